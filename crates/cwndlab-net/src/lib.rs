@@ -1,0 +1,10 @@
+//! Path elements, sans-IO: links, queues, losses. Time is an argument; nothing here knows a simulator,
+//! a socket or a clock, so the simulator and the real-time router drive the very same code.
+#![forbid(unsafe_code)]
+
+mod packet;
+
+pub use packet::{DropCause, Ecn, Packet};
+
+/// The random stream of one element; one stream per (seed, replicate, component name).
+pub type Rng = rand_pcg::Pcg64Mcg;

@@ -1,0 +1,47 @@
+//! What a path element needs to know of a packet.
+
+/// The ECN field of the IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable, codepoint 01 (L4S's identifier in RFC 9331).
+    Ect1 = 1,
+    /// ECN-capable, codepoint 10 (the one ECT bit of RFC 2481).
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+/// A packet as links and queues see it. The simulator's is a 56-byte value, the router's an index of a buffer.
+pub trait Packet {
+    /// Bytes that occupy the link and the byte-limited queue, before the link's own header overhead.
+    fn wire_bytes(&self) -> u32;
+    /// The ECN field.
+    fn ecn(&self) -> Ecn;
+    /// Sets the ECN field to CE. Called only if [`Packet::ecn`] is ECT.
+    fn mark_ce(&mut self);
+    /// Identifies the flow (both addresses, both ports, protocol), for queues that hash by flow.
+    fn flow_key(&self) -> u64;
+    /// The first byte of TCP payload as a stream offset, and the payload's length; for losses scripted by sequence.
+    fn payload(&self) -> (u64, u32);
+}
+
+/// Why a packet was dropped. The order is that of the counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum DropCause {
+    /// The buffer was full.
+    Full = 0,
+    /// Active queue management dropped it.
+    Aqm = 1,
+    /// A loss model on the link.
+    Loss = 2,
+}
+
+impl DropCause {
+    /// How many causes there are.
+    pub const COUNT: usize = 3;
+}

@@ -1,0 +1,175 @@
+//! Every knob of an endpoint. Profiles (`ns2-1998`, `rfc5681`, `linux-6`) are tables of these, each value with its source.
+
+use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
+
+/// A profile's name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// The one-way TCP agents of the 1998 simulator.
+    #[serde(rename = "ns2-1998")]
+    Ns2_1998,
+    /// The standards, without later additions.
+    #[serde(rename = "rfc5681")]
+    Rfc5681,
+    /// A current Linux kernel's defaults.
+    #[serde(rename = "linux-6")]
+    Linux6,
+}
+
+/// Initial window, in segments of the effective MSS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialWindow {
+    /// k segments.
+    Segments(u32),
+    /// RFC 3390: min(4*MSS, max(2*MSS, 4380 bytes)).
+    Rfc3390,
+    /// RFC 6928: min(10*MSS, max(2*MSS, 14600 bytes)).
+    Rfc6928,
+}
+
+/// The largest window ever used, whatever the receiver offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MaxWindow {
+    /// In segments of MSS.
+    Segments(u32),
+    /// In bytes.
+    Bytes(u64),
+}
+
+/// When the receiver acknowledges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckPolicy {
+    /// Every segment at once.
+    Every,
+    /// RFC 1122, 4.2.3.2 and RFC 5681, 4.2: every second full segment, out-of-order at once, else by a timer from arrival.
+    Delayed {
+        /// at most 500 ms by RFC 1122
+        timeout_ns: Time,
+    },
+    /// BSD's fast timer: as `Delayed`, but the timer fires on a fixed grid of the wall clock.
+    Heartbeat {
+        /// grid spacing (200 ms in BSD)
+        grid_ns: Time,
+    },
+    /// The authors' TCP of RFC 2415: every segment for the first `quick_bytes` of a connection and after a loss
+    /// or reordering, then every `every`-th, with a heartbeat grid.
+    QuickThenHeartbeat {
+        /// bytes acknowledged one by one
+        quick_bytes: u64,
+        /// then every n-th segment
+        every: u32,
+        /// grid spacing
+        grid_ns: Time,
+    },
+}
+
+/// Loss recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecoveryKind {
+    /// Fast retransmit, then slow start.
+    Tahoe,
+    /// RFC 5681, section 3.2.
+    Reno,
+    /// RFC 6582.
+    NewReno,
+    /// RFC 6675.
+    Sack,
+    /// Forward acknowledgment (Mathis & Mahdavi 1996).
+    Fack,
+    /// RFC 6675's loss detection with RFC 6937/9937's proportional rate reduction.
+    Prr,
+}
+
+/// Window law.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowLawKind {
+    /// RFC 5681, bytes.
+    Reno,
+    /// Counted in packets: +1 per ACK in slow start, +1/cwnd per ACK after.
+    RenoPackets,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// Slow start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlowStartKind {
+    /// RFC 5681.
+    Standard,
+    /// RFC 9406 (HyStart++).
+    HystartPlusPlus,
+}
+
+/// Retransmission timeout.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RtoConfig {
+    /// Clock granularity: 0 measures to the nanosecond; 0.1 s or 0.5 s as in the 1990s.
+    pub tick_ns: Time,
+    /// Before the first measurement (RFC 6298, 2.1: 1 s; ns-2: 6 s).
+    pub initial_ns: Time,
+    /// Smallest RTO (RFC 6298, 2.4: 1 s; Linux: 200 ms; ns-2 of 1998: none).
+    pub min_ns: Time,
+    /// Largest RTO.
+    pub max_ns: Time,
+}
+
+/// Every knob of an endpoint. Shared by all connections of a traffic group; never copied into one.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpConfig {
+    /// Payload bytes of a full segment (in `ns2-1998` the wire size of a data packet, as its headers are 0).
+    pub mss: u32,
+    /// IP and TCP header bytes of a segment with data, without options.
+    pub header_bytes: u32,
+    /// Wire bytes of a segment without data, without options.
+    pub ack_bytes: u32,
+    /// Whether connections begin with a three-way handshake; if not both ends start ESTABLISHED at the same time.
+    pub handshake: bool,
+    /// Whether connections end with FIN; if not they end when all data is acknowledged.
+    pub fin: bool,
+    /// SACK option (RFC 2018) offered.
+    pub sack: bool,
+    /// Timestamps option (RFC 7323) offered.
+    pub timestamps: bool,
+    /// Window scale option (RFC 7323) offered.
+    pub window_scale: bool,
+    /// Loss recovery.
+    pub recovery: RecoveryKind,
+    /// Duplicate ACKs before fast retransmit.
+    pub dup_thresh: u32,
+    /// RFC 3042.
+    pub limited_transmit: bool,
+    /// Window law.
+    pub window_law: WindowLawKind,
+    /// Slow start.
+    pub slow_start: SlowStartKind,
+    /// Initial window, at connection start only; after a timeout cwnd is one segment.
+    pub initial_window: InitialWindow,
+    /// Whether the ACK of the SYN-ACK counts as an ACK that opens the window (RFC 5681, 3.1 forbids it by default).
+    pub handshake_ack_opens_window: bool,
+    /// Whether the window restarts at `min(IW, cwnd)` after an idle time of one RTO (RFC 5681, 4.1).
+    pub restart_after_idle: bool,
+    /// Initial slow-start threshold in segments (0 = none).
+    pub initial_ssthresh_segments: u32,
+    /// Largest window.
+    pub max_window: MaxWindow,
+    /// Receive buffer in bytes: what the receiver offers.
+    pub receive_buffer_bytes: u64,
+    /// When the receiver acknowledges.
+    pub ack_policy: AckPolicy,
+    /// Nagle's algorithm (RFC 1122, 4.2.3.4).
+    pub nagle: bool,
+    /// Retransmission timeout.
+    pub rto: RtoConfig,
+    /// How long TIME-WAIT lasts (2*MSL).
+    pub time_wait_ns: Time,
+}

@@ -1,0 +1,97 @@
+//! A TCP segment as it is on the wire (RFC 9293, section 3.1), without the payload's bytes.
+//!
+//! Sequence numbers are the wire's 32 bits and wrap. Inside the endpoint they are 64-bit stream
+//! positions (SYN is position 0, the first byte of data position 1), unwrapped at this border.
+
+/// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronize sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgment field is significant.
+    pub const ACK: Flags = Flags(0x10);
+    /// ECN-Echo.
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion Window Reduced.
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether all flags of `other` are set.
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl std::ops::BitOr for Flags {
+    type Output = Flags;
+    #[inline]
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+impl std::ops::BitOrAssign for Flags {
+    #[inline]
+    fn bitor_assign(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+/// Up to four SACK blocks (RFC 2018, section 3), each `[start, end)` in wire sequence numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlocks {
+    /// How many of `blocks` are set.
+    pub len: u8,
+    /// The blocks, most recent first.
+    pub blocks: [(u32, u32); 4],
+}
+
+impl SackBlocks {
+    /// The set blocks.
+    #[inline]
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..self.len as usize]
+    }
+}
+
+/// One segment. `Copy`, and small enough to be built in registers and one cache line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Segment {
+    /// First sequence number of the segment (of the SYN if it carries one).
+    pub seq: u32,
+    /// Acknowledgment number, if [`Flags::ACK`].
+    pub ack: u32,
+    /// Receive window in bytes, already scaled (the wire's 16 bits are made at the border).
+    pub window: u32,
+    /// Payload bytes.
+    pub len: u32,
+    /// Timestamps option (RFC 7323): value. Meaningful if `has_timestamps`.
+    pub ts_val: u32,
+    /// Timestamps option: echo reply.
+    pub ts_ecr: u32,
+    /// IP plus TCP bytes of this segment, payload included: what links serialize.
+    pub wire_bytes: u32,
+    /// Header flags.
+    pub flags: Flags,
+    /// Whether the timestamps option is present.
+    pub has_timestamps: bool,
+    /// Whether this segment's first byte was sent before (for traces; receivers never look).
+    pub retransmission: bool,
+    /// IP ECN codepoint to send with (2 bits), or as received.
+    pub ecn: u8,
+    /// On SYN segments: the MSS option (0 = absent).
+    pub mss: u16,
+    /// On SYN segments: the window scale option plus one (0 = absent).
+    pub window_scale_plus_1: u8,
+    /// On SYN segments: SACK permitted.
+    pub sack_permitted: bool,
+    /// SACK blocks.
+    pub sack: SackBlocks,
+}

@@ -1,0 +1,140 @@
+//! Simulated time.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+
+use serde::{Deserialize, Serialize};
+
+/// An instant since the start of the run, or a span between two instants, in integer nanoseconds.
+///
+/// One type for both, as in the RFCs' arithmetic. 2^64 ns is 584 years; [`Time::MAX`] means "never".
+/// Adding to `MAX` stays `MAX`; subtracting past zero is a broken invariant and panics in debug builds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Time(u64);
+
+impl Time {
+    /// The start of the run, or an empty span.
+    pub const ZERO: Time = Time(0);
+    /// Never: later than every instant.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// From integer nanoseconds.
+    #[inline]
+    pub const fn from_nanos(ns: u64) -> Time {
+        Time(ns)
+    }
+    /// From integer microseconds.
+    #[inline]
+    pub const fn from_micros(us: u64) -> Time {
+        Time(us * 1_000)
+    }
+    /// From integer milliseconds.
+    #[inline]
+    pub const fn from_millis(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+    /// From integer seconds.
+    #[inline]
+    pub const fn from_secs(s: u64) -> Time {
+        Time(s * 1_000_000_000)
+    }
+    /// From seconds, rounded to the nearest nanosecond; negative and NaN become zero, too large becomes [`Time::MAX`].
+    #[inline]
+    pub fn from_secs_f64(s: f64) -> Time {
+        Time((s * 1e9).round() as u64) // `as` saturates at both ends
+    }
+    /// Integer nanoseconds.
+    #[inline]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Seconds.
+    #[inline]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+    /// `self - earlier`, or zero if `earlier` is later.
+    #[inline]
+    pub const fn saturating_sub(self, earlier: Time) -> Time {
+        Time(self.0.saturating_sub(earlier.0))
+    }
+    /// The later of the two.
+    #[inline]
+    #[must_use]
+    pub fn max(self, other: Time) -> Time {
+        Time(self.0.max(other.0))
+    }
+    /// The earlier of the two.
+    #[inline]
+    #[must_use]
+    pub fn min(self, other: Time) -> Time {
+        Time(self.0.min(other.0))
+    }
+    /// Scaled by a real factor, rounded to the nearest nanosecond.
+    #[inline]
+    #[must_use]
+    pub fn mul_f64(self, factor: f64) -> Time {
+        Time((self.0 as f64 * factor).round() as u64)
+    }
+    /// Whether this is [`Time::MAX`].
+    #[inline]
+    pub const fn is_never(self) -> bool {
+        self.0 == u64::MAX
+    }
+}
+
+impl Add for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, span: Time) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+impl AddAssign for Time {
+    #[inline]
+    fn add_assign(&mut self, span: Time) {
+        *self = *self + span;
+    }
+}
+impl Sub for Time {
+    type Output = Time;
+    #[inline]
+    fn sub(self, earlier: Time) -> Time {
+        debug_assert!(self.0 >= earlier.0, "{self} - {earlier} is negative");
+        Time(self.0.wrapping_sub(earlier.0))
+    }
+}
+impl SubAssign for Time {
+    #[inline]
+    fn sub_assign(&mut self, span: Time) {
+        *self = *self - span;
+    }
+}
+impl Mul<u64> for Time {
+    type Output = Time;
+    #[inline]
+    fn mul(self, k: u64) -> Time {
+        Time(self.0.saturating_mul(k))
+    }
+}
+impl Sum for Time {
+    fn sum<I: Iterator<Item = Time>>(spans: I) -> Time {
+        spans.fold(Time::ZERO, Add::add)
+    }
+}
+impl fmt::Display for Time {
+    /// Seconds with nanosecond digits, as packet tools print them; "never" for [`Time::MAX`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_never() {
+            return f.write_str("never");
+        }
+        write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
