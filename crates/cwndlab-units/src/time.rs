@@ -57,6 +57,7 @@ impl Time {
     }
     /// `self - earlier`, or zero if `earlier` is later.
     #[inline]
+    #[must_use]
     pub const fn saturating_sub(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
     }

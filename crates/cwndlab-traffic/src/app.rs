@@ -1,0 +1,46 @@
+//! The application of one traffic entry: an enum over the kinds.
+
+use std::collections::BTreeMap;
+
+use cwndlab_units::Time;
+
+use crate::{AppSpec, Bulk, Command, Event, Rng, Sampler};
+
+/// What an application is built with.
+pub struct Setup<'a> {
+    /// Index of the client's TCP group.
+    pub tcp_client: u16,
+    /// Index of the server's TCP group.
+    pub tcp_server: u16,
+    /// Payload bytes of a full segment (the smaller of both groups').
+    pub mss: u32,
+    /// The scenario's shared distributions (`Distributions::samplers`).
+    pub shared: &'a BTreeMap<String, Sampler>,
+    /// Gives the random stream of a purpose; the driver keys it by (seed, replicate, traffic name, purpose).
+    pub stream: &'a mut dyn FnMut(&str) -> Rng,
+}
+
+/// One application. Call [`App::handle`] with each event, in order, and carry out the commands in order.
+pub enum App {
+    /// One transfer on one connection.
+    Bulk(Bulk),
+}
+
+impl App {
+    /// Ready for [`Event::Start`].
+    ///
+    /// # Errors
+    /// Says which part of the specification is wrong, and what would be right.
+    pub fn new(spec: &AppSpec, setup: &mut Setup<'_>) -> Result<App, String> {
+        Ok(match spec {
+            AppSpec::Bulk(s) => App::Bulk(Bulk::new(s, setup)?),
+        })
+    }
+
+    /// Tells the application what happened; its commands are appended to `out`.
+    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+        match self {
+            App::Bulk(a) => a.handle(now, event, out),
+        }
+    }
+}

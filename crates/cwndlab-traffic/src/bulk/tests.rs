@@ -1,0 +1,87 @@
+use std::collections::BTreeMap;
+
+use cwndlab_units::Time;
+
+use crate::{App, AppSpec, Command, Event, Losses, ObjectKind, ObjectRecord, Rng, Setup, Side};
+
+fn app(json: &str) -> Result<App, String> {
+    let spec: AppSpec = serde_json::from_str(json).map_err(|e| e.to_string())?;
+    let shared = BTreeMap::new();
+    App::new(
+        &spec,
+        &mut Setup { tcp_client: 3, tcp_server: 4, mss: 1000, shared: &shared, stream: &mut |_| Rng::new(1) },
+    )
+}
+
+fn tell(app: &mut App, ms: u64, event: Event) -> Vec<Command> {
+    let mut out = Vec::new();
+    app.handle(Time::from_millis(ms), event, &mut out);
+    out
+}
+
+#[test]
+fn a_transfer_of_n_segments_writes_them_closes_and_is_recorded_when_the_last_byte_arrives() {
+    let mut a = app(r#"{"kind":"bulk","segments":5}"#).unwrap();
+    assert_eq!(tell(&mut a, 10, Event::Start), [Command::Connect { conn: 0, tcp_client: 3, tcp_server: 4 }]);
+    assert_eq!(tell(&mut a, 20, Event::Established { conn: 0, side: Side::Server }), []);
+    assert_eq!(
+        tell(&mut a, 20, Event::Established { conn: 0, side: Side::Client }),
+        [
+            Command::Write { conn: 0, side: Side::Client, bytes: 5000 },
+            Command::Close { conn: 0, side: Side::Client },
+            Command::NotifyAt { conn: 0, side: Side::Server, total: 5000 }
+        ]
+    );
+    let losses = Losses { retransmits: 2, timeouts: 1 };
+    assert_eq!(
+        tell(&mut a, 90, Event::Delivered { conn: 0, side: Side::Server, total: 5000, losses }),
+        [Command::Record(ObjectRecord {
+            kind: ObjectKind::File,
+            index: 0,
+            start: Time::from_millis(10),
+            end: Time::from_millis(90),
+            bytes: 5000,
+            connections: 1,
+            retransmits: 2,
+            timeouts: 1
+        })]
+    );
+    assert_eq!(
+        tell(&mut a, 91, Event::PeerClosed { conn: 0, side: Side::Server }),
+        [Command::Close { conn: 0, side: Side::Server }]
+    );
+    assert_eq!(tell(&mut a, 99, Event::Finished { conn: 0, failed: false, losses }), []);
+    assert_eq!(tell(&mut a, 100, Event::End), [], "recorded once");
+}
+
+#[test]
+fn a_transfer_cut_short_by_the_end_of_the_run_is_recorded_as_unfinished() {
+    let mut a = app(r#"{"kind":"bulk","bytes":100,"from":"server"}"#).unwrap();
+    tell(&mut a, 0, Event::Start);
+    assert_eq!(tell(&mut a, 5, Event::Established { conn: 0, side: Side::Server }).len(), 3);
+    let out = tell(&mut a, 50, Event::End);
+    assert!(matches!(out[..], [Command::Record(r)] if r.end.is_never() && r.bytes == 0));
+}
+
+#[test]
+fn a_transfer_without_end_never_closes_and_records_nothing() {
+    let mut a = app(r#"{"kind":"bulk"}"#).unwrap();
+    tell(&mut a, 0, Event::Start);
+    assert_eq!(
+        tell(&mut a, 5, Event::Established { conn: 0, side: Side::Client }),
+        [Command::Write { conn: 0, side: Side::Client, bytes: Command::UNLIMITED }]
+    );
+    assert_eq!(tell(&mut a, 50, Event::End), []);
+}
+
+#[test]
+fn contradictory_or_misspelt_specifications_are_refused() {
+    for (json, part) in [
+        (r#"{"kind":"bulk","bytes":1,"segments":1}"#, "give one"),
+        (r#"{"kind":"bulk","bytes":0}"#, "0 bytes"),
+        (r#"{"kind":"bulk","byts":1}"#, "unknown field"),
+    ] {
+        let e = app(json).err().expect(json);
+        assert!(e.contains(part), "{json}: {e}");
+    }
+}

@@ -1,0 +1,198 @@
+//! Distributions of sizes (bytes) and times (seconds).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cwndlab_units::Time;
+use rand::Rng as _;
+use rand_distr::{Distribution as _, StandardNormal};
+use serde::{Deserialize, Serialize};
+
+use crate::Rng;
+
+/// A distribution as the scenario states it; the unit (bytes, seconds) is that of the field that holds it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
+pub enum Dist {
+    /// Always the same.
+    Fixed {
+        /// the value
+        value: f64,
+    },
+    /// Uniform on `[low, high)`.
+    Uniform {
+        /// lower end
+        low: f64,
+        /// upper end
+        high: f64,
+    },
+    /// Exponential.
+    Exponential {
+        /// mean
+        mean: f64,
+    },
+    /// Lognormal body with a Pareto tail: beyond `tail_from` the lognormal's remaining probability is spread as
+    /// P(X > x) = P(X > `tail_from`) (`tail_from`/x)^`tail_alpha` (Barford & Crovella 1998), cut at `max`.
+    LognormalPareto {
+        /// median of the body
+        median: f64,
+        /// standard deviation of ln X in the body
+        sigma: f64,
+        /// where the tail begins
+        tail_from: f64,
+        /// the tail's exponent
+        tail_alpha: f64,
+        /// nothing is larger
+        max: f64,
+    },
+    /// Values with counts, as measured: value k is drawn with probability counts\[k\] / sum(counts), never a value in between.
+    Empirical {
+        /// ascending
+        values: Vec<f64>,
+        /// how often each was seen
+        counts: Vec<u64>,
+    },
+    /// One of the scenario's shared [`Distributions`], by name.
+    Named {
+        /// key
+        name: String,
+    },
+}
+
+/// Distributions shared by many applications of one scenario, so that a measured table stands there once.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Distributions(pub BTreeMap<String, Dist>);
+
+impl Distributions {
+    /// Each distribution checked and made ready to draw from, once for all applications.
+    ///
+    /// # Errors
+    /// Names the distribution and what is wrong with it.
+    pub fn samplers(&self) -> Result<BTreeMap<String, Sampler>, String> {
+        let none = BTreeMap::new();
+        self.0
+            .iter()
+            .map(|(name, d)| Ok((name.clone(), d.sampler(&none).map_err(|e| format!("{name}: {e}"))?)))
+            .collect()
+    }
+}
+
+/// A distribution ready to draw from; cloning shares an empirical table.
+#[derive(Clone, Debug)]
+pub struct Sampler(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Fixed(f64),
+    Uniform(f64, f64),
+    Exponential(f64),
+    LognormalPareto { mu: f64, sigma: f64, tail_from: f64, tail_alpha: f64, max: f64 },
+    Empirical(Arc<Table>),
+}
+
+#[derive(Debug)]
+struct Table {
+    values: Vec<f64>,
+    /// Running sums of the counts: value k covers `cumulative[k-1]..cumulative[k]`.
+    cumulative: Vec<u64>,
+}
+
+impl Dist {
+    /// Checked, and with names looked up in `shared`.
+    ///
+    /// # Errors
+    /// Says what is wrong and what would be right.
+    pub fn sampler(&self, shared: &BTreeMap<String, Sampler>) -> Result<Sampler, String> {
+        let finite = |what: &str, x: f64| {
+            if x.is_finite() && x >= 0.0 {
+                Ok(x)
+            } else {
+                Err(format!("{what} is {x}; it must be a finite number not below 0"))
+            }
+        };
+        let positive = |what: &str, x: f64| {
+            if x.is_finite() && x > 0.0 {
+                Ok(x)
+            } else {
+                Err(format!("{what} is {x}; it must be a finite number above 0"))
+            }
+        };
+        Ok(Sampler(match self {
+            Dist::Fixed { value } => Kind::Fixed(finite("value", *value)?),
+            Dist::Uniform { low, high } => {
+                if finite("low", *low)? > finite("high", *high)? {
+                    return Err(format!("low {low} is above high {high}"));
+                }
+                Kind::Uniform(*low, *high)
+            }
+            Dist::Exponential { mean } => Kind::Exponential(finite("mean", *mean)?),
+            Dist::LognormalPareto { median, sigma, tail_from, tail_alpha, max } => Kind::LognormalPareto {
+                mu: positive("median", *median)?.ln(),
+                sigma: finite("sigma", *sigma)?,
+                tail_from: positive("tail_from", *tail_from)?,
+                tail_alpha: positive("tail_alpha", *tail_alpha)?,
+                max: positive("max", *max)?,
+            },
+            Dist::Empirical { values, counts } => {
+                if values.len() != counts.len() {
+                    return Err(format!("{} values but {} counts", values.len(), counts.len()));
+                }
+                for v in values {
+                    finite("value", *v)?;
+                }
+                let mut sum = 0u64;
+                let mut cumulative = Vec::with_capacity(counts.len());
+                for c in counts {
+                    sum = sum.checked_add(*c).ok_or("the counts' sum exceeds 64 bits")?;
+                    cumulative.push(sum);
+                }
+                if sum == 0 {
+                    return Err("empirical distribution without a single count; at least one must be above 0".into());
+                }
+                Kind::Empirical(Arc::new(Table { values: values.clone(), cumulative }))
+            }
+            Dist::Named { name } => {
+                return shared.get(name).cloned().ok_or_else(|| {
+                    let known: Vec<&str> = shared.keys().map(String::as_str).collect();
+                    format!("no distribution is named {name:?}; there are: {}", known.join(", "))
+                })
+            }
+        }))
+    }
+}
+
+impl Sampler {
+    /// One value.
+    pub fn draw(&self, rng: &mut Rng) -> f64 {
+        match &self.0 {
+            Kind::Fixed(v) => *v,
+            Kind::Uniform(low, high) => low + (high - low) * rng.random::<f64>(),
+            // 1 - U is in (0, 1], so the logarithm is finite.
+            Kind::Exponential(mean) => -mean * (1.0 - rng.random::<f64>()).ln(),
+            Kind::LognormalPareto { mu, sigma, tail_from, tail_alpha, max } => {
+                let z: f64 = StandardNormal.sample(rng);
+                let u = 1.0 - rng.random::<f64>(); // drawn always: every sample takes its turn of the stream
+                let body = (mu + sigma * z).exp();
+                let x = if body > *tail_from { tail_from * u.powf(-1.0 / tail_alpha) } else { body };
+                x.min(*max)
+            }
+            Kind::Empirical(t) => {
+                let total = t.cumulative[t.cumulative.len() - 1];
+                let r = rng.random_range(0..total);
+                t.values[t.cumulative.partition_point(|c| *c <= r)]
+            }
+        }
+    }
+    /// One size in bytes, at least 1: an empty object still needs a packet to be seen.
+    pub fn draw_bytes(&self, rng: &mut Rng) -> u64 {
+        (self.draw(rng).round() as u64).max(1)
+    }
+    /// One span of time, from seconds.
+    pub fn draw_time(&self, rng: &mut Rng) -> Time {
+        Time::from_secs_f64(self.draw(rng))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+use std::collections::BTreeMap;
+
+use super::{Dist, Distributions};
+use crate::Rng;
+
+fn draws(d: &Dist, n: usize) -> Vec<f64> {
+    let s = d.sampler(&BTreeMap::new()).unwrap();
+    let mut rng = Rng::new(0x5eed);
+    let mut v: Vec<f64> = (0..n).map(|_| s.draw(&mut rng)).collect();
+    v.sort_by(f64::total_cmp);
+    v
+}
+
+fn mean(v: &[f64]) -> f64 {
+    v.iter().sum::<f64>() / v.len() as f64
+}
+
+/// Relative deviation allowed for n draws is stated at each call: about four standard errors.
+fn near(got: f64, want: f64, tolerance: f64) {
+    assert!((got / want - 1.0).abs() < tolerance, "got {got}, want {want}");
+}
+
+#[test]
+fn uniform_and_exponential_have_their_means_and_stay_in_range() {
+    let u = draws(&Dist::Uniform { low: 1.0, high: 5.0 }, 100_000);
+    near(mean(&u), 3.0, 0.005);
+    assert!(u[0] >= 1.0 && u[u.len() - 1] < 5.0);
+    let e = draws(&Dist::Exponential { mean: 2.0 }, 100_000);
+    near(mean(&e), 2.0, 0.013);
+    near(e[50_000], 2.0 * std::f64::consts::LN_2, 0.02);
+}
+
+#[test]
+fn lognormal_pareto_has_the_bodys_median_the_tails_slope_and_the_cut() {
+    let d = Dist::LognormalPareto { median: 1600.0, sigma: 1.2, tail_from: 10_000.0, tail_alpha: 1.5, max: 1e6 };
+    let v = draws(&d, 400_000);
+    near(v[200_000], 1600.0, 0.01);
+    let above = |x: f64| v.iter().filter(|s| **s > x).count() as f64;
+    near(above(40_000.0) / above(10_000.0), 0.125, 0.07); // 4^-1.5
+    assert!(v[v.len() - 1] <= 1e6);
+}
+
+#[test]
+fn empirical_draws_only_measured_values_each_as_often_as_it_was_seen() {
+    let d = Dist::Empirical { values: vec![0.0, 62.0, 83.0, 1e6], counts: vec![1, 0, 6, 3] };
+    let v = draws(&d, 100_000);
+    let share = |x: f64| v.iter().filter(|s| **s == x).count() as f64 / 1e5;
+    near(share(0.0), 0.1, 0.04);
+    assert!(share(62.0) == 0.0);
+    near(share(83.0), 0.6, 0.012);
+    near(share(1e6), 0.3, 0.02);
+}
+
+#[test]
+fn sizes_are_at_least_one_byte() {
+    let s = Dist::Fixed { value: 0.0 }.sampler(&BTreeMap::new()).unwrap();
+    assert_eq!(s.draw_bytes(&mut Rng::new(1)), 1);
+}
+
+#[test]
+fn named_distributions_are_shared_and_an_unknown_name_lists_the_known_ones() {
+    let mut all = Distributions::default();
+    all.0.insert("mah".into(), Dist::Fixed { value: 7.0 });
+    let shared = all.samplers().unwrap();
+    let s = Dist::Named { name: "mah".into() }.sampler(&shared).unwrap();
+    assert!(s.draw_bytes(&mut Rng::new(1)) == 7);
+    let e = Dist::Named { name: "mha".into() }.sampler(&shared).unwrap_err();
+    assert!(e.contains("mha") && e.contains("mah"), "{e}");
+}
+
+#[test]
+fn impossible_distributions_are_refused_with_what_would_be_right() {
+    let none = BTreeMap::new();
+    for (d, part) in [
+        (Dist::Fixed { value: f64::NAN }, "finite"),
+        (Dist::Uniform { low: 2.0, high: 1.0 }, "above high"),
+        (Dist::Empirical { values: vec![1.0], counts: vec![] }, "1 values but 0 counts"),
+        (Dist::Empirical { values: vec![1.0], counts: vec![0] }, "at least one"),
+    ] {
+        let e = d.sampler(&none).unwrap_err();
+        assert!(e.contains(part), "{d:?}: {e}");
+    }
+}

@@ -1,0 +1,186 @@
+//! What an application is told, and what it asks for.
+
+use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
+
+/// An end of a connection: the client opens it, the server is opened to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// The end that opens actively.
+    Client,
+    /// The end that opens passively.
+    Server,
+}
+
+impl Side {
+    /// The other end.
+    #[must_use]
+    pub const fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
+/// What one connection suffered so far, both ends together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Losses {
+    /// Segments sent again.
+    pub retransmits: u32,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+}
+
+impl Losses {
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Losses) -> Losses {
+        Losses {
+            retransmits: self.retransmits.saturating_add(other.retransmits),
+            timeouts: self.timeouts.saturating_add(other.timeouts),
+        }
+    }
+    /// What was suffered since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Losses) -> Losses {
+        Losses {
+            retransmits: self.retransmits.saturating_sub(earlier.retransmits),
+            timeouts: self.timeouts.saturating_sub(earlier.timeouts),
+        }
+    }
+}
+
+/// What an application is told. `conn` is the application's own slot number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// Once, at the application's start time.
+    Start,
+    /// The timer asked for has expired.
+    Timer,
+    /// One end is established. Data written in answer to the client's event must be able to ride on the
+    /// third packet of the handshake (RFC 9293, section 3.5 allows data on it).
+    Established {
+        /// connection slot
+        conn: u32,
+        /// which end
+        side: Side,
+    },
+    /// The in-order bytes received at `side` have reached what [`Command::NotifyAt`] asked for.
+    Delivered {
+        /// connection slot
+        conn: u32,
+        /// the receiving end
+        side: Side,
+        /// in-order payload bytes delivered at `side` so far (at least what was asked for)
+        total: u64,
+        /// of the connection so far
+        losses: Losses,
+    },
+    /// The other end's FIN has been received in order at `side`.
+    PeerClosed {
+        /// connection slot
+        conn: u32,
+        /// the end that received the FIN
+        side: Side,
+    },
+    /// Both ends are gone; the slot may be used again.
+    Finished {
+        /// connection slot
+        conn: u32,
+        /// whether the connection was aborted (given up, reset) rather than closed
+        failed: bool,
+        /// of the connection
+        losses: Losses,
+    },
+    /// Once, at the end of the run: what is under way is recorded as unfinished.
+    End,
+}
+
+/// What an application asks for, to be carried out in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// Open a connection in slot `conn` (never one in use).
+    Connect {
+        /// connection slot
+        conn: u32,
+        /// index of the client's TCP group
+        tcp_client: u16,
+        /// index of the server's TCP group
+        tcp_server: u16,
+    },
+    /// Append bytes to the send stream of one end ([`Command::UNLIMITED`] = without end).
+    Write {
+        /// connection slot
+        conn: u32,
+        /// the sending end
+        side: Side,
+        /// payload bytes
+        bytes: u64,
+    },
+    /// No more writes from this end: FIN, on the last data segment if that has not gone yet.
+    Close {
+        /// connection slot
+        conn: u32,
+        /// the closing end
+        side: Side,
+    },
+    /// One [`Event::Delivered`] as soon as the in-order bytes received at `side` reach `total` (at once if they
+    /// have). One request per end at a time; a new one replaces the old.
+    NotifyAt {
+        /// connection slot
+        conn: u32,
+        /// the receiving end
+        side: Side,
+        /// in-order payload bytes since the start of the connection
+        total: u64,
+    },
+    /// One [`Event::Timer`] at this instant. One timer per application; a new one replaces the old.
+    Timer {
+        /// when
+        at: Time,
+    },
+    /// A finished (or, at the end of the run, unfinished) object for the records.
+    Record(ObjectRecord),
+}
+
+impl Command {
+    /// Bytes of a [`Command::Write`] without end.
+    pub const UNLIMITED: u64 = u64::MAX / 2;
+}
+
+/// What kind of thing an [`ObjectRecord`] measures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectKind {
+    /// A web page: primary object and in-line objects.
+    Page,
+    /// A file of a transfer.
+    File,
+    /// A connect-request-response transaction.
+    Transaction,
+    /// One object of a web page.
+    Object,
+}
+
+/// One page, file, transaction or object, as measured at the client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObjectRecord {
+    /// what it is
+    pub kind: ObjectKind,
+    /// number within the application, from 0 (objects: page number times objects per page, plus place in the page)
+    pub index: u32,
+    /// when its clock began
+    pub start: Time,
+    /// when its last byte arrived in order; [`Time::MAX`] if it never did
+    pub end: Time,
+    /// payload bytes (of unfinished pages those of its finished objects)
+    pub bytes: u64,
+    /// connections it used
+    pub connections: u16,
+    /// segments sent again while it was under way, both directions
+    pub retransmits: u32,
+    /// retransmission timeouts while it was under way, both directions
+    pub timeouts: u32,
+}

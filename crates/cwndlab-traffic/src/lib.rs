@@ -1,0 +1,22 @@
+//! Applications, sans-IO: state machines that receive [`Event`]s and answer with [`Command`]s.
+//!
+//! One application drives both sides of its connections (a web client and the server it asks), so its state
+//! machine reads like the protocol. It knows no simulator and no TCP; time is an argument; random numbers come
+//! from named streams, drawn in page order, so that the same replicate has the same sizes and think times in
+//! every cell of a study, whatever the network does to them.
+#![forbid(unsafe_code)]
+
+mod app;
+mod bulk;
+mod dist;
+mod event;
+mod spec;
+
+pub use app::{App, Setup};
+pub use bulk::Bulk;
+pub use dist::{Dist, Distributions, Sampler};
+pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
+pub use spec::{AppSpec, BulkSpec};
+
+/// The random stream of one purpose of one application (object sizes, think times, …).
+pub type Rng = rand_pcg::Pcg64Mcg;
