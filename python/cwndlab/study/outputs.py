@@ -1,0 +1,206 @@
+"""What a study asks to be shown: tables, listings, figures, claims, and marks on doubtful sources.
+
+The keys of `[[tables]]`, `[[figures]]`, `[[marks]]` and of `claims.toml`, as pydantic models. The study
+schema includes them; `cwndlab.stats` judges by them and `cwndlab.report` lays them out.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+Scalar = bool | int | float | str
+"""One value of an axis, as the study writes it."""
+
+Where = dict[str, Scalar | list[Scalar]]
+"""A selection of cells: axis name -> the value (or the values) wanted."""
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""A name that can stand in an expression."""
+
+Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+"""A name that can stand in a file name or an anchor."""
+
+
+class Part(BaseModel):
+    """A part of a study: an unknown key is an error, and nothing changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Compare(Part):
+    """A quantity of a cell set against the same quantity of another cell, replicate by replicate."""
+
+    kind: Literal["decrease", "increase", "ratio", "difference"]
+    """`decrease` = 100 (1 - cell/other) %, `increase` = 100 (cell/other - 1) %, `ratio` = cell/other,
+    `difference` = cell - other."""
+    to: Where
+    """The axes in which the other cell differs, e.g. `{ iw = 1 }`."""
+
+
+class Rounding(Part):
+    """How far the source's printing may move a number, where half a unit of its last digit is too little."""
+
+    half_width: float = Field(ge=0)
+    reason: str
+
+
+class Column(Part):
+    """One column of measured numbers, with the column of the published CSV that it answers."""
+
+    heading: str
+    quantity: Name
+    where: Where = {}
+    compare: Compare | None = None
+    published: str | None = None
+    """Name of the column in the table's published CSV."""
+    published_scale: float = 1.0
+    """The published number times this is in the quantity's unit (0.001 for ms where we measure s)."""
+    rounding: Rounding | None = None
+    """Instead of the table's."""
+    digits: int | None = Field(default=None, ge=0, le=9)
+    """Decimals shown; without it those of the published numbers, else three significant digits."""
+    group: str | None = None
+    """A heading over several neighbouring columns."""
+
+
+class Table(Part):
+    """A table laid out as in the paper; rows are axes, columns are quantities (`[[tables]]`, kind `grid`)."""
+
+    kind: Literal["grid"] = "grid"
+    id: Slug
+    title: str
+    about: str | None = None
+    rows: list[Name] = Field(min_length=1)
+    """Axes whose values make the rows, in this order; the published CSV has columns of the same names."""
+    where: Where = {}
+    """Axes fixed for the whole table."""
+    columns: list[Column] = Field(min_length=1)
+    published: str | None = None
+    """CSV file with the paper's numbers, relative to the study's folder."""
+    published_runs: int = Field(default=1, ge=1)
+    """How many runs the paper averaged."""
+    rounding: Rounding | None = None
+    unstable: float = Field(default=0.5, gt=0)
+    """A cell whose 95 % prediction half-width is more than this share of its value is not judged as agreeing."""
+    unstable_points: float = Field(default=25.0, gt=0)
+    """The same for quantities in per cent, in percentage points."""
+
+
+class Variant(Part):
+    """One variant of a listing (for instance `as traced` beside `as written`)."""
+
+    heading: str
+    where: Where
+    judged: bool = True
+    """Whether this variant's times get verdicts; the others are shown with their difference only."""
+
+
+class Listing(Part):
+    """A packet listing beside ours, line by line (`[[tables]]`, kind `listing`).
+
+    The published CSV has the columns `time_s,event,acked_packet,sent_packets`, and one for each axis
+    named in `axes`.
+    """
+
+    kind: Literal["listing"]
+    id: Slug
+    title: str
+    about: str | None = None
+    published: str
+    axes: dict[str, Name] = {}
+    """Column of the CSV -> the axis whose value it holds, e.g. `{ start_packets = "iw" }`."""
+    where: Where = {}
+    variants: list[Variant] = []
+    """Several variants beside each other; without it one, the cells in `where`."""
+    rounding: Rounding | None = None
+
+
+class Mark(Part):
+    """A verdict given to published cells in advance, with its reason (`[[marks]]`)."""
+
+    table: Slug
+    rows: Where = {}
+    columns: list[str] = []
+    """Published columns meant (empty = all)."""
+    lines: list[int] = []
+    """For a listing: the lines meant, 1-based in the CSV without its heading."""
+    verdict: Literal["source suspect", "fitted", "not judged"] = "source suspect"
+    reason: str = Field(min_length=1)
+    corrected: float | None = None
+    """What the source most likely meant, in the published unit; shown, not judged."""
+
+
+class Figure(Part):
+    """One figure (`[[figures]]`)."""
+
+    id: Slug
+    title: str
+    about: str | None = None
+    kind: Literal["time-sequence", "line", "bar", "cdf", "queue", "cwnd"]
+    where: Where = {}
+    """Axes fixed for the whole figure."""
+    panels: Name | None = None
+    """One panel for each value of this axis."""
+    series: list[Name] = []
+    """One line (or group of bars) for each combination of these axes."""
+    x: str | None = None
+    """line, bar: the axis along x; `index` for a quantity that is a list (one point per element)."""
+    quantity: Name | None = None
+    """line, bar, cdf: what is drawn."""
+    compare: Compare | None = None
+    x_title: str | None = None
+    y_title: str | None = None
+    start: str | float | None = None
+    until: str | float | None = None
+    """time-sequence, queue, cwnd: the part of the run that is shown, e.g. `"15s"`."""
+    link: str | int | None = None
+    """queue: the link's name or index; without it the first link recorded."""
+    connection: int | None = None
+    log_x: bool = False
+
+    @model_validator(mode="after")
+    def _complete(self) -> Figure:
+        if self.kind in ("line", "bar", "cdf") and self.quantity is None:
+            raise ValueError(f"a {self.kind} figure needs `quantity`")
+        if self.kind in ("line", "bar") and self.x is None:
+            raise ValueError(f'a {self.kind} figure needs `x` (an axis, or "index" for a list)')
+        return self
+
+
+class Claim(Part):
+    """A sentence of the paper and what it asserts (`[[claims]]` in claims.toml)."""
+
+    id: Slug
+    section: str
+    text: str = Field(min_length=1)
+    """The paper's sentence, word for word."""
+    assert_: str | None = Field(default=None, alias="assert")
+    """An expression over cells and quantities, see docs/guide/claims.md."""
+    note: str | None = None
+    suspect: str | None = None
+    """Why the source is doubtful; the claim is evaluated and shown, but gets `source suspect`."""
+
+    @model_validator(mode="after")
+    def _checkable(self) -> Claim:
+        if self.assert_ is None and self.note is None:
+            raise ValueError("a claim without `assert` needs a `note` that says why it is not checked")
+        return self
+
+
+class Claims(Part):
+    """The file claims.toml."""
+
+    claims: list[Claim] = []
+
+
+def _table_kind(value: object) -> str:
+    kind = value.get("kind", "grid") if isinstance(value, dict) else getattr(value, "kind", "grid")
+    return str(kind)
+
+
+AnyTable = Annotated[
+    Annotated[Table, Tag("grid")] | Annotated[Listing, Tag("listing")], Discriminator(_table_kind)
+]
+"""One entry of `[[tables]]`; `kind` is `grid` unless written."""
