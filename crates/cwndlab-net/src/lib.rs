@@ -2,7 +2,11 @@
 //! a socket or a clock, so the simulator and the real-time router drive the very same code.
 #![forbid(unsafe_code)]
 
+pub mod impair;
 mod packet;
+pub mod queue;
+#[cfg(test)]
+mod test_packet;
 
 pub use packet::{DropCause, Ecn, Packet};
 

@@ -1,0 +1,100 @@
+use super::*;
+use crate::test_packet::TestPacket;
+use rand::SeedableRng;
+
+fn rng() -> Rng {
+    Rng::seed_from_u64(7)
+}
+
+/// Ids of the packets 1..=n that the entrance drops.
+fn drops(configs: &[ImpairmentConfig], n: u64) -> Vec<u64> {
+    let (mut impairments, mut rng) = (Impairments::new(configs), rng());
+    (1..=n).filter(|&id| impairments.on_entry(&TestPacket::new(id), &mut rng) == Fate::Drop).collect()
+}
+
+#[test]
+fn drop_nth_drops_the_numbers_it_is_given_and_no_others() {
+    assert_eq!(drops(&[ImpairmentConfig::DropNth { packets: vec![3, 7] }], 20), [3, 7]);
+}
+
+#[test]
+fn drop_every_is_periodic_from_its_first() {
+    assert_eq!(drops(&[ImpairmentConfig::DropEvery { every: 5, first: None }], 16), [5, 10, 15]);
+    assert_eq!(drops(&[ImpairmentConfig::DropEvery { every: 5, first: Some(2) }], 16), [2, 7, 12]);
+}
+
+#[test]
+fn drop_seq_drops_the_packet_that_holds_the_byte_as_often_as_asked() {
+    let config = ImpairmentConfig::DropSeq { offsets: vec![960, 2000], occurrences: 2 };
+    let (mut impairments, mut rng) = (Impairments::new(&[config]), rng());
+    // Packet k holds bytes 960k to 960k + 959: the offsets lie in packets 1 and 2.
+    let fates: Vec<_> =
+        [0, 1, 2, 3, 1, 2, 1, 2].iter().map(|&id| impairments.on_entry(&TestPacket::new(id), &mut rng)).collect();
+    use Fate::{Drop, Pass};
+    assert_eq!(fates, [Pass, Drop, Drop, Pass, Drop, Drop, Pass, Pass]);
+}
+
+#[test]
+fn bernoulli_loses_its_share_independently() {
+    let lost = drops(&[ImpairmentConfig::Bernoulli { p: 0.1 }], 100_000);
+    let share = lost.len() as f64 / 1e5;
+    assert!((share - 0.1).abs() < 4.0 * (0.1 * 0.9 / 1e5_f64).sqrt(), "{share}");
+    // A loss right after a loss has the same probability.
+    let runs = lost.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() as f64 / lost.len() as f64;
+    assert!((runs - 0.1).abs() < 0.015, "{runs}");
+}
+
+#[test]
+fn gilbert_elliott_has_its_stationary_loss_and_its_mean_burst() {
+    let config = ImpairmentConfig::GilbertElliott { p_good_bad: 0.01, p_bad_good: 0.25, loss_good: 0.0, loss_bad: 1.0 };
+    let lost = drops(&[config], 400_000);
+    let share = lost.len() as f64 / 4e5;
+    assert!((share - 0.01 / 0.26).abs() < 0.002, "{share}"); // p / (p + r)
+    let bursts = 1 + lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+    let mean = lost.len() as f64 / bursts as f64;
+    assert!((mean - 4.0).abs() < 0.15, "{mean}"); // 1 / r
+}
+
+#[test]
+fn duplicates_come_with_their_probability() {
+    let (mut impairments, mut rng) = (Impairments::new(&[ImpairmentConfig::Duplicate { p: 0.5 }]), rng());
+    let copies =
+        (0..10_000).filter(|&id| impairments.on_entry(&TestPacket::new(id), &mut rng) == Fate::Duplicate).count();
+    assert!((4800..5200).contains(&copies), "{copies}");
+}
+
+/// Times at which packets that would arrive 1 ms apart do arrive.
+fn arrivals(configs: &[ImpairmentConfig], n: u64) -> Vec<Time> {
+    let (mut impairments, mut rng) = (Impairments::new(configs), rng());
+    (1..=n)
+        .map(|id| Time::from_millis(id))
+        .map(|at| at + impairments.extra_delay(at, &TestPacket::new(0), &mut rng))
+        .collect()
+}
+
+#[test]
+fn jitter_that_keeps_order_never_lets_a_packet_overtake() {
+    let max_ns = Time::from_millis(10);
+    let ordered = ImpairmentConfig::Jitter { max_ns, keep_order: true };
+    let times = arrivals(&[ordered.clone()], 2000);
+    assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+    assert!(!Impairments::new(&[ordered]).may_reorder());
+    let free = ImpairmentConfig::Jitter { max_ns, keep_order: false };
+    assert!(arrivals(&[free.clone()], 2000).windows(2).any(|pair| pair[0] > pair[1]));
+    assert!(Impairments::new(&[free]).may_reorder());
+}
+
+#[test]
+fn delay_nth_delays_only_its_packets() {
+    let config = ImpairmentConfig::DelayNth { packets: vec![2], extra_ns: Time::from_millis(5) };
+    assert_eq!(arrivals(&[config], 3), [Time::from_millis(1), Time::from_millis(7), Time::from_millis(3)]);
+}
+
+#[test]
+fn probabilities_outside_zero_to_one_are_refused_by_name() {
+    let error = ImpairmentConfig::Bernoulli { p: 1.5 }.check().unwrap_err();
+    assert_eq!(error, "p is 1.5; a probability lies in 0..=1");
+    assert!(ImpairmentConfig::Reorder { p: f64::NAN, extra_ns: Time::ZERO }.check().is_err());
+    assert!(ImpairmentConfig::DropNth { packets: vec![3, 3] }.check().is_err());
+    assert!(ImpairmentConfig::DropNth { packets: vec![0] }.check().is_err());
+}

@@ -1,0 +1,227 @@
+//! `CoDel`, controlled delay (RFC 8289): drops at departure, at intervals that shrink with the square root of the
+//! number of drops, while every packet of the last interval waited for longer than the target.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
+
+use super::config::positive;
+use super::{Dequeued, Dropped};
+use crate::{DropCause, Ecn, Packet};
+
+/// Parameters of [`Codel`]; the defaults are those of RFC 8289, section 4.4 and 5.2, and of Linux where it has none.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CodelConfig {
+    /// The standing delay that is accepted, in nanoseconds; 5 ms.
+    pub target_ns: Time,
+    /// Over which time the delay must have come down once, in nanoseconds; about a round trip, 100 ms.
+    pub interval_ns: Time,
+    /// Packets that may wait; a further one is dropped as it arrives. Linux has 1000.
+    pub limit: u32,
+    /// No drop while at most this many bytes are left in the queue (MAXPACKET of section 5.5).
+    pub mtu: u32,
+    /// Marks ECN-capable packets where others are dropped.
+    pub ecn: bool,
+}
+
+impl Default for CodelConfig {
+    fn default() -> Self {
+        CodelConfig {
+            target_ns: Time::from_millis(5),
+            interval_ns: Time::from_millis(100),
+            limit: 1000,
+            mtu: 1500,
+            ecn: false,
+        }
+    }
+}
+
+impl CodelConfig {
+    pub(super) fn check(&self) -> Result<(), String> {
+        positive("limit", u64::from(self.limit))?;
+        positive("target_ns", self.target_ns.as_nanos())?;
+        if self.interval_ns <= self.target_ns {
+            return Err(format!("interval_ns is {}; it must be longer than target_ns", self.interval_ns));
+        }
+        Ok(())
+    }
+}
+
+/// A FIFO under `CoDel`.
+#[derive(Clone, Debug)]
+pub struct Codel<P> {
+    config: CodelConfig,
+    fifo: Fifo<P>,
+    law: ControlLaw,
+}
+
+impl<P: Packet> Codel<P> {
+    /// Empty, with a checked configuration.
+    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
+        if self.fifo.len() >= self.config.limit {
+            dropped.push((DropCause::Full, packet));
+        } else {
+            self.fifo.push(now, packet);
+        }
+        false
+    }
+
+    /// The next packet to send.
+    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
+        self.law.dequeue(&self.config, &mut self.fifo, now, dropped)
+    }
+}
+
+impl<P> Codel<P> {
+    /// Empty, with a checked configuration.
+    pub fn new(config: CodelConfig) -> Codel<P> {
+        Codel { config, fifo: Fifo::default(), law: ControlLaw::default() }
+    }
+    /// Packets waiting.
+    pub fn packets(&self) -> u32 {
+        self.fifo.len()
+    }
+    /// Bytes waiting.
+    pub fn bytes(&self) -> u64 {
+        self.fifo.bytes
+    }
+}
+
+/// Packets in order of arrival, each with its arrival time.
+#[derive(Clone, Debug)]
+pub(super) struct Fifo<P> {
+    packets: VecDeque<(Time, P)>,
+    pub(super) bytes: u64,
+}
+
+impl<P> Default for Fifo<P> {
+    fn default() -> Self {
+        Fifo { packets: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<P> Fifo<P> {
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        self.packets.len() as u32
+    }
+}
+
+impl<P: Packet> Fifo<P> {
+    #[inline]
+    pub(super) fn push(&mut self, now: Time, packet: P) {
+        self.bytes += u64::from(packet.wire_bytes());
+        self.packets.push_back((now, packet));
+    }
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<(Time, P)> {
+        let (arrived, packet) = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.wire_bytes());
+        Some((arrived, packet))
+    }
+}
+
+/// `CoDel`'s state over one FIFO (RFC 8289, section 5.3); FQ-CoDel has one a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ControlLaw {
+    /// When the delay will have been above target for an interval; `None` while it is below.
+    first_above: Option<Time>,
+    drop_next: Time,
+    /// Drops since the dropping state was entered.
+    count: u32,
+    /// `count` when the dropping state was last entered.
+    last_count: u32,
+    dropping: bool,
+}
+
+impl ControlLaw {
+    /// Section 5.6, with marks in place of drops where the packet allows them.
+    pub(super) fn dequeue<P: Packet>(
+        &mut self,
+        config: &CodelConfig,
+        fifo: &mut Fifo<P>,
+        now: Time,
+        dropped: &mut Vec<Dropped<P>>,
+    ) -> Option<Dequeued<P>> {
+        let Some((mut packet, mut ok_to_drop)) = self.pop(config, fifo, now) else {
+            self.dropping = false;
+            return None;
+        };
+        let mut marked = false;
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false; // delay below target: leave the dropping state
+            }
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                if mark(config, &mut packet) {
+                    marked = true;
+                    self.drop_next = control_law(config, self.drop_next, self.count);
+                    break;
+                }
+                dropped.push((DropCause::Aqm, packet));
+                let Some(next) = self.pop(config, fifo, now) else {
+                    self.dropping = false;
+                    return None;
+                };
+                (packet, ok_to_drop) = next;
+                if ok_to_drop {
+                    self.drop_next = control_law(config, self.drop_next, self.count);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            // Enter the dropping state, near the last rate if that was left not long ago.
+            let delta = self.count.wrapping_sub(self.last_count);
+            self.dropping = true;
+            let recently = now.saturating_sub(self.drop_next) < config.interval_ns * 16;
+            self.count = if delta > 1 && recently { delta } else { 1 };
+            self.drop_next = control_law(config, now, self.count);
+            self.last_count = self.count;
+            if mark(config, &mut packet) {
+                marked = true;
+            } else {
+                dropped.push((DropCause::Aqm, packet));
+                (packet, _) = self.pop(config, fifo, now)?;
+            }
+        }
+        Some(Dequeued { packet, marked })
+    }
+
+    /// Section 5.5, `dodequeue`: the packet at the head, and whether its delay allows a drop.
+    fn pop<P: Packet>(&mut self, config: &CodelConfig, fifo: &mut Fifo<P>, now: Time) -> Option<(P, bool)> {
+        let Some((arrived, packet)) = fifo.pop() else {
+            self.first_above = None;
+            return None;
+        };
+        let sojourn = now - arrived;
+        if sojourn < config.target_ns || fifo.bytes <= u64::from(config.mtu) {
+            self.first_above = None;
+            return Some((packet, false));
+        }
+        let first_above = *self.first_above.get_or_insert(now + config.interval_ns);
+        Some((packet, now >= first_above))
+    }
+}
+
+/// Section 5.7.
+fn control_law(config: &CodelConfig, from: Time, count: u32) -> Time {
+    from + config.interval_ns.mul_f64(1.0 / f64::from(count).sqrt())
+}
+
+/// Marks the packet if the queue marks and the packet is ECN-capable (or already marked, which is as good).
+fn mark<P: Packet>(config: &CodelConfig, packet: &mut P) -> bool {
+    if !config.ecn || packet.ecn() == Ecn::NotEct {
+        return false;
+    }
+    if packet.ecn() != Ecn::Ce {
+        packet.mark_ce();
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

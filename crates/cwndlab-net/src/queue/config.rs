@@ -1,0 +1,71 @@
+//! The queue of a link as a scenario states it.
+
+use cwndlab_units::Rate;
+use serde::{Deserialize, Serialize};
+
+use super::{ArrivalQueue, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, Queue};
+
+/// What a limit counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Packets of any size.
+    #[default]
+    Packets,
+    /// Wire bytes.
+    Bytes,
+}
+
+/// The kind of a link's queue and its parameters.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum QueueConfig {
+    /// Never drops.
+    Infinite,
+    /// Drops what does not fit.
+    DropTail(DropTailConfig),
+    /// Controlled delay, RFC 8289.
+    #[serde(rename = "codel")]
+    Codel(CodelConfig),
+}
+
+impl QueueConfig {
+    /// Whether the parameters make sense together; the error names the parameter and what would be right.
+    ///
+    /// # Errors
+    /// If a parameter is out of its range.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            QueueConfig::Infinite => Ok(()),
+            QueueConfig::DropTail(config) => config.check(),
+            QueueConfig::Codel(config) => config.check(),
+        }
+    }
+
+    /// The queue for a link of `rate`. The configuration must have passed [`QueueConfig::check`].
+    /// `seed` fixes what the queue draws once for all (FQ-CoDel's hash perturbation).
+    pub fn build<P>(&self, rate: Rate, seed: u64) -> Queue<P> {
+        let _ = (rate, seed);
+        match self {
+            QueueConfig::Infinite => Queue::Arrival(ArrivalQueue::Infinite),
+            QueueConfig::DropTail(config) => Queue::Arrival(ArrivalQueue::DropTail(DropTail::new(config))),
+            QueueConfig::Codel(config) => Queue::Departure(DepartureQueue::Codel(Box::new(Codel::new(config.clone())))),
+        }
+    }
+}
+
+/// `Ok` if `value` lies in `range` (NaN does not).
+pub(super) fn within(name: &str, value: f64, range: std::ops::RangeInclusive<f64>) -> Result<(), String> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(format!("{name} is {value}; it must lie in {}..={}", range.start(), range.end()))
+}
+
+/// `Ok` if `value` is at least 1.
+pub(super) fn positive(name: &str, value: u64) -> Result<(), String> {
+    if value > 0 {
+        return Ok(());
+    }
+    Err(format!("{name} is 0; it must be at least 1"))
+}

@@ -1,0 +1,89 @@
+//! Drop-tail: a packet that does not fit is dropped.
+
+use serde::{Deserialize, Serialize};
+
+use super::config::positive;
+use super::{Admit, Backlog, Unit};
+use crate::DropCause;
+
+/// Parameters of [`DropTail`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropTailConfig {
+    /// The most that the queue holds, in `unit`.
+    pub limit: u64,
+    /// What `limit` counts.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Whether `limit` counts the packet in service as well. Both meanings exist: ns-2's limit of 3 holds two waiting
+    /// and one in service (`true`), a router's transmit queue usually counts those that wait (`false`).
+    #[serde(default = "yes")]
+    pub counts_in_service: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl DropTailConfig {
+    pub(super) fn check(&self) -> Result<(), String> {
+        positive("limit", self.limit)?;
+        if self.unit == Unit::Packets && self.limit >= u64::from(u32::MAX) {
+            return Err(format!("limit is {} packets; it must be below 2^32 - 1, or use kind infinite", self.limit));
+        }
+        Ok(())
+    }
+}
+
+/// Drop-tail over the link's own ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DropTail {
+    /// Packets in the link, the one in service included, at which an arrival is dropped; `u32::MAX` if bytes decide.
+    full_at_packets: u32,
+    counts_in_service: bool,
+    /// Bytes that fit; `u64::MAX` if packets decide.
+    byte_limit: u64,
+}
+
+impl DropTail {
+    /// From a checked configuration.
+    pub fn new(config: &DropTailConfig) -> DropTail {
+        let counts_in_service = config.counts_in_service;
+        match config.unit {
+            // Not counting the packet in service is a limit one higher that counts it: an idle link holds neither.
+            Unit::Packets => DropTail {
+                full_at_packets: config.limit as u32 + u32::from(!counts_in_service),
+                counts_in_service,
+                byte_limit: u64::MAX,
+            },
+            Unit::Bytes => DropTail { full_at_packets: u32::MAX, counts_in_service, byte_limit: config.limit },
+        }
+    }
+
+    /// Decides on a packet of `wire_bytes`.
+    #[inline]
+    pub fn on_arrival(&self, backlog: Backlog, wire_bytes: u32) -> Admit {
+        let fits = if self.byte_limit == u64::MAX {
+            backlog.packets < self.full_at_packets
+        } else {
+            self.fits_bytes(backlog, wire_bytes)
+        };
+        if fits {
+            Admit::Enqueue
+        } else {
+            Admit::Drop(DropCause::Full)
+        }
+    }
+
+    #[inline]
+    fn fits_bytes(&self, backlog: Backlog, wire_bytes: u32) -> bool {
+        if self.counts_in_service {
+            return backlog.bytes + u64::from(wire_bytes) <= self.byte_limit;
+        }
+        // On an idle link the packet goes straight into service and never waits.
+        backlog.in_service_bytes == 0 || backlog.waiting_bytes() + u64::from(wire_bytes) <= self.byte_limit
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! Queues of a link, in two families, chosen by [`QueueConfig`] and dispatched through enums.
+//!
+//! - [`ArrivalQueue`] (drop-tail, infinite, RED) decides at the packet's arrival and stores nothing: the link's own
+//!   ring holds the packets, so the departure time is known at once and a hop costs one event.
+//! - [`DepartureQueue`] (`CoDel`, …) decides when a packet leaves; it stores the packets with their arrival
+//!   times and the link asks it for the next packet whenever it is free.
+
+mod codel;
+mod config;
+mod drop_tail;
+
+pub use codel::{Codel, CodelConfig};
+pub use config::{QueueConfig, Unit};
+pub use drop_tail::{DropTail, DropTailConfig};
+
+use cwndlab_units::Time;
+
+use crate::{DropCause, Ecn, Packet, Rng};
+
+/// What a link holds when a packet arrives, before that packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Packets, the one in service included.
+    pub packets: u32,
+    /// Bytes, the whole packet in service included.
+    pub bytes: u64,
+    /// Wire bytes of the packet in service; 0 if the link is idle.
+    pub in_service_bytes: u32,
+    /// When the link will have sent all of this; once `packets` is 0, since when it has been idle
+    /// ([`Time::ZERO`] if it never sent a packet).
+    pub free_at: Time,
+}
+
+impl Backlog {
+    /// Since when the link has been idle, if it is.
+    #[inline]
+    pub fn idle_since(&self) -> Option<Time> {
+        (self.packets == 0).then_some(self.free_at)
+    }
+    /// Packets that wait, without the one in service.
+    #[inline]
+    pub fn waiting_packets(&self) -> u32 {
+        self.packets - u32::from(self.in_service_bytes > 0)
+    }
+    /// Bytes that wait, without the packet in service.
+    #[inline]
+    pub fn waiting_bytes(&self) -> u64 {
+        self.bytes - u64::from(self.in_service_bytes)
+    }
+}
+
+/// A queue's decision on an arriving packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admit {
+    /// Take it as it is.
+    Enqueue,
+    /// Set CE ([`Packet::mark_ce`]) and take it. Only ever said of a packet that is ECN-capable.
+    Mark,
+    /// Drop it.
+    Drop(DropCause),
+}
+
+/// A queue of either family, as built from its [`QueueConfig`].
+#[derive(Clone, Debug)]
+pub enum Queue<P> {
+    /// Decides at arrival; the link stores the packets.
+    Arrival(ArrivalQueue),
+    /// Decides at departure; stores the packets itself.
+    Departure(DepartureQueue<P>),
+}
+
+/// Queues that decide at arrival.
+#[derive(Clone, Debug)]
+pub enum ArrivalQueue {
+    /// Takes every packet.
+    Infinite,
+    /// Drops what does not fit.
+    DropTail(DropTail),
+}
+
+impl ArrivalQueue {
+    /// Decides on a packet of `wire_bytes` that arrives at `now` and finds `backlog`.
+    #[inline]
+    pub fn on_arrival(&mut self, now: Time, backlog: Backlog, wire_bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
+        let _ = (now, ecn, rng);
+        match self {
+            ArrivalQueue::DropTail(queue) => queue.on_arrival(backlog, wire_bytes),
+            ArrivalQueue::Infinite => Admit::Enqueue,
+        }
+    }
+
+    /// The queue's own average length, in the unit of its limit, if it keeps one (RED).
+    pub fn average(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// A packet that leaves a [`DepartureQueue`] to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dequeued<P> {
+    /// The packet, CE already set if `marked`.
+    pub packet: P,
+    /// Whether the queue marked it as it left.
+    pub marked: bool,
+}
+
+/// A packet that a queue dropped, with the cause.
+pub type Dropped<P> = (DropCause, P);
+
+/// Queues that decide at departure.
+#[derive(Clone, Debug)]
+pub enum DepartureQueue<P> {
+    /// `CoDel`, RFC 8289.
+    Codel(Box<Codel<P>>),
+}
+
+impl<P: Packet> DepartureQueue<P> {
+    /// Hands over a packet that arrives at `now`. Whatever the queue drops for it, that packet or others, is appended
+    /// to `dropped`. Returns whether the packet was marked CE on its way in.
+    pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
+        let _ = rng;
+        match self {
+            DepartureQueue::Codel(queue) => queue.enqueue(now, packet, dropped),
+        }
+    }
+
+    /// The packet to send at `now`, the link being free; what is dropped on the way to it is appended to `dropped`.
+    /// `None` if there is none, or none that may be sent yet: see [`DepartureQueue::next_ready`].
+    pub fn dequeue(&mut self, now: Time, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
+        let _ = rng;
+        match self {
+            DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
+        }
+    }
+
+    /// When to call [`DepartureQueue::dequeue`] again if it gave nothing: `None` if the queue is empty, later than
+    /// `now` if it holds only packets of classes over their limit (CBQ), else `now`.
+    pub fn next_ready(&self, now: Time) -> Option<Time> {
+        (self.packets() > 0).then_some(now)
+    }
+
+    /// Packets waiting (the one in service has left the queue).
+    pub fn packets(&self) -> u32 {
+        match self {
+            DepartureQueue::Codel(queue) => queue.packets(),
+        }
+    }
+
+    /// Bytes waiting.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            DepartureQueue::Codel(queue) => queue.bytes(),
+        }
+    }
+}
