@@ -1,0 +1,74 @@
+# make run    sets up, runs every shipped study, ends by naming the report
+# make test   sets up, passes every test
+# make check  formatters, linters, types     make bench  speed     make docs  the manual
+# make setup  .venv/ and the Rust core, again only when something changed
+# make lock   requirements/*.txt anew        make clean  all that was made here
+
+PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
+VENV   := .venv
+BIN    := $(VENV)/bin
+OUT    ?= build/reports
+
+RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*.rs')
+STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
+
+.PHONY: run test test-rust test-python check bench docs setup lock clean
+.DEFAULT_GOAL := run
+
+run: setup
+	@rm -rf $(OUT)
+	@set -e; for study in $(STUDIES); do $(BIN)/cwndlab run $$study -o $(OUT)/$$study; done
+	@printf 'report: %s\n' $(STUDIES:%=$(OUT)/%/report.html)
+
+test: test-rust test-python
+
+test-rust:
+	cargo test --workspace --locked --quiet
+
+test-python: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest cwndlab._core
+
+bench: setup
+	@mkdir -p build
+	$(BIN)/python benches/bench.py --json build/bench.json
+
+docs: setup $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo 'manual: build/docs/index.html'
+
+setup: $(VENV)/.core
+
+$(VENV)/.python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "cwndlab needs Python 3.11 or later; $(PYTHON) is older. Set PYTHON=…" >&2; exit 1; }
+	"$(PYTHON)" -m venv --clear $(VENV)
+	@touch $@
+
+# The lists are complete and exact, so pip has nothing to resolve.
+$(VENV)/.deps: requirements/dev.txt $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
+$(VENV)/.docs: requirements/docs.txt $(VENV)/.deps
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
+$(VENV)/.core: $(RUST) pyproject.toml $(VENV)/.deps
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked --quiet >/dev/null
+	@touch $@
+
+# docs.txt holds what dev.txt lacks.
+lock:
+	rm -rf build/lock && "$(PYTHON)" -m venv build/lock
+	build/lock/bin/python tools/lock.py build/lock/bin/python
+
+clean:
+	rm -rf $(VENV) build target python/cwndlab/*.so

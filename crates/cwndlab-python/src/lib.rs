@@ -1,0 +1,19 @@
+//! `cwndlab._core`: arguments, errors and the hand-over of Arrow columns. No logic lives here.
+
+mod units;
+
+use pyo3::prelude::*;
+
+/// The version of the engine: part of every result's key in the store.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::units::{parse_bytes, parse_rate, parse_time};
+    #[pymodule_export]
+    use super::version;
+}
