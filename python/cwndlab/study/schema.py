@@ -1,0 +1,300 @@
+"""The one home of the study file's keys, as pydantic models; `study.schema.json` for editors is generated from here.
+
+The models describe a study after its references ("$name", "= 2 * name", "{name}B") are resolved: once for the
+study as written and once for each cell. Quantities with a unit are held in the core's integers (ns, bit/s, bytes).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
+from .units import RateBps, SizeBytes, TimeNs
+
+__all__ = ["MODEL_SECTIONS", "Axis", "AxisValue", "Claims", "Grid", "Model", "Quantity", "Scalar", "Study", "Where"]
+
+#: A name that stands in dotted keys and in tables of records, not in expressions.
+Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
+
+
+class Strict(BaseModel):
+    """Unknown keys are errors, types are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Open(BaseModel):
+    """A `kind` (or profile) and knobs that the core knows and checks."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    def knobs(self) -> dict[str, Any]:
+        """The keys that the schema leaves to the core."""
+        return dict(self.model_extra or {})
+
+
+# ── the model: what is simulated ──────────────────────────────────────────────────────────────────────────────
+
+
+class Queue(Open):
+    """A queue at a link's entrance: `kind` and that kind's knobs; `limit` as "25pkt", "64KiB", "1BDP"."""
+
+    kind: str = "drop-tail"
+    limit: str | None = Field(None, description='"25pkt", "64KiB" or "1BDP" (link rate x base round-trip time)')
+
+
+class Impairment(Open):
+    """Loss, delay, reordering or duplication on a link: `kind` and that kind's knobs."""
+
+    kind: str
+
+
+class Direction(Strict):
+    """What differs in one direction of a link."""
+
+    rate: RateBps | None = None
+    delay: TimeNs | None = None
+    header: SizeBytes | None = None
+    queue: Queue | None = None
+    impairments: list[Impairment] | None = None
+
+
+End = str | list[str]
+
+
+class Link(Strict):
+    """A link in both directions; its directions are called "a>b" and "b>a"."""
+
+    name: Label | None = Field(None, description="how dotted keys name it; default: a-b")
+    between: list[End] = Field(min_length=2, max_length=2, description="two nodes; a list of nodes makes a link each")
+    rate: RateBps
+    delay: TimeNs = 0
+    header: SizeBytes = Field(0, description="bytes that the link adds to each packet")
+    queue: Queue = Queue(kind="infinite")
+    impairments: list[Impairment] = []
+    forward: Direction = Field(Direction(), description="from the first node to the second")
+    reverse: Direction = Field(Direction(), description="from the second node to the first")
+
+
+class Route(Strict):
+    """An explicit route, in place of the shortest path."""
+
+    path: list[str] = Field(min_length=2, description="the nodes passed, ends included")
+
+
+class Topology(Strict):
+    """Nodes and links; routes are shortest paths (hops) unless given."""
+
+    nodes: list[Label] = Field(min_length=2)
+    links: list[Link] = Field(min_length=1)
+    routes: list[Route] = []
+    rtt: TimeNs | None = Field(None, description='base round-trip time for "1BDP"; default: of the longest path through the link')
+
+
+class App(Open):
+    """An application: `kind` and that kind's knobs."""
+
+    kind: str
+
+
+class Traffic(Strict):
+    """One or `count` applications between clients and servers (instance i takes the i-th of each list, round robin)."""
+
+    name: Label
+    client: End
+    server: End
+    count: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+    app: App
+    tcp: str = Field("default", description="group of both ends; see [tcp.groups]")
+    tcp_client: str | None = None
+    tcp_server: str | None = None
+    start: TimeNs = 0
+    stagger: TimeNs = Field(0, description="instance i starts i times this later")
+
+
+class TcpGroup(Open):
+    """Overrides of a named group, on top of [tcp]; a profile of its own starts afresh."""
+
+    profile: str | None = None
+
+
+class Tcp(Open):
+    """The default group: a profile and overrides by name."""
+
+    profile: str = "rfc5681"
+    groups: dict[Label, TcpGroup] = {}
+
+
+def _percent(value: object) -> object:
+    """0.02 of "2%"."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
+        if not found:
+            raise ValueError(f'{value!r} is not a share; write a percentage in quotes, like "2%"')
+        return float(found[1]) / 100
+    raise ValueError(f'{value!r} is not a share; write a percentage in quotes, like "2%"')
+
+
+Percent = Annotated[
+    float, BeforeValidator(_percent), Field(gt=0, lt=1, json_schema_extra={"type": "string", "examples": ["2%"]})
+]
+
+
+class Run(Strict):
+    """How long and how often."""
+
+    duration: TimeNs
+    replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    warmup: TimeNs = Field(0, description="records before this time are left out of the metrics that say so")
+    until: Percent | None = Field(None, description="sequential stopping: half-width of the 95 % interval, relative")
+    max_replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+
+
+class Probes(Strict):
+    """What is recorded; a probe that is off costs nothing. Connections, objects and links are always recorded."""
+
+    segments_at: str | None = Field(None, description="the node at whose side segments are observed")
+    queues: list[str] = Field([], description='directions of links, as "r2>receiver"')
+    queue_interval: TimeNs | None = Field(None, description="sampling interval; default: at every change")
+    connections: bool = True
+    cwnd: bool = False
+
+
+# ── the plan ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class AxisValue(Strict):
+    """One value that sets several parameters."""
+
+    name: Scalar
+    title: str | None = None
+    set: dict[str, Any] = Field({}, description="dotted key -> value")
+
+
+class Axis(Strict):
+    """What is varied. Inside the study "$axis" (or "= axis * 2") is the value's name."""
+
+    title: str | None = None
+    unit: str | None = None
+    about: str | None = None
+    values: list[Scalar | AxisValue] = Field(min_length=1)
+    sets: str | list[str] | None = Field(None, description="dotted keys that take the value as it is")
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Axis:
+        names = self.names
+        twice = sorted({str(name) for name in names if [str(n) for n in names].count(str(name)) > 1})
+        if twice:
+            raise ValueError(f"value {twice[0]!r} stands twice; each value of an axis needs a name of its own")
+        return self
+
+    @property
+    def names(self) -> list[Scalar]:
+        """The values' names in order."""
+        return [value.name if isinstance(value, AxisValue) else value for value in self.values]
+
+
+class Sensitivity(Axis):
+    """An axis that is run only on demand (`--sensitivity`), one at a time around the cells of `where`; reported apart."""
+
+    where: Where = {}
+
+
+class Grid(Strict):
+    """One block of cells: the product of its axes, those of a `zip` walked in step, restricted by `when`."""
+
+    name: Name | None = None
+    axes: list[str] = []
+    zip: list[list[str]] = Field([], description="groups of axes walked in step")
+    fix: dict[str, Scalar] = Field({}, description="axes held at one value; part of the cell's name")
+    restrict: dict[str, list[Scalar]] = Field({}, description="axes with only some of their values")
+    when: str | None = Field(None, description='condition on axes and parameters, as "ftps > 0 or http == \'1.0\'"')
+    cells: list[dict[str, Scalar]] = Field([], description="cells listed one by one, in place of axes")
+
+
+# ── what is asked of the records ──────────────────────────────────────────────────────────────────────────────
+
+
+class Quantity(Strict):
+    """A number (or a list) per replicate: a metric of the records, or derived from two quantities of the same cell.
+
+    Comparisons between cells are asked for where they are shown: `compare` in columns and figures, functions in claims.
+    """
+
+    name: Name
+    title: str | None = None
+    about: str | None = None
+    unit: str | None = Field(None, description="default: the metric's own; another one is converted (s -> ms, 1 -> %)")
+    metric: str | None = None
+    options: dict[str, Any] = {}
+    within: str | None = Field(
+        None, description="a metric with many samples per replicate is reduced by mean, median, min, max, sum, count or p95"
+    )
+    statistic: Literal["mean", "median"] = Field("mean", description="across replicates")
+    derived: Literal["ratio", "difference", "sum", "product"] | None = Field(
+        None, description="computed in each replicate from two quantities of the same cell, `of` and `by`"
+    )
+    of: Name | None = None
+    by: Name | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Quantity:
+        if (self.metric is None) == (self.derived is None):
+            raise ValueError("a quantity has either `metric` or `derived`")
+        if self.derived is not None and (self.of is None or self.by is None):
+            raise ValueError("a derived quantity needs `of` and `by`, two quantities of the same cell")
+        if self.metric is not None and (self.of or self.by):
+            raise ValueError("`of` and `by` belong to derived quantities")
+        if self.within is not None and not re.fullmatch(r"mean|median|min|max|sum|count|p\d{1,2}(\.\d+)?", self.within):
+            raise ValueError(f"{self.within!r} is no reduction; write mean, median, min, max, sum, count or p95")
+        return self
+
+
+class Source(Strict):
+    """What the study reproduces."""
+
+    name: str
+    title: str | None = None
+    authors: list[str] = []
+    year: int | None = None
+    url: str | None = None
+
+
+class Study(Strict):
+    """A whole study file, its references resolved."""
+
+    title: str
+    source: Source | None = None
+    about: str | None = None
+    parameters: dict[Name, Scalar] = {}
+    topology: Topology
+    traffic: list[Traffic] = Field(min_length=1)
+    tcp: Tcp = Tcp()
+    run: Run
+    probes: Probes = Probes()
+    axes: dict[Name, Axis] = {}
+    grids: list[Grid] = []
+    cells: dict[Name, dict[str, Scalar]] = Field({}, description="names of cells, for claims and figures")
+    sensitivity: dict[Name, Sensitivity] = {}
+    quantities: list[Quantity] = []
+    tables: list[AnyTable] = []
+    figures: list[Figure] = []
+    marks: list[Mark] = []
+
+
+#: The part of a study that one cell's scenario is compiled from; only here are references resolved and axes set.
+MODEL_SECTIONS = ("topology", "traffic", "tcp", "run", "probes")
+
+
+class Model(Strict):
+    """One cell's model."""
+
+    topology: Topology
+    traffic: list[Traffic]
+    tcp: Tcp = Tcp()
+    run: Run
+    probes: Probes = Probes()
