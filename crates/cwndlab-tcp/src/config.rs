@@ -66,6 +66,13 @@ pub enum AckPolicy {
         /// grid spacing
         grid_ns: Time,
     },
+    /// Linux: every segment for the first `quick_segments` of a connection (its "quickack" mode), then as `Delayed`.
+    QuickThenDelayed {
+        /// segments acknowledged one by one
+        quick_segments: u32,
+        /// then by this timer or every second full segment
+        timeout_ns: Time,
+    },
 }
 
 /// Loss recovery.
@@ -120,13 +127,17 @@ pub struct RtoConfig {
     pub min_ns: Time,
     /// Largest RTO.
     pub max_ns: Time,
+    /// Least value of the variance term: RTO = SRTT + max(this, 4*RTTVAR). RFC 6298, 2.3 calls it G; Linux uses its
+    /// minimum RTO here. Unused with a coarse tick.
+    pub variance_floor_ns: Time,
 }
 
 /// Every knob of an endpoint. Shared by all connections of a traffic group; never copied into one.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpConfig {
-    /// Payload bytes of a full segment (in `ns2-1998` the wire size of a data packet, as its headers are 0).
+    /// Payload bytes of a full segment without options, and the MSS option offered (in `ns2-1998` the wire size of a data
+    /// packet, as its headers are 0). Timestamps, where agreed, take 12 bytes of it (RFC 6691, RFC 7323 appendix A).
     pub mss: u32,
     /// IP and TCP header bytes of a segment with data, without options.
     pub header_bytes: u32,
@@ -152,6 +163,10 @@ pub struct TcpConfig {
     pub window_law: WindowLawKind,
     /// Slow start.
     pub slow_start: SlowStartKind,
+    /// Most segments by which one ACK opens the window in slow start (RFC 3465's L; RFC 5681, 3.1: 1; 0 = no limit).
+    pub slow_start_limit_segments: u32,
+    /// Whether cwnd grows only when it was what limited the sender (RFC 7661; RFC 9438, 5.8).
+    pub grow_only_if_cwnd_limited: bool,
     /// Initial window, at connection start only; after a timeout cwnd is one segment.
     pub initial_window: InitialWindow,
     /// Whether the ACK of the SYN-ACK counts as an ACK that opens the window (RFC 5681, 3.1 forbids it by default).

@@ -1,9 +1,19 @@
 //! Congestion control decides a window (or a rate), and nothing else: it never retransmits and never sees the sender.
 //!
-//! Contract of the calls, for every law:
+//! Contract of the calls of [`WindowLaw`], for every law:
 //! - `on_ack(&AckSample)`: exactly once per ACK that cumulatively or selectively delivers new data.
-//! - `on_congestion(event, now)`: exactly once per congestion episode.
-//! - `on_undo()`: once, if the episode is found spurious.
+//! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards `cwnd == ssthresh` (`Loss`, `Ecn`; CUBIC
+//!   lets cwnd go below for `Ecn`) or one segment (`Rto`, `RtoRepeat`). Recovery may then set another window for the
+//!   episode by `set_cwnd` (Tahoe's one segment, Reno's inflation, PRR) and leaves it where growth is to go on.
+//! - `on_undo()`: at most once, if the last episode is found spurious.
+//! - `on_idle_restart()`: once, before the first segment after an idle time.
+
+mod cubic;
+mod hystart;
+mod law;
+mod reno;
+
+pub use law::WindowLaw;
 
 use cwndlab_units::Time;
 
@@ -12,6 +22,8 @@ use cwndlab_units::Time;
 pub struct AckSample {
     /// When the ACK arrived.
     pub now: Time,
+    /// Sender's maximum segment size in force, in payload bytes (RFC 5681, section 2: SMSS).
+    pub mss: u32,
     /// Bytes newly acknowledged cumulatively.
     pub acked_bytes: u64,
     /// Bytes newly known to be delivered (cumulatively or by SACK).
@@ -41,6 +53,8 @@ pub enum CongestionEvent {
     Loss,
     /// An ECN echo (RFC 3168, section 6.1.2).
     Ecn,
-    /// The retransmission timer expired.
+    /// The retransmission timer expired for a segment not yet retransmitted by the timer.
     Rto,
+    /// The retransmission timer expired again for the same segment (RFC 5681, section 3.1: ssthresh is held).
+    RtoRepeat,
 }

@@ -3,10 +3,13 @@
 
 mod config;
 mod congestion;
+mod profile;
+mod rto;
 mod segment;
 
 pub use config::{
     AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, SlowStartKind, TcpConfig, WindowLawKind,
 };
-pub use congestion::{AckSample, CongestionEvent};
+pub use congestion::{AckSample, CongestionEvent, WindowLaw};
+pub use rto::RttEstimator;
 pub use segment::{Flags, SackBlocks, Segment};

@@ -1,0 +1,123 @@
+//! CUBIC (RFC 9438). Windows in segments, time in seconds, as in the RFC's equations.
+//!
+//! Cost: the cube root is taken once per congestion episode; an ACK in congestion avoidance costs one cube and
+//! two divisions.
+
+use super::AckSample;
+use cwndlab_units::Time;
+
+/// RFC 9438, section 4.6.
+pub(super) const BETA: f64 = 0.7;
+/// RFC 9438, section 5.1.
+pub(super) const C: f64 = 0.4;
+/// RFC 9438, section 4.3: 3*(1-beta)/(1+beta).
+pub(super) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// State of CUBIC (RFC 9438, section 4.1.2). The windows that change once per episode are f32 (a relative error of
+/// 6e-8) to keep the state small; those that grow by fractions per ACK are f64.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Cubic {
+    /// Window just before the last reduction, after fast convergence; 0 = none: the next epoch starts with K = 0.
+    pub w_max: f32,
+    /// Time to grow back to `w_max`, in s.
+    pub k_s: f32,
+    /// cwnd when ssthresh was last set, in segments.
+    pub cwnd_prior: f32,
+    /// Fraction of a segment, in bytes, not yet added to cwnd.
+    credit_bytes: f32,
+    /// Window of the Reno-friendly estimate, in segments.
+    pub w_est: f64,
+    /// Beginning of the current congestion avoidance stage, less its application-limited time; MAX = not begun.
+    pub epoch_start: Time,
+    /// Last ACK of the stage: what lies between it and a limited ACK is not counted (section 5.8).
+    last_ack: Time,
+}
+
+impl Cubic {
+    pub const fn new() -> Self {
+        Cubic {
+            w_max: 0.0,
+            k_s: 0.0,
+            cwnd_prior: 0.0,
+            credit_bytes: 0.0,
+            w_est: 0.0,
+            epoch_start: Time::MAX,
+            last_ack: Time::ZERO,
+        }
+    }
+
+    /// W_cubic(t), equation 1.
+    #[inline]
+    fn w_cubic(&self, t_s: f64) -> f64 {
+        let d = t_s - f64::from(self.k_s);
+        C * d * d * d + f64::from(self.w_max)
+    }
+
+    /// Begins a congestion avoidance stage with `cwnd` segments.
+    fn begin(&mut self, now: Time, cwnd: f64) {
+        self.epoch_start = now;
+        self.last_ack = now;
+        self.w_est = cwnd;
+        self.credit_bytes = 0.0;
+        if f64::from(self.w_max) > cwnd {
+            // Equation 2.
+            self.k_s = ((f64::from(self.w_max) - cwnd) / C).cbrt() as f32;
+        } else {
+            // Sections 4.8 and 4.10: after a timeout or an exit from slow start without loss.
+            self.k_s = 0.0;
+            self.w_max = cwnd as f32;
+        }
+    }
+
+    /// An ACK in congestion avoidance; the new cwnd in bytes.
+    #[inline]
+    pub fn avoid(&mut self, cwnd_bytes: u32, acked_bytes: u64, ack: &AckSample) -> u32 {
+        let mss = f64::from(ack.mss);
+        let cwnd = f64::from(cwnd_bytes) / mss;
+        if self.epoch_start.is_never() {
+            self.begin(ack.now, cwnd);
+        }
+        self.last_ack = ack.now;
+        let t = ack.now.saturating_sub(self.epoch_start).as_secs_f64();
+        let segments_acked = acked_bytes as f64 / mss;
+
+        // Section 4.3, equation 4: alpha is 1 once W_est has reached cwnd_prior.
+        let alpha = if self.w_est >= f64::from(self.cwnd_prior) { 1.0 } else { ALPHA };
+        self.w_est += alpha * segments_acked / cwnd;
+        if self.w_cubic(t) < self.w_est {
+            // Reno-friendly region. W_est never lies below a window that something else raised.
+            return cwnd_bytes.max((self.w_est * mss) as u32);
+        }
+        // Sections 4.4 and 4.5: towards the window wanted one RTT later, at most half as much again per RTT.
+        let target = self.w_cubic(t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+        let credit = f64::from(self.credit_bytes) + (target - cwnd) / cwnd * segments_acked * mss;
+        let whole = credit as u32;
+        self.credit_bytes = (credit - f64::from(whole)) as f32;
+        cwnd_bytes.saturating_add(whole)
+    }
+
+    /// An ACK that may not open the window: time stands still (section 5.8).
+    pub fn on_limited_ack(&mut self, now: Time) {
+        if !self.epoch_start.is_never() {
+            self.epoch_start += now.saturating_sub(self.last_ack);
+            self.last_ack = now;
+        }
+    }
+
+    /// The reduction of section 4.6 with fast convergence (4.7); returns flight_size * beta in bytes.
+    pub fn on_congestion(&mut self, cwnd_bytes: u32, flight_bytes: u64, mss: u32) -> u32 {
+        let cwnd = cwnd_bytes as f32 / mss as f32;
+        self.cwnd_prior = cwnd;
+        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA as f32) / 2.0 } else { cwnd };
+        self.epoch_start = Time::MAX;
+        (flight_bytes as f64 * BETA).min(f64::from(u32::MAX)) as u32
+    }
+
+    /// Section 4.8: after a timeout the next stage starts with K = 0 and W_max = cwnd.
+    pub fn forget_w_max(&mut self) {
+        self.w_max = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests;

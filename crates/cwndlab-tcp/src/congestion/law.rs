@@ -1,0 +1,259 @@
+//! The window of one connection: the law chosen by the config, slow start, and what is needed to undo a reduction.
+
+use super::cubic::Cubic;
+use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
+use super::reno::{slow_start_increase, Reno, RenoPackets};
+use super::{AckSample, CongestionEvent};
+use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
+use cwndlab_units::Time;
+
+/// The largest window of all: RFC 7323, section 2.3.
+const MAX_WINDOW_BYTES: u32 = 1 << 30;
+/// No threshold yet (RFC 5681, section 3.1: "arbitrarily high").
+const NO_THRESHOLD: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+enum Law {
+    Reno(Reno),
+    RenoPackets(RenoPackets),
+    Cubic(Cubic),
+}
+
+/// HyStart++ serves until the first reduction, undo after it: they share their place.
+#[derive(Clone, Copy, Debug)]
+enum Memory {
+    Empty,
+    Hystart(Hystart),
+    Undo(Undo),
+}
+
+/// RFC 9438, section 4.9's variables (Reno needs the first two).
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    cwnd: u32,
+    ssthresh: u32,
+    w_max: f32,
+    k_s: f32,
+    cwnd_prior: f32,
+    w_est: f32,
+    epoch_start: Time,
+}
+
+/// The congestion window and its law. At most 96 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowLaw {
+    /// Usable window, bytes.
+    cwnd: u32,
+    ssthresh: u32,
+    law: Law,
+    memory: Memory,
+}
+
+impl WindowLaw {
+    /// At connection start, once the effective `mss` (payload bytes) is known.
+    pub fn new(cfg: &TcpConfig, mss: u32) -> Self {
+        let cwnd = initial_window_bytes(cfg.initial_window, mss);
+        WindowLaw {
+            cwnd,
+            ssthresh: match cfg.initial_ssthresh_segments {
+                0 => NO_THRESHOLD,
+                k => k.saturating_mul(mss),
+            },
+            law: match cfg.window_law {
+                WindowLawKind::Reno => Law::Reno(Reno::default()),
+                WindowLawKind::RenoPackets => Law::RenoPackets(RenoPackets::from_bytes(cwnd, mss)),
+                WindowLawKind::Cubic => Law::Cubic(Cubic::new()),
+            },
+            memory: match cfg.slow_start {
+                SlowStartKind::Standard => Memory::Empty,
+                SlowStartKind::HystartPlusPlus => Memory::Hystart(Hystart::new()),
+            },
+        }
+    }
+
+    /// Congestion window in bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        u64::from(self.cwnd)
+    }
+
+    /// Slow-start threshold in bytes; `u64::MAX` while there is none.
+    #[inline]
+    pub fn ssthresh(&self) -> u64 {
+        if self.ssthresh == NO_THRESHOLD {
+            u64::MAX
+        } else {
+            u64::from(self.ssthresh)
+        }
+    }
+
+    /// Whether the next ACK grows the window as in slow start (RFC 5681, section 3.1).
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Whether HyStart++ is in Conservative Slow Start (RFC 9406).
+    pub fn in_conservative_slow_start(&self) -> bool {
+        self.in_slow_start() && matches!(&self.memory, Memory::Hystart(h) if h.in_css())
+    }
+
+    /// A window set by loss recovery: inflation, PRR, deflation. `mss` as in force.
+    #[inline]
+    pub fn set_cwnd(&mut self, bytes: u64, mss: u32) {
+        self.cwnd = bytes.min(u64::from(MAX_WINDOW_BYTES)) as u32;
+        if let Law::RenoPackets(p) = &mut self.law {
+            *p = RenoPackets::from_bytes(self.cwnd, mss);
+        }
+    }
+
+    /// An ACK of new data. Does not grow the window in recovery, which is then recovery's.
+    #[inline]
+    pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckSample) {
+        if ack.in_recovery || ack.acked_bytes == 0 {
+            return;
+        }
+        if cfg.grow_only_if_cwnd_limited && !ack.cwnd_limited {
+            if let Law::Cubic(cubic) = &mut self.law {
+                cubic.on_limited_ack(ack.now);
+            }
+            return;
+        }
+        if let Law::RenoPackets(p) = &mut self.law {
+            p.on_ack(self.cwnd < self.ssthresh);
+            self.cwnd = p.cwnd_bytes(ack.mss).min(MAX_WINDOW_BYTES);
+            return;
+        }
+        let mut left = ack.acked_bytes;
+        if self.in_slow_start() {
+            left = self.slow_start(cfg, ack);
+            if left == 0 {
+                return;
+            }
+        }
+        let cwnd = match &mut self.law {
+            Law::Reno(reno) => reno.avoid(self.cwnd, left, ack.mss),
+            Law::Cubic(cubic) => cubic.avoid(self.cwnd, left, ack),
+            Law::RenoPackets(_) => self.cwnd,
+        };
+        self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
+    }
+
+    /// Grows by slow start, not beyond ssthresh; returns acknowledged bytes left for congestion avoidance.
+    fn slow_start(&mut self, cfg: &TcpConfig, ack: &AckSample) -> u64 {
+        let mut increase = slow_start_increase(cfg, ack);
+        if let Memory::Hystart(hystart) = &mut self.memory {
+            match hystart.on_ack(ack.snd_una, ack.snd_nxt, ack.rtt) {
+                Growth::Full => {}
+                Growth::Conservative => increase /= CSS_GROWTH_DIVISOR,
+                Growth::Exit => {
+                    self.ssthresh = self.cwnd;
+                    self.memory = Memory::Empty;
+                    return ack.acked_bytes;
+                }
+            }
+        }
+        let room = u64::from(self.ssthresh.min(MAX_WINDOW_BYTES).saturating_sub(self.cwnd));
+        self.cwnd += increase.min(room) as u32;
+        // Only a limit-free slow start hands on what it could not use: with L = 1 an ACK counts once.
+        if cfg.slow_start_limit_segments == 0 {
+            increase.saturating_sub(room)
+        } else {
+            0
+        }
+    }
+
+    /// Congestion, once per episode. `flight_bytes`: sent and not yet acknowledged (RFC 5681: FlightSize).
+    pub fn on_congestion(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
+        let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
+        let held = event == CongestionEvent::RtoRepeat && !matches!(self.law, Law::RenoPackets(_));
+        if !held {
+            self.remember();
+            // RFC 5681, equation 4 and RFC 9438, 4.6: an ECN echo may take CUBIC's cwnd to one segment, ssthresh to two.
+            let (cwnd, ssthresh) = match &mut self.law {
+                Law::Reno(reno) => {
+                    reno.acked_bytes = 0;
+                    let half = Reno::ssthresh(flight_bytes, mss);
+                    (half, half)
+                }
+                Law::RenoPackets(p) => {
+                    let half = p.halved(cfg.max_window, mss);
+                    (half.max(1) * mss, half.max(2) * mss)
+                }
+                Law::Cubic(cubic) => {
+                    let reduced = cubic.on_congestion(self.cwnd, flight_bytes, mss);
+                    let least = if event == CongestionEvent::Ecn { mss } else { 2 * mss };
+                    (reduced.max(least), reduced.max(2 * mss))
+                }
+            };
+            self.ssthresh = ssthresh.min(MAX_WINDOW_BYTES);
+            self.set_cwnd(u64::from(cwnd), mss);
+        }
+        if timeout {
+            // RFC 5681, section 3.1: the loss window is one segment, whatever the initial window.
+            self.set_cwnd(u64::from(mss), mss);
+            if let Law::Cubic(cubic) = &mut self.law {
+                cubic.forget_w_max();
+            }
+        }
+    }
+
+    fn remember(&mut self) {
+        let mut undo = Undo {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            w_max: 0.0,
+            k_s: 0.0,
+            cwnd_prior: 0.0,
+            w_est: 0.0,
+            epoch_start: Time::MAX,
+        };
+        if let Law::Cubic(c) = &self.law {
+            undo.w_max = c.w_max;
+            undo.k_s = c.k_s;
+            undo.cwnd_prior = c.cwnd_prior;
+            undo.w_est = c.w_est as f32;
+            undo.epoch_start = c.epoch_start;
+        }
+        self.memory = Memory::Undo(undo);
+    }
+
+    /// The last reduction was for nothing (RFC 9438, section 4.9; RFC 3522, RFC 5682): back to where it was, unless
+    /// the window has grown beyond.
+    pub fn on_undo(&mut self, mss: u32) {
+        let Memory::Undo(undo) = self.memory else { return };
+        self.memory = Memory::Empty;
+        self.set_cwnd(u64::from(self.cwnd.max(undo.cwnd)), mss);
+        self.ssthresh = self.ssthresh.max(undo.ssthresh);
+        if let Law::Cubic(c) = &mut self.law {
+            c.w_max = undo.w_max;
+            c.k_s = undo.k_s;
+            c.cwnd_prior = undo.cwnd_prior;
+            c.w_est = f64::from(undo.w_est);
+            c.epoch_start = undo.epoch_start;
+        }
+    }
+
+    /// Sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW = min(IW, cwnd)).
+    pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32) {
+        let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());
+        self.set_cwnd(restart, mss);
+        if let Law::Cubic(cubic) = &mut self.law {
+            cubic.epoch_start = Time::MAX;
+        }
+    }
+}
+
+/// Initial window in bytes for segments of `mss` payload bytes.
+fn initial_window_bytes(rule: InitialWindow, mss: u32) -> u32 {
+    match rule {
+        InitialWindow::Segments(k) => k.saturating_mul(mss),
+        // RFC 3390, equation 1
+        InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+        // RFC 6928, section 2
+        InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

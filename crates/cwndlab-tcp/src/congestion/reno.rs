@@ -1,0 +1,75 @@
+//! RFC 5681's window law in bytes, and the same law counted in packets as ns-2 does.
+
+use super::AckSample;
+use crate::config::{MaxWindow, TcpConfig};
+
+/// RFC 5681, section 3.1, in bytes: +SMSS per window's worth of acknowledged bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reno {
+    /// Bytes acknowledged since the last increase.
+    pub acked_bytes: u32,
+}
+
+impl Reno {
+    /// Congestion avoidance: the recommended way of RFC 5681, section 3.1 (its page 7), at most SMSS per window.
+    #[inline]
+    pub fn avoid(&mut self, cwnd: u32, acked_bytes: u64, mss: u32) -> u32 {
+        let acked = u64::from(self.acked_bytes) + acked_bytes;
+        if acked < u64::from(cwnd) {
+            self.acked_bytes = acked as u32;
+            return cwnd;
+        }
+        // An ACK for more than a window counts once; what is left may not exceed a window.
+        self.acked_bytes = (acked - u64::from(cwnd)).min(u64::from(cwnd)) as u32;
+        cwnd + mss
+    }
+
+    /// RFC 5681, section 3.1, equation 4.
+    pub fn ssthresh(flight_bytes: u64, mss: u32) -> u32 {
+        ((flight_bytes / 2).min(u64::from(u32::MAX)) as u32).max(2 * mss)
+    }
+}
+
+/// ns-2's law: the window is a real number of packets, each ACK counts once whatever it acknowledges.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RenoPackets {
+    pub cwnd_packets: f64,
+}
+
+impl RenoPackets {
+    /// One ACK of new data.
+    #[inline]
+    pub fn on_ack(&mut self, slow_start: bool) {
+        self.cwnd_packets += if slow_start { 1.0 } else { 1.0 / self.cwnd_packets };
+    }
+
+    /// Half the usable window, whole packets, at least two. ns-2 halves min(cwnd, window), not the flight size.
+    pub fn halved(&self, max_window: MaxWindow, mss: u32) -> u32 {
+        let limit = match max_window {
+            MaxWindow::Segments(k) => u64::from(k),
+            MaxWindow::Bytes(b) => b / u64::from(mss),
+        };
+        let half = (self.cwnd_packets as u64).min(limit) / 2;
+        half.min(u64::from(u32::MAX)) as u32
+    }
+
+    /// The usable window in bytes: only whole packets are sent.
+    #[inline]
+    pub fn cwnd_bytes(&self, mss: u32) -> u32 {
+        (self.cwnd_packets as u64 * u64::from(mss)).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// The state for a window set from outside.
+    pub fn from_bytes(bytes: u32, mss: u32) -> Self {
+        RenoPackets { cwnd_packets: f64::from(bytes) / f64::from(mss) }
+    }
+}
+
+/// Bytes by which slow start may open the window for this ACK (RFC 5681, equation 2; RFC 3465, section 2.3: L).
+#[inline]
+pub(super) fn slow_start_increase(cfg: &TcpConfig, ack: &AckSample) -> u64 {
+    match cfg.slow_start_limit_segments {
+        0 => ack.acked_bytes,
+        limit => ack.acked_bytes.min(u64::from(limit) * u64::from(ack.mss)),
+    }
+}

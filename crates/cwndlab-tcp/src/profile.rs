@@ -1,0 +1,139 @@
+//! Profiles: each a value for every knob, of an era.
+
+use crate::config::{
+    AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, SlowStartKind, TcpConfig, WindowLawKind,
+};
+use cwndlab_units::Time;
+
+impl Profile {
+    /// Every profile, in the order of their eras.
+    pub const ALL: [Profile; 3] = [Profile::Ns2_1998, Profile::Rfc5681, Profile::Linux6];
+
+    /// The profile's name in study files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Ns2_1998 => "ns2-1998",
+            Profile::Rfc5681 => "rfc5681",
+            Profile::Linux6 => "linux-6",
+        }
+    }
+
+    /// The profile of that name.
+    pub fn from_name(name: &str) -> Option<Profile> {
+        Profile::ALL.into_iter().find(|p| p.name() == name)
+    }
+
+    /// The profile's value of every knob.
+    pub const fn config(self) -> TcpConfig {
+        match self {
+            Profile::Ns2_1998 => NS2_1998,
+            Profile::Rfc5681 => RFC5681,
+            Profile::Linux6 => LINUX_6,
+        }
+    }
+}
+
+const NS2_1998: TcpConfig = TcpConfig {
+    mss: 1000,
+    header_bytes: 0,
+    ack_bytes: 40,
+    handshake: false,
+    fin: false,
+    sack: false,
+    timestamps: false,
+    window_scale: false,
+    recovery: RecoveryKind::Tahoe,
+    dup_thresh: 3,
+    limited_transmit: false,
+    window_law: WindowLawKind::RenoPackets,
+    slow_start: SlowStartKind::Standard,
+    slow_start_limit_segments: 1,
+    grow_only_if_cwnd_limited: false,
+    initial_window: InitialWindow::Segments(1),
+    handshake_ack_opens_window: false,
+    restart_after_idle: false,
+    initial_ssthresh_segments: 0,
+    max_window: MaxWindow::Segments(20),
+    receive_buffer_bytes: 1 << 30,
+    ack_policy: AckPolicy::Every,
+    nagle: false,
+    rto: RtoConfig {
+        tick_ns: Time::from_millis(100),
+        initial_ns: Time::from_secs(6),
+        min_ns: Time::ZERO,
+        max_ns: Time::from_secs(64),
+        variance_floor_ns: Time::ZERO,
+    },
+    time_wait_ns: Time::ZERO,
+};
+
+const RFC5681: TcpConfig = TcpConfig {
+    mss: 1460,
+    header_bytes: 40,
+    ack_bytes: 40,
+    handshake: true,
+    fin: true,
+    sack: false,
+    timestamps: false,
+    window_scale: true,
+    recovery: RecoveryKind::NewReno,
+    dup_thresh: 3,
+    limited_transmit: true,
+    window_law: WindowLawKind::Reno,
+    slow_start: SlowStartKind::Standard,
+    slow_start_limit_segments: 1,
+    grow_only_if_cwnd_limited: false,
+    initial_window: InitialWindow::Rfc3390,
+    handshake_ack_opens_window: false,
+    restart_after_idle: true,
+    initial_ssthresh_segments: 0,
+    max_window: MaxWindow::Bytes(1 << 30),
+    receive_buffer_bytes: 4 << 20,
+    ack_policy: AckPolicy::Delayed { timeout_ns: Time::from_millis(200) },
+    nagle: true,
+    rto: RtoConfig {
+        tick_ns: Time::ZERO,
+        initial_ns: Time::from_secs(1),
+        min_ns: Time::from_secs(1),
+        max_ns: Time::from_secs(60),
+        variance_floor_ns: Time::ZERO,
+    },
+    time_wait_ns: Time::from_secs(240),
+};
+
+const LINUX_6: TcpConfig = TcpConfig {
+    mss: 1460,
+    header_bytes: 40,
+    ack_bytes: 40,
+    handshake: true,
+    fin: true,
+    sack: true,
+    timestamps: true,
+    window_scale: true,
+    recovery: RecoveryKind::Prr,
+    dup_thresh: 3,
+    limited_transmit: true,
+    window_law: WindowLawKind::Cubic,
+    slow_start: SlowStartKind::HystartPlusPlus,
+    slow_start_limit_segments: 0,
+    grow_only_if_cwnd_limited: true,
+    initial_window: InitialWindow::Segments(10),
+    handshake_ack_opens_window: false,
+    restart_after_idle: true,
+    initial_ssthresh_segments: 0,
+    max_window: MaxWindow::Bytes(1 << 30),
+    receive_buffer_bytes: 3 << 20,
+    ack_policy: AckPolicy::QuickThenDelayed { quick_segments: 16, timeout_ns: Time::from_millis(40) },
+    nagle: true,
+    rto: RtoConfig {
+        tick_ns: Time::ZERO,
+        initial_ns: Time::from_secs(1),
+        min_ns: Time::from_millis(200),
+        max_ns: Time::from_secs(120),
+        variance_floor_ns: Time::from_millis(200),
+    },
+    time_wait_ns: Time::from_secs(60),
+};
+
+#[cfg(test)]
+mod tests;

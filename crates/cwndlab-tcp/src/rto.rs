@@ -1,0 +1,163 @@
+//! Retransmission timeout: RFC 6298, and the coarse-tick integer estimator of BSD and ns-2.
+//!
+//! Units inside depend on [`RtoConfig::tick_ns`]: 0 keeps nanoseconds (RFC 6298), anything else keeps ticks in fixed
+//! point (srtt with 3 bits right of the binary point, rttvar with 2), as Jacobson's appendix of 1988 does.
+
+use crate::config::RtoConfig;
+use cwndlab_units::Time;
+
+/// RFC 6298, 5.7: the RTO with which data transmission begins if the SYN was lost and nothing has been measured.
+const AFTER_LOST_SYN: Time = Time::from_secs(3);
+/// Bits right of the binary point of the coarse srtt and rttvar.
+const SRTT_BITS: u32 = 3;
+const RTTVAR_BITS: u32 = 2;
+/// BSD and ns-2 stop doubling here.
+const MAX_COARSE_SHIFT: u8 = 6;
+/// Beyond this shift BSD (and ns-2) forget srtt: the path has changed.
+const FORGET_SHIFT: u8 = 3;
+/// 2^shift saturates long before: `max_ns` cuts in.
+const MAX_SHIFT: u8 = 32;
+
+/// Round-trip estimator and retransmission timeout of one connection.
+///
+/// Feed it by [`RttEstimator::on_sample`] with measurements that obey Karn's rule (RFC 6298, section 3: never from a
+/// segment that was retransmitted, unless timestamps tell which copy was acknowledged).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RttEstimator {
+    /// ns, or ticks << 3; 0 = none yet.
+    srtt: u64,
+    /// ns, or ticks << 2.
+    rttvar: u64,
+    /// RTO before backoff and bounds, kept because it is read per ACK and changes per sample.
+    base: Time,
+    min_rtt: Time,
+    /// Binary exponential backoff: RTO * 2^shift.
+    shift: u8,
+}
+
+impl RttEstimator {
+    /// Before the first measurement (RFC 6298, 2.1).
+    pub fn new(cfg: &RtoConfig) -> Self {
+        RttEstimator { srtt: 0, rttvar: 0, base: cfg.initial_ns, min_rtt: Time::MAX, shift: 0 }
+    }
+
+    /// A valid measurement `rtt` that ended at `now` (the coarse tick needs the instant: BSD counts ticks of a clock,
+    /// it does not round spans). Does not end a backoff: see [`RttEstimator::clear_backoff`].
+    #[inline]
+    pub fn on_sample(&mut self, cfg: &RtoConfig, now: Time, rtt: Time) {
+        self.min_rtt = self.min_rtt.min(rtt);
+        if cfg.tick_ns == Time::ZERO {
+            self.sample_rfc6298(cfg, rtt.as_nanos());
+        } else {
+            let tick = cfg.tick_ns.as_nanos();
+            let ticks = now.as_nanos() / tick - now.saturating_sub(rtt).as_nanos() / tick;
+            self.sample_coarse(tick, ticks.max(1) as i64);
+        }
+    }
+
+    #[inline]
+    fn sample_rfc6298(&mut self, cfg: &RtoConfig, rtt: u64) {
+        if self.srtt == 0 {
+            // RFC 6298, 2.2: SRTT <- R, RTTVAR <- R/2
+            self.srtt = rtt.max(1);
+            self.rttvar = rtt / 2;
+        } else {
+            // RFC 6298, 2.3 with alpha = 1/8, beta = 1/4; RTTVAR first, with the old SRTT.
+            let deviation = self.srtt.abs_diff(rtt);
+            self.rttvar = self.rttvar - self.rttvar / 4 + deviation / 4;
+            self.srtt = (self.srtt - self.srtt / 8 + rtt / 8).max(1);
+        }
+        // RTO <- SRTT + max(G, K*RTTVAR), K = 4
+        self.base = Time::from_nanos(self.srtt + (4 * self.rttvar).max(cfg.variance_floor_ns.as_nanos()));
+    }
+
+    fn sample_coarse(&mut self, tick: u64, rtt: i64) {
+        // Jacobson 1988, appendix A: the integers may not reach zero, or "no estimate" would be read from them.
+        if self.srtt == 0 {
+            self.srtt = (rtt << SRTT_BITS) as u64;
+            self.rttvar = (rtt << (RTTVAR_BITS - 1)) as u64;
+        } else {
+            let deviation = rtt - (self.srtt >> SRTT_BITS) as i64;
+            self.srtt = (self.srtt as i64 + deviation).max(1) as u64;
+            let excess = deviation.abs() - (self.rttvar >> RTTVAR_BITS) as i64;
+            self.rttvar = (self.rttvar as i64 + excess).max(1) as u64;
+        }
+        // srtt + 4*rttvar, whole ticks: (8*srtt + 2*4*(4*rttvar)) >> 3
+        let ticks = (self.srtt + (self.rttvar << (2 + SRTT_BITS - RTTVAR_BITS))) >> SRTT_BITS;
+        self.base = Time::from_nanos(ticks * tick);
+    }
+
+    /// The timeout in force: bounds and backoff applied.
+    #[inline]
+    pub fn rto(&self, cfg: &RtoConfig) -> Time {
+        let floor = if cfg.tick_ns == Time::ZERO {
+            cfg.min_ns // RFC 6298, 2.4
+        } else {
+            cfg.min_ns.max(cfg.tick_ns * 2) // a span of one tick may be no time at all
+        };
+        // The bound comes before the backoff (RFC 6298, 2.4 then 5.5), the ceiling after it (2.5).
+        (self.base.max(floor) * (1_u64 << self.shift)).min(cfg.max_ns)
+    }
+
+    /// The timer expired (RFC 6298, 5.5): doubles the timeout.
+    pub fn backoff(&mut self, cfg: &RtoConfig) {
+        if cfg.tick_ns == Time::ZERO {
+            self.shift = (self.shift + 1).min(MAX_SHIFT);
+            return;
+        }
+        self.shift = (self.shift + 1).min(MAX_COARSE_SHIFT);
+        if self.shift > FORGET_SHIFT {
+            self.rttvar += self.srtt >> SRTT_BITS;
+            self.srtt = 0;
+        }
+    }
+
+    /// Ends the backoff. When: RFC 6298, section 5 leaves it to the next valid sample (Karn); Linux does it on every
+    /// ACK of new data.
+    #[inline]
+    pub fn clear_backoff(&mut self) {
+        self.shift = 0;
+    }
+
+    /// How often the timeout has been doubled.
+    pub fn backoffs(&self) -> u32 {
+        u32::from(self.shift)
+    }
+
+    /// The handshake is done, but its SYN or SYN-ACK had to be sent again (RFC 6298, 5.7).
+    pub fn after_lost_syn(&mut self) {
+        if self.srtt == 0 {
+            self.base = self.base.max(AFTER_LOST_SYN);
+        }
+        self.shift = 0;
+    }
+
+    /// Smoothed round-trip time, or zero before the first measurement.
+    #[inline]
+    pub fn srtt(&self, cfg: &RtoConfig) -> Time {
+        self.scaled(cfg, self.srtt, SRTT_BITS)
+    }
+
+    /// Round-trip time variation (RFC 6298's RTTVAR), or zero before the first measurement.
+    #[inline]
+    pub fn rttvar(&self, cfg: &RtoConfig) -> Time {
+        self.scaled(cfg, self.rttvar, RTTVAR_BITS)
+    }
+
+    fn scaled(&self, cfg: &RtoConfig, value: u64, bits: u32) -> Time {
+        if cfg.tick_ns == Time::ZERO {
+            Time::from_nanos(value)
+        } else {
+            cfg.tick_ns * (value >> bits)
+        }
+    }
+
+    /// Smallest measurement so far; [`Time::MAX`] before the first.
+    #[inline]
+    pub fn min_rtt(&self) -> Time {
+        self.min_rtt
+    }
+}
+
+#[cfg(test)]
+mod tests;

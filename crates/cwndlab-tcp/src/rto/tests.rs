@@ -1,0 +1,161 @@
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn rfc6298() -> RtoConfig {
+    RtoConfig {
+        tick_ns: Time::ZERO,
+        initial_ns: Time::from_secs(1),
+        min_ns: Time::from_secs(1),
+        max_ns: Time::from_secs(60),
+        variance_floor_ns: Time::ZERO,
+    }
+}
+
+fn coarse() -> RtoConfig {
+    RtoConfig {
+        tick_ns: Time::from_millis(100),
+        initial_ns: Time::from_secs(6),
+        min_ns: Time::ZERO,
+        max_ns: Time::from_secs(64),
+        variance_floor_ns: Time::ZERO,
+    }
+}
+
+#[test]
+fn is_small_enough_for_a_connection() {
+    assert!(std::mem::size_of::<RttEstimator>() <= 40);
+}
+
+/// Computed by hand from RFC 6298, 2.2 and 2.3, without the minimum:
+///
+/// | R ms | RTTVAR ms                        | SRTT ms                  | RTO ms = SRTT + 4*RTTVAR |
+/// |------|----------------------------------|--------------------------|--------------------------|
+/// | 800  | 400                              | 800                      | 2400                     |
+/// | 800  | 3/4*400 + 0 = 300                | 800                      | 2000                     |
+/// | 1600 | 3/4*300 + 1/4*800 = 425          | 7/8*800 + 200 = 900      | 2600                     |
+/// | 100  | 3/4*425 + 1/4*800 = 518.75       | 7/8*900 + 12.5 = 800     | 2875                     |
+/// | 800  | 3/4*518.75 = 389.0625            | 800                      | 2356.25                  |
+#[test]
+fn rfc6298_by_hand() {
+    let cfg = RtoConfig { min_ns: Time::ZERO, ..rfc6298() };
+    let mut e = RttEstimator::new(&cfg);
+    assert_eq!(e.rto(&cfg), Time::from_secs(1));
+    for (r_ms, rttvar_us, srtt_us, rto_us) in [
+        (800, 400_000, 800_000, 2_400_000),
+        (800, 300_000, 800_000, 2_000_000),
+        (1600, 425_000, 900_000, 2_600_000),
+        (100, 518_750, 800_000, 2_875_000),
+        (800, 389_062, 800_000, 2_356_250),
+    ] {
+        e.on_sample(&cfg, Time::from_secs(10), Time::from_millis(r_ms));
+        assert_eq!(e.rttvar(&cfg).as_nanos() / 1000, rttvar_us, "RTTVAR after {r_ms} ms");
+        assert_eq!(e.srtt(&cfg), Time::from_micros(srtt_us), "SRTT after {r_ms} ms");
+        assert_eq!(e.rto(&cfg), Time::from_micros(rto_us), "RTO after {r_ms} ms");
+    }
+    assert_eq!(e.min_rtt(), Time::from_millis(100));
+}
+
+#[test]
+fn bounds_apply_before_and_after_backoff() {
+    let cfg = rfc6298();
+    let mut e = RttEstimator::new(&cfg);
+    e.on_sample(&cfg, Time::from_secs(1), Time::from_millis(10));
+    assert_eq!(e.rto(&cfg), Time::from_secs(1)); // RFC 6298, 2.4
+    for seconds in [2, 4, 8, 16, 32, 60, 60] {
+        e.backoff(&cfg);
+        assert_eq!(e.rto(&cfg), Time::from_secs(seconds)); // 5.5 and 2.5
+    }
+    for _ in 0..100 {
+        e.backoff(&cfg);
+    }
+    assert_eq!(e.rto(&cfg), Time::from_secs(60));
+    e.clear_backoff();
+    assert_eq!(e.rto(&cfg), Time::from_secs(1));
+}
+
+/// Linux: RTO = SRTT + max(200 ms, 4*RTTVAR); a steady 100 ms path times out at 300 ms, not at 200 ms.
+#[test]
+fn variance_floor_is_rfc6298_g() {
+    let cfg = RtoConfig { min_ns: Time::from_millis(200), variance_floor_ns: Time::from_millis(200), ..rfc6298() };
+    let mut e = RttEstimator::new(&cfg);
+    for _ in 0..20 {
+        e.on_sample(&cfg, Time::from_secs(1), Time::from_millis(100));
+    }
+    assert_eq!(e.rto(&cfg).as_nanos() / MS, 300);
+}
+
+#[test]
+fn a_lost_syn_starts_data_with_three_seconds() {
+    let cfg = rfc6298();
+    let mut e = RttEstimator::new(&cfg);
+    e.backoff(&cfg);
+    e.after_lost_syn();
+    assert_eq!(e.rto(&cfg), Time::from_secs(3)); // RFC 6298, 5.7
+    e.on_sample(&cfg, Time::from_secs(9), Time::from_secs(1));
+    e.after_lost_syn();
+    assert_eq!(e.rto(&cfg), Time::from_secs(3)); // measured: 1 + 4*0.5, the same by chance of the numbers
+    e.on_sample(&cfg, Time::from_secs(9), Time::from_secs(1));
+    e.after_lost_syn();
+    assert_eq!(e.rto(&cfg), Time::from_millis(2500)); // measured: 1 + 4*0.375
+}
+
+/// Tick 100 ms. Ticks by the clock, then by hand in fixed point (srtt8 = 8*srtt, var4 = 4*rttvar):
+///
+/// | sent at | acked at | ticks | d = m - srtt8>>3 | srtt8 | var4                 | RTO ticks = (srtt8 + 8*var4) >> 3 |
+/// |---------|----------|-------|------------------|-------|----------------------|-----------------------------------|
+/// | 0       | 1.2223   | 12    | first            | 96    | 24                   | 36                                |
+/// | 1.2223  | 2.7777   | 15    | 15-12 = 3        | 99    | 24 + (3-6) = 21      | 33 (264+3 = 267 >> 3)             |
+/// | 2.05    | 2.1      | 1     | 1-12 = -11       | 88    | 21 + (11-5) = 27     | 38                                |
+/// | 3.01    | 3.02     | 0 → 1 | 1-11 = -10       | 78    | 27 + (10-6) = 31     | 40 (78+248 = 326 >> 3)            |
+#[test]
+fn coarse_ticks_by_hand() {
+    let cfg = coarse();
+    let mut e = RttEstimator::new(&cfg);
+    assert_eq!(e.rto(&cfg), Time::from_secs(6));
+    for (sent_us, acked_us, srtt8, var4, rto_ticks) in [
+        (0, 1_222_300, 96, 24, 36),
+        (1_222_300, 2_777_700, 99, 21, 33),
+        (2_050_000, 2_100_000, 88, 27, 38),
+        (3_010_000, 3_020_000, 78, 31, 40),
+    ] {
+        let now = Time::from_micros(acked_us);
+        e.on_sample(&cfg, now, Time::from_micros(acked_us - sent_us));
+        assert_eq!((e.srtt, e.rttvar), (srtt8, var4), "after the ACK at {now}");
+        assert_eq!(e.rto(&cfg), Time::from_millis(100 * rto_ticks), "after the ACK at {now}");
+    }
+    assert_eq!(e.srtt(&cfg), Time::from_millis(900)); // 78 >> 3 = 9 ticks
+}
+
+#[test]
+fn coarse_timeout_of_a_fast_path_is_three_ticks_and_never_beyond_the_maximum() {
+    let cfg = coarse();
+    let mut e = RttEstimator::new(&cfg);
+    for _ in 0..50 {
+        e.on_sample(&cfg, Time::from_millis(1050), Time::from_millis(1));
+    }
+    // srtt8 = 8 and var4 = 2, which no longer shrinks as 2 >> 2 = 0: (8 + 16) >> 3 = 3
+    assert_eq!(e.rto(&cfg), Time::from_millis(300));
+    let mut e = RttEstimator::new(&cfg);
+    for seconds in [12, 24, 48, 64, 64, 64, 64] {
+        e.backoff(&cfg);
+        assert_eq!(e.rto(&cfg), Time::from_secs(seconds));
+    }
+}
+
+/// After the fourth doubling BSD keeps srtt only as variance, so that the next measurement begins anew.
+#[test]
+fn coarse_estimate_is_forgotten_after_four_backoffs() {
+    let cfg = coarse();
+    let mut e = RttEstimator::new(&cfg);
+    e.on_sample(&cfg, Time::from_secs(1), Time::from_secs(1)); // srtt8 80, var4 20
+    for _ in 0..3 {
+        e.backoff(&cfg);
+    }
+    assert_eq!((e.srtt, e.rttvar), (80, 20));
+    e.backoff(&cfg);
+    assert_eq!((e.srtt, e.rttvar), (0, 30));
+    assert_eq!(e.rto(&cfg), Time::from_millis(100 * 30 * 16)); // the RTO itself stays
+    e.on_sample(&cfg, Time::from_secs(9), Time::from_millis(500));
+    assert_eq!((e.srtt, e.rttvar), (40, 10));
+}
