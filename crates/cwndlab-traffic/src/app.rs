@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_units::Time;
 
-use crate::{AppSpec, Bulk, Command, Event, Rng, Sampler};
+use crate::{AppSpec, Bulk, Command, Crr, Event, Ftp, Rng, Sampler, Web};
 
 /// What an application is built with.
 pub struct Setup<'a> {
@@ -24,6 +24,12 @@ pub struct Setup<'a> {
 pub enum App {
     /// One transfer on one connection.
     Bulk(Bulk),
+    /// Files, one after another.
+    Ftp(Ftp),
+    /// Web pages.
+    Web(Box<Web>),
+    /// Connect-request-response transactions.
+    Crr(Crr),
 }
 
 impl App {
@@ -34,6 +40,9 @@ impl App {
     pub fn new(spec: &AppSpec, setup: &mut Setup<'_>) -> Result<App, String> {
         Ok(match spec {
             AppSpec::Bulk(s) => App::Bulk(Bulk::new(s, setup)?),
+            AppSpec::Ftp(s) => App::Ftp(Ftp::new(s, setup)?),
+            AppSpec::Web(s) => App::Web(Box::new(Web::new(s, setup)?)),
+            AppSpec::Crr(s) => App::Crr(Crr::new(s, setup)?),
         })
     }
 
@@ -41,6 +50,9 @@ impl App {
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match self {
             App::Bulk(a) => a.handle(now, event, out),
+            App::Ftp(a) => a.handle(now, event, out),
+            App::Web(a) => a.handle(now, event, out),
+            App::Crr(a) => a.handle(now, event, out),
         }
     }
 }

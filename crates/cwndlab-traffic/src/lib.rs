@@ -8,15 +8,26 @@
 
 mod app;
 mod bulk;
+mod crr;
 mod dist;
 mod event;
+mod exchange;
+mod ftp;
+mod series;
+mod slots;
 mod spec;
+#[cfg(test)]
+mod testing;
+mod web;
 
 pub use app::{App, Setup};
 pub use bulk::Bulk;
+pub use crr::Crr;
 pub use dist::{Dist, Distributions, Sampler};
 pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
-pub use spec::{AppSpec, BulkSpec};
+pub use ftp::Ftp;
+pub use spec::{AppSpec, BulkSpec, Clock, CrrSpec, FtpSpec, InlineTrigger, Protocol, TransactionEnd, WebSpec};
+pub use web::Web;
 
 /// The random stream of one purpose of one application (object sizes, think times, …).
 pub type Rng = rand_pcg::Pcg64Mcg;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Side;
+use crate::{Dist, Side};
 
 /// One application of the scenario.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -10,6 +10,12 @@ use crate::Side;
 pub enum AppSpec {
     /// One transfer on one connection.
     Bulk(BulkSpec),
+    /// Files, one after another, each on a connection of its own.
+    Ftp(FtpSpec),
+    /// Web pages, one after another.
+    Web(WebSpec),
+    /// Connect-request-response transactions without a pause (netperf's `TCP_CRR`).
+    Crr(CrrSpec),
 }
 
 /// One transfer on one connection, without a request.
@@ -27,6 +33,138 @@ pub struct BulkSpec {
     pub from: Side,
 }
 
+/// When the clock of a page, object or file starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// When the client opens the (first) connection.
+    Syn,
+    /// When the client writes the (first) request: the handshake is not counted.
+    Request,
+}
+
+/// Files, one after another, each on a connection of its own: request upstream, file downstream.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FtpSpec {
+    /// Bytes of a file.
+    pub file_bytes: Dist,
+    /// Bytes of a request.
+    #[serde(default = "eighty_bytes")]
+    pub request_bytes: Dist,
+    /// Start of a file's delay.
+    #[serde(default = "syn")]
+    pub clock: Clock,
+    /// Seconds between a file's last byte and the next connection.
+    #[serde(default = "zero")]
+    pub pause_s: Dist,
+    /// Seconds from the application's start to the first connection.
+    #[serde(default = "zero")]
+    pub first_s: Dist,
+    /// Stop after so many files.
+    #[serde(default)]
+    pub files: Option<u32>,
+}
+
+/// How a page's objects share connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Protocol {
+    /// A connection for each object; the in-line ones are opened at the same moment.
+    #[serde(rename = "http/1.0")]
+    Http10,
+    /// One connection a page; a second request asks for all in-line objects.
+    #[serde(rename = "http/1.1")]
+    Http11,
+}
+
+/// What makes the client ask for the in-line objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InlineTrigger {
+    /// The first data of the primary object.
+    FirstPacket,
+    /// The last byte of the primary object.
+    WholePrimary,
+}
+
+/// Web pages, one after another, with time to read between.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebSpec {
+    /// How objects share connections.
+    pub protocol: Protocol,
+    /// Bytes of an object (primary, and in-line unless `inline_bytes` is given).
+    pub object_bytes: Dist,
+    /// Bytes of an in-line object.
+    #[serde(default)]
+    pub inline_bytes: Option<Dist>,
+    /// Bytes of a request.
+    pub request_bytes: Dist,
+    /// In-line objects of a page.
+    #[serde(default = "three")]
+    pub inline_objects: u32,
+    /// Seconds between a page's last byte and the next page.
+    pub think_s: Dist,
+    /// Seconds from the application's start to the first page.
+    #[serde(default = "zero")]
+    pub first_s: Dist,
+    /// Start of the delays of pages and objects.
+    pub clock: Clock,
+    /// What makes the client ask for the in-line objects.
+    pub inline_trigger: InlineTrigger,
+    /// Whether every object gets a record besides its page's.
+    #[serde(default)]
+    pub record_objects: bool,
+    /// Stop after so many pages.
+    #[serde(default)]
+    pub pages: Option<u32>,
+}
+
+/// When a transaction ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransactionEnd {
+    /// When the server's FIN has arrived, as netperf's `TCP_CRR` waits for it before it closes.
+    Closed,
+    /// When the response's last byte has arrived.
+    Delivered,
+}
+
+/// Connect-request-response transactions without a pause: the clock of each runs from its SYN.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrrSpec {
+    /// Bytes of a request.
+    pub request_bytes: Dist,
+    /// Bytes of a response.
+    pub response_bytes: Dist,
+    /// When a transaction ends, and the next begins.
+    #[serde(default = "closed")]
+    pub ends: TransactionEnd,
+    /// Seconds from the application's start to the first transaction.
+    #[serde(default = "zero")]
+    pub first_s: Dist,
+    /// Stop after so many transactions.
+    #[serde(default)]
+    pub transactions: Option<u32>,
+}
+
 fn client() -> Side {
     Side::Client
+}
+fn syn() -> Clock {
+    Clock::Syn
+}
+fn closed() -> TransactionEnd {
+    TransactionEnd::Closed
+}
+fn zero() -> Dist {
+    Dist::Fixed { value: 0.0 }
+}
+fn three() -> u32 {
+    3
+}
+/// The ftp request of the 1998 agents (`baytcp`).
+fn eighty_bytes() -> Dist {
+    Dist::Fixed { value: 80.0 }
 }

@@ -1,0 +1,25 @@
+//! Connect-request-response transactions without a pause, as netperf's `TCP_CRR` (RFC 2884, section 4.2).
+
+use cwndlab_units::Time;
+
+use crate::series::{Plan, Series};
+use crate::spec::{Clock, CrrSpec};
+use crate::{Command, Dist, Event, ObjectKind, Setup};
+
+/// A client whose next transaction begins when the last one ends; each has a new connection.
+pub struct Crr(Series);
+
+impl Crr {
+    pub(crate) fn new(spec: &CrrSpec, setup: &mut Setup<'_>) -> Result<Crr, String> {
+        let plan = Plan { kind: ObjectKind::Transaction, clock: Clock::Syn, ends: spec.ends, limit: spec.transactions };
+        let pause = Dist::Fixed { value: 0.0 };
+        let dists = (&spec.request_bytes, &spec.response_bytes, &pause, &spec.first_s);
+        Ok(Crr(Series::new("crr", plan, dists, setup)?))
+    }
+    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+        self.0.handle(now, event, out);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! One connection that carries one request up and one response down; the server closes with the response.
+
+use crate::{Command, Event, Losses, Side};
+
+/// The state of one such connection. Feed it the connection's events; it answers what they meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    request: u64,
+    response: u64,
+    /// Whether the client wants to know of the response's first data, too.
+    tell_first: bool,
+    replied: bool,
+    complete: bool,
+}
+
+/// What an event meant for an [`Exchange`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// The request was written.
+    Requested,
+    /// The response's first data arrived (and all of it, if `complete`).
+    First {
+        /// connection's so far
+        losses: Losses,
+        /// whether the whole response is there
+        complete: bool,
+    },
+    /// The response's last byte arrived.
+    Complete(Losses),
+    /// The server's FIN arrived.
+    Closed,
+    /// The connection is gone; `lost` if the response never arrived whole.
+    Gone {
+        /// whether the response never arrived whole
+        lost: bool,
+        /// connection's
+        losses: Losses,
+    },
+    /// Nothing the client notices.
+    Quiet,
+}
+
+impl Exchange {
+    pub(crate) fn new(request: u64, response: u64, tell_first: bool) -> Exchange {
+        Exchange { request, response, tell_first, replied: false, complete: false }
+    }
+
+    pub(crate) fn handle(&mut self, event: Event, out: &mut Vec<Command>) -> Step {
+        match event {
+            Event::Established { conn, side: Side::Client } => {
+                out.push(Command::Write { conn, side: Side::Client, bytes: self.request });
+                out.push(Command::NotifyAt { conn, side: Side::Server, total: self.request });
+                let total = if self.tell_first { 1 } else { self.response };
+                out.push(Command::NotifyAt { conn, side: Side::Client, total });
+                Step::Requested
+            }
+            Event::Delivered { conn, side: Side::Server, total, .. } if !self.replied && total >= self.request => {
+                self.replied = true;
+                // Closing at once lets the FIN ride on the response's last segment.
+                out.push(Command::Write { conn, side: Side::Server, bytes: self.response });
+                out.push(Command::Close { conn, side: Side::Server });
+                Step::Quiet
+            }
+            Event::Delivered { conn, side: Side::Client, total, losses } if !self.complete => {
+                self.complete = total >= self.response;
+                if std::mem::take(&mut self.tell_first) {
+                    if !self.complete {
+                        out.push(Command::NotifyAt { conn, side: Side::Client, total: self.response });
+                    }
+                    Step::First { losses, complete: self.complete }
+                } else if self.complete {
+                    Step::Complete(losses)
+                } else {
+                    Step::Quiet
+                }
+            }
+            Event::PeerClosed { conn, side: Side::Client } => {
+                out.push(Command::Close { conn, side: Side::Client });
+                Step::Closed
+            }
+            Event::Finished { losses, .. } => Step::Gone { lost: !self.complete, losses },
+            _ => Step::Quiet,
+        }
+    }
+}
+
+/// The connection an event belongs to.
+pub(crate) fn conn_of(event: Event) -> Option<u32> {
+    match event {
+        Event::Established { conn, .. }
+        | Event::Delivered { conn, .. }
+        | Event::PeerClosed { conn, .. }
+        | Event::Finished { conn, .. } => Some(conn),
+        Event::Start | Event::Timer | Event::End => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! Web pages, one after another, with time to read between (RFC 2415, section 2).
+//!
+//! A page is a primary object and some in-line objects. With http/1.0 each object has a connection of its own and
+//! the in-line ones are opened at the same moment; with http/1.1 one connection carries all, and a second request
+//! asks for the in-line objects. All sizes of page k are drawn when it begins, in page order, from streams of their
+//! own: the same replicate browses the same pages in every cell.
+
+mod carrier;
+mod page;
+
+use cwndlab_units::Time;
+
+use self::carrier::Carrier;
+use self::page::Page;
+use crate::exchange::conn_of;
+use crate::slots::Slots;
+use crate::spec::{Clock, InlineTrigger, Protocol, WebSpec};
+use crate::{Command, Dist, Event, Losses, Rng, Sampler, Setup};
+
+/// A client that browses page after page.
+pub struct Web {
+    protocol: Protocol,
+    clock: Clock,
+    trigger: InlineTrigger,
+    record_objects: bool,
+    inline_objects: u32,
+    limit: Option<u32>,
+    tcp_client: u16,
+    tcp_server: u16,
+    primary: Sampler,
+    inline: Sampler,
+    sizes: Rng,
+    request: Sampler,
+    requests: Rng,
+    think: Sampler,
+    first: Sampler,
+    thinks: Rng,
+    slots: Slots<Connection>,
+    next: u32,
+    page: Option<Page>,
+}
+
+/// A connection, what it carries for which page, and what of its losses is already on the page's account.
+struct Connection {
+    page: u32,
+    carrier: Carrier,
+    losses: Losses,
+}
+
+impl Web {
+    pub(crate) fn new(spec: &WebSpec, setup: &mut Setup<'_>) -> Result<Web, String> {
+        let make = |field: &str, d: &Dist| d.sampler(setup.shared).map_err(|e| format!("web: {field}: {e}"));
+        Ok(Web {
+            protocol: spec.protocol,
+            clock: spec.clock,
+            trigger: spec.inline_trigger,
+            record_objects: spec.record_objects,
+            inline_objects: spec.inline_objects,
+            limit: spec.pages,
+            tcp_client: setup.tcp_client,
+            tcp_server: setup.tcp_server,
+            primary: make("object_bytes", &spec.object_bytes)?,
+            inline: make("inline_bytes", spec.inline_bytes.as_ref().unwrap_or(&spec.object_bytes))?,
+            request: make("request_bytes", &spec.request_bytes)?,
+            think: make("think_s", &spec.think_s)?,
+            first: make("first_s", &spec.first_s)?,
+            sizes: (setup.stream)("sizes"),
+            requests: (setup.stream)("requests"),
+            thinks: (setup.stream)("thinks"),
+            slots: Slots::new(),
+            next: 0,
+            page: None,
+        })
+    }
+
+    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+        match event {
+            Event::Start => {
+                let wait = self.first.draw_time(&mut self.thinks);
+                out.push(Command::Timer { at: now + wait });
+            }
+            Event::Timer => self.begin_page(now, out),
+            Event::End => {
+                if let Some(page) = self.page.take() {
+                    page.record(Time::MAX, out);
+                }
+            }
+            _ => self.connection_event(now, event, out),
+        }
+    }
+
+    fn begin_page(&mut self, now: Time, out: &mut Vec<Command>) {
+        if self.limit.is_some_and(|n| self.next >= n) {
+            return;
+        }
+        let mut page = Page::new(self.next, now, self.record_objects);
+        for k in 0..=self.inline_objects {
+            let sampler = if k == 0 { &self.primary } else { &self.inline };
+            page.add(sampler.draw_bytes(&mut self.sizes), self.request.draw_bytes(&mut self.requests));
+        }
+        self.next += 1;
+        let carrier = match self.protocol {
+            Protocol::Http10 => {
+                Carrier::one(0, page.object(0), self.inline_objects > 0 && self.trigger == InlineTrigger::FirstPacket)
+            }
+            Protocol::Http11 => Carrier::all(&page, self.trigger),
+        };
+        self.connect(&mut page, carrier, out);
+        self.page = Some(page);
+    }
+
+    fn connect(&mut self, page: &mut Page, carrier: Carrier, out: &mut Vec<Command>) {
+        page.connections += 1;
+        let conn = self.slots.insert(Connection { page: page.index, carrier, losses: Losses::default() });
+        out.push(Command::Connect { conn, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
+    }
+
+    fn connection_event(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+        let Some(conn) = conn_of(event) else { return };
+        let Some(connection) = self.slots.get_mut(conn) else { return };
+        let news = connection.carrier.handle(event, out);
+        let suffered = news.losses.since(connection.losses);
+        connection.losses = connection.losses.plus(suffered);
+        let of_page = connection.page;
+        if matches!(event, Event::Finished { .. }) {
+            self.slots.remove(conn);
+        }
+        // A connection may outlive its page (its close is still under way); then nothing it does matters.
+        let Some(mut page) = self.page.take_if(|p| p.index == of_page) else { return };
+        page.losses = page.losses.plus(suffered);
+        let ask_inline = self.protocol == Protocol::Http10 && news.primary_seen(self.trigger);
+        if self.clock == Clock::Request {
+            news.requested.for_each(|k| page.restart_clock(k, now));
+        }
+        news.completed.for_each(|k| page.complete(k, now, out));
+        if ask_inline {
+            for k in 1..=self.inline_objects {
+                page.start_clock(k, now);
+                let carrier = Carrier::one(k, page.object(k), false);
+                self.connect(&mut page, carrier, out);
+            }
+        }
+        if page.is_complete() || news.lost {
+            page.record(if news.lost { Time::MAX } else { now }, out);
+            let wait = self.think.draw_time(&mut self.thinks);
+            out.push(Command::Timer { at: now + wait });
+        } else {
+            self.page = Some(page);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! What one connection carries for a page: one object (http/1.0) or all of them (http/1.1).
+
+use std::ops::Range;
+
+use super::page::{Object, Page};
+use crate::exchange::{Exchange, Step};
+use crate::spec::InlineTrigger;
+use crate::{Command, Event, Losses, Side};
+
+/// See the module.
+pub(super) enum Carrier {
+    /// Object `k` of the page.
+    One(u32, Exchange),
+    /// All objects.
+    All(Persistent),
+}
+
+/// What an event on a connection means for its page.
+#[derive(Default)]
+pub(super) struct News {
+    /// Objects requested just now.
+    pub(super) requested: Range<u32>,
+    /// Objects whose last byte has just arrived.
+    pub(super) completed: Range<u32>,
+    /// The primary's first data has just arrived.
+    first_data: bool,
+    /// The connection is gone before it delivered all.
+    pub(super) lost: bool,
+    /// Of the connection so far; zero if this event does not tell.
+    pub(super) losses: Losses,
+}
+
+impl News {
+    /// Whether just now the primary has come as far as `trigger` asks.
+    pub(super) fn primary_seen(&self, trigger: InlineTrigger) -> bool {
+        match trigger {
+            InlineTrigger::FirstPacket => self.first_data,
+            InlineTrigger::WholePrimary => self.completed.contains(&0),
+        }
+    }
+}
+
+impl Carrier {
+    pub(super) fn one(k: u32, object: Object, tell_first: bool) -> Carrier {
+        Carrier::One(k, Exchange::new(object.request, object.bytes, tell_first))
+    }
+    pub(super) fn all(page: &Page, trigger: InlineTrigger) -> Carrier {
+        Carrier::All(Persistent::new(page.objects(), trigger))
+    }
+
+    pub(super) fn handle(&mut self, event: Event, out: &mut Vec<Command>) -> News {
+        match self {
+            Carrier::One(k, exchange) => {
+                let k = *k;
+                match exchange.handle(event, out) {
+                    Step::Requested => News { requested: k..k + 1, ..News::default() },
+                    Step::First { losses, complete } => {
+                        let completed = if complete { k..k + 1 } else { 0..0 };
+                        News { completed, first_data: k == 0, losses, ..News::default() }
+                    }
+                    Step::Complete(losses) => News { completed: k..k + 1, losses, ..News::default() },
+                    Step::Gone { lost, losses } => News { lost, losses, ..News::default() },
+                    Step::Closed | Step::Quiet => News::default(),
+                }
+            }
+            Carrier::All(p) => p.handle(event, out),
+        }
+    }
+}
+
+/// http/1.1 as the memo models it: one connection, the primary's request, then one request for all in-line objects.
+pub(super) struct Persistent {
+    /// Bytes of the first and of the second request.
+    requests: [u64; 2],
+    /// In-order bytes at the client after which object k is complete.
+    ends: Vec<u64>,
+    trigger: InlineTrigger,
+    /// Requests the client has sent, and the server has answered.
+    asked: usize,
+    answered: usize,
+    /// Objects complete at the client.
+    complete: u32,
+}
+
+impl Persistent {
+    fn new(objects: &[Object], trigger: InlineTrigger) -> Persistent {
+        let mut sum = 0;
+        let mut end = |o: &Object| {
+            sum += o.bytes;
+            sum
+        };
+        Persistent {
+            requests: [objects[0].request, objects.get(1).map_or(0, |o| o.request)],
+            ends: objects.iter().map(&mut end).collect(),
+            trigger,
+            asked: 0,
+            answered: 0,
+            complete: 0,
+        }
+    }
+
+    /// How many requests the page takes.
+    fn rounds(&self) -> usize {
+        self.ends.len().min(2)
+    }
+
+    fn handle(&mut self, event: Event, out: &mut Vec<Command>) -> News {
+        match event {
+            Event::Established { conn, side: Side::Client } => {
+                self.ask(conn, out);
+                let total = if self.trigger == InlineTrigger::FirstPacket { 1 } else { self.ends[0] };
+                out.push(Command::NotifyAt { conn, side: Side::Client, total });
+                News { requested: 0..1, ..News::default() }
+            }
+            Event::Delivered { conn, side: Side::Server, total, .. } => {
+                self.answer(conn, total, out);
+                News::default()
+            }
+            Event::Delivered { conn, side: Side::Client, total, losses } => {
+                let before = self.complete;
+                self.complete = self.ends.iter().take_while(|end| **end <= total).count() as u32;
+                let mut news = News { completed: before..self.complete, losses, ..News::default() };
+                let triggered = self.trigger == InlineTrigger::FirstPacket || self.complete > 0;
+                if triggered && self.asked < self.rounds() {
+                    self.ask(conn, out);
+                    news.requested = 1..self.ends.len() as u32;
+                }
+                if let Some(next) = self.ends.get(self.complete as usize) {
+                    out.push(Command::NotifyAt { conn, side: Side::Client, total: *next });
+                }
+                news
+            }
+            Event::PeerClosed { conn, side: Side::Client } => {
+                out.push(Command::Close { conn, side: Side::Client });
+                News::default()
+            }
+            Event::Finished { losses, .. } => {
+                News { lost: (self.complete as usize) < self.ends.len(), losses, ..News::default() }
+            }
+            _ => News::default(),
+        }
+    }
+
+    fn ask(&mut self, conn: u32, out: &mut Vec<Command>) {
+        out.push(Command::Write { conn, side: Side::Client, bytes: self.requests[self.asked] });
+        if self.asked == 0 {
+            out.push(Command::NotifyAt { conn, side: Side::Server, total: self.requests[0] });
+        }
+        self.asked += 1;
+    }
+
+    /// The server answers every request that is there in whole; the last answer closes its side.
+    fn answer(&mut self, conn: u32, total: u64, out: &mut Vec<Command>) {
+        let mut needed: u64 = self.requests[..=self.answered].iter().sum();
+        while total >= needed {
+            let last = self.ends[self.ends.len() - 1];
+            let bytes = if self.answered == 0 { self.ends[0] } else { last - self.ends[0] };
+            out.push(Command::Write { conn, side: Side::Server, bytes });
+            self.answered += 1;
+            if self.answered == self.rounds() {
+                out.push(Command::Close { conn, side: Side::Server });
+                return;
+            }
+            needed += self.requests[self.answered];
+        }
+        out.push(Command::NotifyAt { conn, side: Side::Server, total: needed });
+    }
+}
