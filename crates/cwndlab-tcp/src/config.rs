@@ -165,6 +165,8 @@ pub struct TcpConfig {
     pub slow_start: SlowStartKind,
     /// Most segments by which one ACK opens the window in slow start (RFC 3465's L; RFC 5681, 3.1: 1; 0 = no limit).
     pub slow_start_limit_segments: u32,
+    /// Whether CUBIC lowers `W_max` further when windows shrink, to make room for new flows (RFC 9438, 4.7).
+    pub cubic_fast_convergence: bool,
     /// Whether cwnd grows only when it was what limited the sender (RFC 7661; RFC 9438, 5.8).
     pub grow_only_if_cwnd_limited: bool,
     /// Initial window, at connection start only; after a timeout cwnd is one segment.

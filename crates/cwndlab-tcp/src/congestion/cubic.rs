@@ -104,11 +104,11 @@ impl Cubic {
         }
     }
 
-    /// The reduction of section 4.6 with fast convergence (4.7); returns flight_size * beta in bytes.
-    pub fn on_congestion(&mut self, cwnd_bytes: u32, flight_bytes: u64, mss: u32) -> u32 {
+    /// The reduction of section 4.6, with fast convergence (4.7) if asked; returns `flight_size` * beta in bytes.
+    pub fn on_congestion(&mut self, cwnd_bytes: u32, flight_bytes: u64, mss: u32, fast_convergence: bool) -> u32 {
         let cwnd = cwnd_bytes as f32 / mss as f32;
         self.cwnd_prior = cwnd;
-        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA as f32) / 2.0 } else { cwnd };
+        self.w_max = if fast_convergence && cwnd < self.w_max { cwnd * (1.0 + BETA as f32) / 2.0 } else { cwnd };
         self.epoch_start = Time::MAX;
         (flight_bytes as f64 * BETA).min(f64::from(u32::MAX)) as u32
     }

@@ -13,7 +13,7 @@ const MAX_WINDOW_BYTES: u32 = 1 << 30;
 const NO_THRESHOLD: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-enum Law {
+pub(super) enum Law {
     Reno(Reno),
     RenoPackets(RenoPackets),
     Cubic(Cubic),
@@ -69,6 +69,12 @@ impl WindowLaw {
                 SlowStartKind::HystartPlusPlus => Memory::Hystart(Hystart::new()),
             },
         }
+    }
+
+    /// The law's own state, for tests of it.
+    #[cfg(test)]
+    pub(super) fn law(&self) -> &Law {
+        &self.law
     }
 
     /// Congestion window in bytes.
@@ -181,7 +187,7 @@ impl WindowLaw {
                     (half.max(1) * mss, half.max(2) * mss)
                 }
                 Law::Cubic(cubic) => {
-                    let reduced = cubic.on_congestion(self.cwnd, flight_bytes, mss);
+                    let reduced = cubic.on_congestion(self.cwnd, flight_bytes, mss, cfg.cubic_fast_convergence);
                     let least = if event == CongestionEvent::Ecn { mss } else { 2 * mss };
                     (reduced.max(least), reduced.max(2 * mss))
                 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::Profile;
+use crate::config::{MaxWindow, Profile};
 
 const MSS: u32 = 1000;
 
@@ -57,4 +57,138 @@ fn reno_holds_ssthresh_when_the_timer_expires_again() {
     assert_eq!((law.cwnd(), law.ssthresh()), (1000, 6000));
     law.on_congestion(&cfg, CongestionEvent::Rto, 1000, MSS);
     assert_eq!(law.ssthresh(), 2000); // equation 4: at least two segments
+}
+
+/// ns-2: +1 an ACK below ssthresh, then +1/cwnd an ACK in real packets; whole packets are usable.
+#[test]
+fn packets_grow_per_ack_whatever_it_acknowledges() {
+    let cfg = TcpConfig { initial_ssthresh_segments: 4, ..Profile::Ns2_1998.config() };
+    let mut law = WindowLaw::new(&cfg, MSS);
+    for expected in [2000, 3000, 4000] {
+        law.on_ack(&cfg, &ack(2000));
+        assert_eq!(law.cwnd(), expected);
+    }
+    // 4.25, 4.485, 4.708, 4.921, 5.124
+    for expected in [4000, 4000, 4000, 4000, 5000] {
+        law.on_ack(&cfg, &ack(1000));
+        assert_eq!(law.cwnd(), expected);
+    }
+}
+
+/// ns-2 halves min(cwnd, window_) in whole packets, with two as the least ssthresh, and halves again at each timeout.
+#[test]
+fn packets_halve_the_usable_window() {
+    let cfg = Profile::Ns2_1998.config(); // window 20
+    let mut law = WindowLaw::new(&cfg, MSS);
+    law.set_cwnd(45_000, MSS);
+    law.on_congestion(&cfg, CongestionEvent::Loss, 3000, MSS);
+    assert_eq!((law.cwnd(), law.ssthresh()), (10_000, 10_000));
+    law.set_cwnd(7000, MSS);
+    law.on_congestion(&cfg, CongestionEvent::Rto, 7000, MSS);
+    assert_eq!((law.cwnd(), law.ssthresh()), (1000, 3000));
+    law.on_congestion(&cfg, CongestionEvent::RtoRepeat, 7000, MSS);
+    assert_eq!((law.cwnd(), law.ssthresh()), (1000, 2000));
+}
+
+/// The 1/sqrt(p) law (Mathis et al. 1997): one loss every 1/p segments, one ACK a segment, no delayed ACK:
+/// the mean window is sqrt(3/2)/sqrt(p) = 1.22/sqrt(p).
+#[test]
+fn reno_obeys_the_square_root_law() {
+    for profile in [Profile::Rfc5681, Profile::Ns2_1998] {
+        let cfg = TcpConfig { max_window: MaxWindow::Segments(1 << 20), ..profile.config() };
+        for period in [200_u32, 1_000, 5_000, 20_000, 100_000] {
+            let published = 1.22 * f64::from(period).sqrt();
+            let mut law = WindowLaw::new(&cfg, MSS);
+            law.set_cwnd(published as u64 * 1000, MSS);
+            let (mut rtts, mut total) = (0.0, 0.0);
+            for cycle in 0..30 {
+                law.on_congestion(&cfg, CongestionEvent::Loss, law.cwnd(), MSS);
+                for _ in 0..period {
+                    law.on_ack(&cfg, &ack(1000));
+                    if cycle >= 10 {
+                        rtts += 1000.0 / law.cwnd() as f64;
+                        total += 1.0;
+                    }
+                }
+            }
+            let mean = total / rtts;
+            println!(
+                "{} p 1/{period}: {mean:.2}, law {published:.2}, {:+.1} %",
+                profile.name(),
+                100.0 * (mean / published - 1.0)
+            );
+            assert!((mean / published - 1.0).abs() < 0.05, "{} p 1/{period}: {mean}, law {published}", profile.name());
+        }
+    }
+}
+
+#[test]
+fn undo_of_reno_restores_both_values_and_keeps_what_grew() {
+    let cfg = Profile::Rfc5681.config();
+    let mut law = WindowLaw::new(&cfg, MSS);
+    law.set_cwnd(20_000, MSS);
+    law.on_congestion(&cfg, CongestionEvent::Loss, 20_000, MSS);
+    law.on_undo(MSS);
+    assert_eq!((law.cwnd(), law.ssthresh()), (20_000, u64::MAX));
+}
+
+#[test]
+fn window_stands_still_in_recovery_and_while_the_application_limits_it() {
+    let cfg = Profile::Linux6.config();
+    let mut law = WindowLaw::new(&cfg, MSS);
+    law.on_ack(&cfg, &AckSample { in_recovery: true, ..ack(1000) });
+    law.on_ack(&cfg, &AckSample { cwnd_limited: false, ..ack(1000) });
+    assert_eq!(law.cwnd(), 10_000);
+    law.on_ack(&cfg, &ack(1000));
+    assert_eq!(law.cwnd(), 11_000);
+}
+
+/// Linux opens by all that one ACK acknowledges, stops at ssthresh and hands the rest to congestion avoidance.
+#[test]
+fn slow_start_without_limit_stops_at_ssthresh() {
+    let cfg = TcpConfig { window_law: WindowLawKind::Reno, ..Profile::Linux6.config() };
+    let mut law = WindowLaw::new(&cfg, MSS);
+    law.on_congestion(&cfg, CongestionEvent::Rto, 8000, MSS); // ssthresh 4
+    law.on_ack(&cfg, &ack(2000));
+    assert_eq!(law.cwnd(), 3000);
+    law.on_ack(&cfg, &ack(4000)); // one to ssthresh, three of the four that the next increase needs
+    assert_eq!(law.cwnd(), 4000);
+    law.on_ack(&cfg, &ack(1000));
+    assert_eq!(law.cwnd(), 5000);
+}
+
+#[test]
+fn restart_after_idle_is_at_most_the_initial_window() {
+    let cfg = Profile::Rfc5681.config();
+    let mut law = WindowLaw::new(&cfg, MSS);
+    law.set_cwnd(40_000, MSS);
+    law.on_idle_restart(&cfg, MSS);
+    assert_eq!(law.cwnd(), 4000);
+    law.set_cwnd(2000, MSS);
+    law.on_idle_restart(&cfg, MSS);
+    assert_eq!(law.cwnd(), 2000); // RFC 5681, 4.1: min(IW, cwnd)
+}
+
+/// HyStart++ in the law: a quarter of slow start's growth in CSS, then ssthresh = cwnd.
+#[test]
+fn conservative_slow_start_grows_by_a_quarter() {
+    let cfg = Profile::Linux6.config();
+    let mut law = WindowLaw::new(&cfg, MSS);
+    let (mut una, mut window) = (0_u64, 10_u64);
+    let mut sizes = Vec::new();
+    for round in 0..10 {
+        let rtt = Time::from_millis(if round < 3 { 100 } else { 150 });
+        for _ in 0..window {
+            una += 1000;
+            let snd_nxt = una - 1000 + law.cwnd();
+            law.on_ack(&cfg, &AckSample { snd_una: una - 1, snd_nxt, rtt: Some(rtt), srtt: rtt, ..ack(1000) });
+        }
+        sizes.push((law.cwnd() / 1000, law.in_conservative_slow_start()));
+        window = law.cwnd() / 1000;
+    }
+    println!("{sizes:?}");
+    assert_eq!(sizes[..3], [(20, false), (40, false), (80, false)]);
+    assert!(sizes[3].1 && sizes[3].0 < 120, "CSS within the first slow round: {:?}", sizes[3]);
+    assert!(!law.in_slow_start(), "after five rounds of CSS: congestion avoidance");
+    assert_eq!(law.ssthresh() / 1000, sizes[7].0);
 }
