@@ -16,15 +16,8 @@ pub struct Bulk {
 
 impl Bulk {
     pub(crate) fn new(spec: &BulkSpec, setup: &Setup<'_>) -> Result<Bulk, String> {
-        let bytes = match (spec.bytes, spec.segments) {
-            (Some(_), Some(_)) => return Err("bulk: both `bytes` and `segments` are given; give one".into()),
-            (Some(b), None) => Some(b),
-            (None, Some(s)) => Some(s * u64::from(setup.mss)),
-            (None, None) => None,
-        };
-        if bytes == Some(0) {
-            return Err("bulk: a transfer of 0 bytes; leave `bytes` out for one without end".into());
-        }
+        spec.check()?;
+        let bytes = spec.bytes.or(spec.segments.map(|s| s * u64::from(setup.mss)));
         Ok(Bulk {
             tcp_client: setup.tcp_client,
             tcp_server: setup.tcp_server,

@@ -1,8 +1,10 @@
 //! Applications as the scenario states them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Dist, Side};
+use crate::{Dist, Sampler, Side};
 
 /// One application of the scenario.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -18,6 +20,50 @@ pub enum AppSpec {
     Crr(CrrSpec),
 }
 
+impl AppSpec {
+    /// The fields that hold distributions, with their names.
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
+        match self {
+            AppSpec::Bulk(_) => vec![],
+            AppSpec::Ftp(s) => vec![
+                ("file_bytes", &s.file_bytes),
+                ("request_bytes", &s.request_bytes),
+                ("pause_s", &s.pause_s),
+                ("first_s", &s.first_s),
+            ],
+            AppSpec::Web(s) => {
+                let mut all = vec![
+                    ("object_bytes", &s.object_bytes),
+                    ("request_bytes", &s.request_bytes),
+                    ("think_s", &s.think_s),
+                    ("first_s", &s.first_s),
+                ];
+                all.extend(s.inline_bytes.as_ref().map(|d| ("inline_bytes", d)));
+                all
+            }
+            AppSpec::Crr(s) => vec![
+                ("request_bytes", &s.request_bytes),
+                ("response_bytes", &s.response_bytes),
+                ("first_s", &s.first_s),
+            ],
+        }
+    }
+
+    /// Checks every value; `shared` are the scenario's distributions, made ready.
+    ///
+    /// # Errors
+    /// Says which field is wrong and what would be right.
+    pub fn check(&self, shared: &BTreeMap<String, Sampler>) -> Result<(), String> {
+        if let AppSpec::Bulk(s) = self {
+            s.check()?;
+        }
+        for (field, dist) in self.dists() {
+            dist.sampler(shared).map_err(|e| format!("{field}: {e}"))?;
+        }
+        Ok(())
+    }
+}
+
 /// One transfer on one connection, without a request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +77,19 @@ pub struct BulkSpec {
     /// The sending end.
     #[serde(default = "client")]
     pub from: Side,
+}
+
+impl BulkSpec {
+    /// Whether the size makes sense.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.bytes.is_some() && self.segments.is_some() {
+            return Err("bulk: both `bytes` and `segments` are given; give one".into());
+        }
+        if self.bytes == Some(0) || self.segments == Some(0) {
+            return Err("bulk: a transfer of 0 bytes; leave `bytes` and `segments` out for one without end".into());
+        }
+        Ok(())
+    }
 }
 
 /// When the clock of a page, object or file starts.
