@@ -3,11 +3,14 @@
 #![forbid(unsafe_code)]
 
 pub mod impair;
+mod link;
 mod packet;
 pub mod queue;
+mod ring;
 #[cfg(test)]
 mod test_packet;
 
+pub use link::{Link, LinkCounters, Offered};
 pub use packet::{DropCause, Ecn, Packet};
 
 /// The random stream of one element; one stream per (seed, replicate, component name).

@@ -1,0 +1,429 @@
+//! A one-way link: a queue, a transmitter with a rate, a propagation delay.
+//!
+//! **One event per hop.** Where the queue decides at arrival (drop-tail, RED, PIE) a packet's departure is known when
+//! it is offered, so its arrival at the far end is the only event; the queue length is recovered lazily from the
+//! departures that are not later than now. Queues that decide at departure (CoDel, FQ, CBQ) have a second event.
+//!
+//! Call order: [`Link::offer`] and, at the times they name, [`Link::arrive`] (at [`Link::next_arrival`]) and
+//! [`Link::serve`] (at [`Link::next_service`]). A driver keeps one pending event for each of the two.
+//! A departure at the very instant of an arrival counts as gone.
+
+use cwndlab_units::{Rate, Serializer, Time};
+use rand::RngCore as _;
+
+use crate::impair::{Fate, Impairments};
+use crate::queue::{Admit, ArrivalQueue, Backlog, DepartureQueue, Dropped, Queue, QueueConfig};
+use crate::ring::Ring;
+use crate::{DropCause, Packet, Rng};
+
+/// What a link counts. Departures follow: arrivals less drops less what is still queued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets offered.
+    pub arrivals: u64,
+    /// Packets accepted and sent, or still waiting to be sent.
+    pub accepted: u64,
+    /// Bytes of those, with the link's header.
+    pub bytes: u64,
+    /// Packets dropped, by [`DropCause`].
+    pub drops: [u64; DropCause::COUNT],
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Time the transmitter is busy with the accepted packets (to the end of the last one).
+    pub busy: Time,
+    /// Sum over packets of the time from arrival to departure: divided by the run's length it is the
+    /// mean number of packets in the system (Little 1961).
+    pub sojourn: Time,
+    /// Largest number of packets in the system.
+    pub max_packets: u32,
+}
+
+impl LinkCounters {
+    fn count_drops<P>(&mut self, dropped: &[Dropped<P>]) {
+        for (cause, _) in dropped {
+            self.drops[*cause as usize] += 1;
+        }
+    }
+}
+
+/// What became of an offered packet. A queue that decides at departure always says `Queued` or `Marked`;
+/// what it drops comes by [`Link::pop_dropped`].
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub enum Offered<P> {
+    /// It is in the queue or in service.
+    Queued,
+    /// As [`Offered::Queued`], and it was marked CE.
+    Marked,
+    /// It was dropped, and is handed back.
+    Dropped(DropCause, P),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight<P> {
+    arrival: Time,
+    packet: P,
+}
+
+#[derive(Debug)]
+enum Discipline<P> {
+    AtArrival(ArrivalQueue),
+    /// Boxed once a link, so that the common link stays small.
+    AtDeparture(Box<Served<P>>),
+}
+
+#[derive(Debug)]
+struct Served<P> {
+    queue: DepartureQueue<P>,
+    /// When [`Link::serve`] is due: the end of the service, or when a class is within its limit again.
+    due: Time,
+    /// Until when the waiting packets have been added to [`LinkCounters::sojourn`].
+    counted_until: Time,
+    dropped: Vec<Dropped<P>>,
+    marked: Option<P>,
+}
+
+impl<P: Packet + Copy> Served<P> {
+    /// The area under the number of waiting packets since the last call, in packet-nanoseconds.
+    fn waited(&mut self, now: Time) -> Time {
+        let span = now - self.counted_until;
+        self.counted_until = now;
+        span * u64::from(self.queue.packets())
+    }
+}
+
+/// Losses, delays, reordering and duplication, and what they hold back.
+#[derive(Debug)]
+struct Impaired<P> {
+    rules: Impairments,
+    /// Copies made by duplication, still to be offered.
+    copies: Vec<P>,
+    /// Packets past the link that an extra delay holds, by release time, ties in order of arrival.
+    held: Vec<(Time, P)>,
+}
+
+/// A one-way link. See the module's text for the call order.
+#[derive(Debug)]
+pub struct Link<P> {
+    serializer: Serializer,
+    delay: Time,
+    header_bytes: u32,
+    /// When the transmitter has sent everything accepted so far.
+    free_at: Time,
+    /// Packets between their acceptance (or dequeue) and their arrival at the far end.
+    ring: Ring<InFlight<P>>,
+    /// Position in the ring of the first packet that has not departed, as far as is known (lazily advanced).
+    undeparted: u64,
+    backlog_bytes: u64,
+    discipline: Discipline<P>,
+    counters: LinkCounters,
+    rng: Rng,
+    impaired: Option<Box<Impaired<P>>>,
+}
+
+impl<P: Packet + Copy> Link<P> {
+    /// A link with the queue of `queue` (checked); `rng` is the stream of this link alone.
+    ///
+    /// # Panics
+    /// If the rate is below 2 bit/s.
+    pub fn new(rate: Rate, delay: Time, header_bytes: u32, queue: &QueueConfig, mut rng: Rng) -> Link<P> {
+        let discipline = match queue.build(rate, rng.next_u64()) {
+            Queue::Arrival(queue) => Discipline::AtArrival(queue),
+            Queue::Departure(queue) => Discipline::AtDeparture(Box::new(Served {
+                queue,
+                due: Time::MAX,
+                counted_until: Time::ZERO,
+                dropped: Vec::new(),
+                marked: None,
+            })),
+        };
+        Link {
+            serializer: Serializer::new(rate),
+            delay,
+            header_bytes,
+            free_at: Time::ZERO,
+            ring: Ring::new(),
+            undeparted: 0,
+            backlog_bytes: 0,
+            discipline,
+            counters: LinkCounters::default(),
+            rng,
+            impaired: None,
+        }
+    }
+
+    /// The same link with losses, delays, reordering or duplication.
+    #[must_use]
+    pub fn impaired(mut self, rules: Impairments) -> Link<P> {
+        self.impaired = Some(Box::new(Impaired { rules, copies: Vec::new(), held: Vec::new() }));
+        self
+    }
+
+    /// Offers a packet at `now`.
+    #[inline]
+    pub fn offer(&mut self, now: Time, packet: P) -> Offered<P> {
+        self.counters.arrivals += 1;
+        if self.impaired.is_some() {
+            return self.offer_impaired(now, packet);
+        }
+        self.admit(now, packet)
+    }
+
+    /// A copy made by duplication at the last [`Link::offer`], to be given to [`Link::offer_copy`].
+    #[inline]
+    pub fn pop_copy(&mut self) -> Option<P> {
+        self.impaired.as_mut()?.copies.pop()
+    }
+
+    /// Offers a copy: no loss or duplication is applied again.
+    pub fn offer_copy(&mut self, now: Time, packet: P) -> Offered<P> {
+        self.counters.arrivals += 1;
+        self.admit(now, packet)
+    }
+
+    #[cold]
+    fn offer_impaired(&mut self, now: Time, packet: P) -> Offered<P> {
+        let Some(impaired) = &mut self.impaired else { return self.admit(now, packet) };
+        match impaired.rules.on_entry(&packet, &mut self.rng) {
+            Fate::Pass => {}
+            Fate::Drop => {
+                self.counters.drops[DropCause::Loss as usize] += 1;
+                return Offered::Dropped(DropCause::Loss, packet);
+            }
+            Fate::Duplicate => impaired.copies.push(packet),
+        }
+        self.admit(now, packet)
+    }
+
+    #[inline]
+    fn admit(&mut self, now: Time, mut packet: P) -> Offered<P> {
+        if let Discipline::AtDeparture(_) = self.discipline {
+            return self.enqueue(now, packet);
+        }
+        self.forget_departed(now);
+        let bytes = packet.wire_bytes() + self.header_bytes;
+        let backlog = self.backlog_at_arrival();
+        let Discipline::AtArrival(queue) = &mut self.discipline else { unreachable!("tested above") };
+        let marked = match queue.on_arrival(now, backlog, bytes, packet.ecn(), &mut self.rng) {
+            Admit::Enqueue => false,
+            Admit::Mark => {
+                packet.mark_ce();
+                self.counters.marks += 1;
+                true
+            }
+            Admit::Drop(cause) => {
+                self.counters.drops[cause as usize] += 1;
+                return Offered::Dropped(cause, packet);
+            }
+        };
+        self.counters.max_packets = self.counters.max_packets.max(backlog.packets + 1);
+        let begin = self.free_at.max(now);
+        self.transmit(begin, bytes, packet);
+        self.counters.sojourn += self.free_at - now;
+        if marked {
+            Offered::Marked
+        } else {
+            Offered::Queued
+        }
+    }
+
+    /// Puts a packet on the transmitter at `begin`, which must not be before [`Link::free_at`].
+    #[inline]
+    fn transmit(&mut self, begin: Time, bytes: u32, packet: P) {
+        let service = self.serializer.time(bytes);
+        self.backlog_bytes += u64::from(bytes);
+        self.free_at = begin + service;
+        self.counters.accepted += 1;
+        self.counters.bytes += u64::from(bytes);
+        self.counters.busy += service;
+        self.ring.push(InFlight { arrival: self.free_at + self.delay, packet });
+    }
+
+    /// Packets whose last bit has left by `now` no longer count as queued.
+    #[inline]
+    fn forget_departed(&mut self, now: Time) {
+        if now >= self.free_at {
+            self.undeparted = self.ring.tail();
+            self.backlog_bytes = 0;
+            return;
+        }
+        // something is in service, so the walk ends before the tail
+        while self.ring.at(self.undeparted).arrival <= now + self.delay {
+            self.backlog_bytes -= u64::from(self.wire_bytes(self.undeparted));
+            self.undeparted += 1;
+        }
+    }
+
+    #[inline]
+    fn backlog_at_arrival(&self) -> Backlog {
+        let packets = (self.ring.tail() - self.undeparted) as u32;
+        let in_service_bytes = if packets == 0 { 0 } else { self.wire_bytes(self.undeparted) };
+        Backlog { packets, bytes: self.backlog_bytes, in_service_bytes, free_at: self.free_at }
+    }
+
+    /// Wire bytes, with the link's header, of the packet at a position of the ring.
+    #[inline]
+    fn wire_bytes(&self, position: u64) -> u32 {
+        self.ring.at(position).packet.wire_bytes() + self.header_bytes
+    }
+
+    /// When the next packet arrives at the far end; [`Time::MAX`] if none is under way.
+    #[inline]
+    pub fn next_arrival(&self) -> Time {
+        let ring = self.ring.front().map_or(Time::MAX, |head| head.arrival);
+        match &self.impaired {
+            None => ring,
+            Some(impaired) => impaired.held.first().map_or(ring, |&(release, _)| release.min(ring)),
+        }
+    }
+
+    /// The packet that arrives at the far end now, if one does. Call at [`Link::next_arrival`].
+    #[inline]
+    pub fn arrive(&mut self, now: Time) -> Option<P> {
+        if self.impaired.is_some() {
+            return self.arrive_impaired(now);
+        }
+        self.pop_ring(now)
+    }
+
+    #[inline]
+    fn pop_ring(&mut self, now: Time) -> Option<P> {
+        let head = *self.ring.front().filter(|head| head.arrival <= now)?;
+        if self.undeparted == self.ring.head() {
+            // it departed before it arrived; only nobody has looked since
+            self.undeparted += 1;
+            self.backlog_bytes -= u64::from(head.packet.wire_bytes() + self.header_bytes);
+        }
+        self.ring.pop();
+        Some(head.packet)
+    }
+
+    #[cold]
+    fn arrive_impaired(&mut self, now: Time) -> Option<P> {
+        while let Some(packet) = self.pop_ring(now) {
+            let impaired = self.impaired.as_mut()?;
+            let extra = impaired.rules.extra_delay(now, &packet, &mut self.rng);
+            let release = now + extra;
+            let place = impaired.held.partition_point(|&(t, _)| t <= release);
+            impaired.held.insert(place, (release, packet));
+        }
+        let held = &mut self.impaired.as_mut()?.held;
+        (held.first()?.0 <= now).then(|| held.remove(0).1)
+    }
+
+    /// Packets and bytes in the system now: waiting or in service.
+    pub fn backlog(&mut self, now: Time) -> Backlog {
+        self.forget_departed(now);
+        let mut backlog = self.backlog_at_arrival();
+        if let Discipline::AtDeparture(served) = &self.discipline {
+            backlog.packets += served.queue.packets();
+            backlog.bytes += served.queue.bytes();
+        }
+        backlog
+    }
+
+    /// The queue's own average length, in the unit of its limit, where it keeps one (RED).
+    pub fn average(&self) -> Option<f64> {
+        match &self.discipline {
+            Discipline::AtArrival(queue) => queue.average(),
+            Discipline::AtDeparture(_) => None,
+        }
+    }
+
+    /// Packets inside: queued, in service, propagating or held back by an extra delay.
+    pub fn packets_inside(&self) -> u64 {
+        let held = self.impaired.as_ref().map_or(0, |impaired| impaired.held.len() + impaired.copies.len());
+        let waiting = match &self.discipline {
+            Discipline::AtArrival(_) => 0,
+            Discipline::AtDeparture(served) => served.queue.packets(),
+        };
+        self.ring.tail() - self.ring.head() + held as u64 + u64::from(waiting)
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &LinkCounters {
+        &self.counters
+    }
+}
+
+/// Queues that decide at departure: the second event.
+impl<P: Packet + Copy> Link<P> {
+    #[inline(never)]
+    fn enqueue(&mut self, now: Time, packet: P) -> Offered<P> {
+        let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
+        self.counters.sojourn += served.waited(now);
+        let before = served.dropped.len();
+        let marked = served.queue.enqueue(now, packet, &mut self.rng, &mut served.dropped);
+        self.counters.count_drops(&served.dropped[before..]);
+        self.counters.max_packets =
+            self.counters.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
+        if now >= self.free_at {
+            self.serve(now);
+        } else if served.due.is_never() {
+            served.due = self.free_at;
+        }
+        if marked {
+            self.counters.marks += 1;
+            return Offered::Marked;
+        }
+        Offered::Queued
+    }
+
+    /// When [`Link::serve`] is due; [`Time::MAX`] if the queue decides at arrival or has nothing to send.
+    #[inline]
+    pub fn next_service(&self) -> Time {
+        match &self.discipline {
+            Discipline::AtArrival(_) => Time::MAX,
+            Discipline::AtDeparture(served) => served.due,
+        }
+    }
+
+    /// Whether the queue decides at departure, so that [`Link::serve`] and its kin matter.
+    #[inline]
+    pub fn decides_at_departure(&self) -> bool {
+        matches!(self.discipline, Discipline::AtDeparture(_))
+    }
+
+    /// Sends the next packet of a queue that decides at departure. Then ask [`Link::pop_dropped`] and [`Link::take_marked`].
+    pub fn serve(&mut self, now: Time) {
+        self.forget_departed(now);
+        let Discipline::AtDeparture(served) = &mut self.discipline else { return };
+        self.counters.sojourn += served.waited(now);
+        let before = served.dropped.len();
+        let next = served.queue.dequeue(now, &mut self.rng, &mut served.dropped);
+        self.counters.count_drops(&served.dropped[before..]);
+        let Some(next) = next else {
+            served.due = served.queue.next_ready(now).filter(|&ready| ready > now).unwrap_or(Time::MAX);
+            return;
+        };
+        if next.marked {
+            self.counters.marks += 1;
+            served.marked = Some(next.packet);
+        }
+        let bytes = next.packet.wire_bytes() + self.header_bytes;
+        let free_at = now + self.serializer.time(bytes);
+        served.due = if served.queue.packets() > 0 { free_at } else { Time::MAX };
+        self.transmit(now, bytes, next.packet);
+        self.counters.sojourn += free_at - now;
+    }
+
+    /// Packets that such a queue dropped since the last call, an offered one included.
+    #[inline]
+    pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
+        match &mut self.discipline {
+            Discipline::AtArrival(_) => None,
+            Discipline::AtDeparture(served) => served.dropped.pop(),
+        }
+    }
+
+    /// The packet that such a queue marked as it left, if it did since the last call.
+    #[inline]
+    pub fn take_marked(&mut self) -> Option<P> {
+        match &mut self.discipline {
+            Discipline::AtArrival(_) => None,
+            Discipline::AtDeparture(served) => served.marked.take(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

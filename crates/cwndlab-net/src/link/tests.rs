@@ -1,0 +1,120 @@
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use rand::SeedableRng as _;
+
+use super::*;
+use crate::queue::{CodelConfig, DropTailConfig, Unit};
+use crate::test_packet::TestPacket;
+
+fn drop_tail(limit: u64) -> QueueConfig {
+    QueueConfig::DropTail(DropTailConfig { limit, unit: Unit::Packets, counts_in_service: true })
+}
+
+fn link(rate_bps: u64, delay: Time, queue: &QueueConfig) -> Link<TestPacket> {
+    Link::new(Rate::from_bps(rate_bps), delay, 0, queue, crate::Rng::seed_from_u64(1))
+}
+
+fn packet(bytes: u32) -> TestPacket {
+    TestPacket { bytes, ..TestPacket::new(0) }
+}
+
+#[test]
+fn a_packet_arrives_after_its_serialization_and_the_propagation_delay() {
+    let mut link = link(9600, Time::from_millis(150), &drop_tail(3));
+    assert_eq!(link.offer(Time::ZERO, packet(1000)), Offered::Queued);
+    assert_eq!(link.next_arrival(), Time::from_nanos(833_333_333 + 150_000_000));
+    assert_eq!(link.arrive(Time::from_millis(983)), None);
+    assert!(link.arrive(link.next_arrival()).is_some());
+    assert_eq!(link.next_arrival(), Time::MAX);
+}
+
+#[test]
+fn three_buffers_hold_two_waiting_packets_and_the_one_in_service() {
+    // RFC 2416: "which can hold at most two packets while one is being sent"
+    let mut link = link(9600, Time::ZERO, &drop_tail(3));
+    for _ in 0..3 {
+        assert_eq!(link.offer(Time::ZERO, packet(1000)), Offered::Queued);
+    }
+    assert!(matches!(link.offer(Time::ZERO, packet(1000)), Offered::Dropped(DropCause::Full, _)));
+    assert_eq!(link.backlog(Time::ZERO).packets, 3);
+    // at the very instant of the first departure there is room again
+    assert_eq!(link.offer(Time::from_nanos(833_333_333), packet(1000)), Offered::Queued);
+    assert_eq!(link.counters().drops[DropCause::Full as usize], 1);
+}
+
+#[test]
+fn the_header_of_the_link_takes_time_on_it() {
+    let queue = QueueConfig::Infinite;
+    let mut link: Link<TestPacket> =
+        Link::new(Rate::from_bps(8_000_000), Time::ZERO, 18, &queue, crate::Rng::seed_from_u64(1));
+    link.offer(Time::ZERO, packet(982));
+    assert_eq!(link.next_arrival(), Time::from_millis(1));
+}
+
+#[test]
+fn a_queue_that_decides_at_departure_sends_back_to_back() {
+    let codel = QueueConfig::Codel(CodelConfig::default());
+    let mut link = link(8_000_000, Time::from_millis(1), &codel);
+    for _ in 0..3 {
+        assert_eq!(link.offer(Time::ZERO, packet(1000)), Offered::Queued);
+    }
+    assert_eq!((link.next_arrival(), link.next_service()), (Time::from_millis(2), Time::from_millis(1)));
+    link.serve(Time::from_millis(1));
+    link.serve(Time::from_millis(2));
+    assert_eq!(link.next_service(), Time::MAX);
+    for ms in [2, 3, 4] {
+        assert_eq!(link.next_arrival(), Time::from_millis(ms));
+        assert!(link.arrive(Time::from_millis(ms)).is_some());
+    }
+    // 3 + 2 + 1 packet-milliseconds in the system
+    assert_eq!(link.counters().sojourn, Time::from_millis(6));
+}
+
+/// What a link does, with every departure an explicit event.
+struct Model {
+    queue: VecDeque<u64>,
+    limit: usize,
+    service: u64,
+    free_at: u64,
+}
+
+impl Model {
+    fn offer(&mut self, now: u64) -> bool {
+        while self.queue.front().is_some_and(|&departure| departure <= now) {
+            self.queue.pop_front();
+        }
+        if self.queue.len() >= self.limit {
+            return false;
+        }
+        self.free_at = self.free_at.max(now) + self.service;
+        self.queue.push_back(self.free_at);
+        true
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_lazily_recovered_queue_is_the_queue_with_explicit_departures(
+        gaps in proptest::collection::vec(0_u64..3_000_000, 1..300), limit in 1_u64..8, delay in 0_u64..5_000_000
+    ) {
+        let mut link = link(8_000_000, Time::from_nanos(delay), &drop_tail(limit)); // 1 ms a packet
+        let mut model = Model { queue: VecDeque::new(), limit: limit as usize, service: 1_000_000, free_at: 0 };
+        let (mut now, mut out) = (0, 0);
+        for gap in &gaps {
+            now += gap;
+            while link.next_arrival() <= Time::from_nanos(now) {
+                prop_assert!(link.arrive(link.next_arrival()).is_some());
+                out += 1;
+            }
+            let accepted = link.offer(Time::from_nanos(now), packet(1000)) == Offered::Queued;
+            prop_assert_eq!(accepted, model.offer(now));
+            prop_assert_eq!(link.backlog(Time::from_nanos(now)).packets as usize, model.queue.len());
+            prop_assert_eq!(link.backlog(Time::from_nanos(now)).bytes as usize, 1000 * model.queue.len());
+        }
+        let counters = *link.counters();
+        prop_assert_eq!(counters.arrivals, gaps.len() as u64);
+        prop_assert_eq!(counters.accepted + counters.drops[0], counters.arrivals);
+        prop_assert_eq!(out + link.packets_inside(), counters.accepted);
+    }
+}

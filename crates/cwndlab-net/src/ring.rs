@@ -1,0 +1,93 @@
+//! A power-of-two ring of values: the packets of one link.
+
+/// FIFO ring addressed by absolute positions, so that a second cursor can walk inside it. Grows, never shrinks.
+#[derive(Debug)]
+pub(crate) struct Ring<T> {
+    /// Empty, or a power of two long.
+    slots: Vec<T>,
+    head: u64,
+    tail: u64,
+}
+
+impl<T: Copy> Ring<T> {
+    pub(crate) const fn new() -> Ring<T> {
+        Ring { slots: Vec::new(), head: 0, tail: 0 }
+    }
+    /// Position of the oldest element.
+    #[inline]
+    pub(crate) fn head(&self) -> u64 {
+        self.head
+    }
+    /// Position that the next pushed element will have.
+    #[inline]
+    pub(crate) fn tail(&self) -> u64 {
+        self.tail
+    }
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+    #[inline]
+    pub(crate) fn push(&mut self, value: T) {
+        if self.tail - self.head == self.slots.len() as u64 {
+            self.grow(value);
+        }
+        let mask = self.slots.len() - 1;
+        self.slots[self.tail as usize & mask] = value;
+        self.tail += 1;
+    }
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let value = *self.front()?;
+        self.head += 1;
+        Some(value)
+    }
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        if self.is_empty() {
+            return None;
+        }
+        Some(self.at(self.head))
+    }
+    /// The element at a position in `head..tail`.
+    #[inline]
+    pub(crate) fn at(&self, position: u64) -> &T {
+        &self.slots[position as usize & (self.slots.len() - 1)]
+    }
+
+    /// Doubles the ring (`filler` only gives the new slots a value).
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, filler: T) {
+        let capacity = (self.slots.len() * 2).max(4);
+        let mut slots = vec![filler; capacity];
+        for position in self.head..self.tail {
+            slots[position as usize & (capacity - 1)] = *self.at(position);
+        }
+        self.slots = slots;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn a_ring_is_a_fifo_with_positions(pushes in proptest::collection::vec(any::<Option<u16>>(), 0..200)) {
+            let (mut ring, mut model) = (Ring::new(), VecDeque::new());
+            for step in pushes {
+                match step {
+                    Some(value) => { ring.push(value); model.push_back(value); }
+                    None => prop_assert_eq!(ring.pop(), model.pop_front()),
+                }
+                prop_assert_eq!(ring.tail() - ring.head(), model.len() as u64);
+                for (i, value) in model.iter().enumerate() {
+                    prop_assert_eq!(ring.at(ring.head() + i as u64), value);
+                }
+            }
+        }
+    }
+}
