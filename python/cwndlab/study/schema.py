@@ -264,21 +264,25 @@ class Source(Strict):
     url: str | None = None
 
 
-class Study(Strict):
-    """A whole study file, its references resolved."""
+class Distribution(Open):
+    """A distribution that applications share by name: `kind` and its knobs, or the columns of a file."""
+
+    kind: str = "empirical"
+    file: str | None = Field(None, description="CSV file in the study's own folder")
+    values: str | list[float] | None = Field(None, description="column of the values (or the values)")
+    counts: str | list[int] | None = Field(None, description="column of how often each was seen (or the counts)")
+
+
+class Outline(Strict):
+    """A study without its model sections: what is varied, asked and shown. References do not occur here."""
 
     title: str
     source: Source | None = None
     about: str | None = None
     parameters: dict[Name, Scalar] = {}
-    topology: Topology
-    traffic: list[Traffic] = Field(min_length=1)
-    tcp: Tcp = Tcp()
-    run: Run
-    probes: Probes = Probes()
     axes: dict[Name, Axis] = {}
     grids: list[Grid] = []
-    cells: dict[Name, dict[str, Scalar]] = Field({}, description="names of cells, for claims and figures")
+    cells: dict[Name, dict[Name, Scalar]] = Field({}, description="names of cells, for claims and figures")
     sensitivity: dict[Name, Sensitivity] = {}
     quantities: list[Quantity] = []
     tables: list[AnyTable] = []
@@ -286,15 +290,57 @@ class Study(Strict):
     marks: list[Mark] = []
 
 
-#: The part of a study that one cell's scenario is compiled from; only here are references resolved and axes set.
-MODEL_SECTIONS = ("topology", "traffic", "tcp", "run", "probes")
-
-
 class Model(Strict):
-    """One cell's model."""
+    """One cell's model: what its scenario is compiled from. Only here are references resolved and axes set."""
 
     topology: Topology
-    traffic: list[Traffic]
+    traffic: list[Traffic] = Field(min_length=1)
+    distributions: dict[Name, Distribution] = {}
     tcp: Tcp = Tcp()
     run: Run
     probes: Probes = Probes()
+
+
+class Study(Outline, Model):
+    """A whole study file."""
+
+
+#: The sections of `Model`.
+MODEL_SECTIONS = tuple(Model.model_fields)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of study files, for editors; `study.schema.json` is this, kept current by a test."""
+    schema = Study.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    model = set(_used(schema, [schema["properties"][name] for name in MODEL_SECTIONS]))
+    for name, definition in schema["$defs"].items():
+        if name in model:
+            definition["properties"] = {k: _or_reference(v) for k, v in definition.get("properties", {}).items()}
+    return schema
+
+
+def _used(schema: dict[str, Any], start: Any) -> set[str]:
+    """Names of the definitions that `start` leads to."""
+    found: set[str] = set()
+    todo = [start]
+    while todo:
+        here = todo.pop()
+        if isinstance(here, dict):
+            ref = here.get("$ref")
+            if isinstance(ref, str) and (name := ref.rsplit("/", 1)[-1]) not in found:
+                found.add(name)
+                todo.append(schema["$defs"][name])
+            todo.extend(here.values())
+        elif isinstance(here, list):
+            todo.extend(here)
+    return found
+
+
+def _or_reference(definition: dict[str, Any]) -> dict[str, Any]:
+    """A number or truth value may be a reference too: "$webs" or "= 2 * webs"."""
+    if definition.get("type") in ("integer", "number", "boolean"):
+        reference = {"type": "string", "pattern": r"^(\$|=)"}
+        kept = {k: definition.pop(k) for k in ("description", "title", "default") if k in definition}
+        return {"anyOf": [definition, reference], **kept}
+    return definition

@@ -1,0 +1,205 @@
+"""Metrics: pure functions from one run's records to a number, or to one number per object. One file per metric.
+
+A metric module `metrics/<name>.py` has
+
+- a docstring whose first line says what it measures, and which gives the formula and its source;
+- ``UNIT``: the unit of what `measure` returns ("s", "bit/s", "1", "packets", …);
+- ``TABLES``: the record tables that it reads (a probe that a table needs must be on);
+- ``measure(run: RunView, *, option=default, …) -> float | list[float]``: NaN = not measurable in this run.
+
+A study's quantity names the metric and its options, and may ask for another unit of the same kind.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwndlab.errors import nearest
+
+if TYPE_CHECKING:
+    from cwndlab.study.schema import Quantity
+
+Column = NDArray[Any]
+#: One replicate's value of a quantity.
+Value = float | list[float]
+
+
+class RunView(Protocol):
+    """What a metric sees of one run, whoever made it."""
+
+    @property
+    def scenario(self) -> Mapping[str, Any]:
+        """The compiled scenario."""
+
+    @property
+    def duration_s(self) -> float:
+        """How long was simulated."""
+
+    @property
+    def warmup_s(self) -> float:
+        """The study's warm-up: metrics over a window begin here."""
+
+    def columns(self, table: str) -> Mapping[str, Column]:
+        """The columns of a record table as numpy arrays; KeyError if it was not recorded."""
+
+    def traffic(self, name: str | None = None) -> list[int]:
+        """Indices of the traffic entries with this name in the study (all its instances), or of all."""
+
+    def link(self, name: str | None = None) -> int:
+        """Index of a direction of a link ("r2>receiver"); ValueError names the nearest."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric module, looked up."""
+
+    name: str
+    unit: str
+    title: str
+    formula: str
+    tables: tuple[str, ...]
+    measure: Callable[..., Any]
+    options: tuple[str, ...]
+
+
+#: Units of one kind, each in terms of the kind's first one.
+_UNITS: tuple[Mapping[str, float], ...] = (
+    {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
+    {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6},
+    {"B": 1.0, "kB": 1e3, "KiB": 1024.0, "MB": 1e6, "MiB": 1024.0**2, "GB": 1e9},
+    {"1": 1.0, "%": 1e-2},
+)
+
+
+def names() -> list[str]:
+    """The names of all metrics."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+@lru_cache(maxsize=None)
+def get(name: str) -> Metric:
+    """The metric of this name."""
+    if name not in names():
+        raise ValueError(f'there is no metric "{name}"; {nearest(name, names())}')
+    module = importlib.import_module(f"{__name__}.{name}")
+    doc = inspect.getdoc(module) or ""
+    options = [p.name for p in inspect.signature(module.measure).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    return Metric(
+        name=name,
+        unit=module.UNIT,
+        title=doc.split("\n", 1)[0].rstrip("."),
+        formula=doc,
+        tables=tuple(getattr(module, "TABLES", ())),
+        measure=module.measure,
+        options=tuple(options),
+    )
+
+
+def factor(unit: str, wanted: str) -> float:
+    """What a number in `unit` is multiplied by to be in `wanted`; ValueError if they differ in kind."""
+    if unit == wanted:
+        return 1.0
+    for kind in _UNITS:
+        if unit in kind:
+            if wanted in kind:
+                return kind[unit] / kind[wanted]
+            raise ValueError(f'"{wanted}" is no unit of this quantity, which is in {unit}; it may be {", ".join(kind)}')
+    raise ValueError(f'this quantity is in {unit}, which is not converted to "{wanted}"')
+
+
+def check(quantity: Quantity) -> None:
+    """ValueError if the quantity's options or unit do not fit its metric."""
+    assert quantity.metric is not None
+    metric = get(quantity.metric)
+    for option in quantity.options:
+        if option not in metric.options:
+            raise ValueError(f'metric {metric.name} has no option "{option}"; {nearest(option, metric.options)}')
+    if quantity.within != "count":
+        factor(metric.unit, quantity.unit or metric.unit)
+
+
+def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
+    """The unit of a quantity's values."""
+    if quantity.unit is not None:
+        return quantity.unit
+    if quantity.metric is not None:
+        return "1" if quantity.within == "count" else get(quantity.metric).unit
+    of, by = (unit_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
+    if quantity.derived == "ratio":
+        return "1" if of == by else of if by == "1" else f"{of}/{by}" if "/" not in by else f"{of}/({by})"
+    if quantity.derived == "product":
+        return of if by == "1" else by if of == "1" else f"{of} {by}"
+    return of
+
+
+def measure_all(quantities: Sequence[Quantity], run: RunView) -> dict[str, Value]:
+    """Every quantity of a study in one run."""
+    known = {quantity.name: quantity for quantity in quantities}
+    values: dict[str, Value] = {}
+
+    def value(name: str) -> Value:
+        if name not in values:
+            values[name] = _measure(known[name], run, value)
+        return values[name]
+
+    for name in known:
+        value(name)
+    return values
+
+
+def _measure(quantity: Quantity, run: RunView, value: Callable[[str], Value]) -> Value:
+    if quantity.metric is not None:
+        metric = get(quantity.metric)
+        result = metric.measure(run, **quantity.options)
+        if quantity.within is not None:
+            result = _reduce(quantity.within, result)
+        scale = 1.0 if quantity.within == "count" else factor(metric.unit, quantity.unit or metric.unit)
+        if isinstance(result, int | float | np.integer | np.floating):
+            return float(result) * scale
+        return [float(item) * scale for item in result]
+    of, by = value(str(quantity.of)), value(str(quantity.by))
+    if isinstance(of, list) or isinstance(by, list):
+        if not (isinstance(of, list) and isinstance(by, list)):
+            raise ValueError(f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`")
+        return [_derive(quantity.derived, a, b) for a, b in zip(of, by, strict=False)]
+    return _derive(quantity.derived, of, by)
+
+
+def _derive(kind: str | None, a: float, b: float) -> float:
+    match kind:
+        case "ratio":
+            return a / b if b != 0 else math.nan
+        case "product":
+            return a * b
+        case "sum":
+            return a + b
+    return a - b
+
+
+def _reduce(how: str, samples: Value) -> float:
+    """One number of a list; NaN of an empty one (its count is 0)."""
+    data = np.asarray(samples, dtype=np.float64).ravel()
+    if how == "count":
+        return float(len(data))
+    if len(data) == 0:
+        return 0.0 if how == "sum" else math.nan
+    if how.startswith("p"):
+        return float(np.quantile(data, float(how[1:]) / 100))
+    reductions: dict[str, Callable[[Any], Any]] = {
+        "mean": np.mean,
+        "median": np.median,
+        "min": np.min,
+        "max": np.max,
+        "sum": np.sum,
+    }
+    return float(reductions[how](data))

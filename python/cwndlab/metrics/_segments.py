@@ -1,0 +1,28 @@
+"""Helpers of the metrics that read the segments seen at the observation point."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import Column, RunView
+
+NS = 1e-9
+
+
+def events(run: RunView, *kinds: str, connection: int = 0) -> dict[str, Column]:
+    """Time (s), packet number and event of the segments of one connection with one of these events, in order."""
+    table = run.columns("segments")
+    event = np.asarray(table["event"])
+    keep = np.isin(event, kinds) & (np.asarray(table["connection"]) == connection)
+    return {
+        "time_s": np.asarray(table["time_ns"])[keep] * NS,
+        "segment": np.asarray(table["segment"])[keep],
+        "event": event[keep],
+    }
+
+
+def first_true(mask: NDArray[np.bool_]) -> int | None:
+    """Index of the first true element."""
+    found = np.flatnonzero(mask)
+    return int(found[0]) if len(found) else None

@@ -1,0 +1,25 @@
+"""When packet N has been delivered in order, N = 1, 2, …, as the acknowledgments at the observation point tell.
+
+Packet N counts as delivered with the first acknowledgment that covers it, so the times include the way back of the
+acknowledgment; differences between cells do not depend on that, as long as the way back is the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import RunView
+from ._segments import events
+
+UNIT = "s"
+TABLES = ("segments",)
+
+
+def measure(run: RunView, *, connection: int = 0) -> list[float]:
+    """Element N - 1 is the time of packet N; the list ends with the last packet acknowledged."""
+    acks = events(run, "ack", connection=connection)
+    if not len(acks["segment"]):
+        return []
+    highest = np.maximum.accumulate(acks["segment"])
+    wanted = np.arange(1, highest[-1] + 1)
+    return [float(time) for time in acks["time_s"][np.searchsorted(highest, wanted)]]

@@ -1,0 +1,28 @@
+"""Numbers of the packets that were dropped, in order of time.
+
+Packet N is the N-th of the transfer, from 1 (offset / MSS + 1). With ``until = "first-retransmission"`` only those
+before the first retransmission seen at the observation point, which is what the memo RFC 2416 tells of.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import RunView
+from ._segments import events
+
+UNIT = "packet"
+TABLES = ("segments",)
+
+
+def measure(run: RunView, *, until: str = "end", connection: int = 0) -> list[float]:
+    """The packets' numbers; `until` is "end" or "first-retransmission"."""
+    if until not in ("end", "first-retransmission"):
+        raise ValueError(f'until is {until!r}; it is "end" or "first-retransmission"')
+    drops = events(run, "drop", connection=connection)
+    keep = np.ones(len(drops["segment"]), dtype=bool)
+    if until == "first-retransmission":
+        again = events(run, "retransmit", connection=connection)["time_s"]
+        if len(again):
+            keep = drops["time_s"] < again[0]
+    return [float(number) for number in drops["segment"][keep]]

@@ -1,0 +1,16 @@
+"""Segments sent again over the run, summed over the connections of the traffic."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import RunView
+from ._connections import of_traffic
+
+UNIT = "packets"
+TABLES = ("connections",)
+
+
+def measure(run: RunView, *, traffic: str | None = None) -> float:
+    """Of one traffic entry of the study, or of all."""
+    return float(np.sum(of_traffic(run, traffic)["retransmits"]))

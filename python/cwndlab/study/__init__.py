@@ -1,0 +1,1 @@
+"""Study files: schema, loading, plan and compilation to scenarios of the engine."""

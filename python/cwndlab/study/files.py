@@ -1,0 +1,73 @@
+"""Files that a study names: only inside its own folder, only plain files, only of a sensible size."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from cwndlab.errors import StudyError, nearest
+
+MAX_BYTES = 8_000_000
+
+
+def read_text(path: Path, *, what: str) -> str:
+    """The text of a plain UTF-8 file; StudyError says what is wrong with it."""
+    try:
+        if path.is_dir():
+            raise StudyError(f"this is a folder, not {what}", file=path)
+        if not path.is_file():
+            raise StudyError(f"there is no such file ({what})", file=path, right=_neighbours(path))
+        if path.stat().st_size > MAX_BYTES:
+            raise StudyError(f"the file is larger than {MAX_BYTES // 1_000_000} MB", file=path)
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise StudyError(f"this is not UTF-8 text (byte {error.start})", file=path) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise StudyError(f"the file cannot be read: {reason}", file=path) from None
+
+
+def _neighbours(path: Path) -> str | None:
+    try:
+        names = [item.name for item in path.parent.iterdir()]
+    except OSError:
+        return None
+    return nearest(path.name, names) if names else None
+
+
+def inside(folder: Path | None, name: str) -> Path:
+    """The path of a file that a study names; StudyError if it lies outside the study's own folder."""
+    if folder is None:
+        raise StudyError(f"{name!r} is a file, but a study built in code has no folder")
+    outside = StudyError(
+        f"{name!r} lies outside the study's folder", right="a study reads only files beside its own study.toml"
+    )
+    if "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+        raise outside
+    try:
+        root = folder.resolve()
+        path = (root / name).resolve()  # follows links: one that leads out is found here
+    except (OSError, RuntimeError, ValueError):
+        raise StudyError(f"{name!r} is no file name") from None
+    if not path.is_relative_to(root) or path == root:
+        raise outside
+    return path
+
+
+def read_csv(folder: Path | None, name: str) -> tuple[list[str], list[dict[str, str]]]:
+    """Column names and lines of a CSV file that a study names."""
+    path = inside(folder, name)
+    text = read_text(path, what="a CSV file")
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
+    except csv.Error as error:
+        raise StudyError(f"this is not CSV: {error}", file=path) from None
+    if not rows:
+        raise StudyError("the file is empty", file=path, right="its first line names the columns")
+    heading = [column.strip() for column in rows[0]]
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) > len(heading):
+            raise StudyError(f"{len(row)} fields where the heading has {len(heading)}", file=path, line=number)
+    lines = [dict(zip(heading, [field.strip() for field in row] + [""] * len(heading), strict=False)) for row in rows[1:]]
+    return heading, lines

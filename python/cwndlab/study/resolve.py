@@ -1,0 +1,185 @@
+"""References in the model sections ("$name", "= 2 * name", "{name}B") and dotted keys that axes and --set write to."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cwndlab.errors import StudyError, nearest
+
+from .expr import evaluate, names_in
+
+_WHOLE = re.compile(r"\$([A-Za-z_]\w*)\Z")
+_PIECE = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
+
+
+class Names(Mapping[str, Any]):
+    """Parameters and axis values; a parameter that refers to others is resolved when asked for, cycles are an error."""
+
+    def __init__(self, parameters: Mapping[str, Any], axes: Mapping[str, Any]) -> None:
+        self._raw = {**parameters, **axes}
+        self._done: dict[str, Any] = dict(axes)
+        self._open: list[str] = []
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._done:
+            return self._done[name]
+        raw = self._raw[name]
+        if name in self._open:
+            ring = " → ".join([*self._open[self._open.index(name) :], name])
+            raise StudyError(f"the references go round in a circle: {ring}", key=f"parameters.{name}")
+        self._open.append(name)
+        try:
+            self._done[name] = resolve_text(raw, self) if isinstance(raw, str) else raw
+        except StudyError as error:
+            raise error.located(file=None, line=None, key=f"parameters.{name}") from None
+        except RecursionError:
+            raise StudyError("the references are nested too deeply", key=f"parameters.{name}") from None
+        finally:
+            self._open.pop()
+        return self._done[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._raw
+
+
+def resolve_text(text: str, names: Mapping[str, Any]) -> Any:
+    """The value of a string that may be a reference."""
+    if text.startswith("="):
+        return evaluate(text[1:], names)
+    whole = _WHOLE.match(text)
+    if whole:
+        return _look_up(whole[1], names)
+    if text.startswith("$"):
+        raise StudyError(f"{text!r} is no reference", right='a reference is "$name", a calculation "= 2 * name"')
+    if "{" not in text and "}" not in text:
+        return text
+
+    def piece(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0][0]
+        value = _look_up(found[1], names)
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return _PIECE.sub(piece, text)
+
+
+def _look_up(name: str, names: Mapping[str, Any]) -> Any:
+    if name not in names:
+        raise StudyError(f'"{name}" is neither a parameter nor an axis of this cell', right=nearest(name, names))
+    return names[name]
+
+
+def resolve(value: Any, names: Mapping[str, Any], at: tuple[str | int, ...] = ()) -> Any:
+    """A copy of `value` with every reference in it resolved."""
+    match value:
+        case str():
+            try:
+                return resolve_text(value, names)
+            except StudyError as error:
+                if error.key is None:
+                    raise Unresolved(error, at) from None
+                raise
+        case dict():
+            return {key: resolve(item, names, (*at, key)) for key, item in value.items()}
+        case list():
+            return [resolve(item, names, (*at, index)) for index, item in enumerate(value)]
+    return value
+
+
+class Unresolved(Exception):  # noqa: N818 - carries a path to where it is turned into a StudyError
+    """A reference that failed, with its path."""
+
+    def __init__(self, error: StudyError, path: tuple[str | int, ...]) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.path = path
+
+
+def references(value: Any) -> set[str]:
+    """All names that the strings in `value` refer to."""
+    found: set[str] = set()
+    match value:
+        case str():
+            if value.startswith("="):
+                try:
+                    found |= names_in(value[1:])
+                except StudyError:
+                    pass  # reported where it is evaluated
+            elif whole := _WHOLE.match(value):
+                found.add(whole[1])
+            else:
+                found |= {piece[1] for piece in _PIECE.finditer(value) if piece[1]}
+        case dict():
+            for item in value.values():
+                found |= references(item)
+        case list():
+            for item in value:
+                found |= references(item)
+    return found
+
+
+def _label(element: Any) -> str | None:
+    if not isinstance(element, dict):
+        return None
+    name = element.get("name")
+    if isinstance(name, str):
+        return name
+    ends = element.get("between")
+    if isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, str) for end in ends):
+        return "-".join(ends)
+    return None
+
+
+def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> tuple[str | int, ...]:
+    """The path of a dotted key; names of list elements become their index. StudyError if it leads nowhere."""
+    parts = key.split(".")
+    known = list(sections)
+    if parts[0] not in known:
+        raise StudyError(f'"{key}" names no parameter of the study', right=nearest(parts[0], known))
+    path: list[str | int] = []
+    here: Any = raw
+    for part in parts:
+        if not part:
+            raise StudyError(f'"{key}" is no dotted key', right="write for instance topology.links.modem.rate")
+        if isinstance(here, list):
+            labels = [_label(element) for element in here]
+            if part not in labels:
+                if part.isdigit() and 1 <= int(part) <= len(here):
+                    index = int(part) - 1
+                else:
+                    names = [label for label in labels if label]
+                    raise StudyError(f'"{key}" names no parameter: there is no "{part}"', right=nearest(part, names))
+            else:
+                index = labels.index(part)
+            path.append(index)
+            here = here[index]
+        else:
+            if here is not None and not isinstance(here, dict):
+                raise StudyError(f'"{key}" names no parameter: what stands before "{part}" is not a table')
+            path.append(part)
+            here = here.get(part) if isinstance(here, dict) else None
+    if len(path) < 2:
+        raise StudyError(f'"{key}" is a whole section', right="name a key inside it")
+    return tuple(path)
+
+
+def put(raw: dict[str, Any], path: tuple[str | int, ...], value: Any) -> None:
+    """Writes `value` at `path`, making tables on the way."""
+    here: Any = raw
+    for step in path[:-1]:
+        if isinstance(step, int):
+            here = here[step]
+        else:
+            if not isinstance(here.get(step), dict | list):
+                here[step] = {}
+            here = here[step]
+    here[path[-1]] = copy.deepcopy(value)
