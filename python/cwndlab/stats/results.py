@@ -1,0 +1,149 @@
+"""What the runs of a study gave: the one input of statistics and report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwndlab.stats.intervals import Interval, is_constant
+
+Floats: TypeAlias = NDArray[np.float64]
+AxisValue: TypeAlias = bool | int | float | str
+Columns: TypeAlias = Mapping[str, NDArray[Any]]
+"""A record table as numpy columns, the unit in the column's name; text columns are object or str arrays."""
+Value: TypeAlias = float | Sequence[float]
+"""One replicate's value of a quantity: a number, or one number per object (page, packet, …)."""
+
+
+@dataclass(frozen=True)
+class CellInfo:
+    """A cell of the study's grid: one combination of axis values."""
+
+    id: str
+    axes: Mapping[str, AxisValue]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A quantity of a cell over the replicates, with its 95 % interval (NaN ends: none can be given)."""
+
+    cell: str
+    quantity: str
+    unit: str
+    value: float
+    ci_low: float
+    ci_high: float
+    replicates: int
+    method: str
+
+    @classmethod
+    def of(cls, cell: str, quantity: str, unit: str, interval: Interval) -> Estimate:
+        """Names an interval."""
+        return cls(
+            cell, quantity, unit, interval.value, interval.low, interval.high, interval.n, interval.method
+        )
+
+
+def _no_records(cell: str, table: str) -> Columns:
+    raise KeyError(f"no table {table!r} was recorded for cell {cell!r}")
+
+
+@dataclass(frozen=True)
+class Results:
+    """Values per cell, quantity and replicate, and on demand the record tables of replicate 0.
+
+    `data[(cell id, quantity)]` holds one entry per replicate, in replicate order: a number (NaN = not
+    measurable in this run) or a list of numbers. Replicate k of every cell used the same random numbers.
+    `deterministic` tells of a cell whether nothing in it is random, so that one replicate says it all.
+    `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off.
+    """
+
+    cells: tuple[CellInfo, ...]
+    units: Mapping[str, str]
+    data: Mapping[tuple[str, str], Sequence[Value]]
+    deterministic: Callable[[str], bool] = field(default=lambda cell: False)
+    records: Callable[[str, str], Columns] = field(default=_no_records)
+
+    @property
+    def axes(self) -> dict[str, list[AxisValue]]:
+        """Every axis with its values, in the order of the cells."""
+        seen: dict[str, list[AxisValue]] = {}
+        for cell in self.cells:
+            for name, value in cell.axes.items():
+                values = seen.setdefault(name, [])
+                if not any(same_value(value, known) for known in values):
+                    values.append(value)
+        return seen
+
+    def unit(self, quantity: str) -> str:
+        """The quantity's unit; KeyError when the study has no such quantity."""
+        return self.units[quantity]
+
+    def is_list(self, quantity: str) -> bool:
+        """Whether the quantity is a list of numbers per run."""
+        for cell in self.cells:
+            for value in self.data.get((cell.id, quantity), ()):
+                return not isinstance(value, int | float | np.floating | np.integer)
+        return False
+
+    def values(self, cell_id: str, quantity: str) -> Floats:
+        """One value per replicate; NaN where it could not be measured."""
+        return np.asarray(self.data.get((cell_id, quantity), ()), dtype=np.float64)
+
+    def samples(self, cell_id: str, quantity: str) -> list[Floats]:
+        """The per-object samples of a list quantity, one array per replicate."""
+        return [np.asarray(v, dtype=np.float64).ravel() for v in self.data.get((cell_id, quantity), ())]
+
+    def is_exact(self, cell_id: str, quantity: str) -> bool:
+        """Whether the cell's value has no randomness: known by the plan, or all replicates are equal."""
+        if self.deterministic(cell_id):
+            return True
+        values = self.data.get((cell_id, quantity), ())
+        return len(values) > 1 and not self.is_list(quantity) and is_constant(self.values(cell_id, quantity))
+
+    def select(self, where: Mapping[str, Any]) -> list[CellInfo]:
+        """The cells whose axes have the wanted values (a list of values: any of them).
+
+        An axis or a value that no cell has is a ValueError that says which there are.
+        """
+        known = self.axes
+        for axis, wanted in where.items():
+            if axis not in known:
+                raise ValueError(f"no axis {axis!r}; the study has {', '.join(known) or 'no axes'}")
+            for value in _listed(wanted):
+                if not any(same_value(value, have) for have in known[axis]):
+                    values = ", ".join(str(v) for v in known[axis])
+                    raise ValueError(f"axis {axis!r} has no value {value!r}; it has {values}")
+        return [
+            c
+            for c in self.cells
+            if all(
+                axis in c.axes and any(same_value(v, c.axes[axis]) for v in _listed(wanted))
+                for axis, wanted in where.items()
+            )
+        ]
+
+    def only(self, where: Mapping[str, Any]) -> CellInfo:
+        """The one cell of a selection; ValueError when there is none or more than one."""
+        cells = self.select(where)
+        if len(cells) != 1:
+            chosen = ", ".join(f"{k}={v}" for k, v in where.items()) or "no axis fixed"
+            raise ValueError(f"{len(cells)} cells match ({chosen}); exactly one is needed")
+        return cells[0]
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def same_value(a: object, b: object) -> bool:
+    """Equal as axis values: 1 and 1.0 and "1" are the same label, True and 1 are not."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b or str(a).lower() == str(b).lower()
+    if isinstance(a, str) != isinstance(b, str):
+        return str(a) == str(b)
+    return a == b

@@ -1,0 +1,335 @@
+"""Tables of a study: measured numbers where the paper has its own, each with its verdict."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwndlab.stats import intervals
+from cwndlab.stats.intervals import Interval
+from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, same_value
+from cwndlab.stats.verdict import Judgement, Neighbour, Verdict, decimals, half_unit, judge
+
+if TYPE_CHECKING:
+    from cwndlab.study.outputs import Column, Compare, Mark, Table
+
+Floats: TypeAlias = NDArray[np.float64]
+Row: TypeAlias = Mapping[str, str]
+
+
+class OutputError(ValueError):
+    """A table, figure or claim that does not fit the study: says which, where, and what would be right."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number as the paper prints it, in the quantity's unit, and the half-width of its rounding."""
+
+    value: float
+    rounding: float
+    text: str
+
+
+@dataclass(frozen=True)
+class JudgedCell:
+    """One number of a table: measured, published, verdict."""
+
+    table: str
+    row: tuple[AxisValue, ...]
+    column: int
+    cell: str
+    quantity: str
+    estimate: Estimate | None
+    """None where the study has no such cell."""
+    published: Published | None
+    judgement: Judgement | None
+    """None where the paper has no number."""
+    digits: int | None
+    note: str
+    corrected: float | None = None
+
+
+@dataclass(frozen=True)
+class JudgedTable:
+    """A table's cells, row by row."""
+
+    id: str
+    rows: tuple[tuple[AxisValue, ...], ...]
+    cells: tuple[tuple[JudgedCell, ...], ...]
+
+
+def read_csv(path: Path, what: str) -> list[dict[str, str]]:
+    """The rows of a published CSV file."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [
+                {k: (v or "").strip() for k, v in row.items() if k is not None}
+                for row in csv.DictReader(line for line in file if not line.startswith("#"))
+            ]
+    except OSError as error:
+        raise OutputError(f"{what}: cannot read {path}: {error.strerror}") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise OutputError(f"{what}: {path} is not a CSV file: {error}") from error
+
+
+def measure(results: Results, cell: CellInfo, quantity: str, comparison: Compare | None) -> Interval:
+    """The estimate of a table's or a figure's number in a cell."""
+    values = results.values(cell.id, quantity)
+    if comparison is None:
+        return intervals.mean(values, deterministic=results.is_exact(cell.id, quantity))
+    other = reference(results, cell, comparison)
+    both_exact = results.is_exact(cell.id, quantity) and results.is_exact(other.id, quantity)
+    return intervals.compare(
+        comparison.kind, values, results.values(other.id, quantity), deterministic=both_exact
+    )
+
+
+def reference(results: Results, cell: CellInfo, comparison: Compare) -> CellInfo:
+    """The cell that `cell` is compared with: the same but for the axes in `to`."""
+    return results.only({**cell.axes, **comparison.to})
+
+
+def judge_table(
+    spec: Table, results: Results, folder: Path, marks: Sequence[Mark]
+) -> JudgedTable:
+    """Fills in and judges a table; `folder` is the study's."""
+    what = f"table {spec.id!r}"
+    for axis in spec.rows:
+        if axis not in results.axes:
+            raise OutputError(
+                f"{what}: rows name {axis!r}, which is no axis; the study has {', '.join(results.axes)}"
+            )
+    printed = read_csv(folder / spec.published, what) if spec.published else []
+    rows = _rows(spec, results, printed, what)
+    grid = [
+        [_Draft.make(spec, results, row, line, k, column, what) for k, column in enumerate(spec.columns)]
+        for row, line in rows
+    ]
+    flat = [draft for line in grid for draft in line]
+    own_marks = [m for m in marks if m.table == spec.id]
+    return JudgedTable(
+        spec.id,
+        tuple(row for row, _ in rows),
+        tuple(tuple(_finish(spec, results, draft, flat, own_marks) for draft in line) for line in grid),
+    )
+
+
+def _rows(
+    spec: Table, results: Results, printed: Sequence[Row], what: str
+) -> list[tuple[tuple[AxisValue, ...], Row]]:
+    """The rows in the order of the paper, or of the axes when nothing is printed."""
+    axes = results.axes
+    if not printed:
+        present = [c for c in results.cells if _matches(c, spec.where)]
+        combos = itertools.product(*(axes[a] for a in spec.rows))
+        return [(r, {}) for r in combos if any(_at(c, spec.rows, r) for c in present)]
+    rows: list[tuple[tuple[AxisValue, ...], Row]] = []
+    for number, line in enumerate(printed, start=1):
+        row: list[AxisValue] = []
+        for axis in spec.rows:
+            if axis not in line:
+                raise OutputError(f"{what}: {spec.published} has no column {axis!r} for the axis of that name")
+            text = line[axis]
+            row.append(next((v for v in axes[axis] if same_value(v, text)), text))
+        rows.append((tuple(row), line))
+        for column in spec.columns:
+            if column.published is not None and column.published not in line:
+                raise OutputError(
+                    f"{what}: {spec.published} line {number} has no column {column.published!r}; "
+                    f"it has {', '.join(line)}"
+                )
+    return rows
+
+
+def _matches(cell: CellInfo, where: Mapping[str, object]) -> bool:
+    return all(
+        axis in cell.axes
+        and any(same_value(v, cell.axes[axis]) for v in (w if isinstance(w, list) else [w]))
+        for axis, w in where.items()
+    )
+
+
+def _at(cell: CellInfo, axes: Sequence[str], row: Sequence[AxisValue]) -> bool:
+    return all(a in cell.axes and same_value(v, cell.axes[a]) for a, v in zip(axes, row, strict=True))
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A number before its neighbours are known."""
+
+    row: tuple[AxisValue, ...]
+    column: int
+    spec: Column
+    cell: CellInfo | None
+    interval: Interval | None
+    published: Published | None
+    raw: str
+
+    @classmethod
+    def make(
+        cls,
+        spec: Table,
+        results: Results,
+        row: tuple[AxisValue, ...],
+        line: Row,
+        index: int,
+        column: Column,
+        what: str,
+    ) -> _Draft:
+        where = {**spec.where, **dict(zip(spec.rows, row, strict=True)), **column.where}
+        place = f"{what}, column {column.heading!r}"
+        if column.quantity not in results.units:
+            raise OutputError(
+                f"{place}: no quantity {column.quantity!r}; the study has {', '.join(results.units)}"
+            )
+        unknown = [a for a in where if a not in results.axes]
+        if unknown:
+            raise OutputError(f"{place}: no axis {unknown[0]!r}; the study has {', '.join(results.axes)}")
+        cells = [c for c in results.cells if _matches(c, where)]
+        if len(cells) > 1:
+            open_axes = [a for a in results.axes if a not in where]
+            raise OutputError(
+                f"{place}: {len(cells)} cells match; also fix {', '.join(open_axes)} in its `where`"
+            )
+        cell = cells[0] if cells else None
+        interval = measure(results, cell, column.quantity, column.compare) if cell else None
+        raw = line.get(column.published, "") if column.published else ""
+        return cls(row, index, column, cell, interval, _published(spec, column, raw, place), raw)
+
+
+def _published(spec: Table, column: Column, raw: str, place: str) -> Published | None:
+    if not raw:
+        return None
+    try:
+        value = float(raw)
+    except ValueError:
+        raise OutputError(f"{place}: {spec.published} holds {raw!r} where a number should be") from None
+    override = column.rounding or spec.rounding
+    rounding = override.half_width if override else half_unit(raw)
+    return Published(value * column.published_scale, rounding * abs(column.published_scale), raw)
+
+
+def _finish(
+    spec: Table, results: Results, draft: _Draft, everything: Sequence[_Draft], marks: Sequence[Mark]
+) -> JudgedCell:
+    column = draft.spec
+    unit = derived_unit(column.compare, results.unit(column.quantity))
+    digits = column.digits
+    if digits is None and draft.published is not None and column.published_scale == 1.0:
+        digits = decimals(draft.published.text)
+    name = column.quantity if column.compare is None else f"{column.compare.kind}({column.quantity})"
+    if draft.cell is None or draft.interval is None:
+        missing = ",".join(f"{a}={v}" for a, v in zip(spec.rows, draft.row, strict=True))
+        judgement = None
+        if draft.published is not None:
+            judgement = Judgement(Verdict.NOT_JUDGED, "not run", math.nan, math.nan, math.nan)
+        note = judgement.note if judgement else ""
+        return JudgedCell(
+            spec.id, draft.row, draft.column, missing, name, None, draft.published, judgement, digits, note
+        )
+    estimate = Estimate.of(draft.cell.id, name, unit, draft.interval)
+    judgement = None
+    note, corrected = "", None
+    if draft.published is not None:
+        per_run = _per_run(results, draft.cell, column)
+        judgement = judge(
+            draft.published.value,
+            draft.published.rounding,
+            draft.interval,
+            per_run,
+            unit=unit,
+            deterministic=draft.interval.method == "deterministic",
+            runs=spec.published_runs,
+            signed=column.compare is not None and column.compare.kind != "ratio",
+            neighbours=_neighbours(results, draft, everything),
+            unstable=spec.unstable,
+            unstable_points=spec.unstable_points,
+        )
+        note = judgement.note
+        for mark in marks:
+            if _marked(mark, spec, column, draft.row):
+                judgement = Judgement(
+                    Verdict(mark.verdict),
+                    mark.reason,
+                    judgement.relative_difference,
+                    judgement.prediction_low,
+                    judgement.prediction_high,
+                )
+                note, corrected = mark.reason, mark.corrected
+    return JudgedCell(
+        spec.id,
+        draft.row,
+        draft.column,
+        draft.cell.id,
+        name,
+        estimate,
+        draft.published,
+        judgement,
+        digits,
+        note,
+        corrected,
+    )
+
+
+def derived_unit(comparison: Compare | None, unit: str) -> str:
+    """The unit of a comparison."""
+    if comparison is None or comparison.kind == "difference":
+        return unit
+    return "" if comparison.kind == "ratio" else "%"
+
+
+def _per_run(results: Results, cell: CellInfo, column: Column) -> Floats:
+    values = results.values(cell.id, column.quantity)
+    if column.compare is None:
+        return values
+    other = results.values(reference(results, cell, column.compare).id, column.quantity)
+    return intervals.relate(column.compare.kind, values, other)
+
+
+def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> list[Neighbour]:
+    """The same quantity in the cells one step away along one axis."""
+    found = []
+    for other in everything:
+        if (
+            other is draft
+            or other.published is None
+            or other.interval is None
+            or other.cell is None
+            or draft.cell is None
+            or other.spec.quantity != draft.spec.quantity
+            or other.spec.compare != draft.spec.compare
+            or not _one_step(results, draft.cell, other.cell)
+        ):
+            continue
+        found.append(Neighbour(other.published.value, other.interval.value, other.published.rounding))
+    return found
+
+
+def _one_step(results: Results, a: CellInfo, b: CellInfo) -> bool:
+    if a.axes.keys() != b.axes.keys():
+        return False
+    apart = [axis for axis in a.axes if not same_value(a.axes[axis], b.axes[axis])]
+    if len(apart) != 1:
+        return False
+    values = results.axes[apart[0]]
+    at = [next(i for i, v in enumerate(values) if same_value(v, c.axes[apart[0]])) for c in (a, b)]
+    return abs(at[0] - at[1]) == 1
+
+
+def _marked(mark: Mark, spec: Table, column: Column, row: Sequence[AxisValue]) -> bool:
+    if mark.columns and column.published not in mark.columns:
+        return False
+    at = dict(zip(spec.rows, row, strict=True))
+    return all(
+        axis in at
+        and any(same_value(v, at[axis]) for v in (wanted if isinstance(wanted, list) else [wanted]))
+        for axis, wanted in mark.rows.items()
+    )
