@@ -74,9 +74,9 @@ def mean(values: Floats, *, deterministic: bool = False, level: float = LEVEL) -
     if known is not None:
         return known
     n = len(x)
-    centre = float(np.mean(x))
+    value = float(np.mean(x))
     half = t_quantile(0.5 + level / 2.0, n - 1) * float(np.std(x, ddof=1)) / math.sqrt(n)
-    return Interval(centre, centre - half, centre + half, n, "t")
+    return Interval(value, value - half, value + half, n, "t")
 
 
 def quantile(values: Floats, q: float, *, deterministic: bool = False, level: float = LEVEL) -> Interval:
@@ -95,10 +95,10 @@ def quantile(values: Floats, q: float, *, deterministic: bool = False, level: fl
     tail = (1.0 - level) / 2.0
     lower = max((r for r in range(n) if binomial_cdf(r, n, q) <= tail), default=None)
     upper = next((s for s in range(n) if 1.0 - binomial_cdf(s, n, q) <= tail), None)
-    centre = float(np.quantile(x, q))
+    value = float(np.quantile(x, q))
     if lower is None or upper is None:
-        return Interval(centre, math.nan, math.nan, n, "order statistics: too few values")
-    return Interval(centre, float(x[lower]), float(x[upper]), n, "order statistics")
+        return Interval(value, math.nan, math.nan, n, "order statistics: too few values")
+    return Interval(value, float(x[lower]), float(x[upper]), n, "order statistics")
 
 
 def median(values: Floats, *, deterministic: bool = False, level: float = LEVEL) -> Interval:
@@ -107,21 +107,42 @@ def median(values: Floats, *, deterministic: bool = False, level: float = LEVEL)
 
 
 @lru_cache(maxsize=16)
-def resample_weights(n: int) -> Floats:
-    """Weights of `RESAMPLES` bootstrap samples of `n` replicates, one row a sample, each row summing to 1.
+def resample_picks(n: int) -> NDArray[np.int64]:
+    """Which replicates make up each of `RESAMPLES` bootstrap samples of `n` replicates.
 
     The same rows serve every cell, so that whatever is computed from several cells stays paired.
     """
     rng = np.random.Generator(np.random.PCG64([BOOTSTRAP_SEED, n]))
     picks = rng.integers(0, n, size=(RESAMPLES, n))
+    picks.flags.writeable = False
+    return picks
+
+
+@lru_cache(maxsize=16)
+def resample_weights(n: int) -> Floats:
+    """The bootstrap samples as weights of the replicates, each row summing to 1."""
+    picks = resample_picks(n)
     weights = np.zeros((RESAMPLES, n))
     np.add.at(weights, (np.arange(RESAMPLES)[:, None], picks), 1.0 / n)
     weights.flags.writeable = False
     return weights
 
 
-def resampled_means(values: Floats) -> Floats:
-    """Mean of the replicates in every bootstrap sample; replicates that are NaN are left out."""
+def centre(values: Floats, statistic: str = "mean") -> float:
+    """Mean or median of the replicates that could be measured."""
+    known = _measured(values)
+    if len(known) == 0:
+        return math.nan
+    return float(np.median(known) if statistic == "median" else np.mean(known))
+
+
+def resampled(values: Floats, statistic: str = "mean") -> Floats:
+    """Mean or median of every bootstrap sample; replicates that are NaN are left out."""
+    if statistic == "median":
+        picked = values[resample_picks(len(values))]
+        unknown = np.isnan(picked).all(axis=1)
+        picked[unknown] = 0.0
+        return np.where(unknown, np.nan, np.nanmedian(picked, axis=1))
     weights = resample_weights(len(values))
     known = ~np.isnan(values)
     if known.all():
@@ -151,8 +172,10 @@ def bootstrap_ends(samples: Floats, n: int, level: float = LEVEL) -> tuple[float
     return float(low), float(high)
 
 
-def compare(kind: str, a: Floats, b: Floats, *, deterministic: bool = False) -> Interval:
-    """Cell `a` against cell `b` on their means: paired bootstrap (expanded percentile).
+def compare(
+    kind: str, a: Floats, b: Floats, *, deterministic: bool = False, statistic: str = "mean"
+) -> Interval:
+    """Cell `a` against cell `b` on their means (or medians): paired bootstrap (expanded percentile).
 
     `kind`: `decrease` = 100 (1 - a/b), `increase` = 100 (a/b - 1), `ratio` = a/b, `difference` = a - b.
     """
@@ -160,28 +183,28 @@ def compare(kind: str, a: Floats, b: Floats, *, deterministic: bool = False) -> 
     a, b = a[known], b[known]
     if len(a) == 0:
         return Interval(math.nan, math.nan, math.nan, 0, "not measurable")
-    value = float(relate(kind, np.mean(a), np.mean(b)))
+    value = float(relate(kind, centre(a, statistic), centre(b, statistic)))
     n = len(a)
     if (deterministic or n > 1) and is_constant(a) and is_constant(b):
         return Interval(value, value, value, n, "deterministic")
     if n == 1:
         return Interval(value, math.nan, math.nan, 1, "one replicate: no interval")
-    low, high = bootstrap_ends(relate(kind, resampled_means(a), resampled_means(b)), n)
+    low, high = bootstrap_ends(relate(kind, resampled(a, statistic), resampled(b, statistic)), n)
     return Interval(value, low, high, n, "paired bootstrap")
 
 
-def relate(kind: str, a: Floats | np.floating, b: Floats | np.floating) -> Floats:
+def relate(kind: str, a: Floats | float, b: Floats | float) -> Floats:
     """The comparison `kind` of values (see `compare`), element by element; division by zero gives NaN."""
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if kind == "difference":
-        return x - y
-    quotient = np.divide(x, y, out=np.full(np.broadcast(x, y).shape, np.nan), where=y != 0)
+        return np.asarray(x - y)
+    quotient: Floats = np.divide(x, y, out=np.full(np.broadcast(x, y).shape, np.nan), where=y != 0)
     if kind == "ratio":
-        return quotient
+        return np.asarray(quotient)
     if kind == "decrease":
-        return 100.0 * (1.0 - quotient)
+        return np.asarray(100.0 * (1.0 - quotient))
     if kind == "increase":
-        return 100.0 * (quotient - 1.0)
+        return np.asarray(100.0 * (quotient - 1.0))
     raise ValueError(f"unknown comparison {kind!r}: decrease, increase, ratio or difference")
 
 
@@ -194,7 +217,9 @@ def ratio_delta(a: Floats, b: Floats, level: float = LEVEL) -> Interval:
     return Interval(value, value - half, value + half, n, "delta method")
 
 
-def prediction(values: Floats, runs: int = 1, *, deterministic: bool = False, level: float = LEVEL) -> Interval:
+def prediction(
+    values: Floats, runs: int = 1, *, deterministic: bool = False, level: float = LEVEL
+) -> Interval:
     """Where the mean of `runs` further runs would lie: mean ± t s sqrt(1/n + 1/runs).
 
     Two-sided normal prediction interval (Hahn & Meeker 1991, section 4.7).
@@ -204,6 +229,6 @@ def prediction(values: Floats, runs: int = 1, *, deterministic: bool = False, le
     if known is not None:
         return known
     n = len(x)
-    centre, spread = float(np.mean(x)), float(np.std(x, ddof=1))
+    value, spread = float(np.mean(x)), float(np.std(x, ddof=1))
     half = t_quantile(0.5 + level / 2.0, n - 1) * spread * math.sqrt(1.0 / n + 1.0 / runs)
-    return Interval(centre, centre - half, centre + half, n, f"t prediction for {runs} run(s)")
+    return Interval(value, value - half, value + half, n, f"t prediction for {runs} run(s)")

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab.errors import StudyError, nearest
 from cwndlab.stats.intervals import Interval, is_constant
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -58,6 +59,7 @@ class Results:
 
     `data[(cell id, quantity)]` holds one entry per replicate, in replicate order: a number (NaN = not
     measurable in this run) or a list of numbers. Replicate k of every cell used the same random numbers.
+    `statistics` says over replicates `mean` (the default) or `median`; `names` are named cells.
     `deterministic` tells of a cell whether nothing in it is random, so that one replicate says it all.
     `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off.
     """
@@ -65,6 +67,8 @@ class Results:
     cells: tuple[CellInfo, ...]
     units: Mapping[str, str]
     data: Mapping[tuple[str, str], Sequence[Value]]
+    statistics: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, AxisValue]] = field(default_factory=dict)
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
 
@@ -80,8 +84,14 @@ class Results:
         return seen
 
     def unit(self, quantity: str) -> str:
-        """The quantity's unit; KeyError when the study has no such quantity."""
+        """The quantity's unit; StudyError when the study has no such quantity."""
+        if quantity not in self.units:
+            raise StudyError(f"no quantity {quantity!r}", right=nearest(quantity, self.units))
         return self.units[quantity]
+
+    def statistic(self, quantity: str) -> str:
+        """How the quantity is summed up over replicates: `mean` or `median`."""
+        return self.statistics.get(quantity, "mean")
 
     def is_list(self, quantity: str) -> bool:
         """Whether the quantity is a list of numbers per run."""
@@ -108,35 +118,58 @@ class Results:
     def select(self, where: Mapping[str, Any]) -> list[CellInfo]:
         """The cells whose axes have the wanted values (a list of values: any of them).
 
-        An axis or a value that no cell has is a ValueError that says which there are.
+        An axis or a value that no cell has is a StudyError that says what would be right.
         """
         known = self.axes
         for axis, wanted in where.items():
             if axis not in known:
-                raise ValueError(f"no axis {axis!r}; the study has {', '.join(known) or 'no axes'}")
-            for value in _listed(wanted):
+                raise StudyError(f"no axis {axis!r}", right=nearest(axis, known))
+            for value in listed(wanted):
                 if not any(same_value(value, have) for have in known[axis]):
-                    values = ", ".join(str(v) for v in known[axis])
-                    raise ValueError(f"axis {axis!r} has no value {value!r}; it has {values}")
-        return [
-            c
-            for c in self.cells
-            if all(
-                axis in c.axes and any(same_value(v, c.axes[axis]) for v in _listed(wanted))
-                for axis, wanted in where.items()
-            )
-        ]
+                    values = [str(v) for v in known[axis]]
+                    raise StudyError(
+                        f"axis {axis!r} has no value {value!r}", right=nearest(str(value), values)
+                    )
+        return [c for c in self.cells if matches(c, where)]
+
+    def find(self, where: Mapping[str, Any]) -> CellInfo | None:
+        """The one cell at these axis values, None when it was not run.
+
+        Among several the one that has no other axes; else a StudyError that names the axes to fix too.
+        """
+        cells = [c for c in self.cells if matches(c, where)]
+        if len(cells) > 1:
+            exact = [c for c in cells if c.axes.keys() == where.keys()]
+            if len(exact) != 1:
+                more = dict.fromkeys(a for c in cells for a in c.axes if a not in where)
+                chosen = ", ".join(f"{k}={v}" for k, v in where.items()) or "no axis fixed"
+                raise StudyError(
+                    f"{len(cells)} cells match ({chosen})",
+                    right=f"fix {' and '.join(more)} too" if more else "fix each axis to one value",
+                )
+            return exact[0]
+        return cells[0] if cells else None
 
     def only(self, where: Mapping[str, Any]) -> CellInfo:
-        """The one cell of a selection; ValueError when there is none or more than one."""
-        cells = self.select(where)
-        if len(cells) != 1:
-            chosen = ", ".join(f"{k}={v}" for k, v in where.items()) or "no axis fixed"
-            raise ValueError(f"{len(cells)} cells match ({chosen}); exactly one is needed")
-        return cells[0]
+        """The one cell of a selection; StudyError when there is none or more than one."""
+        cell = self.find(where)
+        if cell is None:
+            self.select(where)  # names the axis or the value that is wrong, if one is
+            chosen = ", ".join(f"{k}={v}" for k, v in where.items())
+            raise StudyError(f"the study has no cell {chosen}")
+        return cell
 
 
-def _listed(value: Any) -> list[Any]:
+def matches(cell: CellInfo, where: Mapping[str, Any]) -> bool:
+    """Whether the cell has all wanted axis values."""
+    return all(
+        axis in cell.axes and any(same_value(v, cell.axes[axis]) for v in listed(wanted))
+        for axis, wanted in where.items()
+    )
+
+
+def listed(value: Any) -> list[Any]:
+    """A selection's value or values as a list."""
     return list(value) if isinstance(value, list | tuple) else [value]
 
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab.errors import StudyError, nearest
 from cwndlab.stats import intervals
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, same_value
+from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed, matches, same_value
 from cwndlab.stats.verdict import Judgement, Neighbour, Verdict, decimals, half_unit, judge
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[str, str]
-
-
-class OutputError(ValueError):
-    """A table, figure or claim that does not fit the study: says which, where, and what would be right."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +72,26 @@ def read_csv(path: Path, what: str) -> list[dict[str, str]]:
                 for row in csv.DictReader(line for line in file if not line.startswith("#"))
             ]
     except OSError as error:
-        raise OutputError(f"{what}: cannot read {path}: {error.strerror}") from error
+        raise StudyError(f"cannot be read: {error.strerror}", file=path, key=what) from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise OutputError(f"{what}: {path} is not a CSV file: {error}") from error
+        raise StudyError(f"is not a CSV file: {error}", file=path, key=what) from error
 
 
 def measure(results: Results, cell: CellInfo, quantity: str, comparison: Compare | None) -> Interval:
     """The estimate of a table's or a figure's number in a cell."""
     values = results.values(cell.id, quantity)
+    exact = results.is_exact(cell.id, quantity)
+    statistic = results.statistic(quantity)
     if comparison is None:
-        return intervals.mean(values, deterministic=results.is_exact(cell.id, quantity))
+        plain = intervals.median if statistic == "median" else intervals.mean
+        return plain(values, deterministic=exact)
     other = reference(results, cell, comparison)
-    both_exact = results.is_exact(cell.id, quantity) and results.is_exact(other.id, quantity)
     return intervals.compare(
-        comparison.kind, values, results.values(other.id, quantity), deterministic=both_exact
+        comparison.kind,
+        values,
+        results.values(other.id, quantity),
+        deterministic=exact and results.is_exact(other.id, quantity),
+        statistic=statistic,
     )
 
 
@@ -97,16 +100,12 @@ def reference(results: Results, cell: CellInfo, comparison: Compare) -> CellInfo
     return results.only({**cell.axes, **comparison.to})
 
 
-def judge_table(
-    spec: Table, results: Results, folder: Path, marks: Sequence[Mark]
-) -> JudgedTable:
+def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mark]) -> JudgedTable:
     """Fills in and judges a table; `folder` is the study's."""
-    what = f"table {spec.id!r}"
+    what = f"tables.{spec.id}"
     for axis in spec.rows:
         if axis not in results.axes:
-            raise OutputError(
-                f"{what}: rows name {axis!r}, which is no axis; the study has {', '.join(results.axes)}"
-            )
+            raise StudyError(f"no axis {axis!r}", key=f"{what}.rows", right=nearest(axis, results.axes))
     printed = read_csv(folder / spec.published, what) if spec.published else []
     rows = _rows(spec, results, printed, what)
     grid = [
@@ -128,33 +127,32 @@ def _rows(
     """The rows in the order of the paper, or of the axes when nothing is printed."""
     axes = results.axes
     if not printed:
-        present = [c for c in results.cells if _matches(c, spec.where)]
+        present = [c for c in results.cells if matches(c, spec.where)]
         combos = itertools.product(*(axes[a] for a in spec.rows))
         return [(r, {}) for r in combos if any(_at(c, spec.rows, r) for c in present)]
     rows: list[tuple[tuple[AxisValue, ...], Row]] = []
-    for number, line in enumerate(printed, start=1):
+    for line in printed:
         row: list[AxisValue] = []
         for axis in spec.rows:
             if axis not in line:
-                raise OutputError(f"{what}: {spec.published} has no column {axis!r} for the axis of that name")
+                raise StudyError(
+                    f"no column {axis!r} for the axis of that name",
+                    file=spec.published,
+                    key=what,
+                    right=f"its columns: {', '.join(line)}",
+                )
             text = line[axis]
             row.append(next((v for v in axes[axis] if same_value(v, text)), text))
         rows.append((tuple(row), line))
         for column in spec.columns:
             if column.published is not None and column.published not in line:
-                raise OutputError(
-                    f"{what}: {spec.published} line {number} has no column {column.published!r}; "
-                    f"it has {', '.join(line)}"
+                raise StudyError(
+                    f"no column {column.published!r}",
+                    file=spec.published,
+                    key=f"{what}.columns",
+                    right=nearest(column.published, line),
                 )
     return rows
-
-
-def _matches(cell: CellInfo, where: Mapping[str, object]) -> bool:
-    return all(
-        axis in cell.axes
-        and any(same_value(v, cell.axes[axis]) for v in (w if isinstance(w, list) else [w]))
-        for axis, w in where.items()
-    )
 
 
 def _at(cell: CellInfo, axes: Sequence[str], row: Sequence[AxisValue]) -> bool:
@@ -185,21 +183,15 @@ class _Draft:
         what: str,
     ) -> _Draft:
         where = {**spec.where, **dict(zip(spec.rows, row, strict=True)), **column.where}
-        place = f"{what}, column {column.heading!r}"
-        if column.quantity not in results.units:
-            raise OutputError(
-                f"{place}: no quantity {column.quantity!r}; the study has {', '.join(results.units)}"
-            )
-        unknown = [a for a in where if a not in results.axes]
-        if unknown:
-            raise OutputError(f"{place}: no axis {unknown[0]!r}; the study has {', '.join(results.axes)}")
-        cells = [c for c in results.cells if _matches(c, where)]
-        if len(cells) > 1:
-            open_axes = [a for a in results.axes if a not in where]
-            raise OutputError(
-                f"{place}: {len(cells)} cells match; also fix {', '.join(open_axes)} in its `where`"
-            )
-        cell = cells[0] if cells else None
+        place = f"{what}.columns, {column.heading!r}"
+        try:
+            results.unit(column.quantity)
+            for axis in where:
+                if axis not in results.axes:
+                    raise StudyError(f"no axis {axis!r}", right=nearest(axis, results.axes))
+            cell = results.find(where)
+        except StudyError as error:
+            raise error.located(file=None, line=None, key=place) from None
         interval = measure(results, cell, column.quantity, column.compare) if cell else None
         raw = line.get(column.published, "") if column.published else ""
         return cls(row, index, column, cell, interval, _published(spec, column, raw, place), raw)
@@ -211,7 +203,7 @@ def _published(spec: Table, column: Column, raw: str, place: str) -> Published |
     try:
         value = float(raw)
     except ValueError:
-        raise OutputError(f"{place}: {spec.published} holds {raw!r} where a number should be") from None
+        raise StudyError(f"{raw!r} is not a number", file=spec.published, key=place) from None
     override = column.rounding or spec.rounding
     rounding = override.half_width if override else half_unit(raw)
     return Published(value * column.published_scale, rounding * abs(column.published_scale), raw)
@@ -329,7 +321,6 @@ def _marked(mark: Mark, spec: Table, column: Column, row: Sequence[AxisValue]) -
         return False
     at = dict(zip(spec.rows, row, strict=True))
     return all(
-        axis in at
-        and any(same_value(v, at[axis]) for v in (wanted if isinstance(wanted, list) else [wanted]))
+        axis in at and any(same_value(v, at[axis]) for v in listed(wanted))
         for axis, wanted in mark.rows.items()
     )

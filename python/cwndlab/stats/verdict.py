@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from cwndlab.stats.intervals import Interval, prediction
 Floats: TypeAlias = NDArray[np.float64]
 
 
-class Verdict(str, Enum):
+class Verdict(StrEnum):
     """What is said of one published number (`agrees` … `not judged`) or of one claim (`holds` …)."""
 
     AGREES = "agrees"
@@ -98,7 +98,7 @@ class Judgement:
 
 
 def half_unit(text: str) -> float:
-    """Half a unit of the last digit of a number as printed: `0.56` -> 0.005, `95` -> 0.5, `6.111` -> 0.0005."""
+    """Half a unit of the last digit of a number as printed: `0.56` -> 0.005, `95` -> 0.5."""
     digits = text.strip().lower()
     mantissa, _, exponent = digits.partition("e")
     decimals = len(mantissa.partition(".")[2])
@@ -140,7 +140,7 @@ def judge(
     relative = relative_difference(measured.value, published)
     if math.isnan(measured.value):
         return Judgement(Verdict.NOT_JUDGED, "not measurable", relative, math.nan, math.nan)
-    # Where the estimate is not the mean of the runs (a ratio of means), the spread is laid around the estimate.
+    # Where the estimate is not the mean of the runs (a ratio of means), the spread lies around the estimate.
     half = around.half_width
     low, high = measured.value - half, measured.value + half
     if math.isnan(half) or (around.n < FEWEST_REPLICATES and half > 0.0):

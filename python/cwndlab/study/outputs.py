@@ -83,7 +83,7 @@ class Table(Part):
     """How many runs the paper averaged."""
     rounding: Rounding | None = None
     unstable: float = Field(default=0.5, gt=0)
-    """A cell whose 95 % prediction half-width is more than this share of its value is not judged as agreeing."""
+    """Where the 95 % prediction half-width is more than this share of the value, agreement is not judged."""
     unstable_points: float = Field(default=25.0, gt=0)
     """The same for quantities in per cent, in percentage points."""
 

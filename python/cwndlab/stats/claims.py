@@ -1,0 +1,134 @@
+"""A paper's sentences as assertions on cells, each with its verdict."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cwndlab.errors import StudyError
+from cwndlab.stats import field
+from cwndlab.stats.expression import Evaluator, ExpressionError, every, parse
+from cwndlab.stats.field import Field, Key
+from cwndlab.stats.intervals import Interval
+from cwndlab.stats.results import Results
+from cwndlab.stats.verdict import Verdict
+
+if TYPE_CHECKING:
+    from cwndlab.study.outputs import Claim
+
+SHOWN = 6
+"""Cells named one by one in a claim's detail; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A number that a claim compares, with its interval."""
+
+    text: str
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim with its verdict and what it rests on."""
+
+    claim: Claim
+    verdict: Verdict
+    detail: str
+    """Where it holds and where not, cell by cell."""
+    parts: tuple[Part, ...]
+
+
+def judge_claims(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> list[JudgedClaim]:
+    """Evaluates every claim; StudyError names the claim and the place in its expression."""
+    evaluator = Evaluator(results)
+    return [_judge(claim, evaluator, file) for claim in claims]
+
+
+def check_claims(claims: Sequence[Claim], file: str = "claims.toml") -> None:
+    """Finds what can be found wrong without a run: the syntax of every expression."""
+    for claim in claims:
+        if claim.assert_ is not None:
+            try:
+                parse(claim.assert_)
+            except ExpressionError as error:
+                raise _located(claim, error, file) from None
+
+
+def _located(claim: Claim, error: ExpressionError, file: str) -> StudyError:
+    around = (claim.assert_ or "").replace("\n", " ")[max(0, error.column - 1) :][:24]
+    return StudyError(
+        f"{error.problem} (column {error.column}, at {around!r})",
+        file=file,
+        key=f"claims.{claim.id}.assert",
+        right=error.right,
+    )
+
+
+def _judge(claim: Claim, evaluator: Evaluator, file: str) -> JudgedClaim:
+    if claim.assert_ is None:
+        return JudgedClaim(claim, Verdict.SUSPECT if claim.suspect else Verdict.NOT_CHECKED, "", ())
+    try:
+        value = evaluator.evaluate(claim.assert_)
+        if not value.condition:
+            raise ExpressionError("the claim gives a number, not a condition", 1, "compare it with something")
+        whole = field.reduce(value, every, None, condition=True)
+        tree = parse(claim.assert_)
+        detail = _detail(_inner(tree), evaluator)
+        parts = _parts(tree, claim.assert_.replace("\n", " "), evaluator)
+    except ExpressionError as error:
+        raise _located(claim, error, file) from None
+    verdict = {True: Verdict.HOLDS, False: Verdict.FAILS, None: Verdict.UNDECIDED}[field.truth(whole)]
+    if claim.suspect:
+        detail = f"{verdict.value} as it stands. {detail}".strip()
+        verdict = Verdict.SUSPECT
+    return JudgedClaim(claim, verdict, detail, parts)
+
+
+def _inner(tree: ast.expr) -> ast.expr:
+    """The condition inside an outermost all(), any(), count() or share()."""
+    node = tree
+    if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
+        node = node.left
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if node.func.id in ("all", "any", "count", "share") and len(node.args) == 1:
+            return node.args[0]
+    return tree
+
+
+def _detail(condition: ast.expr, evaluator: Evaluator) -> str:
+    value = evaluator.value(condition)
+    if not value.condition or len(value.data) < 2:
+        return ""
+    answers: dict[bool | None, list[Key]] = {True: [], False: [], None: []}
+    for key in value.data:
+        answers[field.truth(value, key)].append(key)
+    text = f"Holds in {len(answers[True])} of {len(value.data)}"
+    for answer, word in ((False, "fails"), (None, "undecided")):
+        keys = answers[answer]
+        if keys:
+            named = "; ".join(_name(value, key) for key in keys[:SHOWN])
+            rest = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+            text += f", {word} in {len(keys)} ({named}{rest})"
+    return text + "."
+
+
+def _name(value: Field, key: Key) -> str:
+    return ", ".join(f"{axis}={at}" for axis, at in zip(value.axes, key, strict=True))
+
+
+def _parts(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[Part, ...]:
+    """The numbers on either side of the claim's comparisons, constants left out."""
+    parts = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        for side in (node.left, *node.comparators):
+            if isinstance(side, ast.Constant | ast.List) or isinstance(side, ast.UnaryOp):
+                continue
+            value = evaluator.value(side)
+            if not value.axes:
+                parts.append(Part(text[side.col_offset : side.end_col_offset], value.interval()))
+    return tuple(parts)

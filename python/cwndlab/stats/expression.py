@@ -1,0 +1,418 @@
+"""The small language of claims: parsed with `ast`, evaluated by walking a white list, nothing executed.
+
+    page_delay[iw=3, webs=16] < page_delay[iw=1, webs=16]
+    all(drop_rate[iw=[2, 3, 4]] - drop_rate[iw=1] < 1)
+
+`quantity[axis=value]` selects cells; axes that are not named stay open, and two selections are joined on
+the axes they share. See docs/guide/claims.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import operator
+import sys
+import tokenize
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwndlab.errors import nearest
+from cwndlab.stats import intervals
+from cwndlab.stats.field import (
+    INDEX,
+    Field,
+    combine,
+    fewest,
+    kleene_and,
+    kleene_not,
+    kleene_or,
+    leaf,
+    reduce,
+)
+from cwndlab.stats.results import Results
+
+Floats: TypeAlias = NDArray[np.float64]
+
+LONGEST = 2000
+DEEPEST = 40
+CLOSE = 1e-9
+"""Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be evaluated; `column` is the 1-based place in its text."""
+
+    def __init__(self, problem: str, column: int, right: str | None = None) -> None:
+        self.problem, self.column, self.right = problem, column, right
+        super().__init__(f"column {column}: {problem}" + (f"; {right}" if right else ""))
+
+
+def parse(text: str) -> ast.expr:
+    """The tree of an expression; ExpressionError says where it goes wrong."""
+    if len(text) > LONGEST:
+        raise ExpressionError(f"longer than {LONGEST} characters", LONGEST)
+    flat = text.replace("\n", " ").replace("\t", " ")
+    try:
+        tree = ast.parse(_brackets_to_calls(flat), mode="eval").body
+    except SyntaxError as error:
+        raise ExpressionError(error.msg, error.offset or 1) from None
+    except (tokenize.TokenError, ValueError, RecursionError, MemoryError) as error:
+        raise ExpressionError(f"cannot be read: {error}", 1) from None
+    if _depth(tree) > DEEPEST:
+        raise ExpressionError(f"nested deeper than {DEEPEST}", 1)
+    return tree
+
+
+def _brackets_to_calls(text: str) -> str:
+    """`name[a=1]` is no Python, `name(a=1)` is: swaps brackets after a name, keeping every column."""
+    out = list(text)
+    stack: list[bool] = []
+    previous: tokenize.TokenInfo | None = None
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.string == "[":
+            after_name = previous is not None and previous.type == tokenize.NAME
+            after_name = after_name and previous is not None and previous.string not in ("and", "or", "not")
+            stack.append(after_name)
+            if after_name:
+                out[token.start[1]] = "("
+        elif token.string == "]":
+            if not stack:
+                raise ExpressionError("a ] without its [", token.start[1] + 1)
+            if stack.pop():
+                out[token.start[1]] = ")"
+        previous = token
+    return "".join(out)
+
+
+def _depth(node: ast.AST) -> int:
+    level, deepest = [node], 0
+    while level:
+        deepest += 1
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+    return deepest
+
+
+Operation: TypeAlias = Callable[[Floats, Floats], Floats]
+
+_ARITHMETIC: dict[type[ast.operator], Operation] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda a, b: intervals.relate("ratio", a, b),
+}
+
+
+def _close(a: Floats, b: Floats) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(a - b) <= CLOSE * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b))))
+
+
+def _known(a: Floats, b: Floats, condition: NDArray[np.bool_]) -> Floats:
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, condition.astype(np.float64))
+
+
+_COMPARISONS: dict[type[ast.cmpop], Operation] = {
+    ast.Lt: lambda a, b: _known(a, b, (a < b) & ~_close(a, b)),
+    ast.LtE: lambda a, b: _known(a, b, (a <= b) | _close(a, b)),
+    ast.Gt: lambda a, b: _known(a, b, (a > b) & ~_close(a, b)),
+    ast.GtE: lambda a, b: _known(a, b, (a >= b) | _close(a, b)),
+    ast.Eq: lambda a, b: _known(a, b, _close(a, b)),
+    ast.NotEq: lambda a, b: _known(a, b, ~_close(a, b)),
+}
+
+
+def _kleene(pair: Operation) -> Callable[[Floats], Floats]:
+    def rows(matrix: Floats) -> Floats:
+        result: Floats = matrix[0]
+        for row in matrix[1:]:
+            result = pair(result, row)
+        return result
+
+    return rows
+
+
+every = _kleene(kleene_and)
+"""Three-valued and over the rows of a matrix."""
+
+_OVER_CONDITIONS: dict[str, tuple[Callable[[Floats], Floats], bool]] = {
+    "all": (every, True),
+    "any": (_kleene(kleene_or), True),
+    "count": (lambda m: np.asarray(np.sum(m, axis=0)), False),
+    "share": (lambda m: np.asarray(np.mean(m, axis=0)), False),
+}
+
+_OVER_NUMBERS: dict[str, Callable[[Floats], Floats]] = {
+    "min": lambda m: np.asarray(np.min(m, axis=0)),
+    "max": lambda m: np.asarray(np.max(m, axis=0)),
+    "mean": lambda m: np.asarray(np.mean(m, axis=0)),
+    "sum": lambda m: np.asarray(np.sum(m, axis=0)),
+    "median": lambda m: np.asarray(np.median(m, axis=0)),
+}
+
+FUNCTIONS = (
+    *_OVER_CONDITIONS,
+    *_OVER_NUMBERS,
+    *("abs", "decrease", "increase", "ratio", "estimate", "low", "high", "quantile", "shift", "take", "size"),
+)
+
+
+class Evaluator:
+    """Evaluates expressions over the results of a study."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    def evaluate(self, text: str) -> Field:
+        """The value of an expression; ExpressionError names the place of what is wrong."""
+        return self._node(parse(text))
+
+    def value(self, node: ast.expr) -> Field:
+        """The value of a part of a parsed expression."""
+        return self._node(node)
+
+    def _node(self, node: ast.expr) -> Field:
+        column = node.col_offset + 1
+        try:
+            return self._dispatch(node)
+        except ExpressionError:
+            raise
+        except ValueError as error:
+            problem, right = getattr(error, "problem", str(error)), getattr(error, "right", None)
+            raise ExpressionError(str(problem), column, right) from None
+
+    def _dispatch(self, node: ast.expr) -> Field:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            if isinstance(node.value, bool) or abs(node.value) > sys.float_info.max:
+                raise ExpressionError("not a number that can be compared", node.col_offset + 1)
+            return Field.number(float(node.value))
+        if isinstance(node, ast.List):
+            return Field.sequence(self._constant(item) for item in node.elts)
+        if isinstance(node, ast.UnaryOp):
+            return self._unary(node)
+        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+            left, right = self._number(node.left), self._number(node.right)
+            return combine(left, right, _ARITHMETIC[type(node.op)])
+        if isinstance(node, ast.BoolOp):
+            parts = [self._condition(value) for value in node.values]
+            both = kleene_and if isinstance(node.op, ast.And) else kleene_or
+            result = parts[0]
+            for part in parts[1:]:
+                result = combine(result, part, both, condition=True)
+            return result
+        if isinstance(node, ast.Compare):
+            return self._compare(node)
+        if isinstance(node, ast.Name):
+            return self._quantity(node.id, node, [], [])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in FUNCTIONS:
+                return self._call(node.func.id, node)
+            return self._quantity(node.func.id, node.func, node.args, node.keywords)
+        raise ExpressionError(
+            f"{type(node).__name__} is not allowed here",
+            node.col_offset + 1,
+            "numbers, quantities, + - * /, comparisons, and, or, not, and the functions "
+            + ", ".join(FUNCTIONS),
+        )
+
+    def _number(self, node: ast.expr) -> Field:
+        value = self._node(node)
+        if value.condition:
+            raise ExpressionError("a number is needed, not a condition", node.col_offset + 1)
+        return value
+
+    def _condition(self, node: ast.expr) -> Field:
+        value = self._node(node)
+        if not value.condition:
+            raise ExpressionError(
+                "a condition is needed, not a number", node.col_offset + 1, "compare it with something"
+            )
+        return value
+
+    def _constant(self, node: ast.expr) -> float:
+        value = self._node(node)
+        if value.axes or value.n is not None:
+            raise ExpressionError("only plain numbers stand in a list", node.col_offset + 1)
+        return float(value.data[()][0])
+
+    def _unary(self, node: ast.UnaryOp) -> Field:
+        if isinstance(node.op, ast.Not):
+            return self._condition(node.operand).map(kleene_not)
+        if isinstance(node.op, ast.USub):
+            return self._number(node.operand).map(operator.neg)
+        if isinstance(node.op, ast.UAdd):
+            return self._number(node.operand)
+        raise ExpressionError("only - + and not stand before a value", node.col_offset + 1)
+
+    def _compare(self, node: ast.Compare) -> Field:
+        sides = [self._number(n) for n in (node.left, *node.comparators)]
+        result: Field | None = None
+        for kind, a, b in zip(node.ops, sides, sides[1:], strict=False):
+            if type(kind) not in _COMPARISONS:
+                raise ExpressionError(
+                    f"{type(kind).__name__} is no comparison here", node.col_offset + 1, "< <= > >= == !="
+                )
+            if (a.literal or b.literal) and not _same_length(a, b):
+                step = Field((), {(): np.array([0.0])}, fewest(a.n, b.n), condition=True)
+            else:
+                step = combine(a, b, _COMPARISONS[type(kind)], condition=True)
+                if a.literal or b.literal:  # a list equals a list as a whole
+                    step = reduce(step, every, INDEX, condition=True)
+            result = step if result is None else combine(result, step, kleene_and, condition=True)
+        assert result is not None  # the grammar gives at least one comparison
+        return result
+
+    def _call(self, name: str, node: ast.Call) -> Field:
+        over, args = None, node.args
+        for keyword in node.keywords:
+            if keyword.arg != "over" or not isinstance(keyword.value, ast.Name):
+                raise ExpressionError(
+                    f"{name} takes no {keyword.arg!r}", node.col_offset + 1, "over=AXIS reduces one axis"
+                )
+            over = keyword.value.id
+        wanted = 2 if name in ("decrease", "increase", "ratio", "quantile", "shift", "take") else 1
+        several = name in ("min", "max") and len(args) > 1
+        if len(args) != wanted and not several:
+            raise ExpressionError(f"{name} takes {wanted} value(s), not {len(args)}", node.col_offset + 1)
+        if name in _OVER_CONDITIONS:
+            rows, condition = _OVER_CONDITIONS[name]
+            return reduce(self._condition(args[0]), rows, over, condition=condition)
+        first = self._number(args[0])
+        if several:
+            pair = np.minimum if name == "min" else np.maximum
+            for other in args[1:]:
+                first = combine(first, self._number(other), lambda a, b: np.asarray(pair(a, b)))
+            return first
+        if name in _OVER_NUMBERS:
+            return reduce(first, _OVER_NUMBERS[name], over)
+        if name == "abs":
+            return first.map(lambda v: np.asarray(np.abs(v)))
+        if name in ("decrease", "increase", "ratio"):
+            second = self._number(args[1])
+            if name == "ratio":
+                return combine(first, second, lambda a, b: intervals.relate("ratio", a, b))
+            return combine(first, second, lambda a, b: intervals.relate(name, b, a))
+        if name in ("estimate", "low", "high"):
+            ends = {k: first.interval(k) for k in first.data}
+            attribute = "value" if name == "estimate" else name
+            return Field(first.axes, {k: np.array([float(getattr(i, attribute))]) for k, i in ends.items()})
+        if name == "size":
+            return Field.number(len(first.data))
+        second_value = self._constant(args[1])
+        if name == "quantile":
+            if not 0.0 <= second_value <= 1.0:
+                raise ExpressionError("a quantile lies between 0 and 1", args[1].col_offset + 1)
+            return reduce(first, lambda m: np.asarray(np.quantile(m, second_value, axis=0)), over)
+        if INDEX not in first.axes or second_value != int(second_value):
+            raise ExpressionError(f"{name} needs a list quantity and a whole number", node.col_offset + 1)
+        return _reindex(first, name, int(second_value))
+
+    def _quantity(
+        self, name: str, node: ast.expr, args: list[ast.expr], keywords: list[ast.keyword]
+    ) -> Field:
+        column = node.col_offset + 1
+        if name not in self.results.units:
+            raise ExpressionError(
+                f"no quantity or function {name!r}", column, nearest(name, [*self.results.units, *FUNCTIONS])
+            )
+        where, positions = self._where(args, keywords)
+        cells = self.results.select(where)
+        if not cells:
+            raise ExpressionError("no cell of the study has all of these axis values", column)
+        fixed = {axis for axis, value in where.items() if not isinstance(value, list)}
+        open_axes = [a for a in self.results.axes if a not in fixed and any(a in c.axes for c in cells)]
+        uneven = [a for a in open_axes if any(a not in c.axes for c in cells)]
+        if uneven:
+            raise ExpressionError(
+                f"the cells selected do not all have the axis {uneven[0]!r}", column, f"fix {uneven[0]}"
+            )
+        data: dict[tuple[Any, ...], Floats] = {}
+        counts: list[int | None] = []
+        axes = tuple(open_axes)
+        is_list = self.results.is_list(name)
+        statistic = self.results.statistic(name)
+        for cell in cells:
+            key = tuple(cell.axes[a] for a in open_axes)
+            exact = self.results.is_exact(cell.id, name)
+            if not is_list:
+                values = self.results.values(cell.id, name)
+                data[key] = leaf(values, deterministic=exact, statistic=statistic)
+                counts.append(None if exact else len(values))
+                continue
+            samples = self.results.samples(cell.id, name)
+            longest = max((len(s) for s in samples), default=0)
+            padded = np.full((len(samples), longest), np.nan)
+            for row, sample in zip(padded, samples, strict=True):
+                row[: len(sample)] = sample
+            for i in range(longest):
+                if positions is None or i in positions:
+                    data[(*key, i)] = leaf(padded[:, i], deterministic=exact, statistic=statistic)
+            counts.append(None if exact else len(samples))
+        if is_list:
+            axes = (*axes, INDEX)
+        if not data:
+            data[(*(cells[0].axes[a] for a in open_axes), *((0,) if is_list else ()))] = np.array([math.nan])
+        return Field(axes, data, fewest(*counts))
+
+    def _where(
+        self, args: list[ast.expr], keywords: list[ast.keyword]
+    ) -> tuple[dict[str, Any], set[int] | None]:
+        where: dict[str, Any] = {}
+        for arg in args:
+            if not isinstance(arg, ast.Name) or arg.id not in self.results.names:
+                raise ExpressionError(
+                    "a selection is axis=value or the name of a cell",
+                    arg.col_offset + 1,
+                    nearest(getattr(arg, "id", ""), self.results.names),
+                )
+            where.update(self.results.names[arg.id])
+        positions: set[int] | None = None
+        for keyword in keywords:
+            if keyword.arg is None:
+                raise ExpressionError("** is not allowed", keyword.value.col_offset + 1)
+            value = _axis_value(keyword.value)
+            if keyword.arg == INDEX:
+                positions = {int(v) for v in (value if isinstance(value, list) else [value])}
+                continue
+            where[keyword.arg] = value
+        return where, positions
+
+
+def _axis_value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
+        return node.value
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _axis_value(node.operand)
+        if type(inner) in (int, float):
+            return -inner
+    if isinstance(node, ast.List):
+        return [_axis_value(item) for item in node.elts]
+    raise ExpressionError(
+        "a value of an axis is a number, a word, or a list of them",
+        node.col_offset + 1,
+        'a value with - or . in it stands in quotes, like size="as-traced"',
+    )
+
+
+def _same_length(a: Field, b: Field) -> bool:
+    lengths = [len({k[f.axes.index(INDEX)] for k in f.data}) for f in (a, b) if INDEX in f.axes]
+    return len(set(lengths)) == 1
+
+
+def _reindex(x: Field, name: str, k: int) -> Field:
+    """`take(x, k)`: a list's first k (last for negative k); `shift(x, k)`: position i becomes i + k."""
+    at = x.axes.index(INDEX)
+    length = 1 + max((int(key[at]) for key in x.data), default=-1)
+    data = {}
+    for key, value in x.data.items():
+        position = int(key[at])
+        if name == "shift":
+            data[(*key[:at], position + k, *key[at + 1 :])] = value
+        elif (position < k) if k >= 0 else (position >= length + k):
+            data[key] = value
+    return Field(x.axes, data, x.n)

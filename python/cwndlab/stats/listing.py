@@ -1,0 +1,206 @@
+"""A paper's packet listing beside the trace of our run, line by line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cwndlab.errors import StudyError
+from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results, same_value
+from cwndlab.stats.tables import Published, read_csv
+from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
+
+if TYPE_CHECKING:
+    from cwndlab.study.outputs import Listing, Mark
+
+COLUMNS = ("time_s", "event", "acked_packet", "sent_packets")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a listing: an event and the packets sent in answer."""
+
+    time_s: float
+    event: str
+    acked: int | None
+    sent: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PublishedLine:
+    """A line as the paper prints it."""
+
+    number: int
+    axes: Mapping[str, AxisValue]
+    time: Published
+    event: str
+    acked: int | None
+    sent: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class JudgedLine:
+    """A published line and the measured one of one variant."""
+
+    variant: int
+    cell: str
+    measured: Line | None
+    judgement: Judgement | None
+    """None in a variant that is only shown."""
+    note: str
+    corrected: float | None = None
+
+
+@dataclass(frozen=True)
+class JudgedListing:
+    """All lines with all variants, `lines[i][variant]`."""
+
+    id: str
+    published: tuple[PublishedLine, ...]
+    lines: tuple[tuple[JudgedLine, ...], ...]
+
+
+def lines_of_trace(segments: Columns, connection: int = 0) -> list[Line]:
+    """A sender's trace as lines: the start, then each acknowledgment with what it made the sender send.
+
+    `segments` is the record table seen at the sender; sends belong to the acknowledgment of the same time.
+    """
+    lines: list[Line] = []
+    for time_ns, event, segment, flow in zip(
+        segments["time_ns"],
+        segments["event"],
+        segments["segment"],
+        segments["connection"],
+        strict=True,
+    ):
+        if int(flow) != connection:
+            continue
+        time_s, kind, number = int(time_ns) / 1e9, str(event), int(segment)
+        if kind in ("ack", "dupack"):
+            lines.append(Line(time_s, kind, number, ()))
+        elif kind in ("send", "retransmit"):
+            if not lines:
+                lines.append(Line(time_s, "start", None, ()))
+            last = lines[-1]
+            if last.time_s == time_s:
+                lines[-1] = Line(last.time_s, last.event, last.acked, (*last.sent, number))
+            else:
+                lines.append(Line(time_s, "timeout" if kind == "retransmit" else "send", None, (number,)))
+    return lines
+
+
+def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence[Mark]) -> JudgedListing:
+    """Finds for every published line the measured one and judges its time.
+
+    A line's counterpart is the same event on the same packet for the same time (the second duplicate of
+    6, say), so that one line more or less does not shift all the others.
+    """
+    what = f"tables.{spec.id}"
+    published = _published(spec, results, read_csv(folder / spec.published, what), what)
+    variants = spec.variants or (None,)
+    own = [m for m in marks if m.table == spec.id]
+    grid: list[list[JudgedLine]] = [[] for _ in published]
+    for index, variant in enumerate(variants):
+        where = {**spec.where, **(variant.where if variant else {})}
+        judged = variant.judged if variant else True
+        traces: dict[str, dict[tuple[str, int | None, int], Line]] = {}
+        seen: dict[tuple[str, str, int | None], int] = {}
+        for row, line in zip(grid, published, strict=True):
+            try:
+                cell = results.only({**where, **line.axes})
+                if cell.id not in traces:
+                    traces[cell.id] = _by_occurrence(_segments(results, cell))
+            except StudyError as error:
+                raise error.located(file=None, line=None, key=what) from None
+            nth = seen.get((cell.id, line.event, line.acked), 0)
+            seen[(cell.id, line.event, line.acked)] = nth + 1
+            measured = traces[cell.id].get((line.event, line.acked, nth))
+            row.append(_judge(line, measured, cell, index, judged, own))
+    return JudgedListing(spec.id, tuple(published), tuple(tuple(row) for row in grid))
+
+
+def _segments(results: Results, cell: CellInfo) -> Columns:
+    try:
+        return results.records(cell.id, "segments")
+    except KeyError:
+        raise StudyError(
+            f"cell {cell.id} has no segment records",
+            right='a listing needs [probes] segments_at = "NODE"',
+        ) from None
+
+
+def _by_occurrence(segments: Columns) -> dict[tuple[str, int | None, int], Line]:
+    found: dict[tuple[str, int | None, int], Line] = {}
+    counts: dict[tuple[str, int | None], int] = {}
+    for line in lines_of_trace(segments):
+        key = (line.event, line.acked)
+        nth = counts.get(key, 0)
+        counts[key] = nth + 1
+        found[(*key, nth)] = line
+    return found
+
+
+def _published(
+    spec: Listing, results: Results, rows: Sequence[Mapping[str, str]], what: str
+) -> list[PublishedLine]:
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        for column in (*COLUMNS, *spec.axes):
+            if column not in row:
+                raise StudyError(
+                    f"no column {column!r}",
+                    file=spec.published,
+                    key=what,
+                    right=f"a listing needs {', '.join(COLUMNS)} and the columns of `axes`",
+                )
+        axes: dict[str, AxisValue] = {}
+        for column, axis in spec.axes.items():
+            text = row[column]
+            axes[axis] = next((v for v in results.axes.get(axis, []) if same_value(v, text)), text)
+        try:
+            rounding = spec.rounding.half_width if spec.rounding else half_unit(row["time_s"])
+            time = Published(float(row["time_s"]), rounding, row["time_s"])
+            acked = int(row["acked_packet"]) if row["acked_packet"] else None
+            sent = tuple(int(n) for n in row["sent_packets"].split())
+        except ValueError as error:
+            raise StudyError(str(error), file=spec.published, line=number + 1, key=what) from None
+        lines.append(PublishedLine(number, axes, time, row["event"], acked, sent))
+    return lines
+
+
+def _judge(
+    line: PublishedLine,
+    measured: Line | None,
+    cell: CellInfo,
+    variant: int,
+    judged: bool,
+    marks: Sequence[Mark],
+) -> JudgedLine:
+    judgement, note, corrected = None, "", None
+    relative = relative_difference(measured.time_s, line.time.value) if measured else math.nan
+    if measured is None:
+        note = "no such event in our trace"
+    elif measured.sent != line.sent:
+        ours = " ".join(map(str, measured.sent)) or "nothing"
+        note = f"sent in answer: {ours}"
+    if judged:
+        right = (
+            measured is not None
+            and measured.sent == line.sent
+            and abs(measured.time_s - line.time.value) <= line.time.rounding + 1e-9
+        )
+        verdict = Verdict.AGREES if right else Verdict.DIFFERS
+        for mark in marks:
+            if (mark.lines and line.number in mark.lines) or not (mark.lines or mark.rows):
+                verdict, note, corrected = Verdict(mark.verdict), mark.reason, mark.corrected
+        at = measured.time_s if measured else math.nan
+        judgement = Judgement(verdict, note, relative, at, at)
+    return JudgedLine(variant, cell.id, measured, judgement, note, corrected)
+
+
+def printed_digits(line: PublishedLine) -> int:
+    """Decimals of the printed time."""
+    return decimals(line.time.text)
