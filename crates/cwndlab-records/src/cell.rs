@@ -1,0 +1,261 @@
+//! What a cell of a table can be, and how a column of such cells is kept and handed to Arrow.
+
+use std::sync::Arc;
+
+use arrow_array::builder::BooleanBufferBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt8Type;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int64Array, ListArray, StringArray, UInt16Array,
+    UInt32Array, UInt64Array, UInt8Array,
+};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field};
+
+/// A cell: while recording, a column of cells is a plain vector; Arrow takes the vector over without copying.
+pub trait Cell: Copy {
+    /// A column under construction.
+    type Column: Default + std::fmt::Debug;
+    /// A finished column.
+    type Array: Array + 'static;
+    /// Whether the column may hold nulls.
+    const NULLABLE: bool = false;
+    /// What it is called in the documentation.
+    const TYPE: &'static str;
+
+    /// Appends a cell.
+    fn push(column: &mut Self::Column, cell: Self);
+    /// Ends the column.
+    fn finish(column: Self::Column) -> ArrayRef;
+    /// Reads a cell back.
+    fn get(array: &Self::Array, row: usize) -> Self;
+    /// The column's Arrow type.
+    fn data_type() -> DataType;
+    /// Whether a column from elsewhere holds only what a cell can be; else what it holds.
+    ///
+    /// # Errors
+    /// The foreign value.
+    fn check(_array: &Self::Array) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+macro_rules! primitive {
+    ($($cell:ty, $array:ty, $arrow:ident, $text:literal;)+) => {$(
+        impl Cell for $cell {
+            type Column = Vec<$cell>;
+            type Array = $array;
+            const TYPE: &'static str = $text;
+            #[inline]
+            fn push(column: &mut Vec<$cell>, cell: $cell) {
+                column.push(cell);
+            }
+            fn finish(column: Vec<$cell>) -> ArrayRef {
+                Arc::new(<$array>::from(column))
+            }
+            fn get(array: &$array, row: usize) -> $cell {
+                array.value(row)
+            }
+            fn data_type() -> DataType {
+                DataType::$arrow
+            }
+        }
+        impl Cell for Option<$cell> {
+            type Column = Vec<Option<$cell>>;
+            type Array = $array;
+            const NULLABLE: bool = true;
+            const TYPE: &'static str = concat!($text, " or null");
+            #[inline]
+            fn push(column: &mut Vec<Option<$cell>>, cell: Option<$cell>) {
+                column.push(cell);
+            }
+            fn finish(column: Vec<Option<$cell>>) -> ArrayRef {
+                Arc::new(<$array>::from(column))
+            }
+            fn get(array: &$array, row: usize) -> Option<$cell> {
+                array.is_valid(row).then(|| array.value(row))
+            }
+            fn data_type() -> DataType {
+                DataType::$arrow
+            }
+        }
+    )+};
+}
+
+primitive! {
+    u8, UInt8Array, UInt8, "uint8";
+    u16, UInt16Array, UInt16, "uint16";
+    u32, UInt32Array, UInt32, "uint32";
+    u64, UInt64Array, UInt64, "uint64";
+    i64, Int64Array, Int64, "int64";
+    f64, Float64Array, Float64, "float64";
+}
+
+/// Booleans, packed while they are recorded.
+#[derive(Debug)]
+pub struct Bits(BooleanBufferBuilder);
+
+impl Default for Bits {
+    fn default() -> Bits {
+        Bits(BooleanBufferBuilder::new(0))
+    }
+}
+
+impl Cell for bool {
+    type Column = Bits;
+    type Array = BooleanArray;
+    const TYPE: &'static str = "bool";
+    #[inline]
+    fn push(column: &mut Bits, cell: bool) {
+        column.0.append(cell);
+    }
+    fn finish(mut column: Bits) -> ArrayRef {
+        Arc::new(BooleanArray::new(column.0.finish(), None))
+    }
+    fn get(array: &BooleanArray, row: usize) -> bool {
+        array.value(row)
+    }
+    fn data_type() -> DataType {
+        DataType::Boolean
+    }
+}
+
+/// One of a fixed set of words; a dictionary column, so a cell is a byte.
+pub trait Label: Copy + 'static {
+    /// The words, in the order of the codes.
+    const WORDS: &'static [&'static str];
+    /// Position in [`Label::WORDS`].
+    fn code(self) -> u8;
+    /// The label of a code below `WORDS.len()`.
+    fn from_code(code: u8) -> Self;
+}
+
+/// A labelled column's cell. (A newtype, as a blanket `impl Cell for L: Label` would overlap with the others.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneOf<L>(pub L);
+
+impl<L: Label> OneOf<L> {
+    fn dictionary() -> ArrayRef {
+        Arc::new(StringArray::from(L::WORDS.to_vec()))
+    }
+}
+
+impl<L: Label> Cell for OneOf<L> {
+    type Column = Vec<u8>;
+    type Array = DictionaryArray<UInt8Type>;
+    const TYPE: &'static str = "dictionary of text";
+    #[inline]
+    fn push(column: &mut Vec<u8>, cell: OneOf<L>) {
+        column.push(cell.0.code());
+    }
+    fn finish(column: Vec<u8>) -> ArrayRef {
+        Arc::new(DictionaryArray::new(UInt8Array::from(column), Self::dictionary()))
+    }
+    fn get(array: &Self::Array, row: usize) -> OneOf<L> {
+        OneOf(label_at(array, row))
+    }
+    fn data_type() -> DataType {
+        DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8))
+    }
+    fn check(array: &Self::Array) -> Result<(), String> {
+        check_words::<L>(array)
+    }
+}
+
+impl<L: Label> Cell for Option<OneOf<L>> {
+    type Column = Vec<Option<u8>>;
+    type Array = DictionaryArray<UInt8Type>;
+    const NULLABLE: bool = true;
+    const TYPE: &'static str = "dictionary of text, or null";
+    #[inline]
+    fn push(column: &mut Vec<Option<u8>>, cell: Option<OneOf<L>>) {
+        column.push(cell.map(|cell| cell.0.code()));
+    }
+    fn finish(column: Vec<Option<u8>>) -> ArrayRef {
+        Arc::new(DictionaryArray::new(UInt8Array::from(column), OneOf::<L>::dictionary()))
+    }
+    fn get(array: &Self::Array, row: usize) -> Option<OneOf<L>> {
+        array.is_valid(row).then(|| OneOf(label_at(array, row)))
+    }
+    fn data_type() -> DataType {
+        OneOf::<L>::data_type()
+    }
+    fn check(array: &Self::Array) -> Result<(), String> {
+        check_words::<L>(array)
+    }
+}
+
+fn check_words<L: Label>(array: &DictionaryArray<UInt8Type>) -> Result<(), String> {
+    let mut words = array.values().as_string::<i32>().iter().flatten();
+    words.find(|word| !L::WORDS.contains(word)).map_or(Ok(()), |word| Err(format!("the word {word:?}")))
+}
+
+/// By the word, not the code: a table that comes back from a file may have its words in another order.
+fn label_at<L: Label>(array: &DictionaryArray<UInt8Type>, row: usize) -> L {
+    let word = array.values().as_string::<i32>().value(usize::from(array.keys().value(row)));
+    let code = L::WORDS.iter().position(|known| *known == word).unwrap_or(0);
+    L::from_code(code as u8)
+}
+
+/// Up to four SACK blocks `[start, end)` as payload offsets, most recent first (RFC 2018, section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    /// How many blocks are set.
+    pub len: u8,
+    /// The blocks.
+    pub blocks: [(u64, u64); 4],
+}
+
+impl Sack {
+    /// The set blocks.
+    pub fn as_slice(&self) -> &[(u64, u64)] {
+        &self.blocks[..usize::from(self.len)]
+    }
+}
+
+/// A list column: start, end, start, end, …
+#[derive(Debug)]
+pub struct Lists {
+    ends: Vec<i32>,
+    values: Vec<u64>,
+}
+
+impl Default for Lists {
+    fn default() -> Lists {
+        Lists { ends: vec![0], values: Vec::new() }
+    }
+}
+
+fn item() -> Arc<Field> {
+    Arc::new(Field::new("item", DataType::UInt64, false))
+}
+
+impl Cell for Sack {
+    type Column = Lists;
+    type Array = ListArray;
+    const TYPE: &'static str = "list of uint64";
+    #[inline]
+    fn push(column: &mut Lists, cell: Sack) {
+        for &(start, end) in cell.as_slice() {
+            column.values.extend([start, end]);
+        }
+        column.ends.push(column.values.len() as i32); // at most 8 a row: 2^28 rows with SACK would not fit in memory
+    }
+    fn finish(column: Lists) -> ArrayRef {
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(column.ends));
+        Arc::new(ListArray::new(item(), offsets, Arc::new(UInt64Array::from(column.values)), None))
+    }
+    fn get(array: &ListArray, row: usize) -> Sack {
+        let values = array.value(row);
+        let values = values.as_primitive::<arrow_array::types::UInt64Type>().values();
+        let mut sack = Sack::default();
+        for pair in values.chunks_exact(2).take(4) {
+            sack.blocks[usize::from(sack.len)] = (pair[0], pair[1]);
+            sack.len += 1;
+        }
+        sack
+    }
+    fn data_type() -> DataType {
+        DataType::List(item())
+    }
+}

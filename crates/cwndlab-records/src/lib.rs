@@ -1,0 +1,13 @@
+//! The one definition of every record: tables with typed columns, recorded into plain vectors and handed to
+//! Arrow without a copy; and the trace formats that other tools read.
+#![forbid(unsafe_code)]
+
+pub mod cell;
+#[cfg(test)]
+mod samples;
+mod table;
+pub mod tables;
+pub mod trace;
+
+pub use table::{ColumnDoc, SchemaError, Table, TableDoc};
+pub use tables::TABLES;

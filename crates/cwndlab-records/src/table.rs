@@ -1,0 +1,160 @@
+//! The macro by which a table is defined once: its row, its columns, its Arrow schema and its documentation.
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use thiserror::Error;
+
+/// A column as the documentation shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnDoc {
+    /// Its name; a quantity's unit is part of it.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: &'static str,
+    /// What it holds.
+    pub about: &'static str,
+}
+
+/// A table as the documentation shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct TableDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// What a row is.
+    pub about: &'static str,
+    /// Its columns.
+    pub columns: &'static [ColumnDoc],
+}
+
+/// Columns under construction.
+pub trait Table: Default {
+    /// One row.
+    type Row: Copy;
+    /// Name and columns.
+    const DOC: TableDoc;
+
+    /// Appends a row.
+    fn push(&mut self, row: Self::Row);
+    /// Ends the columns; the vectors are handed over, not copied.
+    fn finish(self) -> RecordBatch;
+    /// The Arrow schema.
+    fn schema() -> SchemaRef;
+    /// The rows of a batch, which may come from a file.
+    ///
+    /// # Errors
+    /// If a column is missing or has another type.
+    fn rows(batch: &RecordBatch) -> Result<impl Iterator<Item = Self::Row> + '_, SchemaError>;
+}
+
+/// A batch that is not of the table it is taken for.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("table {table}: column {column:?} is {found}, it must be {kind}")]
+pub struct SchemaError {
+    pub(crate) table: &'static str,
+    pub(crate) column: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) found: String,
+}
+
+/// The column of a batch, as the array type that its cells need.
+pub(crate) fn column<'a, C: crate::cell::Cell>(
+    batch: &'a RecordBatch,
+    table: &'static str,
+    name: &'static str,
+) -> Result<&'a C::Array, SchemaError> {
+    let wrong = |found| SchemaError { table, column: name, kind: C::TYPE, found };
+    let array = batch.column_by_name(name).ok_or_else(|| wrong("missing".into()))?;
+    if array.data_type() != &C::data_type() {
+        return Err(wrong(array.data_type().to_string()));
+    }
+    let array = array.as_any().downcast_ref::<C::Array>().ok_or_else(|| wrong("of another array type".to_string()))?;
+    C::check(array).map_err(wrong)?;
+    Ok(array)
+}
+
+/// `table! { /// what a row is  "name" Columns of Row { /// what it holds  column: cell type, … } }`
+macro_rules! table {
+    ($(#[doc = $about:literal])+ $name:literal $Table:ident of $Row:ident {
+        $($(#[doc = $doc:literal])+ $column:ident: $cell:ty,)+
+    }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $Row {
+            $($(#[doc = $doc])+ pub $column: $cell,)+
+        }
+
+        $(#[doc = $about])+
+        ///
+        /// Columns under construction.
+        #[derive(Debug, Default)]
+        pub struct $Table {
+            $($column: <$cell as Cell>::Column,)+
+            rows: usize,
+        }
+
+        impl $Table {
+            /// How many rows there are.
+            pub fn len(&self) -> usize {
+                self.rows
+            }
+            /// Whether there are none.
+            pub fn is_empty(&self) -> bool {
+                self.rows == 0
+            }
+        }
+
+        impl Table for $Table {
+            type Row = $Row;
+            const DOC: TableDoc = TableDoc {
+                name: $name,
+                about: concat!($($about),+),
+                columns: &[$(ColumnDoc {
+                    name: stringify!($column),
+                    kind: <$cell as Cell>::TYPE,
+                    about: concat!($($doc),+),
+                }),+],
+            };
+            #[inline]
+            fn push(&mut self, row: $Row) {
+                $(<$cell as Cell>::push(&mut self.$column, row.$column);)+
+                self.rows += 1;
+            }
+            fn finish(self) -> RecordBatch {
+                let arrays = vec![$(<$cell as Cell>::finish(self.$column)),+];
+                RecordBatch::try_new(Self::schema(), arrays).expect("the macro makes schema and columns of one list")
+            }
+            fn schema() -> SchemaRef {
+                Arc::new(Schema::new(vec![
+                    $(Field::new(stringify!($column), <$cell as Cell>::data_type(), <$cell as Cell>::NULLABLE)),+
+                ]))
+            }
+            fn rows(batch: &RecordBatch) -> Result<impl Iterator<Item = $Row> + '_, SchemaError> {
+                $(let $column = column::<$cell>(batch, $name, stringify!($column))?;)+
+                Ok((0..batch.num_rows()).map(move |row| $Row { $($column: <$cell as Cell>::get($column, row),)+ }))
+            }
+        }
+    };
+}
+pub(crate) use table;
+
+/// `labels! { /// doc  pub enum Name { /// doc  Variant = "word", … } }`
+macro_rules! labels {
+    ($($(#[$meta:meta])+ pub enum $Name:ident { $($(#[$doc:meta])+ $Variant:ident = $word:literal,)+ })+) => {$(
+        $(#[$meta])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum $Name { $($(#[$doc])+ $Variant,)+ }
+
+        impl Label for $Name {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+            #[inline]
+            fn code(self) -> u8 {
+                self as u8
+            }
+            fn from_code(code: u8) -> $Name {
+                [$($Name::$Variant),+][usize::from(code)]
+            }
+        }
+    )+};
+}
+pub(crate) use labels;

@@ -1,0 +1,230 @@
+//! Every table that a run leaves behind. Units stand in the columns' names; times count from the start of the run.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, Schema, SchemaRef};
+
+use crate::cell::{Cell, Label, OneOf, Sack};
+use crate::table::{column, labels, table, ColumnDoc, SchemaError, Table, TableDoc};
+
+labels! {
+    /// What happened to a segment.
+    pub enum SegmentEvent {
+        /// The observed node sent data, a SYN, FIN or RST for the first time.
+        Send = "send",
+        /// The observed node sent it again.
+        Retransmit = "retransmit",
+        /// A pure acknowledgment passed the observed node, either way.
+        Ack = "ack",
+        /// It was a duplicate by RFC 5681, section 2.
+        DupAck = "dupack",
+        /// A link dropped a segment.
+        Drop = "drop",
+        /// A link marked it CE.
+        Mark = "mark",
+        /// Data, a SYN, FIN or RST arrived at the observed node.
+        Receive = "recv",
+    }
+
+    /// Why a link dropped a segment.
+    pub enum DropReason {
+        /// The buffer was full.
+        Full = "full",
+        /// Active queue management.
+        Aqm = "aqm",
+        /// A loss model.
+        Loss = "loss",
+    }
+
+    /// What an object is.
+    pub enum ObjectKind {
+        /// A web page: primary object and in-line objects.
+        Page = "page",
+        /// A file of a transfer.
+        File = "file",
+        /// A connect-request-response transaction.
+        Transaction = "transaction",
+        /// One object of a web page.
+        Object = "object",
+    }
+}
+
+table! {
+    /// A segment that the observed node sent or received, or that a link dropped or marked (probe `segments_at`).
+    "segments" Segments of SegmentRow {
+        /// When.
+        time_ns: u64,
+        /// `send`, `retransmit`, `ack`, `dupack`, `drop`, `mark` or `recv`.
+        event: OneOf<SegmentEvent>,
+        /// Serial number of the connection, in the order of opening.
+        connection: u32,
+        /// Whether the client end sent it.
+        from_client: bool,
+        /// Whether the observed node sent it; false where it arrived there, or was dropped or marked by a link.
+        sent: bool,
+        /// Payload offset of the first byte: 0 is the first byte of data (and stands for a SYN).
+        seq: u64,
+        /// Payload bytes.
+        len: u32,
+        /// Payload offset up to which the segment acknowledges; a FIN counts one (0 without the ACK flag).
+        ack: u64,
+        /// Receive window offered, in bytes, already scaled.
+        window_bytes: u32,
+        /// TCP flags as in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, ECE 64, CWR 128.
+        flags: u8,
+        /// ECN field of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE.
+        ecn: u8,
+        /// SACK blocks as payload offsets: start, end, start, end, … most recent first.
+        sack: Sack,
+        /// Timestamps option: value.
+        ts_val: Option<u32>,
+        /// Timestamps option: echo reply.
+        ts_ecr: Option<u32>,
+        /// MSS option of a SYN, in bytes.
+        mss_bytes: Option<u16>,
+        /// Window scale option of a SYN: the shift.
+        window_scale: Option<u8>,
+        /// Whether a SYN permits SACK.
+        sack_permitted: bool,
+        /// Bytes of the IP packet.
+        wire_bytes: u32,
+        /// Packet number, 1-based: of data its own, of an acknowledgment the highest it covers wholly or in part.
+        segment: i64,
+        /// Index of the link that dropped or marked it.
+        link: Option<u32>,
+        /// Why it was dropped: `full`, `aqm` or `loss`.
+        cause: Option<OneOf<DropReason>>,
+    }
+}
+
+table! {
+    /// A connection, as it ended or as it stood at the end of the run (probe `connections`).
+    "connections" Connections of ConnectionRow {
+        /// Serial number, in the order of opening.
+        connection: u32,
+        /// Index of its traffic entry.
+        traffic: u32,
+        /// Index of the node that opened it.
+        client: u32,
+        /// Index of the node at the other end.
+        server: u32,
+        /// When it was opened.
+        start_ns: u64,
+        /// When the client end was established; null if never.
+        established_ns: Option<u64>,
+        /// When both ends were gone; null if they were not.
+        end_ns: Option<u64>,
+        /// Payload bytes delivered in order at the server.
+        bytes_up: u64,
+        /// Payload bytes delivered in order at the client.
+        bytes_down: u64,
+        /// Segments sent, both ends.
+        segments_sent: u64,
+        /// Segments sent again, both ends.
+        retransmits: u32,
+        /// Retransmission timeouts, both ends.
+        timeouts: u32,
+        /// Fast retransmits, both ends.
+        fast_retransmits: u32,
+        /// Whether it was given up or reset.
+        failed: bool,
+    }
+}
+
+table! {
+    /// A page, file, transaction or object that an application asked for, as seen at the client.
+    "objects" Objects of ObjectRow {
+        /// Index of its traffic entry.
+        traffic: u32,
+        /// `page`, `file`, `transaction` or `object`.
+        kind: OneOf<ObjectKind>,
+        /// Number within the application, from 0.
+        index: u32,
+        /// When its clock began.
+        start_ns: u64,
+        /// When its last byte arrived in order; null if the run ended first.
+        end_ns: Option<u64>,
+        /// Payload bytes.
+        bytes: u64,
+        /// Connections used.
+        connections: u16,
+        /// Segments sent again while it was under way, both directions.
+        retransmits: u32,
+        /// Retransmission timeouts while it was under way, both directions.
+        timeouts: u32,
+        /// Whether it was finished.
+        finished: bool,
+    }
+}
+
+table! {
+    /// What a link counted over the run.
+    "links" Links of LinkRow {
+        /// Index of the link.
+        link: u32,
+        /// Packets offered.
+        arrivals: u64,
+        /// Packets accepted: sent, or still waiting when the run ended.
+        departures: u64,
+        /// Bytes of those, with the link's own header.
+        bytes: u64,
+        /// Packets dropped by a full buffer.
+        drops_full: u64,
+        /// Packets dropped by active queue management.
+        drops_aqm: u64,
+        /// Packets dropped by a loss model.
+        drops_loss: u64,
+        /// Packets marked CE.
+        marks: u64,
+        /// Time the transmitter was busy with the accepted packets, to the end of the last.
+        busy_ns: u64,
+        /// Mean number of packets waiting or in service, over the run's length (Little 1961).
+        mean_queue_packets: f64,
+        /// Largest number of packets waiting or in service.
+        max_queue_packets: u32,
+    }
+}
+
+table! {
+    /// A sample of a queue's length (probes `queues`, `queue_interval_ns`).
+    "queues" Queues of QueueRow {
+        /// When.
+        time_ns: u64,
+        /// Index of the link.
+        link: u32,
+        /// Packets waiting or in service.
+        packets: u32,
+        /// Their bytes.
+        bytes: u64,
+        /// The queue's own average where it keeps one (RED), in the unit of its thresholds.
+        average: Option<f64>,
+    }
+}
+
+table! {
+    /// A sender's window, whenever it changed (probe `cwnd`).
+    "cwnd" Windows of WindowRow {
+        /// When.
+        time_ns: u64,
+        /// Serial number of the connection.
+        connection: u32,
+        /// Whether the client end is the sender.
+        from_client: bool,
+        /// Congestion window.
+        cwnd_bytes: u64,
+        /// Slow-start threshold; null before the first loss.
+        ssthresh_bytes: Option<u64>,
+        /// Smoothed round-trip time; null before the first measurement.
+        srtt_ns: Option<u64>,
+        /// Bytes sent and not yet acknowledged.
+        in_flight_bytes: u64,
+    }
+}
+
+/// Every table, in the order of the documentation.
+pub const TABLES: [TableDoc; 6] =
+    [Segments::DOC, Connections::DOC, Objects::DOC, Links::DOC, Queues::DOC, Windows::DOC];
+
+#[cfg(test)]
+mod tests;

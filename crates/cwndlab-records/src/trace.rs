@@ -1,0 +1,17 @@
+//! Traces of the segments table in formats that other tools read.
+
+pub mod ns;
+pub mod pcapng;
+mod wire;
+pub mod xplot;
+
+/// Where the ends of a connection are: what the segments table does not repeat in every row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Node of the client end.
+    pub client: u32,
+    /// Node of the server end.
+    pub server: u32,
+    /// Index of the traffic entry: the server's port tells them apart.
+    pub traffic: u32,
+}

@@ -1,0 +1,142 @@
+//! pcapng, as Wireshark, tshark, tcpdump and tcptrace read it.
+//!
+//! One interface and one vantage point a file: the observed node. Link type RAW (the packet begins with its IP
+//! header), nanoseconds, headers captured whole. The packet block's original length is the IP total length, which
+//! is computed from headers, options and payload; it equals the segments table's `wire_bytes` unless the study
+//! gives its packets other headers than IP and TCP have (the profile `ns2-1998` gives them none).
+//! Drops and marks are comments on the packet as it was sent. A packet that a link dropped before it reached
+//! the observed node was not seen there and is not in the file.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use crate::cell::OneOf;
+use crate::tables::{DropReason, SegmentEvent, SegmentRow};
+use crate::trace::wire::{headers, Scaling};
+use crate::trace::Flow;
+
+/// 2001-09-09 01:46:40 UTC, 10^9 s: tools take a time of 0 for "unset".
+const EPOCH_NS: u64 = 1_000_000_000 * 1_000_000_000;
+const LINKTYPE_RAW: u16 = 101;
+/// Room for the longest headers (20 + 60) and a little payload.
+const SNAPLEN: u32 = 96;
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
+
+/// Options of a block (section 3.5 of the pcapng draft): code, length, value padded to 32 bits.
+fn option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
+    block.extend(code.to_le_bytes());
+    block.extend((value.len() as u16).to_le_bytes());
+    block.extend(value);
+    pad(block);
+}
+
+fn pad(block: &mut Vec<u8>) {
+    block.resize(block.len().next_multiple_of(4), 0);
+}
+
+fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    out.write_all(&kind.to_le_bytes())?;
+    out.write_all(&length)?;
+    out.write_all(body)?;
+    out.write_all(&length)
+}
+
+/// What identifies a segment under way; two that agree in all of it are copies.
+type Identity = (u32, bool, u64, u32, u64, u8, Option<u32>);
+
+fn identity(row: &SegmentRow) -> Identity {
+    (row.connection, row.from_client, row.seq, row.len, row.ack, row.flags, row.ts_val)
+}
+
+/// For each row that a link dropped or marked: the row of its last sending before that, if the node sent it.
+fn comments(rows: &[SegmentRow], links: &[String]) -> BTreeMap<usize, String> {
+    let mut last_sent = BTreeMap::new();
+    let mut found: BTreeMap<usize, String> = BTreeMap::new();
+    for (i, row) in rows.iter().enumerate() {
+        if row.sent {
+            last_sent.insert(identity(row), i);
+        }
+        let what = match (row.event, row.cause) {
+            (OneOf(SegmentEvent::Mark), _) => "marked CE",
+            (OneOf(SegmentEvent::Drop), Some(OneOf(DropReason::Full))) => "dropped (queue full)",
+            (OneOf(SegmentEvent::Drop), Some(OneOf(DropReason::Aqm))) => "dropped (active queue management)",
+            (OneOf(SegmentEvent::Drop), _) => "dropped (loss)",
+            _ => continue,
+        };
+        let Some(&packet) = last_sent.get(&identity(row)) else { continue };
+        let link = row.link.and_then(|link| links.get(link as usize)).map_or("?", String::as_str);
+        let text = format!("{what} at {link} at {} ns", row.time_ns);
+        found.entry(packet).and_modify(|before| *before = format!("{before}; {text}")).or_insert(text);
+    }
+    found
+}
+
+/// Writes the rows seen at the observed node, called `node`; `flows` by connection, `links` by index.
+///
+/// # Errors
+/// Of the writer, or if a row's connection is not among the flows.
+pub fn write(
+    out: &mut impl Write,
+    node: &str,
+    rows: &[SegmentRow],
+    flows: &[Flow],
+    links: &[String],
+) -> io::Result<()> {
+    let mut section = Vec::new();
+    section.extend(0x1A2B_3C4D_u32.to_le_bytes());
+    section.extend([1, 0, 0, 0]); // version 1.0
+    section.extend(u64::MAX.to_le_bytes()); // section length not given
+    option(&mut section, 4, concat!("cwndlab ", env!("CARGO_PKG_VERSION")).as_bytes());
+    option(&mut section, 0, &[]);
+    write_block(out, 0x0A0D_0D0A, &section)?;
+
+    let mut interface = Vec::new();
+    interface.extend(LINKTYPE_RAW.to_le_bytes());
+    interface.extend([0, 0]);
+    interface.extend(SNAPLEN.to_le_bytes());
+    option(&mut interface, 2, node.as_bytes());
+    option(&mut interface, 9, &[9]); // if_tsresol: 10^-9 s
+    option(&mut interface, 0, &[]);
+    write_block(out, 1, &interface)?;
+
+    let comments = comments(rows, links);
+    let mut scalings: BTreeMap<u32, Scaling> = BTreeMap::new();
+    let mut ip_ids: BTreeMap<u32, u16> = BTreeMap::new();
+    let mut block = Vec::new();
+    for (i, row) in rows.iter().enumerate() {
+        if matches!(row.event, OneOf(SegmentEvent::Drop | SegmentEvent::Mark)) {
+            continue;
+        }
+        let flow = flows.get(row.connection as usize).copied().ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("connection {} is not known", row.connection))
+        })?;
+        let sender = if row.from_client { flow.client } else { flow.server };
+        let ip_id = ip_ids.entry(sender).or_insert(0);
+        *ip_id = ip_id.wrapping_add(1);
+        let scaling = scalings.entry(row.connection).or_default();
+        let (mut packet, total) = headers(row, row.connection, flow, scaling, *ip_id);
+        packet.resize(total.min(SNAPLEN) as usize, 0);
+
+        block.clear();
+        block.extend(0_u32.to_le_bytes());
+        let time = EPOCH_NS + row.time_ns;
+        block.extend(((time >> 32) as u32).to_le_bytes());
+        block.extend((time as u32).to_le_bytes());
+        block.extend((packet.len() as u32).to_le_bytes());
+        block.extend(total.to_le_bytes());
+        block.extend(&packet);
+        pad(&mut block);
+        if let Some(comment) = comments.get(&i) {
+            option(&mut block, 1, comment.as_bytes());
+        }
+        option(&mut block, 2, &if row.sent { OUTBOUND } else { INBOUND }.to_le_bytes());
+        option(&mut block, 0, &[]);
+        write_block(out, 6, &block)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! What the file must be, byte by byte where no tool is needed, and what tshark and tcptrace make of it.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+use crate::cell::Sack;
+use crate::samples::{segment, ACK, SYN};
+
+const FLOW: Flow = Flow { client: 0, server: 3, traffic: 0 };
+const MS: u64 = 1_000_000;
+
+/// A connection with handshake options, five segments, one lost and retransmitted after SACKs, one marked, a zero window.
+fn story() -> Vec<SegmentRow> {
+    let mut rows = Vec::new();
+    let mut syn = segment(0, SegmentEvent::Send);
+    (syn.flags, syn.mss_bytes, syn.window_scale, syn.sack_permitted, syn.ts_val) =
+        (SYN, Some(1460), Some(7), true, Some(0));
+    syn.ts_ecr = Some(0);
+    let mut syn_ack = syn;
+    (syn_ack.time_ns, syn_ack.event, syn_ack.flags) = (10 * MS, OneOf(SegmentEvent::Receive), SYN | ACK);
+    (syn_ack.from_client, syn_ack.sent) = (false, false);
+    rows.extend([syn, syn_ack]);
+
+    let timed = |mut row: SegmentRow| {
+        (row.ts_val, row.ts_ecr, row.window_bytes) = (Some((row.time_ns / MS) as u32), Some(0), 1 << 20);
+        row
+    };
+    rows.push(timed(segment(10 * MS, SegmentEvent::Ack)));
+    let data = |k: u64, time: u64, event| {
+        let mut row = timed(segment(time, event));
+        (row.seq, row.len, row.ecn, row.segment) = (1448 * k, 1448, 2, k as i64 + 1);
+        row
+    };
+    rows.extend((0..5).map(|k| data(k, 11 * MS, SegmentEvent::Send)));
+    let at_link = |mut row: SegmentRow, time, event, cause| {
+        (row.time_ns, row.event, row.sent, row.link) = (time, OneOf(event), false, Some(0));
+        row.cause = cause;
+        row
+    };
+    rows.push(at_link(
+        data(1, 11 * MS, SegmentEvent::Send),
+        12 * MS,
+        SegmentEvent::Drop,
+        Some(OneOf(DropReason::Full)),
+    ));
+    rows.push(at_link(data(2, 11 * MS, SegmentEvent::Send), 12 * MS, SegmentEvent::Mark, None));
+    let ack = |time, ack: u64, event| {
+        let mut row = timed(segment(time, event));
+        (row.ack, row.from_client, row.sent) = (ack, false, false);
+        row
+    };
+    rows.push(ack(21 * MS, 1448, SegmentEvent::Ack));
+    for k in 0..3 {
+        let mut dup = ack((22 + k) * MS, 1448, SegmentEvent::DupAck);
+        dup.sack = Sack { len: 1, blocks: [(2896, 1448 * (3 + k)), (0, 0), (0, 0), (0, 0)] };
+        dup.flags |= 0x40; // ECE
+        rows.push(dup);
+    }
+    rows.push(data(1, 25 * MS, SegmentEvent::Retransmit));
+    let mut full = ack(35 * MS, 5 * 1448, SegmentEvent::Ack);
+    full.window_bytes = 0;
+    rows.push(full);
+    rows
+}
+
+fn file(rows: &[SegmentRow]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out, "client", rows, &[FLOW], &["r1>r2".into()]).unwrap();
+    out
+}
+
+/// Runs a tool over the trace; `None`, with a word on stderr, where it is not installed.
+fn tool(name: &str, args: &[&str], rows: &[SegmentRow]) -> Option<String> {
+    static FILES: AtomicU32 = AtomicU32::new(0);
+    let serial = FILES.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("cwndlab-{}-{serial}.pcapng", std::process::id()));
+    std::fs::write(&path, file(rows)).unwrap();
+    let run = Command::new(name).args(args).arg(&path).output();
+    std::fs::remove_file(&path).unwrap();
+    match run {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Err(error) => {
+            eprintln!("skipped: {name} does not run here ({error})");
+            None
+        }
+    }
+}
+
+/// Values of tshark's fields, a line a packet.
+fn tshark(fields: &[&str], rows: &[SegmentRow]) -> Option<Vec<String>> {
+    let checks =
+        ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-n", "-T", "fields", "-E", "separator=/s"];
+    let fields = fields.iter().flat_map(|field| ["-e", field]);
+    let args: Vec<&str> = checks.into_iter().chain(fields).chain(["-r"]).collect();
+    tool("tshark", &args, rows).map(|text| text.lines().map(|line| line.trim().to_owned()).collect())
+}
+
+#[test]
+fn blocks_are_framed_and_padded_as_the_format_demands() {
+    let bytes = file(&story());
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (mut at, mut kinds) = (0, Vec::new());
+    while at < bytes.len() {
+        let length = word(at + 4) as usize;
+        assert_eq!((length % 4, word(at + length - 4) as usize), (0, length), "block at {at}");
+        kinds.push(word(at));
+        at += length;
+    }
+    let packets = story().iter().filter(|row| row.link.is_none()).count();
+    assert_eq!(kinds[..2], [0x0A0D_0D0A, 1]);
+    assert_eq!(kinds[2..], vec![6; packets]);
+}
+
+#[test]
+fn checksums_verify_and_nothing_is_malformed() {
+    let Some(lines) = tshark(&["ip.checksum.status", "tcp.checksum.status", "_ws.malformed"], &story()) else { return };
+    assert_eq!(lines.len(), 14);
+    for line in lines {
+        // status 1 is "good"; of a packet captured in part tshark can't tell (2)
+        assert!(line == "1 1" || line == "1 2", "{line}");
+    }
+}
+
+#[test]
+fn headers_carry_lengths_options_ecn_and_scaled_windows() {
+    let fields = ["ip.len", "ip.dsfield.ecn", "ip.flags.df", "tcp.len", "tcp.window_size", "tcp.options.mss_val"];
+    let Some(lines) = tshark(&fields, &story()) else { return };
+    assert_eq!(lines[0], "60 0 1 0 65535 1460"); // SYN: MSS, SACK permitted, timestamps, window scale: 20 bytes
+    assert_eq!(lines[2], "52 0 1 0 1048576"); // timestamps: 12 bytes
+    assert_eq!(lines[3], "1500 2 1 1448 1048576");
+    assert_eq!(lines[9], "64 0 1 0 1048576"); // timestamps and one SACK block: 24 bytes
+}
+
+#[test]
+fn tshark_sees_the_retransmission_the_duplicates_the_zero_window_and_no_loss_of_its_own() {
+    let count = |filter: &str| {
+        let args = ["-n", "-Y", filter, "-T", "fields", "-e", "frame.number", "-r"];
+        tool("tshark", &args, &story()).map(|text| text.lines().count())
+    };
+    for (filter, expected) in [
+        ("tcp.analysis.retransmission", 1),
+        ("tcp.analysis.duplicate_ack", 3),
+        ("tcp.analysis.zero_window", 1),
+        ("tcp.analysis.lost_segment or tcp.analysis.ack_lost_segment", 0),
+        ("tcp.flags.ece == 1", 3),
+        ("tcp.options.sack_le == 2897", 3),
+    ] {
+        let Some(seen) = count(filter) else { return };
+        assert_eq!(seen, expected, "{filter}");
+    }
+}
+
+#[test]
+fn drops_and_marks_are_comments_on_the_packet_as_it_was_sent() {
+    let Some(lines) = tshark(&["frame.number", "frame.comment"], &story()) else { return };
+    let commented: Vec<_> = lines.into_iter().filter(|line| line.contains(' ')).collect();
+    assert_eq!(commented, ["5 dropped (queue full) at r1>r2 at 12000000 ns", "6 marked CE at r1>r2 at 12000000 ns"]);
+}
+
+#[test]
+fn tcptrace_counts_what_the_run_did() {
+    let Some(text) = tool("tcptrace", &["-n", "-l"], &story()) else { return };
+    // the columns are a->b and b->a
+    let text = text.split_once("a->b").unwrap().1;
+    let both = |label: &str| -> Vec<u64> {
+        let line = text.lines().find(|line| line.trim_start().starts_with(label));
+        let line = line.unwrap_or_else(|| panic!("{label} is not in\n{text}"));
+        line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    };
+    assert_eq!(both("total packets:"), [8, 6]);
+    assert_eq!(both("unique bytes sent:"), [5 * 1448, 0]);
+    assert_eq!(both("rexmt data pkts:"), [1, 0]);
+    assert_eq!(both("rexmt data bytes:"), [1448, 0]);
+    assert_eq!(both("sack pkts sent:"), [0, 3]);
+    assert_eq!(both("zero win adv:"), [0, 1]);
+    assert_eq!(both("mss requested:"), [1460, 1460]);
+}
+
+#[test]
+fn a_row_of_an_unknown_connection_is_refused() {
+    let error = write(&mut Vec::new(), "client", &story(), &[], &[]).unwrap_err();
+    assert_eq!(error.to_string(), "connection 0 is not known");
+}

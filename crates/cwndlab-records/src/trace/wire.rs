@@ -1,0 +1,156 @@
+//! The IPv4 and TCP headers of a recorded segment, bit for bit.
+//!
+//! Initial sequence numbers are 0 and the payload is zeros, so the checksums can be true. Each node has one
+//! address, each connection its own client port, each traffic entry its own server port.
+
+use crate::tables::SegmentRow;
+use crate::trace::Flow;
+
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
+/// iperf's port: tools show the payload as data, whatever it holds.
+const FIRST_SERVER_PORT: u16 = 5001;
+const FIRST_CLIENT_PORT: u32 = 10_000;
+const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;
+const DONT_FRAGMENT: u16 = 0x4000;
+
+/// 10.0.0.1 for node 0, and so on.
+pub fn address(node: u32) -> [u8; 4] {
+    let [_, b, c, d] = (node + 1).to_be_bytes(); // a study has fewer than 2^24 nodes: the loader's limit
+    [10, b, c, d]
+}
+
+/// Window scaling of one direction, learnt from the SYNs as the ends do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scaling {
+    /// What each end's SYN offered: \[server, client\].
+    offered: [Option<u8>; 2],
+}
+
+impl Scaling {
+    fn see(&mut self, row: &SegmentRow) {
+        if row.flags & SYN != 0 {
+            self.offered[usize::from(row.from_client)] = row.window_scale;
+        }
+    }
+
+    /// RFC 7323, section 2.2: scaled only if both offered it, and never on a SYN.
+    fn field(self, row: &SegmentRow) -> u16 {
+        let shift = match self.offered {
+            [Some(server), Some(client)] if row.flags & SYN == 0 => {
+                if row.from_client {
+                    client
+                } else {
+                    server
+                }
+            }
+            _ => 0,
+        };
+        u16::try_from(row.window_bytes >> shift).unwrap_or(u16::MAX)
+    }
+}
+
+/// Sequence number of a payload offset: the SYN takes number 0.
+fn sequence(offset: u64) -> u32 {
+    (offset as u32).wrapping_add(1) // numbers wrap
+}
+
+fn options(row: &SegmentRow, out: &mut Vec<u8>) {
+    let timestamps = row.ts_val.map(|value| {
+        let mut option = [8, 10, 0, 0, 0, 0, 0, 0, 0, 0];
+        option[2..6].copy_from_slice(&value.to_be_bytes());
+        option[6..].copy_from_slice(&row.ts_ecr.unwrap_or(0).to_be_bytes());
+        option
+    });
+    if row.flags & SYN != 0 {
+        if let Some(mss) = row.mss_bytes {
+            out.extend([2, 4]);
+            out.extend(mss.to_be_bytes());
+        }
+        match (row.sack_permitted, timestamps) {
+            (true, Some(timestamps)) => {
+                out.extend([4, 2]);
+                out.extend(timestamps);
+            }
+            (true, None) => out.extend([1, 1, 4, 2]),
+            (false, Some(timestamps)) => {
+                out.extend([1, 1]);
+                out.extend(timestamps);
+            }
+            (false, None) => {}
+        }
+        if let Some(shift) = row.window_scale {
+            out.extend([1, 3, 3, shift]);
+        }
+        return;
+    }
+    if let Some(timestamps) = timestamps {
+        out.extend([1, 1]); // RFC 7323, appendix A
+        out.extend(timestamps);
+    }
+    let blocks = row.sack.as_slice();
+    let blocks = &blocks[..blocks.len().min(if row.ts_val.is_some() { 3 } else { 4 })]; // 40 bytes of options in all
+    if !blocks.is_empty() {
+        out.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
+        for &(start, end) in blocks {
+            out.extend(sequence(start).to_be_bytes());
+            out.extend(sequence(end).to_be_bytes());
+        }
+    }
+}
+
+/// RFC 1071.
+fn checksum(bytes: &[u8], start: u32) -> u16 {
+    let mut sum = bytes
+        .chunks(2)
+        .fold(start, |sum, pair| sum + u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])));
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// The headers of a segment; the payload, zeros, follows. The answer's second part is the IP total length.
+pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scaling, ip_id: u16) -> (Vec<u8>, u32) {
+    scaling.see(row);
+    let mut tcp_options = Vec::with_capacity(40);
+    options(row, &mut tcp_options);
+    let tcp_bytes = 20 + tcp_options.len();
+    let total = 20 + tcp_bytes as u32 + row.len;
+    let client = (address(flow.client), (FIRST_CLIENT_PORT + connection % CLIENT_PORTS) as u16);
+    let server = (address(flow.server), FIRST_SERVER_PORT + flow.traffic as u16);
+    let (from, to) = if row.from_client { (client, server) } else { (server, client) };
+
+    let mut out = Vec::with_capacity(80);
+    out.extend([0x45, row.ecn & 3]);
+    // A segment beyond 64 KiB (a study of jumbo packets) has length 0, as segmentation offload writes it.
+    let length_field = u16::try_from(total).unwrap_or(0);
+    out.extend(length_field.to_be_bytes());
+    out.extend(ip_id.to_be_bytes());
+    out.extend(DONT_FRAGMENT.to_be_bytes());
+    out.extend([64, 6, 0, 0]);
+    out.extend(from.0);
+    out.extend(to.0);
+    let ip_checksum = checksum(&out, 0);
+    out[10..12].copy_from_slice(&ip_checksum.to_be_bytes());
+
+    out.extend(from.1.to_be_bytes());
+    out.extend(to.1.to_be_bytes());
+    let seq = if row.flags & SYN != 0 { 0 } else { sequence(row.seq) };
+    out.extend(seq.to_be_bytes());
+    let ack = if row.flags & ACK != 0 { sequence(row.ack) } else { 0 };
+    out.extend(ack.to_be_bytes());
+    out.extend([(tcp_bytes as u8 / 4) << 4, row.flags]);
+    let window = if row.flags & RST != 0 { 0 } else { scaling.field(row) };
+    out.extend(window.to_be_bytes());
+    out.extend([0; 4]);
+    out.extend(tcp_options);
+    // the pseudo-header; a payload of zeros adds nothing but its length
+    let tcp_length = tcp_bytes as u32 + row.len;
+    let pseudo = [&from.0[..], &to.0[..], &[0, 6], &(tcp_length as u16).to_be_bytes()].concat();
+    let pseudo_sum = u32::from(!checksum(&pseudo, 0));
+    let tcp_checksum = checksum(&out[20..], pseudo_sum);
+    out[36..38].copy_from_slice(&tcp_checksum.to_be_bytes());
+    (out, total)
+}
