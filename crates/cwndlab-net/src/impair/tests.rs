@@ -1,3 +1,4 @@
+use super::Fate::{Drop, Pass};
 use super::*;
 use crate::test_packet::TestPacket;
 use rand::SeedableRng;
@@ -30,7 +31,6 @@ fn drop_seq_drops_the_packet_that_holds_the_byte_as_often_as_asked() {
     // Packet k holds bytes 960k to 960k + 959: the offsets lie in packets 1 and 2.
     let fates: Vec<_> =
         [0, 1, 2, 3, 1, 2, 1, 2].iter().map(|&id| impairments.on_entry(&TestPacket::new(id), &mut rng)).collect();
-    use Fate::{Drop, Pass};
     assert_eq!(fates, [Pass, Drop, Drop, Pass, Drop, Drop, Pass, Pass]);
 }
 
@@ -66,21 +66,18 @@ fn duplicates_come_with_their_probability() {
 /// Times at which packets that would arrive 1 ms apart do arrive.
 fn arrivals(configs: &[ImpairmentConfig], n: u64) -> Vec<Time> {
     let (mut impairments, mut rng) = (Impairments::new(configs), rng());
-    (1..=n)
-        .map(|id| Time::from_millis(id))
-        .map(|at| at + impairments.extra_delay(at, &TestPacket::new(0), &mut rng))
-        .collect()
+    (1..=n).map(Time::from_millis).map(|at| at + impairments.extra_delay(at, &TestPacket::new(0), &mut rng)).collect()
 }
 
 #[test]
 fn jitter_that_keeps_order_never_lets_a_packet_overtake() {
     let max_ns = Time::from_millis(10);
     let ordered = ImpairmentConfig::Jitter { max_ns, keep_order: true };
-    let times = arrivals(&[ordered.clone()], 2000);
+    let times = arrivals(std::slice::from_ref(&ordered), 2000);
     assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
     assert!(!Impairments::new(&[ordered]).may_reorder());
     let free = ImpairmentConfig::Jitter { max_ns, keep_order: false };
-    assert!(arrivals(&[free.clone()], 2000).windows(2).any(|pair| pair[0] > pair[1]));
+    assert!(arrivals(std::slice::from_ref(&free), 2000).windows(2).any(|pair| pair[0] > pair[1]));
     assert!(Impairments::new(&[free]).may_reorder());
 }
 

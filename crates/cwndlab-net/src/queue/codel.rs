@@ -58,7 +58,7 @@ pub struct Codel<P> {
 }
 
 impl<P: Packet> Codel<P> {
-    /// Empty, with a checked configuration.
+    /// Takes a packet that arrives at `now`, or drops it if the queue is full. Never marks on the way in.
     pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
         if self.fifo.len() >= self.config.limit {
             dropped.push((DropCause::Full, packet));

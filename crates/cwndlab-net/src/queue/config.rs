@@ -3,7 +3,7 @@
 use cwndlab_units::Rate;
 use serde::{Deserialize, Serialize};
 
-use super::{ArrivalQueue, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, Queue};
+use super::{ArrivalQueue, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, Queue, Red, RedConfig};
 
 /// What a limit counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -24,6 +24,8 @@ pub enum QueueConfig {
     Infinite,
     /// Drops what does not fit.
     DropTail(DropTailConfig),
+    /// Random early detection, Floyd and Jacobson 1993.
+    Red(RedConfig),
     /// Controlled delay, RFC 8289.
     #[serde(rename = "codel")]
     Codel(CodelConfig),
@@ -38,6 +40,7 @@ impl QueueConfig {
         match self {
             QueueConfig::Infinite => Ok(()),
             QueueConfig::DropTail(config) => config.check(),
+            QueueConfig::Red(config) => config.check(),
             QueueConfig::Codel(config) => config.check(),
         }
     }
@@ -45,10 +48,11 @@ impl QueueConfig {
     /// The queue for a link of `rate`. The configuration must have passed [`QueueConfig::check`].
     /// `seed` fixes what the queue draws once for all (FQ-CoDel's hash perturbation).
     pub fn build<P>(&self, rate: Rate, seed: u64) -> Queue<P> {
-        let _ = (rate, seed);
+        let _ = seed;
         match self {
             QueueConfig::Infinite => Queue::Arrival(ArrivalQueue::Infinite),
             QueueConfig::DropTail(config) => Queue::Arrival(ArrivalQueue::DropTail(DropTail::new(config))),
+            QueueConfig::Red(config) => Queue::Arrival(ArrivalQueue::Red(Box::new(Red::new(config.clone(), rate)))),
             QueueConfig::Codel(config) => Queue::Departure(DepartureQueue::Codel(Box::new(Codel::new(config.clone())))),
         }
     }

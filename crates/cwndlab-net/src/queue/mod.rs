@@ -8,10 +8,12 @@
 mod codel;
 mod config;
 mod drop_tail;
+mod red;
 
 pub use codel::{Codel, CodelConfig};
 pub use config::{QueueConfig, Unit};
 pub use drop_tail::{DropTail, DropTailConfig};
+pub use red::{weight_for_burst, Red, RedConfig, Regions};
 
 use cwndlab_units::Time;
 
@@ -76,22 +78,35 @@ pub enum ArrivalQueue {
     Infinite,
     /// Drops what does not fit.
     DropTail(DropTail),
+    /// Random early detection.
+    Red(Box<Red>),
 }
 
 impl ArrivalQueue {
     /// Decides on a packet of `wire_bytes` that arrives at `now` and finds `backlog`.
     #[inline]
     pub fn on_arrival(&mut self, now: Time, backlog: Backlog, wire_bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
-        let _ = (now, ecn, rng);
         match self {
             ArrivalQueue::DropTail(queue) => queue.on_arrival(backlog, wire_bytes),
             ArrivalQueue::Infinite => Admit::Enqueue,
+            ArrivalQueue::Red(queue) => queue.on_arrival(now, backlog, wire_bytes, ecn, rng),
         }
     }
 
     /// The queue's own average length, in the unit of its limit, if it keeps one (RED).
     pub fn average(&self) -> Option<f64> {
-        None
+        match self {
+            ArrivalQueue::Red(queue) => Some(queue.average()),
+            ArrivalQueue::Infinite | ArrivalQueue::DropTail(_) => None,
+        }
+    }
+
+    /// How long RED's average was below, between and above its thresholds, up to `now`.
+    pub fn regions(&self, now: Time, idle_since: Option<Time>) -> Option<Regions> {
+        match self {
+            ArrivalQueue::Red(queue) => Some(queue.regions(now, idle_since)),
+            ArrivalQueue::Infinite | ArrivalQueue::DropTail(_) => None,
+        }
     }
 }
 

@@ -1,0 +1,133 @@
+//! Parameters of RED.
+
+use serde::{Deserialize, Serialize};
+
+use crate::queue::config::{positive, within};
+use crate::queue::Unit;
+
+/// Parameters of [`super::Red`]. Thresholds and limit are in `unit`.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own that a study may set")]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedConfig {
+    /// The most that may be held; a packet beyond it is dropped whatever the average is.
+    pub limit: u64,
+    /// What thresholds, average and limit count. With bytes, large packets are also dropped with a probability in
+    /// proportion to their size (section 7 of the paper).
+    #[serde(default)]
+    pub unit: Unit,
+    /// Below this average nothing is dropped or marked.
+    pub min_th: f64,
+    /// From this average on everything is dropped (see `gentle`, `hard_drop`).
+    pub max_th: f64,
+    /// The probability of a drop as the average reaches `max_th`.
+    #[serde(default = "default_max_p")]
+    pub max_p: f64,
+    /// Weight of one arrival in the average. Default 0.002, the paper's; not together with `burst`.
+    #[serde(default)]
+    pub w_q: Option<f64>,
+    /// Linux's way to state the weight: the burst in packets that may pass unharmed, from which the weight
+    /// follows as a power of two ([`weight_for_burst`]).
+    #[serde(default)]
+    pub burst: Option<u32>,
+    /// A typical packet, in bytes: its transmission time is the step of the average while the link is idle, and it
+    /// turns bytes into packets for `burst` (Linux's avpkt).
+    #[serde(default = "default_mean_packet_bytes")]
+    pub mean_packet_bytes: u32,
+    /// The packet size that is dropped with the full probability, with `unit` bytes (`MaximumPacketSize` of the paper).
+    #[serde(default = "default_max_packet_bytes")]
+    pub max_packet_bytes: u32,
+    /// Marks ECN-capable packets where others are dropped with some probability.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Whether ECN-capable packets are dropped too once the average is past the thresholds (RFC 2884, and Linux's
+    /// "harddrop"); if not, they are marked there as well. A full buffer drops in either case.
+    #[serde(default = "yes")]
+    pub hard_drop: bool,
+    /// The drop probability rises from `max_p` to 1 between `max_th` and twice `max_th`, in place of the jump.
+    #[serde(default)]
+    pub gentle: bool,
+    /// Whether average and limit count the packet in service. ns-2 and Linux do not.
+    #[serde(default)]
+    pub counts_in_service: bool,
+}
+
+fn default_max_p() -> f64 {
+    0.1
+}
+fn default_mean_packet_bytes() -> u32 {
+    1000
+}
+fn default_max_packet_bytes() -> u32 {
+    1500
+}
+fn yes() -> bool {
+    true
+}
+
+/// The weight of the paper's recommendation (section 6).
+const DEFAULT_WEIGHT: f64 = 0.002;
+
+impl RedConfig {
+    /// RED with the paper's weight and `max_p` of 0.1, over packets, without ECN.
+    pub fn new(limit: u64, min_th: f64, max_th: f64) -> RedConfig {
+        RedConfig {
+            limit,
+            unit: Unit::Packets,
+            min_th,
+            max_th,
+            max_p: default_max_p(),
+            w_q: None,
+            burst: None,
+            mean_packet_bytes: default_mean_packet_bytes(),
+            max_packet_bytes: default_max_packet_bytes(),
+            ecn: false,
+            hard_drop: true,
+            gentle: false,
+            counts_in_service: false,
+        }
+    }
+
+    /// The weight of one arrival, of `w_q` or of `burst`.
+    ///
+    /// # Errors
+    /// If both are given, or no weight lets such a burst pass.
+    pub fn weight(&self) -> Result<f64, String> {
+        match (self.w_q, self.burst) {
+            (Some(_), Some(_)) => Err("both w_q and burst are given; either determines the weight".to_owned()),
+            (Some(w_q), None) => Ok(w_q),
+            (None, None) => Ok(DEFAULT_WEIGHT),
+            (None, Some(burst)) => {
+                let min_packets = match self.unit {
+                    Unit::Packets => self.min_th,
+                    Unit::Bytes => self.min_th / f64::from(self.mean_packet_bytes),
+                };
+                weight_for_burst(burst, min_packets)
+                    .ok_or_else(|| format!("burst is {burst}; it must be at least min_th, {min_packets} packets"))
+            }
+        }
+    }
+
+    pub(in crate::queue) fn check(&self) -> Result<(), String> {
+        positive("limit", self.limit)?;
+        positive("mean_packet_bytes", u64::from(self.mean_packet_bytes))?;
+        positive("max_packet_bytes", u64::from(self.max_packet_bytes))?;
+        within("min_th", self.min_th, 0.0..=f64::MAX)?;
+        if self.max_th <= self.min_th || !self.max_th.is_finite() {
+            return Err(format!("max_th is {}; it must be above min_th, {}", self.max_th, self.min_th));
+        }
+        within("max_p", self.max_p, 0.0..=1.0)?;
+        within("w_q", self.weight()?, f64::MIN_POSITIVE..=1.0)
+    }
+}
+
+/// The weight by Linux's rule: the largest 2^-k at which a burst of `burst` packets into an empty queue does not bring
+/// the average to `min_th`, that is `burst + 1 - min_th <= (1 - (1 - w)^burst) / w`. `None` if the burst is shorter
+/// than `min_th`.
+pub fn weight_for_burst(burst: u32, min_th_packets: f64) -> Option<f64> {
+    let needed = f64::from(burst) + 1.0 - min_th_packets;
+    if needed < 1.0 {
+        return None;
+    }
+    (1..32).map(|k| 0.5_f64.powi(k)).find(|w| needed <= (1.0 - (1.0 - w).powi(burst as i32)) / w)
+}

@@ -1,0 +1,210 @@
+//! RED, random early detection (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
+//! IEEE/ACM Transactions on Networking 1(4), 1993). Section numbers are those of the paper.
+
+mod config;
+
+pub use config::{weight_for_burst, RedConfig};
+
+use cwndlab_units::{Rate, Time};
+use rand::Rng as _;
+
+use super::{Admit, Backlog, Unit};
+use crate::{DropCause, Ecn, Rng};
+
+/// RED over the link's own ring.
+#[derive(Clone, Debug)]
+pub struct Red {
+    config: RedConfig,
+    weight: f64,
+    /// ln(1 - weight), for the decay over an idle time.
+    ln_keep: f64,
+    /// Transmission time of a packet of mean size, in seconds (`s` of section 4).
+    step_s: f64,
+    average: f64,
+    /// Packets that passed since the last drop or mark, while the average was between the thresholds.
+    count: u32,
+    /// The last drop from an empty queue; the average has decayed up to there.
+    idle_from: Time,
+    last_arrival: Time,
+    regions: Regions,
+}
+
+/// How long the average was where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Regions {
+    /// Below `min_th`.
+    pub below: Time,
+    /// From `min_th` up to `max_th`: where RED works as intended.
+    pub between: Time,
+    /// At `max_th` or above.
+    pub above: Time,
+}
+
+impl Regions {
+    /// Share of the time in which the average was between the thresholds; `None` before any time has passed.
+    pub fn share_between(&self) -> Option<f64> {
+        let total = self.below + self.between + self.above;
+        (total > Time::ZERO).then(|| self.between.as_secs_f64() / total.as_secs_f64())
+    }
+}
+
+impl Red {
+    /// For a link of `rate`, from a checked configuration.
+    ///
+    /// # Panics
+    /// If the configuration was not checked.
+    pub fn new(config: RedConfig, rate: Rate) -> Red {
+        let weight = config.weight().expect("QueueConfig::check was called");
+        Red {
+            weight,
+            ln_keep: (-weight).ln_1p(),
+            step_s: rate.serialization_time(config.mean_packet_bytes).as_secs_f64(),
+            average: 0.0,
+            count: 0,
+            idle_from: Time::ZERO,
+            last_arrival: Time::ZERO,
+            regions: Regions::default(),
+            config,
+        }
+    }
+
+    /// The average queue length in the unit of the thresholds, as of the last arrival.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// How long the average was where, up to `now`. It is taken to stay between two arrivals, except that
+    /// it decays while the link is idle, as the algorithm assumes.
+    pub fn regions(&self, now: Time, idle_since: Option<Time>) -> Regions {
+        let mut regions = self.regions;
+        self.account(&mut regions, now, idle_since);
+        regions
+    }
+
+    /// Decides on a packet of `wire_bytes` that arrives at `now` and finds `backlog`.
+    pub fn on_arrival(&mut self, now: Time, backlog: Backlog, wire_bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
+        let length = self.length(&backlog);
+        let mut regions = self.regions;
+        self.account(&mut regions, now, backlog.idle_since());
+        self.regions = regions;
+        self.last_arrival = now;
+        self.update_average(now, &backlog, length);
+        let admit = self.decide(&backlog, length, wire_bytes, ecn, rng);
+        if backlog.packets == 0 && matches!(admit, Admit::Drop(_)) {
+            // The packet does not end the idle time, but its part before now has been counted.
+            self.idle_from = now;
+        }
+        admit
+    }
+
+    /// The queue length that is averaged and limited.
+    fn length(&self, backlog: &Backlog) -> u64 {
+        match (self.config.unit, self.config.counts_in_service) {
+            (Unit::Packets, true) => u64::from(backlog.packets),
+            (Unit::Packets, false) => u64::from(backlog.waiting_packets()),
+            (Unit::Bytes, true) => backlog.bytes,
+            (Unit::Bytes, false) => backlog.waiting_bytes(),
+        }
+    }
+
+    /// Section 4: a moving average over arrivals; an idle time counts as the `m` small packets that could have been
+    /// sent in it, each finding an empty queue.
+    fn update_average(&mut self, now: Time, backlog: &Backlog, length: u64) {
+        if let Some(since) = backlog.idle_since() {
+            let idle = now.saturating_sub(since.max(self.idle_from)).as_secs_f64();
+            self.average *= (self.ln_keep * idle / self.step_s).exp();
+        } else {
+            self.average += self.weight * (length as f64 - self.average);
+        }
+    }
+
+    fn decide(&mut self, backlog: &Backlog, length: u64, wire_bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
+        if self.is_full(backlog, length, wire_bytes) {
+            self.count = 0;
+            return Admit::Drop(DropCause::Full);
+        }
+        let RedConfig { min_th, max_th, max_p, gentle, hard_drop, .. } = self.config;
+        let can_mark = self.config.ecn && ecn != Ecn::NotEct;
+        if self.average < min_th {
+            self.count = 0;
+            return Admit::Enqueue;
+        }
+        let ceiling = if gentle { 2.0 * max_th } else { max_th };
+        if self.average >= ceiling {
+            self.count = 0;
+            return signal(can_mark && !hard_drop, ecn);
+        }
+        let mut p = if self.average < max_th {
+            max_p * (self.average - min_th) / (max_th - min_th)
+        } else {
+            max_p + (1.0 - max_p) * (self.average - max_th) / max_th
+        };
+        if self.config.unit == Unit::Bytes {
+            p *= f64::from(wire_bytes) / f64::from(self.config.max_packet_bytes);
+        }
+        if self.spaced(p, rng) {
+            return signal(can_mark, ecn);
+        }
+        Admit::Enqueue
+    }
+
+    /// Section 7: makes the number of packets from one signal to the next uniform on 1..=1/p, by the probability
+    /// p / (1 - count p), where `count` packets have passed since the last one.
+    fn spaced(&mut self, p: f64, rng: &mut Rng) -> bool {
+        let used = f64::from(self.count) * p;
+        let hit = used + p >= 1.0 || rng.random::<f64>() * (1.0 - used) < p;
+        self.count = if hit { 0 } else { self.count + 1 };
+        hit
+    }
+
+    fn is_full(&self, backlog: &Backlog, length: u64, wire_bytes: u32) -> bool {
+        if backlog.packets == 0 && !self.config.counts_in_service {
+            return false; // the packet goes straight into service
+        }
+        match self.config.unit {
+            Unit::Packets => length >= self.config.limit,
+            Unit::Bytes => length + u64::from(wire_bytes) > self.config.limit,
+        }
+    }
+
+    /// Adds the time since the last arrival to `regions`.
+    fn account(&self, regions: &mut Regions, now: Time, idle_since: Option<Time>) {
+        let (min_th, max_th) = (self.config.min_th, self.config.max_th);
+        let idle_from = idle_since.unwrap_or(now).max(self.idle_from).max(self.last_arrival).min(now);
+        let region = if self.average < min_th {
+            &mut regions.below
+        } else if self.average < max_th {
+            &mut regions.between
+        } else {
+            &mut regions.above
+        };
+        *region += idle_from.saturating_sub(self.last_arrival);
+        // While idle the average decays through the thresholds at instants that follow from its law.
+        let to_max = self.time_to_decay(max_th, idle_from, now);
+        let to_min = self.time_to_decay(min_th, idle_from, now);
+        regions.above += to_max - idle_from;
+        regions.between += to_min - to_max;
+        regions.below += now.max(to_min) - to_min;
+    }
+
+    /// When the average, decaying from `from` on, falls below `threshold`; at most `until`.
+    fn time_to_decay(&self, threshold: f64, from: Time, until: Time) -> Time {
+        if self.average <= threshold {
+            return from;
+        }
+        let span_s = self.step_s * (threshold / self.average).ln() / self.ln_keep;
+        (from + Time::from_secs_f64(span_s)).min(until.max(from))
+    }
+}
+
+/// A mark if it may be one (nothing to do if the packet carries CE already), else a drop.
+fn signal(may_mark: bool, ecn: Ecn) -> Admit {
+    match (may_mark, ecn) {
+        (true, Ecn::Ce) => Admit::Enqueue,
+        (true, _) => Admit::Mark,
+        (false, _) => Admit::Drop(DropCause::Aqm),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+use super::*;
+use rand::SeedableRng;
+
+const RATE: Rate = Rate::from_bps(8_000_000); // 1000 bytes take 1 ms
+
+fn rng() -> Rng {
+    Rng::seed_from_u64(1)
+}
+
+/// A busy link in which `waiting` packets of 1000 bytes wait.
+fn busy(waiting: u32) -> Backlog {
+    Backlog { packets: waiting + 1, bytes: 1000 * u64::from(waiting + 1), in_service_bytes: 1000, free_at: Time::MAX }
+}
+
+fn idle(since: Time) -> Backlog {
+    Backlog { free_at: since, ..Backlog::default() }
+}
+
+fn red(config: RedConfig) -> Red {
+    config.check().expect("a valid configuration");
+    Red::new(config, RATE)
+}
+
+/// RED whose average is `average` already, whatever arrives.
+fn red_at(average: f64, config: RedConfig) -> Red {
+    Red { average, weight: 1e-300, ..red(config) }
+}
+
+fn arrive(red: &mut Red, backlog: Backlog, ecn: Ecn, rng: &mut Rng) -> Admit {
+    red.on_arrival(Time::from_secs(1), backlog, 1000, ecn, rng)
+}
+
+/// Section 6.1, equation 3: after L arrivals that find 1 to L packets, the average is
+/// L + 1 + ((1-w)^(L+1) - 1) / w.
+#[test]
+fn the_average_after_a_growing_queue_is_that_of_the_paper() {
+    for (w, arrivals) in [(0.002, 50_u32), (0.001, 100), (0.05, 20), (0.5, 7)] {
+        let mut red = red(RedConfig { w_q: Some(w), ..RedConfig::new(1000, 900.0, 950.0) });
+        for length in 1..=arrivals {
+            arrive(&mut red, busy(length), Ecn::NotEct, &mut rng());
+        }
+        let l = f64::from(arrivals);
+        let expected = l + 1.0 + ((1.0 - w).powf(l + 1.0) - 1.0) / w;
+        assert!((red.average() - expected).abs() < 1e-9, "{} and not {expected}", red.average());
+    }
+}
+
+#[test]
+fn the_spacing_of_marks_is_uniform_on_one_to_the_reciprocal_of_p() {
+    // Halfway between the thresholds with max_p = 0.1 the probability is 0.05: spacings of 1 to 20.
+    let mut red = red_at(10.0, RedConfig { ecn: true, ..RedConfig::new(1000, 5.0, 15.0) });
+    let mut rng = rng();
+    let mut bins = [0_u32; 20];
+    let (mut spacing, marks) = (0, 40_000);
+    for _ in 0..marks {
+        loop {
+            spacing += 1;
+            if arrive(&mut red, busy(10), Ecn::Ect0, &mut rng) == Admit::Mark {
+                break;
+            }
+        }
+        bins[spacing - 1] += 1; // panics on a spacing above 20
+        spacing = 0;
+    }
+    let expected = f64::from(marks) / 20.0;
+    let chi2: f64 = bins.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
+    assert!(chi2 < 43.8, "chi-square {chi2} with 19 degrees of freedom, 0.1 % point 43.8; {bins:?}");
+}
+
+#[test]
+fn below_the_lower_threshold_nothing_is_dropped() {
+    let mut red = red_at(4.99, RedConfig { max_p: 1.0, ..RedConfig::new(1000, 5.0, 15.0) });
+    let mut rng = rng();
+    assert!((0..1000).all(|_| arrive(&mut red, busy(100), Ecn::NotEct, &mut rng) == Admit::Enqueue));
+}
+
+#[test]
+fn above_the_upper_threshold_everything_is_dropped_ecn_capable_or_not() {
+    let config = RedConfig { ecn: true, ..RedConfig::new(1000, 5.0, 15.0) };
+    for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ce] {
+        let mut red = red_at(15.0, config.clone());
+        assert_eq!(arrive(&mut red, busy(3), ecn, &mut rng()), Admit::Drop(DropCause::Aqm));
+    }
+}
+
+#[test]
+fn without_hard_drop_ecn_capable_packets_are_marked_above_the_upper_threshold() {
+    let config = RedConfig { ecn: true, hard_drop: false, ..RedConfig::new(1000, 5.0, 15.0) };
+    let outcomes = [Ecn::NotEct, Ecn::Ect0, Ecn::Ce]
+        .map(|ecn| arrive(&mut red_at(20.0, config.clone()), busy(3), ecn, &mut rng()));
+    assert_eq!(outcomes, [Admit::Drop(DropCause::Aqm), Admit::Mark, Admit::Enqueue]);
+}
+
+#[test]
+fn between_the_thresholds_ecn_capable_packets_are_marked_and_others_dropped_at_the_same_arrivals() {
+    let outcomes = |ecn| {
+        let mut red = red_at(10.0, RedConfig { ecn: true, ..RedConfig::new(1000, 5.0, 15.0) });
+        let mut rng = rng();
+        (0..500).filter(|_| arrive(&mut red, busy(9), ecn, &mut rng) != Admit::Enqueue).count()
+    };
+    assert!(outcomes(Ecn::NotEct) > 30);
+    assert_eq!(outcomes(Ecn::NotEct), outcomes(Ecn::Ect0));
+}
+
+#[test]
+fn the_gentle_mode_reaches_one_at_twice_the_upper_threshold() {
+    let config = RedConfig { gentle: true, ..RedConfig::new(1000, 5.0, 15.0) };
+    let share = |average: f64| {
+        let mut red = red_at(average, config.clone());
+        let mut rng = rng();
+        let drops = (0..20_000).filter(|_| arrive(&mut red, busy(9), Ecn::NotEct, &mut rng) != Admit::Enqueue).count();
+        drops as f64 / 20_000.0
+    };
+    // Spacings uniform on 1..1/p have the mean (1 + 1/p) / 2.
+    let expected = |p: f64| 2.0 / (1.0 + 1.0 / p);
+    assert!((share(15.0) - expected(0.1)).abs() < 0.01, "{}", share(15.0));
+    assert!((share(21.67) - expected(0.5)).abs() < 0.03, "{}", share(21.67));
+    assert!((share(30.0) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn in_byte_mode_the_probability_is_in_proportion_to_the_packet() {
+    let config = RedConfig { unit: Unit::Bytes, ..RedConfig::new(1_000_000, 5000.0, 15_000.0) };
+    let drops = |bytes: u32| {
+        let mut red = red_at(10_000.0, config.clone());
+        let mut rng = rng();
+        (0..200_000)
+            .filter(|_| red.on_arrival(Time::ZERO, busy(9), bytes, Ecn::NotEct, &mut rng) != Admit::Enqueue)
+            .count() as f64
+    };
+    let ratio = drops(1500) / drops(150);
+    assert!((ratio - 10.0).abs() < 0.8, "{ratio}"); // 2/(1+20) to 2/(1+200) is 9.57
+}
+
+#[test]
+fn an_idle_time_counts_as_the_packets_that_could_have_been_sent() {
+    let mut red = red(RedConfig { w_q: Some(0.1), ..RedConfig::new(100, 50.0, 60.0) });
+    red.average = 8.0;
+    red.last_arrival = Time::from_millis(995);
+    red.on_arrival(Time::from_millis(1020), idle(Time::from_millis(1000)), 1000, Ecn::NotEct, &mut rng());
+    assert!((red.average() - 8.0 * 0.9_f64.powi(20)).abs() < 1e-9, "{}", red.average());
+}
+
+/// What starved every flow on a testbed: the drop ended the idle time, though the queue stayed empty.
+#[test]
+fn the_average_keeps_falling_while_an_empty_queue_drops() {
+    let mut red = red(RedConfig { w_q: Some(0.002), ..RedConfig::new(100, 5.0, 15.0) });
+    red.average = 40.0;
+    let mut rng = rng();
+    let mut arrivals = (0..).map(|k| Time::from_millis(10 * k)).skip(1);
+    let admitted = arrivals
+        .find(|&now| red.on_arrival(now, idle(Time::ZERO), 1000, Ecn::NotEct, &mut rng) == Admit::Enqueue)
+        .unwrap();
+    // 40 (1-w)^m is below 15 after m = 490 steps of 1 ms, each of them counted once.
+    assert!(admitted >= Time::from_millis(490) && admitted < Time::from_millis(800), "{admitted}");
+    assert!((red.average() - 40.0 * 0.998_f64.powf(admitted.as_secs_f64() * 1e3)).abs() < 1e-6);
+}
+
+#[test]
+fn a_full_buffer_drops_whatever_the_average_is() {
+    let mut red = red(RedConfig::new(10, 5.0, 15.0));
+    assert_eq!(arrive(&mut red, busy(9), Ecn::Ect0, &mut rng()), Admit::Enqueue);
+    assert_eq!(arrive(&mut red, busy(10), Ecn::Ect0, &mut rng()), Admit::Drop(DropCause::Full));
+}
+
+#[test]
+fn the_time_in_each_region_adds_up_and_decays_through_the_thresholds_while_idle() {
+    let mut red = red(RedConfig { w_q: Some(0.002), ..RedConfig::new(100, 5.0, 15.0) });
+    red.average = 20.0;
+    red.last_arrival = Time::from_millis(100);
+    let regions = red.regions(Time::from_millis(2100), Some(Time::from_millis(200)));
+    assert_eq!(regions.below + regions.between + regions.above, Time::from_millis(2000));
+    let steps = |from: f64, to: f64| (to / from).ln() / 0.998_f64.ln() / 1e3;
+    assert!((regions.above.as_secs_f64() - 0.1 - steps(20.0, 15.0)).abs() < 1e-6, "{regions:?}");
+    assert!((regions.between.as_secs_f64() - steps(15.0, 5.0)).abs() < 1e-6, "{regions:?}");
+    assert!((regions.share_between().unwrap() - regions.between.as_secs_f64() / 2.0).abs() < 1e-9);
+}
+
+/// Linux's diffserv example: min 15 KB, burst 20, avpkt 1000 gives a weight of 2^-3.
+#[test]
+fn the_weight_for_a_burst_is_linuxs() {
+    assert_eq!(weight_for_burst(20, 15.0), Some(0.125));
+    assert_eq!(weight_for_burst(55, 30.0), Some(1.0 / 32.0));
+    assert_eq!(weight_for_burst(10, 15.0), None);
+    let config = RedConfig { unit: Unit::Bytes, burst: Some(20), ..RedConfig::new(60_000, 15_000.0, 45_000.0) };
+    assert_eq!(config.weight(), Ok(0.125));
+}
+
+#[test]
+fn contradictory_parameters_are_refused_by_name() {
+    let base = RedConfig::new(100, 5.0, 15.0);
+    let error = |config: RedConfig| config.check().unwrap_err();
+    assert!(error(RedConfig { max_th: 5.0, ..base.clone() }).contains("max_th is 5"));
+    assert!(error(RedConfig { max_p: 1.1, ..base.clone() }).contains("max_p is 1.1"));
+    assert!(error(RedConfig { w_q: Some(0.0), ..base.clone() }).contains("w_q is 0"));
+    assert!(error(RedConfig { w_q: Some(0.1), burst: Some(20), ..base.clone() }).contains("both w_q and burst"));
+    assert!(error(RedConfig { burst: Some(3), ..base }).contains("burst is 3"));
+}
