@@ -3,7 +3,10 @@
 use cwndlab_units::Rate;
 use serde::{Deserialize, Serialize};
 
-use super::{ArrivalQueue, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, Queue, Red, RedConfig};
+use super::{
+    ArrivalQueue, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, FqCodel, FqCodelConfig, Pie, PieConfig,
+    Queue, Red, RedConfig,
+};
 
 /// What a limit counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -29,6 +32,11 @@ pub enum QueueConfig {
     /// Controlled delay, RFC 8289.
     #[serde(rename = "codel")]
     Codel(CodelConfig),
+    /// Proportional integral controller enhanced, RFC 8033.
+    Pie(PieConfig),
+    /// Fair queueing with `CoDel` for each flow, RFC 8290.
+    #[serde(rename = "fq-codel")]
+    FqCodel(FqCodelConfig),
 }
 
 impl QueueConfig {
@@ -42,18 +50,23 @@ impl QueueConfig {
             QueueConfig::DropTail(config) => config.check(),
             QueueConfig::Red(config) => config.check(),
             QueueConfig::Codel(config) => config.check(),
+            QueueConfig::Pie(config) => config.check(),
+            QueueConfig::FqCodel(config) => config.check(),
         }
     }
 
     /// The queue for a link of `rate`. The configuration must have passed [`QueueConfig::check`].
     /// `seed` fixes what the queue draws once for all (FQ-CoDel's hash perturbation).
     pub fn build<P>(&self, rate: Rate, seed: u64) -> Queue<P> {
-        let _ = seed;
         match self {
             QueueConfig::Infinite => Queue::Arrival(ArrivalQueue::Infinite),
             QueueConfig::DropTail(config) => Queue::Arrival(ArrivalQueue::DropTail(DropTail::new(config))),
             QueueConfig::Red(config) => Queue::Arrival(ArrivalQueue::Red(Box::new(Red::new(config.clone(), rate)))),
             QueueConfig::Codel(config) => Queue::Departure(DepartureQueue::Codel(Box::new(Codel::new(config.clone())))),
+            QueueConfig::Pie(config) => Queue::Departure(DepartureQueue::Pie(Box::new(Pie::new(config.clone())))),
+            QueueConfig::FqCodel(config) => {
+                Queue::Departure(DepartureQueue::FqCodel(Box::new(FqCodel::new(config.clone(), seed))))
+            }
         }
     }
 }

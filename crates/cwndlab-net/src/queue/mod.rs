@@ -8,11 +8,16 @@
 mod codel;
 mod config;
 mod drop_tail;
+mod fifo;
+mod fq_codel;
+mod pie;
 mod red;
 
 pub use codel::{Codel, CodelConfig};
 pub use config::{QueueConfig, Unit};
 pub use drop_tail::{DropTail, DropTailConfig};
+pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use pie::{DelayEstimate, Pie, PieConfig};
 pub use red::{weight_for_burst, Red, RedConfig, Regions};
 
 use cwndlab_units::Time;
@@ -127,15 +132,20 @@ pub type Dropped<P> = (DropCause, P);
 pub enum DepartureQueue<P> {
     /// `CoDel`, RFC 8289.
     Codel(Box<Codel<P>>),
+    /// PIE, RFC 8033.
+    Pie(Box<Pie<P>>),
+    /// FQ-CoDel, RFC 8290.
+    FqCodel(Box<FqCodel<P>>),
 }
 
 impl<P: Packet> DepartureQueue<P> {
     /// Hands over a packet that arrives at `now`. Whatever the queue drops for it, that packet or others, is appended
     /// to `dropped`. Returns whether the packet was marked CE on its way in.
     pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
-        let _ = rng;
         match self {
             DepartureQueue::Codel(queue) => queue.enqueue(now, packet, dropped),
+            DepartureQueue::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
+            DepartureQueue::FqCodel(queue) => queue.enqueue(now, packet, dropped),
         }
     }
 
@@ -145,6 +155,8 @@ impl<P: Packet> DepartureQueue<P> {
         let _ = rng;
         match self {
             DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
+            DepartureQueue::Pie(queue) => queue.dequeue(now),
+            DepartureQueue::FqCodel(queue) => queue.dequeue(now, dropped),
         }
     }
 
@@ -158,6 +170,8 @@ impl<P: Packet> DepartureQueue<P> {
     pub fn packets(&self) -> u32 {
         match self {
             DepartureQueue::Codel(queue) => queue.packets(),
+            DepartureQueue::Pie(queue) => queue.packets(),
+            DepartureQueue::FqCodel(queue) => queue.packets(),
         }
     }
 
@@ -165,6 +179,8 @@ impl<P: Packet> DepartureQueue<P> {
     pub fn bytes(&self) -> u64 {
         match self {
             DepartureQueue::Codel(queue) => queue.bytes(),
+            DepartureQueue::Pie(queue) => queue.bytes(),
+            DepartureQueue::FqCodel(queue) => queue.bytes(),
         }
     }
 }

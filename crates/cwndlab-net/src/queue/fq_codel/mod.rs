@@ -1,0 +1,201 @@
+//! FQ-CoDel (RFC 8290): flows hashed to queues of their own, each under `CoDel`, served by deficit round robin with
+//! priority for flows that have just become active.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
+
+use super::codel::{CodelConfig, ControlLaw};
+use super::config::positive;
+use super::fifo::Fifo;
+use super::{Dequeued, Dropped};
+use crate::{DropCause, Packet};
+
+/// Parameters of [`FqCodel`]; the defaults are those of RFC 8290, section 5.2.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FqCodelConfig {
+    /// Number of queues that flows are hashed to (5.2.4).
+    pub flows: u32,
+    /// Bytes a flow may send in its turn (5.2.2).
+    pub quantum: u32,
+    /// Packets in all queues together (5.2.3).
+    pub limit: u32,
+    /// The most packets dropped at once from the flow with most bytes when the limit is passed (4.1.2; half of the
+    /// flow's packets if that is less).
+    pub drop_batch: u32,
+    /// `CoDel`'s target, in nanoseconds.
+    pub target_ns: Time,
+    /// `CoDel`'s interval, in nanoseconds.
+    pub interval_ns: Time,
+    /// No drop while at most this many bytes are left in the flow's queue.
+    pub mtu: u32,
+    /// Marks ECN-capable packets where `CoDel` drops others. On by default, as in the RFC.
+    pub ecn: bool,
+    /// Perturbation of the hash. From the link's random stream if left out.
+    pub perturbation: Option<u64>,
+}
+
+impl Default for FqCodelConfig {
+    fn default() -> Self {
+        let codel = CodelConfig::default();
+        FqCodelConfig {
+            flows: 1024,
+            quantum: 1514,
+            limit: 10_240,
+            drop_batch: 64,
+            target_ns: codel.target_ns,
+            interval_ns: codel.interval_ns,
+            mtu: codel.mtu,
+            ecn: true,
+            perturbation: None,
+        }
+    }
+}
+
+impl FqCodelConfig {
+    pub(super) fn check(&self) -> Result<(), String> {
+        positive("flows", u64::from(self.flows))?;
+        if self.flows > 65_536 {
+            return Err(format!("flows is {}; at most 65536", self.flows));
+        }
+        positive("quantum", u64::from(self.quantum))?;
+        positive("drop_batch", u64::from(self.drop_batch))?;
+        self.codel().check()
+    }
+
+    fn codel(&self) -> CodelConfig {
+        CodelConfig {
+            target_ns: self.target_ns,
+            interval_ns: self.interval_ns,
+            limit: self.limit,
+            mtu: self.mtu,
+            ecn: self.ecn,
+        }
+    }
+}
+
+/// FQ-CoDel.
+#[derive(Clone, Debug)]
+pub struct FqCodel<P> {
+    config: FqCodelConfig,
+    codel: CodelConfig,
+    perturbation: u64,
+    flows: Vec<Flow<P>>,
+    /// Flows that became active and have not used up their first quantum.
+    new_flows: VecDeque<u32>,
+    old_flows: VecDeque<u32>,
+    packets: u32,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    fifo: Fifo<P>,
+    law: ControlLaw,
+    /// Bytes it may still send in its turn; negative after a packet larger than what was left.
+    deficit: i64,
+    /// Whether it stands in one of the two lists.
+    listed: bool,
+}
+
+impl<P> FqCodel<P> {
+    /// Empty, with a checked configuration; `seed` perturbs the hash unless the configuration does.
+    pub fn new(config: FqCodelConfig, seed: u64) -> FqCodel<P> {
+        let flow = || Flow { fifo: Fifo::default(), law: ControlLaw::default(), deficit: 0, listed: false };
+        FqCodel {
+            codel: config.codel(),
+            perturbation: config.perturbation.unwrap_or(seed),
+            flows: (0..config.flows).map(|_| flow()).collect(),
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+            config,
+        }
+    }
+    /// Packets waiting.
+    pub fn packets(&self) -> u32 {
+        self.packets
+    }
+    /// Bytes waiting.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The queue of a flow: a mix of key and perturbation (the finalizer of splitmix64), scaled to the range.
+    fn index(&self, flow_key: u64) -> u32 {
+        let mut x = flow_key ^ self.perturbation.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^= x >> 31;
+        ((u128::from(x) * u128::from(self.config.flows)) >> 64) as u32
+    }
+}
+
+impl<P: Packet> FqCodel<P> {
+    /// Section 4.1: takes a packet that arrives at `now`. Past the limit the fattest flow pays, from its head.
+    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
+        let index = self.index(packet.flow_key());
+        self.packets += 1;
+        self.bytes += u64::from(packet.wire_bytes());
+        let flow = &mut self.flows[index as usize];
+        flow.fifo.push(now, packet);
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = i64::from(self.config.quantum);
+            self.new_flows.push_back(index);
+        }
+        if self.packets > self.config.limit {
+            self.drop_from_fattest(dropped);
+        }
+        false
+    }
+
+    /// Section 4.2: the next packet to send.
+    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
+        loop {
+            let from_new = !self.new_flows.is_empty();
+            let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
+            let index = *list.front()?;
+            let flow = &mut self.flows[index as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += i64::from(self.config.quantum);
+                list.pop_front();
+                self.old_flows.push_back(index);
+                continue;
+            }
+            let (packets, bytes) = (flow.fifo.len(), flow.fifo.bytes);
+            let sent = flow.law.dequeue(&self.codel, &mut flow.fifo, now, dropped);
+            self.packets -= packets - flow.fifo.len();
+            self.bytes -= bytes - flow.fifo.bytes;
+            if let Some(sent) = sent {
+                flow.deficit -= i64::from(sent.packet.wire_bytes());
+                return Some(sent);
+            }
+            list.pop_front();
+            if from_new {
+                // A flow that ran empty stays listed for a round, or it could come back as new for ever.
+                self.old_flows.push_back(index);
+            } else {
+                flow.listed = false;
+            }
+        }
+    }
+
+    /// Section 4.1.2.
+    fn drop_from_fattest(&mut self, dropped: &mut Vec<Dropped<P>>) {
+        let Some(fattest) = self.flows.iter_mut().rev().max_by_key(|flow| flow.fifo.bytes) else { return };
+        let batch = (fattest.fifo.len() / 2).clamp(1, self.config.drop_batch);
+        for _ in 0..batch {
+            let Some((_, packet)) = fattest.fifo.pop() else { break };
+            self.packets -= 1;
+            self.bytes -= u64::from(packet.wire_bytes());
+            dropped.push((DropCause::Full, packet));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

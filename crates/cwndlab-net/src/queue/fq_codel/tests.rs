@@ -1,0 +1,105 @@
+use super::*;
+use crate::test_packet::TestPacket;
+
+fn queue(config: FqCodelConfig) -> FqCodel<TestPacket> {
+    FqCodel::new(config, 3)
+}
+
+/// The flows of the next `n` packets sent, all at the same instant.
+fn served(queue: &mut FqCodel<TestPacket>, n: usize) -> Vec<u64> {
+    let mut dropped = Vec::new();
+    let flows = (0..n).map_while(|_| queue.dequeue(Time::ZERO, &mut dropped)).map(|sent| sent.packet.flow).collect();
+    assert_eq!(dropped, []);
+    flows
+}
+
+fn fill(queue: &mut FqCodel<TestPacket>, flow: u64, packets: u64, bytes: u32) {
+    let mut dropped = Vec::new();
+    for id in 0..packets {
+        queue.enqueue(Time::ZERO, TestPacket { bytes, ..TestPacket::of_flow(id, flow) }, &mut dropped);
+    }
+    assert_eq!(dropped, []);
+}
+
+#[test]
+fn backlogged_flows_share_by_bytes_whatever_their_packet_size() {
+    let mut queue = queue(FqCodelConfig::default());
+    fill(&mut queue, 1, 1000, 1500);
+    fill(&mut queue, 2, 4000, 300);
+    let served = served(&mut queue, 1200);
+    let bytes = |flow, size| served.iter().filter(|&&f| f == flow).count() * size;
+    let (large, small) = (bytes(1, 1500), bytes(2, 300));
+    assert!(large.abs_diff(small) <= 2 * 1514, "{large} and {small}");
+}
+
+#[test]
+fn a_new_flow_goes_before_the_backlogged_ones() {
+    let mut queue = queue(FqCodelConfig { quantum: 1500, ..FqCodelConfig::default() });
+    fill(&mut queue, 1, 10, 1000);
+    assert_eq!(served(&mut queue, 3), [1, 1, 1]); // its quantum is used up: it is an old flow
+    fill(&mut queue, 2, 1, 1000);
+    assert_eq!(served(&mut queue, 2), [2, 1]);
+}
+
+#[test]
+fn a_flow_that_comes_back_at_once_is_not_new_again() {
+    let mut queue = queue(FqCodelConfig { quantum: 2000, ..FqCodelConfig::default() });
+    fill(&mut queue, 1, 10, 1000);
+    fill(&mut queue, 2, 1, 500);
+    assert_eq!(served(&mut queue, 4), [1, 1, 2, 1]); // 2 ran empty and stands behind 1 in the old list
+    fill(&mut queue, 2, 1, 500);
+    assert_eq!(served(&mut queue, 2), [1, 2]); // new, it would go first
+}
+
+#[test]
+fn past_the_limit_half_of_the_fattest_flow_is_dropped_from_its_head() {
+    let mut queue = queue(FqCodelConfig { limit: 20, ..FqCodelConfig::default() });
+    fill(&mut queue, 1, 4, 1000);
+    fill(&mut queue, 2, 16, 1000);
+    let mut dropped = Vec::new();
+    queue.enqueue(Time::ZERO, TestPacket::of_flow(99, 1), &mut dropped);
+    let ids: Vec<_> = dropped.iter().map(|(cause, packet)| (*cause, packet.flow, packet.id)).collect();
+    assert_eq!(ids, (0..8).map(|id| (DropCause::Full, 2, id)).collect::<Vec<_>>());
+    assert_eq!((queue.packets(), queue.bytes()), (13, 13_000));
+}
+
+#[test]
+fn the_batch_of_drops_is_bounded() {
+    let mut queue = queue(FqCodelConfig { limit: 1000, ..FqCodelConfig::default() });
+    fill(&mut queue, 1, 1000, 1000);
+    let mut dropped = Vec::new();
+    queue.enqueue(Time::ZERO, TestPacket::of_flow(1000, 1), &mut dropped);
+    assert_eq!(dropped.len(), 64);
+}
+
+#[test]
+fn codel_acts_on_the_slow_flow_alone() {
+    let mut queue = queue(FqCodelConfig { ecn: false, ..FqCodelConfig::default() });
+    let mut dropped = Vec::new();
+    let mut id = 0;
+    // A link of one packet each ms; flow 1 sends twice that, flow 2 a twentieth.
+    for ms in 0..2000 {
+        let now = Time::from_millis(ms);
+        for flow in if ms % 20 == 0 { vec![1, 1, 2] } else { vec![1, 1] } {
+            id += 1;
+            queue.enqueue(now, TestPacket::of_flow(id, flow), &mut dropped);
+        }
+        queue.dequeue(now, &mut dropped);
+    }
+    assert!(dropped.len() > 10);
+    assert!(dropped.iter().all(|(cause, packet)| *cause == DropCause::Aqm && packet.flow == 1));
+}
+
+#[test]
+fn the_hash_spreads_flows_evenly_and_depends_on_the_perturbation() {
+    let queue =
+        |perturbation| queue(FqCodelConfig { flows: 64, perturbation: Some(perturbation), ..FqCodelConfig::default() });
+    let (a, b) = (queue(1), queue(2));
+    let mut bins = [0_u32; 64];
+    for key in 0..64_000 {
+        bins[a.index(key) as usize] += 1;
+    }
+    assert!(bins.iter().all(|&n| (850..1150).contains(&n)), "{bins:?}");
+    let same = (0..64_000).filter(|&key| a.index(key) == b.index(key)).count();
+    assert!((800..1200).contains(&same), "{same}");
+}

@@ -1,0 +1,81 @@
+//! Parameters of PIE.
+
+use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::queue::config::{positive, within};
+
+/// How PIE learns the queueing delay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelayEstimate {
+    /// The time that the packet sent last had waited; 0 once the queue is empty (RFC 8033, section 4.2; Linux).
+    #[default]
+    Timestamp,
+    /// The backlog divided by the measured departure rate (section 5.2).
+    Rate,
+}
+
+/// Parameters of [`super::Pie`]; the defaults are those of RFC 8033, with the optional elements that Linux has.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PieConfig {
+    /// Packets that may wait; a further one is dropped. Linux has 1000.
+    pub limit: u32,
+    /// The delay aimed at (`QDELAY_REF`), in nanoseconds; 15 ms.
+    pub target_ns: Time,
+    /// Interval of the updates (`T_UPDATE`), in nanoseconds; 15 ms.
+    pub update_ns: Time,
+    /// Weight of the distance from the target, in Hz; 1/8.
+    pub alpha: f64,
+    /// Weight of the trend, in Hz; 1 + 1/4.
+    pub beta: f64,
+    /// A burst of this length passes unharmed when there was no congestion (`MAX_BURST`), in nanoseconds; 150 ms.
+    pub max_burst_ns: Time,
+    /// A typical packet, in bytes: nothing is dropped while at most two of them wait.
+    pub mean_packet_bytes: u32,
+    /// How the delay is learnt.
+    pub estimate: DelayEstimate,
+    /// Marks ECN-capable packets where others are dropped (section 5.1).
+    pub ecn: bool,
+    /// From this probability on ECN-capable packets are dropped too (`mark_ecnth`); 10 %.
+    pub ecn_threshold: f64,
+    /// Spaces the drops: none before the probabilities since the last one add up to 0.85, one at 8.5 (section 5.4).
+    pub derandomize: bool,
+    /// Raises the probability by at most 2 % a step once it is 10 % (section 5.5).
+    pub cap_adjustment: bool,
+    /// PIE sleeps until this share of `limit` is filled (section 5.3 says a third); always awake if left out.
+    pub activate_at: Option<f64>,
+}
+
+impl Default for PieConfig {
+    fn default() -> Self {
+        PieConfig {
+            limit: 1000,
+            target_ns: Time::from_millis(15),
+            update_ns: Time::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst_ns: Time::from_millis(150),
+            mean_packet_bytes: 1024,
+            estimate: DelayEstimate::Timestamp,
+            ecn: false,
+            ecn_threshold: 0.1,
+            derandomize: true,
+            cap_adjustment: true,
+            activate_at: None,
+        }
+    }
+}
+
+impl PieConfig {
+    pub(in crate::queue) fn check(&self) -> Result<(), String> {
+        positive("limit", u64::from(self.limit))?;
+        positive("target_ns", self.target_ns.as_nanos())?;
+        positive("update_ns", self.update_ns.as_nanos())?;
+        within("alpha", self.alpha, 0.0..=f64::MAX)?;
+        within("beta", self.beta, 0.0..=f64::MAX)?;
+        within("ecn_threshold", self.ecn_threshold, 0.0..=1.0)?;
+        self.activate_at.map_or(Ok(()), |share| within("activate_at", share, 0.0..=1.0))
+    }
+}
