@@ -121,6 +121,8 @@ pub enum SlowStartKind {
 pub struct RtoConfig {
     /// Clock granularity: 0 measures to the nanosecond; 0.1 s or 0.5 s as in the 1990s.
     pub tick_ns: Time,
+    /// How far the ticking clock is ahead of the run's (the endpoint's boot time within a tick); unused with tick 0.
+    pub tick_phase_ns: Time,
     /// Before the first measurement (RFC 6298, 2.1: 1 s; ns-2: 6 s).
     pub initial_ns: Time,
     /// Smallest RTO (RFC 6298, 2.4: 1 s; Linux: 200 ms; ns-2 of 1998: none).

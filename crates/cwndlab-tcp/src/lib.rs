@@ -11,5 +11,6 @@ pub use config::{
     AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, SlowStartKind, TcpConfig, WindowLawKind,
 };
 pub use congestion::{AckSample, CongestionEvent, WindowLaw};
+pub use profile::{knobs_json, Knob, KNOBS};
 pub use rto::RttEstimator;
 pub use segment::{Flags, SackBlocks, Segment};

@@ -5,6 +5,10 @@ use crate::config::{
 };
 use cwndlab_units::Time;
 
+mod knobs;
+
+pub use knobs::{knobs_json, Knob, KNOBS};
+
 impl Profile {
     /// Every profile, in the order of their eras.
     pub const ALL: [Profile; 3] = [Profile::Ns2_1998, Profile::Rfc5681, Profile::Linux6];
@@ -60,6 +64,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     nagle: false,
     rto: RtoConfig {
         tick_ns: Time::from_millis(100),
+        tick_phase_ns: Time::ZERO,
         initial_ns: Time::from_secs(6),
         min_ns: Time::ZERO,
         max_ns: Time::from_secs(64),
@@ -95,6 +100,7 @@ const RFC5681: TcpConfig = TcpConfig {
     nagle: true,
     rto: RtoConfig {
         tick_ns: Time::ZERO,
+        tick_phase_ns: Time::ZERO,
         initial_ns: Time::from_secs(1),
         min_ns: Time::from_secs(1),
         max_ns: Time::from_secs(60),
@@ -130,6 +136,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     nagle: true,
     rto: RtoConfig {
         tick_ns: Time::ZERO,
+        tick_phase_ns: Time::ZERO,
         initial_ns: Time::from_secs(1),
         min_ns: Time::from_millis(200),
         max_ns: Time::from_secs(120),

@@ -50,7 +50,8 @@ impl RttEstimator {
             self.sample_rfc6298(cfg, rtt.as_nanos());
         } else {
             let tick = cfg.tick_ns.as_nanos();
-            let ticks = now.as_nanos() / tick - now.saturating_sub(rtt).as_nanos() / tick;
+            let clock = |at: Time| (at + cfg.tick_phase_ns).as_nanos() / tick;
+            let ticks = clock(now) - clock(now.saturating_sub(rtt));
             self.sample_coarse(tick, ticks.max(1) as i64);
         }
     }
@@ -135,27 +136,27 @@ impl RttEstimator {
     /// Smoothed round-trip time, or zero before the first measurement.
     #[inline]
     pub fn srtt(&self, cfg: &RtoConfig) -> Time {
-        self.scaled(cfg, self.srtt, SRTT_BITS)
+        scaled(cfg, self.srtt, SRTT_BITS)
     }
 
     /// Round-trip time variation (RFC 6298's RTTVAR), or zero before the first measurement.
     #[inline]
     pub fn rttvar(&self, cfg: &RtoConfig) -> Time {
-        self.scaled(cfg, self.rttvar, RTTVAR_BITS)
-    }
-
-    fn scaled(&self, cfg: &RtoConfig, value: u64, bits: u32) -> Time {
-        if cfg.tick_ns == Time::ZERO {
-            Time::from_nanos(value)
-        } else {
-            cfg.tick_ns * (value >> bits)
-        }
+        scaled(cfg, self.rttvar, RTTVAR_BITS)
     }
 
     /// Smallest measurement so far; [`Time::MAX`] before the first.
     #[inline]
     pub fn min_rtt(&self) -> Time {
         self.min_rtt
+    }
+}
+
+fn scaled(cfg: &RtoConfig, value: u64, bits: u32) -> Time {
+    if cfg.tick_ns == Time::ZERO {
+        Time::from_nanos(value)
+    } else {
+        cfg.tick_ns * (value >> bits)
     }
 }
 

@@ -46,7 +46,7 @@ impl Cubic {
         }
     }
 
-    /// W_cubic(t), equation 1.
+    /// `W_cubic(t)`, equation 1.
     #[inline]
     fn w_cubic(&self, t_s: f64) -> f64 {
         let d = t_s - f64::from(self.k_s);

@@ -44,7 +44,7 @@ impl RenoPackets {
     }
 
     /// Half the usable window, whole packets, at least two. ns-2 halves min(cwnd, window), not the flight size.
-    pub fn halved(&self, max_window: MaxWindow, mss: u32) -> u32 {
+    pub fn halved(self, max_window: MaxWindow, mss: u32) -> u32 {
         let limit = match max_window {
             MaxWindow::Segments(k) => u64::from(k),
             MaxWindow::Bytes(b) => b / u64::from(mss),
@@ -55,7 +55,7 @@ impl RenoPackets {
 
     /// The usable window in bytes: only whole packets are sent.
     #[inline]
-    pub fn cwnd_bytes(&self, mss: u32) -> u32 {
+    pub fn cwnd_bytes(self, mss: u32) -> u32 {
         (self.cwnd_packets as u64 * u64::from(mss)).min(u64::from(u32::MAX)) as u32
     }
 

@@ -1,9 +1,134 @@
 use super::*;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
 
 #[test]
 fn every_profile_is_found_by_its_name() {
     for profile in Profile::ALL {
         assert_eq!(Profile::from_name(profile.name()), Some(profile));
+        assert_eq!(serde_json::to_value(profile).expect("a name"), Value::from(profile.name()));
     }
     assert_eq!(Profile::from_name("linux6"), None);
+}
+
+#[test]
+fn every_profile_survives_its_json() {
+    for profile in Profile::ALL {
+        let json = serde_json::to_string(&profile.config()).expect("plain data");
+        assert_eq!(serde_json::from_str::<TcpConfig>(&json).expect("its own JSON"), profile.config());
+    }
+}
+
+/// Names of all fields as study files write them.
+fn field_names() -> Vec<String> {
+    let Ok(Value::Object(fields)) = serde_json::to_value(Profile::Rfc5681.config()) else { panic!("a struct") };
+    let mut names = Vec::new();
+    for (name, value) in fields {
+        match value {
+            Value::Object(inner) if name == "rto" => names.extend(inner.keys().map(|k| format!("rto.{k}"))),
+            _ => names.push(name),
+        }
+    }
+    names.sort();
+    names
+}
+
+#[test]
+fn table_has_each_knob_of_the_config_once() {
+    let mut names: Vec<String> = KNOBS.iter().map(|k| k.name.to_string()).collect();
+    names.sort();
+    assert_eq!(names, field_names());
+}
+
+#[test]
+fn every_knob_says_what_it_does_and_where_its_values_come_from() {
+    for knob in KNOBS {
+        assert!(knob.doc.ends_with('.') && !knob.kind.is_empty(), "{}", knob.name);
+        for (profile, source) in Profile::ALL.iter().zip(knob.sources) {
+            assert!(source.len() > 5, "{} of {} has no source", knob.name, profile.name());
+        }
+    }
+    let Ok(Value::Array(rows)) = serde_json::from_str(&knobs_json()) else { panic!("a list") };
+    for row in rows {
+        for profile in Profile::ALL {
+            assert!(!row["values"][profile.name()].is_null(), "{row}");
+        }
+    }
+}
+
+/// A value as the page shows it: times in s or ms.
+fn shown(name: &str, value: &Value) -> String {
+    match value.as_u64() {
+        Some(0) if name.ends_with("_ns") => "0".into(),
+        Some(ns) if name.ends_with("_ns") && ns % 1_000_000_000 == 0 => format!("{} s", ns / 1_000_000_000),
+        Some(ns) if name.ends_with("_ns") => format!("{} ms", ns / 1_000_000),
+        _ => match value {
+            Value::String(s) => s.clone(),
+            Value::Object(choice) => {
+                let mut text = String::new();
+                for (i, (key, inner)) in choice.iter().enumerate() {
+                    let separator = if i > 0 { ", " } else { "" };
+                    let inner = shown(key, inner);
+                    let _ = if inner.contains('=') {
+                        write!(text, "{separator}{key} ({inner})")
+                    } else {
+                        write!(text, "{separator}{key} = {inner}")
+                    };
+                }
+                text
+            }
+            other => other.to_string(),
+        },
+    }
+}
+
+fn page() -> String {
+    let mut page = String::from(
+        "# Profiles\n\nA profile names an era: a value for every knob of a TCP endpoint, each with its source. A study names a profile and\n\
+         overrides knobs by name.\n\n<!-- Made from KNOBS by a test; remake it with `CWNDLAB_REGENERATE=1 cargo test -p cwndlab-tcp profiles_page`. -->\n",
+    );
+    page.push_str("\n| knob | type | ns2-1998 | rfc5681 | linux-6 |\n|---|---|---|---|---|\n");
+    let rows: Vec<Value> = serde_json::from_str(&knobs_json()).expect("a list");
+    let cell = |text: &str| text.replace('|', "\\|");
+    for row in &rows {
+        let name = row["name"].as_str().expect("a name");
+        let _ = write!(
+            page,
+            "| [`{name}`](#{}) | {}",
+            name.replace(['.', '_'], "-"),
+            cell(row["type"].as_str().expect("a type"))
+        );
+        for profile in Profile::ALL {
+            let _ = write!(page, " | {}", cell(&shown(name, &row["values"][profile.name()])));
+        }
+        page.push_str(" |\n");
+    }
+    for row in &rows {
+        let name = row["name"].as_str().expect("a name");
+        let _ = write!(
+            page,
+            "\n({})=\n### {name}\n{}\n",
+            name.replace(['.', '_'], "-"),
+            row["doc"].as_str().expect("a text")
+        );
+        for profile in Profile::ALL {
+            let (value, source) =
+                (&row["values"][profile.name()], row["sources"][profile.name()].as_str().expect("a source"));
+            let _ = writeln!(page, "- {}: **{}**. {source}.", profile.name(), shown(name, value));
+        }
+    }
+    page
+}
+
+/// docs/models/profiles.md is made from KNOBS.
+#[test]
+fn profiles_page_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models/profiles.md");
+    if std::env::var_os("CWNDLAB_REGENERATE").is_some() {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("docs/models");
+        std::fs::write(&path, page()).expect("docs/models/profiles.md");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == page(), "docs/models/profiles.md is stale: run with CWNDLAB_REGENERATE=1 and commit it");
 }

@@ -5,6 +5,7 @@ const MS: u64 = 1_000_000;
 fn rfc6298() -> RtoConfig {
     RtoConfig {
         tick_ns: Time::ZERO,
+        tick_phase_ns: Time::ZERO,
         initial_ns: Time::from_secs(1),
         min_ns: Time::from_secs(1),
         max_ns: Time::from_secs(60),
@@ -15,6 +16,7 @@ fn rfc6298() -> RtoConfig {
 fn coarse() -> RtoConfig {
     RtoConfig {
         tick_ns: Time::from_millis(100),
+        tick_phase_ns: Time::ZERO,
         initial_ns: Time::from_secs(6),
         min_ns: Time::ZERO,
         max_ns: Time::from_secs(64),
@@ -125,6 +127,18 @@ fn coarse_ticks_by_hand() {
         assert_eq!(e.rto(&cfg), Time::from_millis(100 * rto_ticks), "after the ACK at {now}");
     }
     assert_eq!(e.srtt(&cfg), Time::from_millis(900)); // 78 >> 3 = 9 ticks
+}
+
+/// ns-2 gives each agent a random boot time within a tick. From 0.26 s to 1.34 s: 2 to 13; 70 ms ahead 3 to 14; 30 ms
+/// ahead 2 to 13; 50 ms ahead 3 to 13.
+#[test]
+fn the_phase_of_the_tick_decides_between_neighbours() {
+    for (phase_ms, ticks) in [(0, 1), (70, 1), (30, 1), (50, 0)] {
+        let cfg = RtoConfig { tick_phase_ns: Time::from_millis(phase_ms), ..coarse() };
+        let mut e = RttEstimator::new(&cfg);
+        e.on_sample(&cfg, Time::from_millis(1340), Time::from_millis(1080));
+        assert_eq!(e.srtt(&cfg), Time::from_millis(100 * (10 + ticks)), "phase {phase_ms} ms");
+    }
 }
 
 #[test]

@@ -1,0 +1,245 @@
+//! The table of knobs: what each is, and where each profile's value comes from. Values themselves stand in one place,
+//! [`Profile::config`]; the table reads them from there.
+
+use crate::config::Profile;
+use serde_json::{json, Map, Value};
+
+/// One knob of an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct Knob {
+    /// Its name in study files; `rto.` is a table of its own.
+    pub name: &'static str,
+    /// What a value looks like.
+    pub kind: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// Where the value of each profile comes from, in the order of [`Profile::ALL`].
+    pub sources: [&'static str; 3],
+}
+
+const NS2: &str = "ns-2 (1998): the one-way agents";
+const NS2_NONE: &str = "ns-2 (1998): the one-way agents have none";
+
+const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources: [&'static str; 3]) -> Knob {
+    Knob { name, kind, doc, sources }
+}
+
+/// Every knob, in the order of [`crate::TcpConfig`].
+pub const KNOBS: [Knob; 31] = [
+    knob(
+        "mss",
+        "bytes",
+        "Payload of a full segment without options, and the MSS option offered. Agreed timestamps take 12 bytes of it.",
+        [
+            "ns-2 ns-default.tcl: packetSize_ 1000, the size on the wire",
+            "RFC 9293, 3.7.1: MTU 1500 less 40",
+            "MTU 1500 less 40; RFC 6691",
+        ],
+    ),
+    knob(
+        "header_bytes",
+        "bytes",
+        "IP and TCP headers of a segment with data, without options.",
+        ["ns-2 (1998): useHeaders_ false, headers are not counted", "RFC 791 and RFC 9293: 20 + 20", "RFC 791 and RFC 9293: 20 + 20"],
+    ),
+    knob(
+        "ack_bytes",
+        "bytes",
+        "Wire bytes of a segment without data, without options.",
+        ["ns-2 ns-default.tcl: TCPSink packetSize_ 40", "RFC 791 and RFC 9293: 20 + 20", "RFC 791 and RFC 9293: 20 + 20"],
+    ),
+    knob(
+        "handshake",
+        "bool",
+        "Whether a connection begins with the three-way handshake; else both ends start established.",
+        ["ns-2 (1998): syn_ false (default changed in 2001)", "RFC 9293, 3.5", "RFC 9293, 3.5"],
+    ),
+    knob(
+        "fin",
+        "bool",
+        "Whether a connection ends with FIN; else when all data is acknowledged.",
+        [NS2_NONE, "RFC 9293, 3.6", "RFC 9293, 3.6"],
+    ),
+    knob(
+        "sack",
+        "bool",
+        "SACK option offered (RFC 2018).",
+        ["ns-2: only the Sack1 agents", "not in RFC 5681; set it with `recovery`", "tcp_sack = 1"],
+    ),
+    knob(
+        "timestamps",
+        "bool",
+        "Timestamps option offered (RFC 7323).",
+        ["ns-2 ns-default.tcl: timestamps_ false", "RFC 7323 is an option", "tcp_timestamps = 1"],
+    ),
+    knob(
+        "window_scale",
+        "bool",
+        "Window scale option offered (RFC 7323).",
+        [NS2_NONE, "RFC 7323, so that 64 KiB do not limit a study", "tcp_window_scaling = 1"],
+    ),
+    knob(
+        "recovery",
+        "tahoe | reno | new-reno | sack | fack | prr",
+        "Loss recovery.",
+        ["ns-2: Agent/TCP is Tahoe", "RFC 6582", "kernel since 3.2: PRR (RFC 6937) with SACK. RACK-TLP is not modelled"],
+    ),
+    knob(
+        "dup_thresh",
+        "segments",
+        "Duplicate ACKs before fast retransmit.",
+        ["ns-2 ns-default.tcl: numdupacks_ 3", "RFC 5681, 3.2", "tcp_reordering = 3; its adaptation is not modelled"],
+    ),
+    knob(
+        "limited_transmit",
+        "bool",
+        "New segments on the first two duplicate ACKs (RFC 3042).",
+        ["ns-2 (1998): singledup_ 0 (default changed in 2001)", "RFC 5681, 3.2: SHOULD", "kernel: always"],
+    ),
+    knob(
+        "window_law",
+        "reno | reno-packets | cubic",
+        "How the window grows and shrinks.",
+        ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic"],
+    ),
+    knob(
+        "slow_start",
+        "standard | hystart-plus-plus",
+        "How slow start ends.",
+        [
+            NS2,
+            "RFC 5681, 3.1",
+            "HyStart++ (RFC 9406). Deviation: the kernel's CUBIC runs the older HyStart (delay and ACK train), which leaves slow start at once",
+        ],
+    ),
+    knob(
+        "slow_start_limit_segments",
+        "segments",
+        "Most segments by which one ACK opens the window in slow start (RFC 3465's L); 0 = no limit.",
+        [NS2, "RFC 5681, 3.1: min(N, SMSS)", "kernel: tcp_slow_start counts all that is acknowledged"],
+    ),
+    knob(
+        "cubic_fast_convergence",
+        "bool",
+        "Whether CUBIC lowers W_max further when windows shrink (RFC 9438, 4.7).",
+        ["unused by its window law", "unused by its window law", "kernel: fast_convergence = 1"],
+    ),
+    knob(
+        "grow_only_if_cwnd_limited",
+        "bool",
+        "Whether cwnd grows only if it was what limited the sender.",
+        ["ns-2 ns-default.tcl: control_increase_ 0", "RFC 5681 makes no such condition (RFC 7661 does)", "kernel: tcp_is_cwnd_limited; RFC 9438, 5.8"],
+    ),
+    knob(
+        "initial_window",
+        "segments = k | rfc3390 | rfc6928",
+        "Window at connection start only; after a timeout it is one segment.",
+        ["ns-2 (1998): windowInit_ 1 (default changed in 2001)", "RFC 5681, 3.1 by RFC 3390", "kernel: TCP_INIT_CWND 10; RFC 6928"],
+    ),
+    knob(
+        "handshake_ack_opens_window",
+        "bool",
+        "Whether the ACK of the SYN-ACK opens the window.",
+        ["no handshake", "RFC 5681, 3.1: MUST NOT", "kernel: does not"],
+    ),
+    knob(
+        "restart_after_idle",
+        "bool",
+        "Whether the window restarts at min(IW, cwnd) after an idle time of one RTO (RFC 5681, 4.1).",
+        ["ns-2: slow_start_restart_ acts only with QOption_", "RFC 5681, 4.1: SHOULD", "tcp_slow_start_after_idle = 1 (the kernel halves per RTO; we restart at once)"],
+    ),
+    knob(
+        "initial_ssthresh_segments",
+        "segments",
+        "Initial slow-start threshold; 0 = none.",
+        ["ns-2 begins at window_, which has the same effect, as its losses halve min(cwnd, window_)", "RFC 5681, 3.1: arbitrarily high", "kernel: TCP_INFINITE_SSTHRESH"],
+    ),
+    knob(
+        "max_window",
+        "segments = k | bytes = n",
+        "Largest window used, whatever the receiver offers.",
+        ["ns-2 ns-default.tcl: window_ 20", "RFC 7323, 2.3: 2^30", "RFC 7323, 2.3: 2^30 (tcp_wmem is not modelled)"],
+    ),
+    knob(
+        "receive_buffer_bytes",
+        "bytes",
+        "What the receiver offers.",
+        [NS2_NONE, "own choice: large enough for 1 Gb/s at 30 ms", "tcp_rmem's maximum of 6 MiB, half of it offered; its tuning is not modelled"],
+    ),
+    knob(
+        "ack_policy",
+        "every | delayed | heartbeat | quick-then-heartbeat | quick-then-delayed",
+        "When the receiver acknowledges.",
+        [
+            "ns-2: Agent/TCPSink acknowledges every packet",
+            "RFC 5681, 4.2 and RFC 1122, 4.2.3.2: second segment; 200 ms as in BSD, at most 500 ms",
+            "kernel: 16 quick ACKs (TCP_MAX_QUICKACKS), then TCP_DELACK_MIN = 40 ms; it adapts up to 200 ms",
+        ],
+    ),
+    knob(
+        "nagle",
+        "bool",
+        "Nagle's algorithm (RFC 1122, 4.2.3.4).",
+        [NS2_NONE, "RFC 1122, 4.2.3.4: SHOULD", "on unless TCP_NODELAY"],
+    ),
+    knob(
+        "rto.tick_ns",
+        "time",
+        "Granularity of the clock that measures round trips; 0 measures to the nanosecond.",
+        ["ns-2 (1998): tcpTick_ 0.1 (default changed in 2002)", "RFC 6298, 4: finer is better", "kernel: microseconds"],
+    ),
+    knob(
+        "rto.tick_phase_ns",
+        "time",
+        "How far the ticking clock is ahead of the run's.",
+        ["ns-2 draws it at random within a tick; 0 here", "unused", "unused"],
+    ),
+    knob(
+        "rto.initial_ns",
+        "time",
+        "Timeout before the first measurement.",
+        ["ns-2 (1998): rtxcur_init_ 6.0 (default changed in 2006)", "RFC 6298, 2.1", "kernel: TCP_TIMEOUT_INIT 1 s"],
+    ),
+    knob(
+        "rto.min_ns",
+        "time",
+        "Smallest timeout.",
+        ["ns-2 (1998): minrto_ 0; two ticks remain the least", "RFC 6298, 2.4", "kernel: TCP_RTO_MIN 200 ms"],
+    ),
+    knob(
+        "rto.max_ns",
+        "time",
+        "Largest timeout.",
+        ["ns-2 (1998): maxrto_ 64 (default changed in 2007)", "RFC 6298, 2.5: at least 60 s", "kernel: TCP_RTO_MAX 120 s"],
+    ),
+    knob(
+        "rto.variance_floor_ns",
+        "time",
+        "Least variance term: RTO = SRTT + max(this, 4*RTTVAR) (RFC 6298, 2.3: G).",
+        ["unused with a coarse tick", "RFC 6298, 2.3: the clock's granularity, here none", "kernel: rttvar is at least tcp_rto_min, so RTO is at least SRTT + 200 ms"],
+    ),
+    knob(
+        "time_wait_ns",
+        "time",
+        "How long TIME-WAIT lasts.",
+        [NS2_NONE, "RFC 9293, 3.4.2: 2 MSL of 2 min", "kernel: TCP_TIMEWAIT_LEN 60 s"],
+    ),
+];
+
+/// The table with the profiles' values: a JSON list of `{name, type, doc, values: {profile: …}, sources: {profile: …}}`.
+pub fn knobs_json() -> String {
+    let configs = Profile::ALL.map(|p| (p, serde_json::to_value(p.config()).unwrap_or_default()));
+    let table: Vec<Value> = KNOBS
+        .iter()
+        .map(|knob| {
+            let (mut values, mut sources) = (Map::new(), Map::new());
+            for ((profile, config), source) in configs.iter().zip(knob.sources) {
+                let path = format!("/{}", knob.name.replace('.', "/"));
+                values.insert(profile.name().into(), config.pointer(&path).cloned().unwrap_or_default());
+                sources.insert(profile.name().into(), source.into());
+            }
+            json!({"name": knob.name, "type": knob.kind, "doc": knob.doc, "values": values, "sources": sources})
+        })
+        .collect();
+    Value::Array(table).to_string()
+}
