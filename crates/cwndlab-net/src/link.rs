@@ -2,7 +2,7 @@
 //!
 //! **One event per hop.** Where the queue decides at arrival (drop-tail, RED, PIE) a packet's departure is known when
 //! it is offered, so its arrival at the far end is the only event; the queue length is recovered lazily from the
-//! departures that are not later than now. Queues that decide at departure (CoDel, FQ, CBQ) have a second event.
+//! departures that are not later than now. Queues that decide at departure (`CoDel`, FQ, CBQ) have a second event.
 //!
 //! Call order: [`Link::offer`] and, at the times they name, [`Link::arrive`] (at [`Link::next_arrival`]) and
 //! [`Link::serve`] (at [`Link::next_service`]). A driver keeps one pending event for each of the two.

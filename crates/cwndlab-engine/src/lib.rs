@@ -1,0 +1,15 @@
+//! The simulator: clock, event queue, random streams, routes, run loop.
+//!
+//! [`Scenario`] in, calls of a [`Probe`] out. One run is one thread; parallelism is across runs.
+#![forbid(unsafe_code)]
+
+mod events;
+mod probe;
+mod scenario;
+mod streams;
+mod topology;
+
+pub use events::{EventQueue, Source, MAX_SOURCES};
+pub use probe::{ConnectionRecord, NoProbe, Probe, QueueSample, SegmentEvent, Way, WindowSample};
+pub use scenario::{LinkSpec, ProbeSpec, RouteSpec, Scenario, ScenarioError, TrafficSpec};
+pub use streams::Streams;

@@ -1,0 +1,123 @@
+//! What the simulator tells a recorder. [`NoProbe`] compiles to nothing.
+
+use cwndlab_net::{DropCause, LinkCounters};
+use cwndlab_tcp::Segment;
+use cwndlab_traffic::ObjectRecord;
+use cwndlab_units::Time;
+
+/// Which connection, and which way a segment goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Serial number of the connection in the order of opening, from 0; never reused.
+    pub connection: u32,
+    /// Whether the client end sent it.
+    pub from_client: bool,
+}
+
+/// What happened to a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentEvent {
+    /// An endpoint at the observed node sent it.
+    Sent,
+    /// It arrived at the observed node.
+    Received,
+    /// A link dropped it.
+    Dropped {
+        /// index of the link
+        link: u32,
+        /// why
+        cause: DropCause,
+    },
+    /// A link marked it CE.
+    Marked {
+        /// index of the link
+        link: u32,
+    },
+}
+
+/// A connection as it ended, or as it stands at the end of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionRecord {
+    /// Serial number.
+    pub connection: u32,
+    /// Index of its traffic entry.
+    pub traffic: u32,
+    /// When it was opened.
+    pub start: Time,
+    /// When the client end became established; [`Time::MAX`] if never.
+    pub established: Time,
+    /// When both ends were gone; [`Time::MAX`] if they are not.
+    pub end: Time,
+    /// In-order payload bytes delivered at the server.
+    pub bytes_up: u64,
+    /// In-order payload bytes delivered at the client.
+    pub bytes_down: u64,
+    /// Segments sent, both ends.
+    pub segments_sent: u64,
+    /// Segments sent again, both ends.
+    pub retransmits: u32,
+    /// Retransmission timeouts, both ends.
+    pub timeouts: u32,
+    /// Fast retransmits, both ends.
+    pub fast_retransmits: u32,
+    /// Whether it was given up or reset.
+    pub failed: bool,
+}
+
+/// One sample of a sender's window.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowSample {
+    /// Congestion window in bytes.
+    pub cwnd_bytes: u64,
+    /// Slow-start threshold in bytes ([`u64::MAX`] = none yet).
+    pub ssthresh_bytes: u64,
+    /// Smoothed round-trip time; zero before the first measurement.
+    pub srtt: Time,
+    /// Bytes in flight.
+    pub in_flight_bytes: u64,
+}
+
+/// One sample of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueSample {
+    /// Index of the link.
+    pub link: u32,
+    /// Packets waiting or in service.
+    pub packets: u32,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The queue's own average, where it keeps one.
+    pub average: Option<f64>,
+}
+
+/// A recorder. Each method is called only if the scenario's probes ask for it and [`Probe::ENABLED`].
+pub trait Probe {
+    /// Whether anything is recorded at all.
+    const ENABLED: bool;
+    /// A segment at the observed node, or dropped or marked anywhere.
+    fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, segment: &Segment);
+    /// A connection, when it ends or when the run does.
+    fn connection(&mut self, record: &ConnectionRecord);
+    /// A page, file, transaction or object, when it ends or when the run does.
+    fn object(&mut self, traffic: u32, record: &ObjectRecord);
+    /// A queue, at the sampling interval.
+    fn queue(&mut self, now: Time, sample: &QueueSample);
+    /// A sender's window, when it changed.
+    fn window(&mut self, now: Time, way: Way, sample: &WindowSample);
+    /// A link's counters at the end of the run.
+    fn link(&mut self, link: u32, counters: &LinkCounters);
+}
+
+/// Records nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProbe;
+
+impl Probe for NoProbe {
+    const ENABLED: bool = false;
+    fn segment(&mut self, _: Time, _: SegmentEvent, _: Way, _: &Segment) {}
+    fn connection(&mut self, _: &ConnectionRecord) {}
+    fn object(&mut self, _: u32, _: &ObjectRecord) {}
+    fn queue(&mut self, _: Time, _: &QueueSample) {}
+    fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
+    fn link(&mut self, _: u32, _: &LinkCounters) {}
+}

@@ -1,0 +1,215 @@
+//! The compiled scenario: what the study's compiler hands over, as plain data in base units.
+//!
+//! Names are resolved to indices, quantities to integers. [`Scenario::from_json`] refuses what does not fit and says where.
+
+use cwndlab_net::impair::ImpairmentConfig;
+use cwndlab_net::queue::QueueConfig;
+use cwndlab_tcp::TcpConfig;
+use cwndlab_traffic::{AppSpec, Distributions};
+use cwndlab_units::{Rate, Time};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// One cell of a study, ready to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// How long to simulate.
+    pub duration_ns: Time,
+    /// Names of the nodes; everything else refers to them by index.
+    pub nodes: Vec<String>,
+    /// One-way links.
+    pub links: Vec<LinkSpec>,
+    /// Explicit routes; all others are shortest paths in hops, ties to the lower link index.
+    #[serde(default)]
+    pub routes: Vec<RouteSpec>,
+    /// Endpoint configurations, referred to by index.
+    pub tcp: Vec<TcpConfig>,
+    /// Distributions that several traffic entries share, by name.
+    #[serde(default)]
+    pub distributions: Distributions,
+    /// Who talks to whom.
+    pub traffic: Vec<TrafficSpec>,
+    /// What to record.
+    #[serde(default)]
+    pub probes: ProbeSpec,
+}
+
+/// A one-way link.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Its name; also names its random stream.
+    pub name: String,
+    /// Node it leaves.
+    pub from: u32,
+    /// Node it enters.
+    pub to: u32,
+    /// Bit rate in bit/s.
+    pub rate_bps: Rate,
+    /// Propagation delay.
+    pub delay_ns: Time,
+    /// Bytes that the link adds to each packet.
+    #[serde(default)]
+    pub header_bytes: u32,
+    /// Its queue.
+    pub queue: QueueConfig,
+    /// Losses, delays, reordering, duplication; applied in this order.
+    #[serde(default)]
+    pub impairments: Vec<ImpairmentConfig>,
+}
+
+/// An explicit route.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteSpec {
+    /// First node.
+    pub from: u32,
+    /// Last node.
+    pub to: u32,
+    /// Links in order.
+    pub via: Vec<u32>,
+}
+
+/// One traffic source: an application between two nodes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficSpec {
+    /// Its name; also names its random streams.
+    pub name: String,
+    /// Node of the side that opens connections.
+    pub client: u32,
+    /// Node of the other side.
+    pub server: u32,
+    /// Index of the client side's endpoint configuration.
+    pub tcp_client: u16,
+    /// Index of the server side's endpoint configuration.
+    pub tcp_server: u16,
+    /// When the application starts.
+    pub start_ns: Time,
+    /// What it does.
+    pub app: AppSpec,
+}
+
+/// What to record; a probe that is off costs nothing.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeSpec {
+    /// Node at which segments are seen; drops and marks are then recorded wherever they happen.
+    #[serde(default)]
+    pub segments_at: Option<u32>,
+    /// Links whose queue length is sampled.
+    #[serde(default)]
+    pub queues: Vec<u32>,
+    /// Interval of the samples.
+    #[serde(default)]
+    pub queue_interval_ns: Option<Time>,
+    /// Whether every ended or open connection is recorded.
+    #[serde(default)]
+    pub connections: bool,
+    /// Whether cwnd, ssthresh and srtt are recorded whenever cwnd or ssthresh changes.
+    #[serde(default)]
+    pub cwnd: bool,
+}
+
+/// Why a scenario can't be run; the message names the place.
+#[derive(Debug, Error)]
+pub enum ScenarioError {
+    /// Not the JSON of a scenario.
+    #[error("scenario: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A value that does not fit.
+    #[error("{place}: {why}")]
+    Invalid {
+        /// Like `links[2].to`.
+        place: String,
+        /// What is wrong and what would be right.
+        why: String,
+    },
+}
+
+/// An [`ScenarioError::Invalid`].
+pub(crate) fn invalid(place: impl Into<String>, why: impl Into<String>) -> ScenarioError {
+    ScenarioError::Invalid { place: place.into(), why: why.into() }
+}
+
+impl Scenario {
+    /// Reads and checks.
+    ///
+    /// # Errors
+    /// If the text is not a scenario, or an index or a value is out of its range.
+    pub fn from_json(text: &str) -> Result<Scenario, ScenarioError> {
+        let scenario: Scenario = serde_json::from_str(text)?;
+        scenario.check()?;
+        Ok(scenario)
+    }
+
+    /// Checks every index and value.
+    ///
+    /// # Errors
+    /// The first that is out of its range.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        let nodes = self.nodes.len();
+        let node = |place: String, index: u32| {
+            if (index as usize) < nodes {
+                Ok(())
+            } else {
+                Err(invalid(place, format!("node {index} does not exist; there are {nodes}")))
+            }
+        };
+        if self.duration_ns == Time::ZERO || self.duration_ns.is_never() {
+            return Err(invalid("duration_ns", "must be positive and finite"));
+        }
+        for (i, link) in self.links.iter().enumerate() {
+            let place = |field: &str| format!("links[{i}] ({}).{field}", link.name);
+            node(place("from"), link.from)?;
+            node(place("to"), link.to)?;
+            if link.from == link.to {
+                return Err(invalid(place("to"), "a link must join two different nodes"));
+            }
+            if link.rate_bps.as_bps() < 8 {
+                return Err(invalid(place("rate_bps"), "must be at least 8 bit/s"));
+            }
+            link.queue.check().map_err(|why| invalid(place("queue"), why))?;
+            for (k, impairment) in link.impairments.iter().enumerate() {
+                impairment.check().map_err(|why| invalid(place(&format!("impairments[{k}]")), why))?;
+            }
+        }
+        for (i, tcp) in self.tcp.iter().enumerate() {
+            check_tcp(tcp).map_err(|why| invalid(format!("tcp[{i}]"), why))?;
+        }
+        for (i, traffic) in self.traffic.iter().enumerate() {
+            let place = |field: &str| format!("traffic[{i}] ({}).{field}", traffic.name);
+            node(place("client"), traffic.client)?;
+            node(place("server"), traffic.server)?;
+            if traffic.client == traffic.server {
+                return Err(invalid(place("server"), "must be another node than the client"));
+            }
+            for (field, index) in [("tcp_client", traffic.tcp_client), ("tcp_server", traffic.tcp_server)] {
+                if usize::from(index) >= self.tcp.len() {
+                    return Err(invalid(place(field), format!("configuration {index} does not exist")));
+                }
+            }
+        }
+        if let Some(at) = self.probes.segments_at {
+            node("probes.segments_at".into(), at)?;
+        }
+        if let Some(link) = self.probes.queues.iter().find(|&&link| link as usize >= self.links.len()) {
+            return Err(invalid("probes.queues", format!("link {link} does not exist")));
+        }
+        if self.probes.queue_interval_ns == Some(Time::ZERO) {
+            return Err(invalid("probes.queue_interval_ns", "must be positive"));
+        }
+        Ok(())
+    }
+}
+
+fn check_tcp(tcp: &TcpConfig) -> Result<(), String> {
+    if tcp.mss == 0 || tcp.mss > 65_535 {
+        return Err(format!("mss is {}; it must be in 1..=65535 bytes", tcp.mss));
+    }
+    if tcp.header_bytes > 1000 || tcp.ack_bytes == 0 || tcp.ack_bytes > 1000 {
+        return Err("header_bytes and ack_bytes must be at most 1000, and ack_bytes at least 1".into());
+    }
+    Ok(())
+}

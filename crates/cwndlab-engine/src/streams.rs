@@ -1,0 +1,70 @@
+//! Random streams: one per (seed, replicate, component name).
+//!
+//! Adding a component changes no other component's draws; replicate k runs without replicates 0..k-1;
+//! the same replicate draws the same numbers in every cell of a sweep (common random numbers).
+
+use cwndlab_net::Rng;
+use rand::SeedableRng;
+
+/// Makes the streams of one replicate.
+#[derive(Clone, Copy, Debug)]
+pub struct Streams {
+    seed: u64,
+    replicate: u64,
+}
+
+impl Streams {
+    /// For one replicate of a study.
+    pub const fn new(seed: u64, replicate: u64) -> Streams {
+        Streams { seed, replicate }
+    }
+
+    /// The stream of a component, the same whenever it is asked for.
+    ///
+    /// A 128-bit FNV-1a hash over seed, replicate and name, finished by an avalanche, seeds a PCG generator.
+    pub fn stream(self, component: &str) -> Rng {
+        const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        let bytes = self.seed.to_le_bytes().into_iter().chain(self.replicate.to_le_bytes()).chain(component.bytes());
+        let hash = bytes.fold(OFFSET, |h, b| (h ^ u128::from(b)).wrapping_mul(PRIME));
+        let (high, low) = (mix(hash as u64), mix((hash >> 64) as u64 ^ mix(hash as u64)));
+        let mut seed = [0; 16];
+        seed[..8].copy_from_slice(&high.to_le_bytes());
+        seed[8..].copy_from_slice(&low.to_le_bytes());
+        Rng::from_seed(seed)
+    }
+}
+
+/// `SplitMix64`'s finalizer (Steele, Lea & Flood 2014): every input bit moves half of the output bits.
+const fn mix(mut z: u64) -> u64 {
+    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngCore;
+
+    #[test]
+    fn a_stream_depends_on_seed_replicate_and_name_and_on_nothing_else() {
+        let first = |seed, replicate, name| Streams::new(seed, replicate).stream(name).next_u64();
+        assert_eq!(first(1, 2, "loss"), first(1, 2, "loss"));
+        let all = [first(1, 2, "loss"), first(2, 1, "loss"), first(1, 3, "loss"), first(1, 2, "sizes")];
+        for (i, a) in all.iter().enumerate() {
+            assert!(all[i + 1..].iter().all(|b| a != b));
+        }
+    }
+
+    #[test]
+    fn the_first_draws_of_neighbouring_replicates_are_uncorrelated() {
+        let draws: Vec<f64> = (0..4000)
+            .map(|k| (Streams::new(7, k).stream("x").next_u64() >> 11) as f64 / (1_u64 << 53) as f64)
+            .collect();
+        let mean = draws.iter().sum::<f64>() / 4000.0;
+        let lag_1 = draws.windows(2).map(|w| (w[0] - 0.5) * (w[1] - 0.5)).sum::<f64>() / 4000.0 * 12.0;
+        assert!((mean - 0.5).abs() < 0.02 && lag_1.abs() < 0.06, "{mean} {lag_1}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Routes, resolved once to flat arrays of link indices.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::scenario::{invalid, Scenario, ScenarioError};
+
+/// Ends a route in [`Routes::hops`].
+pub(crate) const DELIVER: u32 = u32::MAX;
+
+/// All routes that the traffic uses. A packet carries the position of its next hop; the hop after it is the next element.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    /// Link indices, each route ended by [`DELIVER`].
+    pub(crate) hops: Vec<u32>,
+    starts: BTreeMap<(u32, u32), u32>,
+    /// Links that leave each node, in order of their index.
+    leaving: Vec<Vec<u32>>,
+}
+
+impl Routes {
+    pub(crate) fn new(scenario: &Scenario) -> Routes {
+        let mut leaving = vec![Vec::new(); scenario.nodes.len()];
+        for (index, link) in scenario.links.iter().enumerate() {
+            leaving[link.from as usize].push(index as u32);
+        }
+        Routes { leaving, ..Routes::default() }
+    }
+
+    /// The position in `hops` of the route's first hop: explicit if the scenario has one, else a shortest path
+    /// in hops, ties to the lower link index.
+    pub(crate) fn resolve(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<u32, ScenarioError> {
+        if let Some(&start) = self.starts.get(&(from, to)) {
+            return Ok(start);
+        }
+        let explicit = scenario.routes.iter().enumerate().find(|(_, r)| r.from == from && r.to == to);
+        let links = match explicit {
+            Some((i, route)) => {
+                check_route(scenario, i)?;
+                route.via.clone()
+            }
+            None => self.shortest_path(scenario, from, to).ok_or_else(|| {
+                let name = |node: u32| &scenario.nodes[node as usize];
+                invalid("topology", format!("no path leads from node {} to node {}", name(from), name(to)))
+            })?,
+        };
+        let start = self.hops.len() as u32;
+        self.hops.extend(links);
+        self.hops.push(DELIVER);
+        self.starts.insert((from, to), start);
+        Ok(start)
+    }
+
+    fn shortest_path(&self, scenario: &Scenario, from: u32, to: u32) -> Option<Vec<u32>> {
+        let mut entered_by: Vec<Option<u32>> = vec![None; scenario.nodes.len()];
+        let mut frontier = VecDeque::from([from]);
+        while let Some(node) = frontier.pop_front() {
+            if node == to {
+                break;
+            }
+            for &index in &self.leaving[node as usize] {
+                let next = scenario.links[index as usize].to;
+                if next != from && entered_by[next as usize].is_none() {
+                    entered_by[next as usize] = Some(index);
+                    frontier.push_back(next);
+                }
+            }
+        }
+        let mut path = Vec::new();
+        let mut at = to;
+        while at != from {
+            let link = entered_by[at as usize]?;
+            path.push(link);
+            at = scenario.links[link as usize].from;
+        }
+        path.reverse();
+        Some(path)
+    }
+}
+
+/// An explicit route must be a chain of links from its first to its last node.
+fn check_route(scenario: &Scenario, index: usize) -> Result<(), ScenarioError> {
+    let route = &scenario.routes[index];
+    let mut at = route.from;
+    for (k, &link) in route.via.iter().enumerate() {
+        let place = format!("routes[{index}].via[{k}]");
+        let Some(spec) = scenario.links.get(link as usize) else {
+            return Err(invalid(place, format!("link {link} does not exist")));
+        };
+        if spec.from != at {
+            return Err(invalid(
+                place,
+                format!(
+                    "link {} does not leave node {}, where the route is by then",
+                    spec.name, scenario.nodes[at as usize]
+                ),
+            ));
+        }
+        at = spec.to;
+    }
+    if at == route.to && !route.via.is_empty() {
+        Ok(())
+    } else {
+        Err(invalid(format!("routes[{index}]"), "the route does not end at its last node"))
+    }
+}
