@@ -1,0 +1,34 @@
+r"""Drop rate of a link: packets dropped per packet offered.
+
+$$ p = \frac{\text{drops}}{\text{arrivals}} $$
+
+All kinds of packets (data, SYN, ACK, FIN) count alike. `causes`: full buffer, active queue management and
+loss models together (`all`), or one of `full`, `aqm`, `loss`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from . import RunView
+
+UNIT = "1"
+TABLES = ("links",)
+_COLUMNS = {
+    "all": ("drops_full", "drops_aqm", "drops_loss"),
+    "full": ("drops_full",),
+    "aqm": ("drops_aqm",),
+    "loss": ("drops_loss",),
+}
+
+
+def measure(run: RunView, *, link: str | None = None, causes: str = "all") -> float:
+    """See the module; NaN if nothing was offered."""
+    if causes not in _COLUMNS:
+        raise ValueError(f"causes is {causes!r}; it must be one of {', '.join(_COLUMNS)}")
+    table = run.columns("links")
+    row = np.flatnonzero(table["link"] == run.link(link))
+    arrivals = float(table["arrivals"][row][0])
+    return sum(float(table[c][row][0]) for c in _COLUMNS[causes]) / arrivals if arrivals else math.nan

@@ -1,0 +1,18 @@
+"""Delays of single pages, files, transactions or objects, for distributions.
+
+From the clock's start to the last byte; only finished ones, `unfinished_pages` tells how many are missing.
+"""
+
+from __future__ import annotations
+
+from . import RunView, _select
+
+UNIT = "s"
+TABLES = ("objects",)
+
+
+def measure(run: RunView, *, kind: str = "page", traffic: str | None = None) -> list[float]:
+    """See the module, in the order of the records."""
+    sample = _select.objects(run, kind, traffic)
+    delays: list[float] = sample.delay_s[sample.finished].tolist()
+    return delays

@@ -1,0 +1,15 @@
+"""Number of pages (or files, transactions, objects) that were finished in the run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import RunView, _select
+
+UNIT = "1"
+TABLES = ("objects",)
+
+
+def measure(run: RunView, *, traffic: str | None = None, kind: str = "page") -> float:
+    """See the module; counted are those that began after the warm-up."""
+    return float(np.count_nonzero(_select.objects(run, kind, traffic).finished))

@@ -1,0 +1,19 @@
+"""Number of pages that were not finished when the run ended, or lost with a connection that was given up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import RunView, _select
+
+UNIT = "1"
+TABLES = ("objects",)
+
+
+def measure(run: RunView, *, traffic: str | None = None, kind: str = "page", share: bool = False) -> float:
+    """See the module; with `share` as a share of all that began. `kind`: page, file, transaction or
+    object.
+    """
+    sample = _select.objects(run, kind, traffic, warmup=False)
+    count = float(np.count_nonzero(~sample.finished))
+    return count / max(1, len(sample.finished)) if share else count
