@@ -62,7 +62,7 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.deps
 	@touch $@
 
 $(VENV)/.core: $(RUST) pyproject.toml $(VENV)/.deps
-	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked --quiet >/dev/null
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked >/dev/null
 	@touch $@
 
 # docs.txt holds what dev.txt lacks.

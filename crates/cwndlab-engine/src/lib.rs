@@ -10,6 +10,6 @@ mod streams;
 mod topology;
 
 pub use events::{EventQueue, Source, MAX_SOURCES};
-pub use probe::{ConnectionRecord, NoProbe, Probe, QueueSample, SegmentEvent, Way, WindowSample};
+pub use probe::{ConnectionRecord, NoProbe, Opened, Probe, QueueSample, SegmentEvent, Way, WindowSample};
 pub use scenario::{LinkSpec, ProbeSpec, RouteSpec, Scenario, ScenarioError, TrafficSpec};
 pub use streams::Streams;

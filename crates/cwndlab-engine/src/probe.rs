@@ -14,6 +14,19 @@ pub struct Way {
     pub from_client: bool,
 }
 
+/// A connection that an application opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Serial number: one more than that of the connection opened before.
+    pub connection: u32,
+    /// Index of its traffic entry.
+    pub traffic: u32,
+    /// Index of the client end's configuration.
+    pub tcp_client: u16,
+    /// Index of the server end's configuration.
+    pub tcp_server: u16,
+}
+
 /// What happened to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentEvent {
@@ -94,6 +107,8 @@ pub struct QueueSample {
 pub trait Probe {
     /// Whether anything is recorded at all.
     const ENABLED: bool;
+    /// A connection, when it is opened and before anything else of it; always called.
+    fn opened(&mut self, _opened: &Opened) {}
     /// A segment at the observed node, or dropped or marked anywhere.
     fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, segment: &Segment);
     /// A connection, when it ends or when the run does.

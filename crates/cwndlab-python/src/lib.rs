@@ -1,5 +1,7 @@
 //! `cwndlab._core`: arguments, errors and the hand-over of Arrow columns. No logic lives here.
 
+mod profiles;
+mod scenario;
 mod units;
 
 use pyo3::prelude::*;
@@ -12,6 +14,10 @@ fn version() -> &'static str {
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::profiles::{tcp_knobs, tcp_profile, tcp_profiles};
+    #[pymodule_export]
+    use super::scenario::check_scenario;
     #[pymodule_export]
     use super::units::{parse_bytes, parse_rate, parse_time};
     #[pymodule_export]

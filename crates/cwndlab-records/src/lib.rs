@@ -3,11 +3,15 @@
 #![forbid(unsafe_code)]
 
 pub mod cell;
+mod recorder;
+mod records;
 #[cfg(test)]
 mod samples;
 mod table;
 pub mod tables;
 pub mod trace;
 
+pub use recorder::Recorder;
+pub use records::{Records, TraceFormat};
 pub use table::{ColumnDoc, SchemaError, Table, TableDoc};
 pub use tables::TABLES;

@@ -1,0 +1,293 @@
+//! The recorder: the engine's [`Probe`], which files what it is told into the tables.
+
+use cwndlab_engine::{ConnectionRecord, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample};
+use cwndlab_net::{DropCause, LinkCounters};
+use cwndlab_tcp::{Flags, Segment};
+use cwndlab_traffic::ObjectRecord;
+use cwndlab_units::Time;
+
+use crate::cell::{OneOf, Sack};
+use crate::records::{Place, Records};
+use crate::table::Table as _;
+use crate::tables::{
+    ConnectionRow, Connections, DropReason, LinkRow, Links, ObjectKind, ObjectRow, Objects, QueueRow, Queues,
+    SegmentEvent, SegmentRow, Segments, WindowRow, Windows,
+};
+use crate::trace::Flow;
+
+/// Files every record of one run. [`cwndlab_engine::NoProbe`] is the one that costs nothing.
+#[derive(Debug)]
+pub struct Recorder {
+    segments: Segments,
+    connections: Connections,
+    objects: Objects,
+    links: Links,
+    queues: Queues,
+    windows: Windows,
+    /// By connection, if segments are observed.
+    watched: Vec<Watched>,
+    place: Place,
+    duration: Time,
+    /// Client and server node of each traffic entry.
+    ends: Vec<(u32, u32)>,
+    /// Payload bytes of a full segment from a client of one configuration to a server of another, by both indices.
+    unit: Vec<Vec<u32>>,
+}
+
+/// What the recorder must remember of a connection to number its segments.
+#[derive(Debug)]
+struct Watched {
+    flow: Flow,
+    unit: u32,
+    /// Client's and server's.
+    halves: [Half; 2],
+}
+
+/// One direction. Positions count the SYN as 0 and the first byte of data as 1.
+#[derive(Clone, Copy, Debug)]
+struct Half {
+    /// One past the highest position seen.
+    high: u64,
+    /// Last acknowledgment seen; a connection without handshake starts as if its SYN had been acknowledged.
+    ack: u64,
+    window: Option<u32>,
+}
+
+impl Half {
+    const NEW: Half = Half { high: 1, ack: 1, window: None };
+}
+
+/// The position that a wire number means: the one nearest to a position already seen.
+fn unwrap(wire: u32, near: u64) -> u64 {
+    let ahead = wire.wrapping_sub(near as u32) as i32; // at most 2^31 away: windows are smaller (RFC 7323, section 2.2)
+    near.saturating_add_signed(i64::from(ahead))
+}
+
+/// Payload offset of a position: the SYN has none and shares the first byte's.
+const fn offset(position: u64) -> u64 {
+    position.saturating_sub(1)
+}
+
+fn some(time: Time) -> Option<u64> {
+    (!time.is_never()).then_some(time.as_nanos())
+}
+
+impl Recorder {
+    /// For one run of a scenario.
+    pub fn new(scenario: &Scenario) -> Recorder {
+        let payload = |a: &cwndlab_tcp::TcpConfig, b: &cwndlab_tcp::TcpConfig| {
+            let options = if a.timestamps && b.timestamps { 12 } else { 0 };
+            a.mss.min(b.mss).saturating_sub(options).max(1)
+        };
+        let observed = scenario.probes.segments_at;
+        let name = |node: u32| scenario.nodes.get(node as usize).cloned();
+        Recorder {
+            segments: Segments::default(),
+            connections: Connections::default(),
+            objects: Objects::default(),
+            links: Links::default(),
+            queues: Queues::default(),
+            windows: Windows::default(),
+            watched: Vec::new(),
+            place: Place {
+                node: observed.and_then(name),
+                links: scenario.links.iter().map(|link| (link.name.clone(), (link.from, link.to))).collect(),
+            },
+            duration: scenario.duration_ns,
+            ends: scenario.traffic.iter().map(|traffic| (traffic.client, traffic.server)).collect(),
+            unit: scenario.tcp.iter().map(|a| scenario.tcp.iter().map(|b| payload(a, b)).collect()).collect(),
+        }
+    }
+
+    /// The tables.
+    pub fn finish(self) -> Records {
+        let batches = vec![
+            self.segments.finish(),
+            self.connections.finish(),
+            self.objects.finish(),
+            self.links.finish(),
+            self.queues.finish(),
+            self.windows.finish(),
+        ];
+        Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
+    }
+}
+
+impl Probe for Recorder {
+    const ENABLED: bool = true;
+
+    fn opened(&mut self, opened: &Opened) {
+        if self.place.node.is_none() {
+            return;
+        }
+        let (client, server) = self.ends[opened.traffic as usize];
+        debug_assert_eq!(opened.connection as usize, self.watched.len(), "connections are opened in serial order");
+        self.watched.push(Watched {
+            flow: Flow { client, server, traffic: opened.traffic },
+            unit: self.unit[usize::from(opened.tcp_client)][usize::from(opened.tcp_server)],
+            halves: [Half::NEW; 2],
+        });
+    }
+
+    fn segment(&mut self, now: Time, event: Seen, way: Way, segment: &Segment) {
+        let watched = &mut self.watched[way.connection as usize];
+        let mine = usize::from(!way.from_client);
+        let (own, other) = (watched.halves[mine], watched.halves[1 - mine]);
+        let position = unwrap(segment.seq, own.high);
+        let has_ack = segment.flags.has(Flags::ACK);
+        let ack = if has_ack { unwrap(segment.ack, other.high) } else { 0 };
+        let control = segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST).0;
+        let pure_ack = segment.len == 0 && control == 0;
+        // RFC 5681, section 2: no data, no SYN or FIN, nothing new acknowledged, same window, data outstanding
+        let duplicate =
+            pure_ack && ack == own.ack && own.window.is_none_or(|w| w == segment.window) && other.high > ack;
+        let sent = matches!(event, Seen::Sent);
+        let (event, link, cause) = match event {
+            Seen::Dropped { link, cause } => (SegmentEvent::Drop, Some(link), Some(OneOf(reason(cause)))),
+            Seen::Marked { link } => (SegmentEvent::Mark, Some(link), None),
+            Seen::Sent | Seen::Received if duplicate => (SegmentEvent::DupAck, None, None),
+            Seen::Sent | Seen::Received if pure_ack => (SegmentEvent::Ack, None, None),
+            Seen::Sent if segment.retransmission => (SegmentEvent::Retransmit, None, None),
+            Seen::Sent => (SegmentEvent::Send, None, None),
+            Seen::Received => (SegmentEvent::Receive, None, None),
+        };
+        let unit = u64::from(watched.unit);
+        let number = if pure_ack {
+            offset(ack).div_ceil(unit)
+        } else if segment.flags.has(Flags::SYN) {
+            0
+        } else {
+            offset(position) / unit + 1
+        };
+        self.segments.push(SegmentRow {
+            time_ns: now.as_nanos(),
+            event: OneOf(event),
+            connection: way.connection,
+            from_client: way.from_client,
+            sent,
+            seq: offset(position),
+            len: segment.len,
+            ack: offset(ack),
+            window_bytes: segment.window,
+            flags: segment.flags.0,
+            ecn: segment.ecn,
+            sack: sack(segment, other.high),
+            ts_val: segment.has_timestamps.then_some(segment.ts_val),
+            ts_ecr: segment.has_timestamps.then_some(segment.ts_ecr),
+            mss_bytes: (segment.mss != 0).then_some(segment.mss),
+            window_scale: segment.window_scale_plus_1.checked_sub(1),
+            sack_permitted: segment.sack_permitted,
+            wire_bytes: segment.wire_bytes,
+            segment: number as i64,
+            link,
+            cause,
+        });
+        let end = position + u64::from(segment.len) + u64::from(control & (Flags::SYN | Flags::FIN).0 != 0);
+        let own = &mut watched.halves[mine];
+        own.high = own.high.max(end);
+        if link.is_none() && has_ack {
+            own.ack = own.ack.max(ack);
+            own.window = Some(segment.window);
+        }
+    }
+
+    fn connection(&mut self, record: &ConnectionRecord) {
+        let (client, server) = self.ends[record.traffic as usize];
+        self.connections.push(ConnectionRow {
+            connection: record.connection,
+            traffic: record.traffic,
+            client,
+            server,
+            start_ns: record.start.as_nanos(),
+            established_ns: some(record.established),
+            end_ns: some(record.end),
+            bytes_up: record.bytes_up,
+            bytes_down: record.bytes_down,
+            segments_sent: record.segments_sent,
+            retransmits: record.retransmits,
+            timeouts: record.timeouts,
+            fast_retransmits: record.fast_retransmits,
+            failed: record.failed,
+        });
+    }
+
+    fn object(&mut self, traffic: u32, record: &ObjectRecord) {
+        self.objects.push(ObjectRow {
+            traffic,
+            kind: OneOf(match record.kind {
+                cwndlab_traffic::ObjectKind::Page => ObjectKind::Page,
+                cwndlab_traffic::ObjectKind::File => ObjectKind::File,
+                cwndlab_traffic::ObjectKind::Transaction => ObjectKind::Transaction,
+                cwndlab_traffic::ObjectKind::Object => ObjectKind::Object,
+            }),
+            index: record.index,
+            start_ns: record.start.as_nanos(),
+            end_ns: some(record.end),
+            bytes: record.bytes,
+            connections: record.connections,
+            retransmits: record.retransmits,
+            timeouts: record.timeouts,
+            finished: !record.end.is_never(),
+        });
+    }
+
+    fn queue(&mut self, now: Time, sample: &QueueSample) {
+        self.queues.push(QueueRow {
+            time_ns: now.as_nanos(),
+            link: sample.link,
+            packets: sample.packets,
+            bytes: sample.bytes,
+            average: sample.average,
+        });
+    }
+
+    fn window(&mut self, now: Time, way: Way, sample: &WindowSample) {
+        self.windows.push(WindowRow {
+            time_ns: now.as_nanos(),
+            connection: way.connection,
+            from_client: way.from_client,
+            cwnd_bytes: sample.cwnd_bytes,
+            ssthresh_bytes: (sample.ssthresh_bytes != u64::MAX).then_some(sample.ssthresh_bytes),
+            srtt_ns: (sample.srtt != Time::ZERO).then_some(sample.srtt.as_nanos()),
+            in_flight_bytes: sample.in_flight_bytes,
+        });
+    }
+
+    fn link(&mut self, link: u32, counters: &LinkCounters) {
+        let drops = |cause: DropCause| counters.drops[cause as usize];
+        self.links.push(LinkRow {
+            link,
+            arrivals: counters.arrivals,
+            departures: counters.accepted,
+            bytes: counters.bytes,
+            drops_full: drops(DropCause::Full),
+            drops_aqm: drops(DropCause::Aqm),
+            drops_loss: drops(DropCause::Loss),
+            marks: counters.marks,
+            busy_ns: counters.busy.as_nanos(),
+            mean_queue_packets: counters.sojourn.as_secs_f64() / self.duration.as_secs_f64(),
+            max_queue_packets: counters.max_packets,
+        });
+    }
+}
+
+fn reason(cause: DropCause) -> DropReason {
+    match cause {
+        DropCause::Full => DropReason::Full,
+        DropCause::Aqm => DropReason::Aqm,
+        DropCause::Loss => DropReason::Loss,
+    }
+}
+
+/// SACK blocks as payload offsets; `near` is a position of the data they speak of.
+fn sack(segment: &Segment, near: u64) -> Sack {
+    let mut sack = Sack::default();
+    for &(start, end) in segment.sack.as_slice() {
+        sack.blocks[usize::from(sack.len)] = (offset(unwrap(start, near)), offset(unwrap(end, near)));
+        sack.len += 1;
+    }
+    sack
+}
+
+#[cfg(test)]
+mod tests;

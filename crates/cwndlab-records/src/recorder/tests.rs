@@ -1,0 +1,87 @@
+use cwndlab_engine::{Opened, Probe as _, Scenario};
+
+use super::*;
+use SegmentEvent::{Ack, Drop, DupAck, Receive, Retransmit, Send};
+
+/// Node 0 sends to node 1; node 0 is observed. The profile gives 1000-byte segments.
+fn recorder() -> Recorder {
+    let tcp = serde_json::to_string(&cwndlab_tcp::Profile::Ns2_1998.config()).unwrap();
+    let scenario = format!(
+        r#"{{"duration_ns":1000000000,"nodes":["a","b"],"tcp":[{tcp}],
+        "links":[{{"name":"a>b","from":0,"to":1,"rate_bps":1000000,"delay_ns":0,"queue":{{"kind":"infinite"}}}}],
+        "traffic":[{{"name":"t","client":0,"server":1,"tcp_client":0,"tcp_server":0,"start_ns":0,
+                     "app":{{"kind":"bulk","bytes":null,"from":"client"}}}}],
+        "probes":{{"segments_at":0}}}}"#
+    );
+    let mut recorder = Recorder::new(&Scenario::from_json(&scenario).unwrap());
+    recorder.opened(&Opened { connection: 0, traffic: 0, tcp_client: 0, tcp_server: 0 });
+    recorder
+}
+
+const DATA: Way = Way { connection: 0, from_client: true };
+const ACKS: Way = Way { connection: 0, from_client: false };
+
+fn data(seq: u32) -> Segment {
+    Segment { seq, ack: 1, len: 1000, window: 9000, flags: Flags::ACK, wire_bytes: 1000, ..Segment::default() }
+}
+
+fn ack(ack: u32, window: u32) -> Segment {
+    Segment { seq: 1, ack, window, flags: Flags::ACK, wire_bytes: 40, ..Segment::default() }
+}
+
+/// (event, segment, seq, ack) of each row.
+fn rows(recorder: Recorder) -> Vec<(SegmentEvent, i64, u64, u64)> {
+    let records = recorder.finish();
+    let rows = Segments::rows(records.table("segments").unwrap()).unwrap();
+    rows.map(|row| (row.event.0, row.segment, row.seq, row.ack)).collect()
+}
+
+#[test]
+fn segments_are_numbered_from_one_and_acknowledgments_by_the_highest_packet_they_cover() {
+    let mut recorder = recorder();
+    recorder.segment(Time::ZERO, Seen::Sent, DATA, &data(1));
+    recorder.segment(Time::ZERO, Seen::Sent, DATA, &data(1001));
+    recorder.segment(Time::ZERO, Seen::Dropped { link: 0, cause: DropCause::Full }, DATA, &data(1001));
+    recorder.segment(Time::ZERO, Seen::Received, ACKS, &ack(1001, 9000));
+    recorder.segment(Time::ZERO, Seen::Sent, DATA, &Segment { retransmission: true, ..data(1001) });
+    recorder.segment(Time::ZERO, Seen::Received, ACKS, &ack(2001, 9000));
+    assert_eq!(
+        rows(recorder),
+        [
+            (Send, 1, 0, 0),
+            (Send, 2, 1000, 0),
+            (Drop, 2, 1000, 0),
+            (Ack, 1, 0, 1000),
+            (Retransmit, 2, 1000, 0),
+            (Ack, 2, 0, 2000),
+        ]
+    );
+}
+
+#[test]
+fn a_duplicate_acknowledges_nothing_new_with_data_outstanding_and_the_same_window() {
+    let mut recorder = recorder();
+    let mut see = |way, segment: &Segment| recorder.segment(Time::ZERO, Seen::Received, way, segment);
+    see(ACKS, &ack(1, 9000)); // nothing outstanding
+    see(DATA, &data(1));
+    see(DATA, &data(1001));
+    see(ACKS, &ack(1, 9000)); // duplicate: the first packet was lost
+    see(ACKS, &ack(1, 8000)); // window update
+    see(ACKS, &ack(2001, 8000)); // all
+    see(ACKS, &ack(2001, 8000)); // nothing outstanding
+    let events: Vec<_> = rows(recorder).into_iter().map(|(event, ..)| event).collect();
+    assert_eq!(events, [Ack, Receive, Receive, DupAck, Ack, Ack, Ack]);
+}
+
+#[test]
+fn offsets_go_on_past_the_wrap_of_sequence_numbers() {
+    let mut recorder = recorder();
+    let step = 1 << 30;
+    for k in 0..6_u64 {
+        let position = 1 + k * step;
+        recorder.segment(Time::ZERO, Seen::Sent, DATA, &data(position as u32));
+        recorder.segment(Time::ZERO, Seen::Received, ACKS, &ack((position + 1000) as u32, 9000));
+    }
+    let rows = rows(recorder);
+    assert_eq!((rows[10].2, rows[11].3), (5 * step, 5 * step + 1000));
+}

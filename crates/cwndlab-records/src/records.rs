@@ -1,0 +1,92 @@
+//! What a run leaves behind.
+
+use std::io::{self, Write};
+
+use arrow_array::RecordBatch;
+
+use crate::table::Table as _;
+use crate::tables::{SegmentRow, Segments, TABLES};
+use crate::trace::{ns, pcapng, xplot, Flow};
+
+/// Names that traces show.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The observed node, if there is one.
+    pub node: Option<String>,
+    /// Each link's name, and the nodes it leaves and enters.
+    pub links: Vec<(String, (u32, u32))>,
+}
+
+/// The tables of one run.
+#[derive(Clone, Debug)]
+pub struct Records {
+    batches: Vec<RecordBatch>,
+    flows: Vec<Flow>,
+    place: Place,
+}
+
+/// A trace format that other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceFormat {
+    /// For Wireshark, tshark, tcpdump, tcptrace.
+    Pcapng,
+    /// ns-2's text.
+    Ns,
+    /// A time-sequence graph of one direction of one connection.
+    Xplot {
+        /// Serial number of the connection.
+        connection: u32,
+        /// Whether the data is the client's.
+        from_client: bool,
+    },
+}
+
+impl Records {
+    /// `batches` in the order of [`TABLES`].
+    pub(crate) fn new(batches: Vec<RecordBatch>, flows: Vec<Flow>, place: Place) -> Records {
+        debug_assert_eq!(batches.len(), TABLES.len());
+        Records { batches, flows, place }
+    }
+
+    /// Names of the tables, in the order of the documentation.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TABLES.iter().map(|table| table.name)
+    }
+
+    /// A table by its name. The columns are shared, not copied.
+    pub fn table(&self, name: &str) -> Option<&RecordBatch> {
+        let index = Self::names().position(|known| known == name)?;
+        self.batches.get(index)
+    }
+
+    /// Writes the segments as seen at the observed node.
+    ///
+    /// # Errors
+    /// Of the writer, or if the run observed no segments.
+    pub fn write_trace(&self, format: TraceFormat, out: &mut impl Write) -> io::Result<()> {
+        let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
+        let node = self.place.node.as_deref().ok_or_else(|| {
+            invalid("the run observed no segments: the scenario's probe segments_at names no node".into())
+        })?;
+        let batch = self.table(Segments::DOC.name).ok_or_else(|| invalid("there is no table of segments".into()))?;
+        let rows: Vec<SegmentRow> = Segments::rows(batch).map_err(|error| invalid(error.to_string()))?.collect();
+        match format {
+            TraceFormat::Pcapng => {
+                let links: Vec<String> = self.place.links.iter().map(|(name, _)| name.clone()).collect();
+                pcapng::write(out, node, &rows, &self.flows, &links)
+            }
+            TraceFormat::Ns => {
+                let links: Vec<(u32, u32)> = self.place.links.iter().map(|&(_, nodes)| nodes).collect();
+                ns::write(out, &rows, &self.flows, &links)
+            }
+            TraceFormat::Xplot { connection, from_client } => {
+                if connection as usize >= self.flows.len() {
+                    let count = self.flows.len();
+                    return Err(invalid(format!("connection {connection} does not exist; the run opened {count}")));
+                }
+                let title = format!("connection {connection} at {node}");
+                xplot::write(out, &title, &rows, connection, from_client)
+            }
+        }
+    }
+}

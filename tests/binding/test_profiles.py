@@ -1,0 +1,26 @@
+"""Profiles and knobs arrive as JSON; a scenario that can't be run is refused with its place."""
+
+import json
+
+import pytest
+
+from cwndlab import _core
+
+
+def test_every_profile_has_a_value_for_every_knob() -> None:
+    knobs = {knob["name"].split(".")[0] for knob in json.loads(_core.tcp_knobs())}
+    for name in _core.tcp_profiles():
+        assert set(json.loads(_core.tcp_profile(name))) == knobs
+
+
+def test_a_misspelt_profile_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(ValueError, match='no profile "reno-1990"; there are ns2-1998, rfc5681, linux-6'):
+        _core.tcp_profile("reno-1990")
+
+
+def test_a_scenario_that_does_not_fit_is_refused_with_its_place() -> None:
+    with pytest.raises(ValueError, match="unknown field `colour`"):
+        _core.check_scenario('{"colour": 1}')
+    empty = '{"duration_ns": 0, "nodes": [], "links": [], "tcp": [], "traffic": []}'
+    with pytest.raises(ValueError, match="duration_ns: must be positive"):
+        _core.check_scenario(empty)
