@@ -27,6 +27,10 @@ pub trait Packet {
     fn flow_key(&self) -> u64;
     /// The first byte of TCP payload as a stream offset, and the payload's length; for losses scripted by sequence.
     fn payload(&self) -> (u64, u32);
+    /// The class of a class-based queue that the packet's sender chose, by its place in the queue's configuration.
+    fn class(&self) -> Option<u16> {
+        None
+    }
 }
 
 /// Why a packet was dropped. The order is that of the counters.

@@ -45,7 +45,7 @@ fn three_buffers_hold_two_waiting_packets_and_the_one_in_service() {
 
 #[test]
 fn the_header_of_the_link_takes_time_on_it() {
-    let queue = QueueConfig::Infinite;
+    let queue = QueueConfig::Infinite {};
     let mut link: Link<TestPacket> =
         Link::new(Rate::from_bps(8_000_000), Time::ZERO, 18, &queue, crate::Rng::seed_from_u64(1));
     link.offer(Time::ZERO, packet(982));

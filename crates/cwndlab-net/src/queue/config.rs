@@ -4,8 +4,8 @@ use cwndlab_units::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ArrivalQueue, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, FqCodel, FqCodelConfig, Pie, PieConfig,
-    Queue, Red, RedConfig,
+    ArrivalQueue, Cbq, CbqConfig, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, FqCodel, FqCodelConfig,
+    Pie, PieConfig, Queue, Red, RedConfig,
 };
 
 /// What a limit counts.
@@ -24,7 +24,7 @@ pub enum Unit {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum QueueConfig {
     /// Never drops.
-    Infinite,
+    Infinite {},
     /// Drops what does not fit.
     DropTail(DropTailConfig),
     /// Random early detection, Floyd and Jacobson 1993.
@@ -37,6 +37,8 @@ pub enum QueueConfig {
     /// Fair queueing with `CoDel` for each flow, RFC 8290.
     #[serde(rename = "fq-codel")]
     FqCodel(FqCodelConfig),
+    /// Class-based queueing, Floyd and Jacobson 1995.
+    Cbq(CbqConfig),
 }
 
 impl QueueConfig {
@@ -46,12 +48,13 @@ impl QueueConfig {
     /// If a parameter is out of its range.
     pub fn check(&self) -> Result<(), String> {
         match self {
-            QueueConfig::Infinite => Ok(()),
+            QueueConfig::Infinite {} => Ok(()),
             QueueConfig::DropTail(config) => config.check(),
             QueueConfig::Red(config) => config.check(),
             QueueConfig::Codel(config) => config.check(),
             QueueConfig::Pie(config) => config.check(),
             QueueConfig::FqCodel(config) => config.check(),
+            QueueConfig::Cbq(config) => config.check(),
         }
     }
 
@@ -59,11 +62,12 @@ impl QueueConfig {
     /// `seed` fixes what the queue draws once for all (FQ-CoDel's hash perturbation).
     pub fn build<P>(&self, rate: Rate, seed: u64) -> Queue<P> {
         match self {
-            QueueConfig::Infinite => Queue::Arrival(ArrivalQueue::Infinite),
+            QueueConfig::Infinite {} => Queue::Arrival(ArrivalQueue::Infinite),
             QueueConfig::DropTail(config) => Queue::Arrival(ArrivalQueue::DropTail(DropTail::new(config))),
             QueueConfig::Red(config) => Queue::Arrival(ArrivalQueue::Red(Box::new(Red::new(config.clone(), rate)))),
             QueueConfig::Codel(config) => Queue::Departure(DepartureQueue::Codel(Box::new(Codel::new(config.clone())))),
             QueueConfig::Pie(config) => Queue::Departure(DepartureQueue::Pie(Box::new(Pie::new(config.clone())))),
+            QueueConfig::Cbq(config) => Queue::Departure(DepartureQueue::Cbq(Box::new(Cbq::new(config, rate)))),
             QueueConfig::FqCodel(config) => {
                 Queue::Departure(DepartureQueue::FqCodel(Box::new(FqCodel::new(config.clone(), seed))))
             }

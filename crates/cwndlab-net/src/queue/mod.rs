@@ -5,6 +5,7 @@
 //! - [`DepartureQueue`] (`CoDel`, …) decides when a packet leaves; it stores the packets with their arrival
 //!   times and the link asks it for the next packet whenever it is free.
 
+mod cbq;
 mod codel;
 mod config;
 mod drop_tail;
@@ -13,6 +14,7 @@ mod fq_codel;
 mod pie;
 mod red;
 
+pub use cbq::{Cbq, CbqClassConfig, CbqConfig, Sharing};
 pub use codel::{Codel, CodelConfig};
 pub use config::{QueueConfig, Unit};
 pub use drop_tail::{DropTail, DropTailConfig};
@@ -136,6 +138,8 @@ pub enum DepartureQueue<P> {
     Pie(Box<Pie<P>>),
     /// FQ-CoDel, RFC 8290.
     FqCodel(Box<FqCodel<P>>),
+    /// Class-based queueing.
+    Cbq(Box<Cbq<P>>),
 }
 
 impl<P: Packet> DepartureQueue<P> {
@@ -146,6 +150,7 @@ impl<P: Packet> DepartureQueue<P> {
             DepartureQueue::Codel(queue) => queue.enqueue(now, packet, dropped),
             DepartureQueue::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
             DepartureQueue::FqCodel(queue) => queue.enqueue(now, packet, dropped),
+            DepartureQueue::Cbq(queue) => queue.enqueue(now, packet, rng, dropped),
         }
     }
 
@@ -157,13 +162,17 @@ impl<P: Packet> DepartureQueue<P> {
             DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
             DepartureQueue::Pie(queue) => queue.dequeue(now),
             DepartureQueue::FqCodel(queue) => queue.dequeue(now, dropped),
+            DepartureQueue::Cbq(queue) => queue.dequeue(now),
         }
     }
 
     /// When to call [`DepartureQueue::dequeue`] again if it gave nothing: `None` if the queue is empty, later than
     /// `now` if it holds only packets of classes over their limit (CBQ), else `now`.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
-        (self.packets() > 0).then_some(now)
+        match self {
+            DepartureQueue::Cbq(queue) => queue.next_ready(now),
+            _ => (self.packets() > 0).then_some(now),
+        }
     }
 
     /// Packets waiting (the one in service has left the queue).
@@ -172,6 +181,23 @@ impl<P: Packet> DepartureQueue<P> {
             DepartureQueue::Codel(queue) => queue.packets(),
             DepartureQueue::Pie(queue) => queue.packets(),
             DepartureQueue::FqCodel(queue) => queue.packets(),
+            DepartureQueue::Cbq(queue) => queue.packets(),
+        }
+    }
+
+    /// The average length that the queue keeps, if it does (the first RED leaf of a CBQ), in its own unit.
+    pub fn average(&self) -> Option<f64> {
+        match self {
+            DepartureQueue::Cbq(queue) => queue.average(),
+            DepartureQueue::Codel(_) | DepartureQueue::Pie(_) | DepartureQueue::FqCodel(_) => None,
+        }
+    }
+
+    /// How long that average was below, between and above its thresholds, up to `now`.
+    pub fn regions(&self, now: Time) -> Option<Regions> {
+        match self {
+            DepartureQueue::Cbq(queue) => queue.regions(now),
+            DepartureQueue::Codel(_) | DepartureQueue::Pie(_) | DepartureQueue::FqCodel(_) => None,
         }
     }
 
@@ -181,6 +207,10 @@ impl<P: Packet> DepartureQueue<P> {
             DepartureQueue::Codel(queue) => queue.bytes(),
             DepartureQueue::Pie(queue) => queue.bytes(),
             DepartureQueue::FqCodel(queue) => queue.bytes(),
+            DepartureQueue::Cbq(queue) => queue.bytes(),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Parameters of CBQ.
+
+use cwndlab_units::{Rate, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::queue::config::positive;
+use crate::queue::QueueConfig;
+
+/// Which classes a class over its limit may borrow from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// From an ancestor within its limit, unless a class at a lower level than that ancestor is unsatisfied: within its
+    /// limit and with packets waiting (formal link-sharing guidelines, section 2.2 of the paper).
+    #[default]
+    Formal,
+    /// From any ancestor within its limit (section 3.2).
+    AncestorsOnly,
+}
+
+/// Parameters of [`super::Cbq`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CbqConfig {
+    /// The classes, each after its parent.
+    pub classes: Vec<CbqClassConfig>,
+    /// The leaf class, by its place in `classes` from 0, of packets that no class claims.
+    pub default: usize,
+    /// Who may borrow when.
+    #[serde(default)]
+    pub sharing: Sharing,
+}
+
+/// One class of [`CbqConfig`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CbqClassConfig {
+    /// The class it is a part of, by its place in `classes`; none for a root.
+    #[serde(default)]
+    pub parent: Option<usize>,
+    /// Its share of the link, in bit/s.
+    pub rate_bps: Rate,
+    /// Leaf classes of a lower number are served first; those of the same share by weighted round robin.
+    #[serde(default)]
+    pub priority: u8,
+    /// Never sends above its rate. Otherwise it may borrow, and may use a link that nobody else wants.
+    #[serde(default)]
+    pub bounded: bool,
+    /// Flow keys of its packets, for a leaf (see also [`crate::Packet::class`]).
+    #[serde(default)]
+    pub flows: Vec<u64>,
+    /// A leaf's queue, of a kind that decides at arrival: infinite, drop-tail or red. To it, its class looks like a link
+    /// of the class's rate, a packet sent being in service for its time at that rate.
+    #[serde(default)]
+    pub queue: Option<Box<QueueConfig>>,
+    /// Packets of `max_packet_bytes` that may follow each other at the link's speed after a pause; it determines the
+    /// estimator's upper bound `maxidle`.
+    #[serde(default = "default_max_burst")]
+    pub max_burst: u32,
+    /// The estimator's lower bound `minidle`, below zero, in nanoseconds: how much of its excess a class that borrowed has
+    /// to pay back. Unbounded if left out.
+    #[serde(default)]
+    pub min_idle_ns: Option<Time>,
+    /// The largest packet, in bytes.
+    #[serde(default = "default_max_packet_bytes")]
+    pub max_packet_bytes: u32,
+}
+
+fn default_max_burst() -> u32 {
+    1
+}
+fn default_max_packet_bytes() -> u32 {
+    1500
+}
+
+impl CbqConfig {
+    /// Whether the class at `index` has no children.
+    pub(super) fn is_leaf(&self, index: usize) -> bool {
+        self.classes.iter().all(|class| class.parent != Some(index))
+    }
+
+    pub(in crate::queue) fn check(&self) -> Result<(), String> {
+        for (index, class) in self.classes.iter().enumerate() {
+            self.check_class(index, class).map_err(|error| format!("class {index}: {error}"))?;
+        }
+        if self.default >= self.classes.len() || !self.is_leaf(self.default) {
+            return Err(format!("default is {}; it must be the place of a class without children", self.default));
+        }
+        let mut flows: Vec<u64> = self.classes.iter().flat_map(|class| class.flows.iter().copied()).collect();
+        flows.sort_unstable();
+        if let Some([flow, ..]) = flows.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("flow {flow} belongs to two classes"));
+        }
+        Ok(())
+    }
+
+    fn check_class(&self, index: usize, class: &CbqClassConfig) -> Result<(), String> {
+        positive("rate_bps", class.rate_bps.as_bps())?;
+        positive("max_packet_bytes", u64::from(class.max_packet_bytes))?;
+        positive("max_burst", u64::from(class.max_burst))?;
+        if let Some(parent) = class.parent.filter(|&parent| parent >= index) {
+            return Err(format!("parent is {parent}; a class stands after its parent"));
+        }
+        let children = self.classes.iter().filter(|child| child.parent == Some(index));
+        let children_bps: u64 = children.map(|child| child.rate_bps.as_bps()).sum();
+        if children_bps > class.rate_bps.as_bps() {
+            return Err(format!("rate_bps is {}; its children have {children_bps} together", class.rate_bps.as_bps()));
+        }
+        match (&class.queue, self.is_leaf(index)) {
+            (None, true) => Err("it has no children and needs a queue".to_owned()),
+            (Some(_), false) => Err("it has children, so it has no queue".to_owned()),
+            (None, false) if !class.flows.is_empty() => {
+                Err("it has children, so it has no flows of its own".to_owned())
+            }
+            (Some(queue), true) => match **queue {
+                QueueConfig::Infinite {} | QueueConfig::DropTail(_) | QueueConfig::Red(_) => queue.check(),
+                _ => Err("its queue must be infinite, drop-tail or red".to_owned()),
+            },
+            (None, false) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! CBQ's estimator of a class's use of the link (section 3.1 and appendix A of the paper).
+
+use cwndlab_units::Time;
+
+/// Weight of one packet in the average.
+const GAIN: f64 = 1.0 / 16.0;
+
+/// Whether a class keeps to its rate: an average of `idle`, the time from the end of one packet to the end of the
+/// next less the time that the packet takes at the class's rate. Negative means over the limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimator {
+    /// Seconds per byte at the class's rate.
+    class_s: f64,
+    /// Seconds per byte at the link's rate.
+    link_s: f64,
+    avgidle_s: f64,
+    max_idle_s: f64,
+    min_idle_s: f64,
+    /// End of the last packet.
+    last: Time,
+    /// From when on the class is within its limit: a packet sent then brings the average back to zero.
+    pub(super) undertime: Time,
+}
+
+impl Estimator {
+    /// `max_burst` packets of `max_packet_bytes` at the link's speed use up the largest average.
+    pub(super) fn new(class_bps: f64, link_bps: f64, max_burst: u32, max_packet_bytes: u32, min_idle_s: f64) -> Self {
+        let (class_s, link_s) = (8.0 / class_bps, 8.0 / link_bps);
+        let keep = (1.0 - GAIN).powi(max_burst as i32);
+        let packet = f64::from(max_packet_bytes);
+        let burst_s = packet * (class_s - link_s).max(0.0) * (1.0 - keep) / keep;
+        let max_idle_s = burst_s.max(packet * link_s * GAIN);
+        Estimator {
+            class_s,
+            link_s,
+            avgidle_s: max_idle_s, // a class starts as after a pause
+            max_idle_s,
+            min_idle_s,
+            last: Time::ZERO,
+            undertime: Time::ZERO,
+        }
+    }
+
+    /// A packet of `bytes` of this class, or of a descendant, begins to be sent at `now`.
+    pub(super) fn on_send(&mut self, now: Time, bytes: u32) {
+        let bytes = f64::from(bytes);
+        let (class_s, link_s) = (bytes * self.class_s, bytes * self.link_s);
+        let end = now + Time::from_secs_f64(link_s);
+        let idle_s = end.saturating_sub(self.last).as_secs_f64() - class_s;
+        let average = self.avgidle_s + GAIN * (idle_s - self.avgidle_s);
+        self.avgidle_s = average.clamp(self.min_idle_s, self.max_idle_s);
+        self.last = end;
+        self.undertime = if self.avgidle_s > 0.0 {
+            now
+        } else {
+            // The next packet, if it is as large, must bring an idle of (1/GAIN - 1) times the debt.
+            let wait_s = class_s - link_s - (1.0 / GAIN - 1.0) * self.avgidle_s;
+            end + Time::from_secs_f64(wait_s)
+        };
+    }
+
+    /// Time of `bytes` at the class's rate.
+    pub(super) fn class_time(&self, bytes: u32) -> Time {
+        Time::from_secs_f64(f64::from(bytes) * self.class_s)
+    }
+}

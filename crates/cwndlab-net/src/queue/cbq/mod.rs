@@ -1,0 +1,331 @@
+//! CBQ, class-based queueing (Floyd and Jacobson, "Link-sharing and Resource Management Models for Packet Networks",
+//! IEEE/ACM Transactions on Networking 3(4), 1995): a tree of classes with rates, leaf queues served by priority and
+//! weighted round robin, and an estimator for each class that regulates those over their limit.
+
+mod config;
+mod estimator;
+
+pub use config::{CbqClassConfig, CbqConfig, Sharing};
+
+use cwndlab_units::{Rate, Time};
+
+use super::fifo::Fifo;
+use super::{Admit, ArrivalQueue, Backlog, Dequeued, Dropped, Queue, Regions};
+use crate::{Packet, Rng};
+use estimator::Estimator;
+
+/// A link shared by classes.
+#[derive(Clone, Debug)]
+pub struct Cbq<P> {
+    classes: Vec<Class>,
+    leaves: Vec<Leaf<P>>,
+    /// For each class the place of its leaf in `leaves`, if it is one.
+    leaf_of: Vec<Option<usize>>,
+    /// Flow key and leaf, sorted.
+    flows: Vec<(u64, usize)>,
+    default: usize,
+    sharing: Sharing,
+    /// Places in `leaves` by priority, each with the place whose turn it is.
+    rounds: Vec<Round>,
+    packets: u32,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Class {
+    parent: Option<usize>,
+    bounded: bool,
+    /// 1 for a leaf, else one more than its highest child (section 2.2).
+    level: u32,
+    estimator: Estimator,
+}
+
+#[derive(Clone, Debug)]
+struct Leaf<P> {
+    class: usize,
+    /// Neither the class nor an ancestor is bounded: it may use a link that nobody else wants.
+    free: bool,
+    queue: ArrivalQueue,
+    fifo: Fifo<P>,
+    /// Bytes it may send in its turn, and what is left of them.
+    weight: i64,
+    allotment: i64,
+    /// Until when its last packet is in service, as a link of the class's rate would serve it.
+    in_service_until: Time,
+    in_service_bytes: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Round {
+    leaves: Vec<usize>,
+    turn: usize,
+}
+
+impl<P> Cbq<P> {
+    /// For a link of `rate`, from a checked configuration.
+    ///
+    /// # Panics
+    /// If the configuration was not checked.
+    pub fn new(config: &CbqConfig, rate: Rate) -> Cbq<P> {
+        let bps = |rate: Rate| rate.as_bps() as f64;
+        let mut classes: Vec<Class> = Vec::new();
+        for class in &config.classes {
+            let min_idle_s = class.min_idle_ns.map_or(f64::NEG_INFINITY, |idle| -idle.as_secs_f64());
+            let (burst, packet) = (class.max_burst, class.max_packet_bytes);
+            classes.push(Class {
+                parent: class.parent,
+                bounded: class.bounded,
+                level: 1,
+                estimator: Estimator::new(bps(class.rate_bps), bps(rate), burst, packet, min_idle_s),
+            });
+        }
+        for index in (0..classes.len()).rev() {
+            if let Some(parent) = classes[index].parent {
+                classes[parent].level = classes[parent].level.max(classes[index].level + 1);
+            }
+        }
+        let is_leaf = |&index: &usize| config.is_leaf(index);
+        let slowest =
+            (0..classes.len()).filter(is_leaf).map(|i| bps(config.classes[i].rate_bps)).fold(f64::MAX, f64::min);
+        let mut cbq = Cbq {
+            leaf_of: vec![None; classes.len()],
+            leaves: Vec::new(),
+            flows: Vec::new(),
+            default: 0,
+            sharing: config.sharing,
+            rounds: Vec::new(),
+            packets: 0,
+            bytes: 0,
+            classes,
+        };
+        for index in (0..cbq.classes.len()).filter(is_leaf) {
+            let class = &config.classes[index];
+            // The slowest class of all may send one full packet in its turn, the others in proportion.
+            let weight = f64::from(class.max_packet_bytes) * bps(class.rate_bps) / slowest;
+            cbq.add_leaf(index, class, weight as i64);
+        }
+        cbq.flows.sort_unstable();
+        cbq.default = cbq.leaf_of[config.default].expect("QueueConfig::check was called");
+        let mut priorities: Vec<u8> = config.classes.iter().map(|class| class.priority).collect();
+        priorities.sort_unstable();
+        priorities.dedup();
+        for priority in priorities {
+            let in_round = |leaf: &usize| config.classes[cbq.leaves[*leaf].class].priority == priority;
+            let leaves: Vec<usize> = (0..cbq.leaves.len()).filter(in_round).collect();
+            cbq.rounds.push(Round { leaves, turn: 0 });
+        }
+        cbq
+    }
+
+    fn add_leaf(&mut self, index: usize, class: &CbqClassConfig, weight: i64) {
+        let queue = class.queue.as_ref().map(|queue| queue.build::<P>(class.rate_bps, 0));
+        let Some(Queue::Arrival(queue)) = queue else { unreachable!("QueueConfig::check was called") };
+        let place = self.leaves.len();
+        self.leaf_of[index] = Some(place);
+        self.flows.extend(class.flows.iter().map(|&flow| (flow, place)));
+        let mut up = Some(index);
+        let mut free = true;
+        while let Some(at) = up {
+            free &= !self.classes[at].bounded;
+            up = self.classes[at].parent;
+        }
+        self.leaves.push(Leaf {
+            class: index,
+            free,
+            queue,
+            fifo: Fifo::default(),
+            weight: weight.max(1),
+            allotment: 0,
+            in_service_until: Time::ZERO,
+            in_service_bytes: 0,
+        });
+    }
+
+    /// Packets waiting in all classes.
+    pub fn packets(&self) -> u32 {
+        self.packets
+    }
+    /// Bytes waiting in all classes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// Packets waiting in a leaf class, by the class's place in the configuration; 0 for one with children.
+    pub fn class_packets(&self, class: usize) -> u32 {
+        self.leaf_of[class].map_or(0, |leaf| self.leaves[leaf].fifo.len())
+    }
+    /// The average of the first leaf whose queue keeps one.
+    pub fn average(&self) -> Option<f64> {
+        self.leaves.iter().find_map(|leaf| leaf.queue.average())
+    }
+    /// The regions of that average up to `now`.
+    pub fn regions(&self, now: Time) -> Option<Regions> {
+        self.leaves.iter().find_map(|leaf| leaf.queue.regions(now, leaf.backlog(now).idle_since()))
+    }
+
+    /// When a packet may be sent: `now`, or later if all that wait are in bounded classes over their limit.
+    pub fn next_ready(&self, now: Time) -> Option<Time> {
+        let mut waiting = self.leaves.iter().filter(|leaf| leaf.fifo.len() > 0).peekable();
+        waiting.peek()?;
+        if waiting.any(|leaf| leaf.free || self.permitted(leaf.class, now)) {
+            return Some(now);
+        }
+        // Permissions change only when some class comes within its limit.
+        self.classes.iter().map(|class| class.estimator.undertime).filter(|&at| at > now).min()
+    }
+
+    /// Whether a class may send at `now`: it is within its limit, or may borrow from an ancestor that is.
+    fn permitted(&self, class: usize, now: Time) -> bool {
+        let mut at = class;
+        loop {
+            let candidate = &self.classes[at];
+            let within = candidate.estimator.undertime <= now;
+            if within && (at == class || self.may_lend(candidate.level, now)) {
+                return true;
+            }
+            match candidate.parent {
+                Some(parent) if !candidate.bounded => at = parent,
+                _ => return false,
+            }
+        }
+    }
+
+    fn may_lend(&self, level: u32, now: Time) -> bool {
+        match self.sharing {
+            Sharing::AncestorsOnly => true,
+            Sharing::Formal => {
+                !(0..self.classes.len()).any(|at| self.classes[at].level < level && self.is_unsatisfied(at, now))
+            }
+        }
+    }
+
+    /// Within its limit, and it or a descendant that may borrow from it has packets waiting.
+    fn is_unsatisfied(&self, class: usize, now: Time) -> bool {
+        self.classes[class].estimator.undertime < now && self.leaves.iter().any(|leaf| self.demands(leaf, class))
+    }
+
+    fn demands(&self, leaf: &Leaf<P>, class: usize) -> bool {
+        let mut at = leaf.class;
+        while leaf.fifo.len() > 0 {
+            if at == class {
+                return true;
+            }
+            match self.classes[at].parent {
+                Some(parent) if !self.classes[at].bounded => at = parent,
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// The leaf to serve at `now`: by priority, then by turn.
+    fn choose(&mut self, now: Time) -> Option<usize> {
+        for round in 0..self.rounds.len() {
+            if let Some(leaf) = self.choose_in(round, now) {
+                return Some(leaf);
+            }
+        }
+        // Nobody is entitled to the link: it goes to whoever may use what is left over.
+        let usable = |leaf: &&usize| self.leaves[**leaf].free && self.leaves[**leaf].fifo.len() > 0;
+        let (round, place) = self.rounds.iter().enumerate().find_map(|(at, round)| {
+            let (before, after) = round.leaves.split_at(round.turn);
+            after.iter().chain(before).find(usable).map(|&leaf| (at, leaf))
+        })?;
+        let round = &mut self.rounds[round];
+        round.turn = (round.turn + 1) % round.leaves.len();
+        Some(place)
+    }
+
+    fn choose_in(&mut self, round: usize, now: Time) -> Option<usize> {
+        let n = self.rounds[round].leaves.len();
+        let mut any = false;
+        let mut tried = 0;
+        loop {
+            let turn = self.rounds[round].turn;
+            let place = self.rounds[round].leaves[turn];
+            let leaf = &self.leaves[place];
+            if leaf.fifo.len() > 0 && self.permitted(leaf.class, now) {
+                any = true;
+                let leaf = &mut self.leaves[place];
+                if leaf.allotment > 0 {
+                    return Some(place);
+                }
+                leaf.allotment += leaf.weight; // its next turn
+            } else {
+                self.leaves[place].allotment = 0;
+            }
+            self.rounds[round].turn = (turn + 1) % n;
+            tried += 1;
+            if tried >= n && !any {
+                return None;
+            }
+        }
+    }
+}
+
+impl<P: Packet> Cbq<P> {
+    /// Takes, marks or drops a packet that arrives at `now`, as its class's queue decides. Returns whether it was marked.
+    pub fn enqueue(&mut self, now: Time, mut packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
+        let place = self.classify(&packet);
+        let leaf = &mut self.leaves[place];
+        let bytes = packet.wire_bytes();
+        let marked = match leaf.queue.on_arrival(now, leaf.backlog(now), bytes, packet.ecn(), rng) {
+            Admit::Enqueue => false,
+            Admit::Mark => {
+                packet.mark_ce();
+                true
+            }
+            Admit::Drop(cause) => {
+                dropped.push((cause, packet));
+                return false;
+            }
+        };
+        leaf.fifo.push(now, packet);
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        marked
+    }
+
+    /// The next packet to send at `now`.
+    pub fn dequeue(&mut self, now: Time) -> Option<Dequeued<P>> {
+        let place = self.choose(now)?;
+        let leaf = &mut self.leaves[place];
+        let (_, packet) = leaf.fifo.pop()?;
+        let bytes = packet.wire_bytes();
+        self.packets -= 1;
+        self.bytes -= u64::from(bytes);
+        leaf.allotment -= i64::from(bytes);
+        leaf.in_service_bytes = bytes;
+        leaf.in_service_until = now + self.classes[leaf.class].estimator.class_time(bytes);
+        let mut up = Some(leaf.class);
+        while let Some(at) = up {
+            self.classes[at].estimator.on_send(now, bytes);
+            up = self.classes[at].parent;
+        }
+        Some(Dequeued { packet, marked: false })
+    }
+
+    /// The leaf of a packet: the class it names, or that of its flow, or the default.
+    fn classify(&self, packet: &P) -> usize {
+        let named = packet.class().and_then(|class| self.leaf_of.get(usize::from(class)).copied().flatten());
+        named.unwrap_or_else(|| {
+            let found = self.flows.binary_search_by_key(&packet.flow_key(), |&(flow, _)| flow);
+            found.map_or(self.default, |at| self.flows[at].1)
+        })
+    }
+}
+
+impl<P> Leaf<P> {
+    fn backlog(&self, now: Time) -> Backlog {
+        let in_service = if now < self.in_service_until { self.in_service_bytes } else { 0 };
+        // With packets waiting past the service time the class is held up by others, which is not idle.
+        Backlog {
+            packets: self.fifo.len() + u32::from(in_service > 0),
+            bytes: self.fifo.bytes + u64::from(in_service),
+            in_service_bytes: in_service,
+            free_at: self.in_service_until,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! What holds for every queue, over random traffic.
+
+use cwndlab_units::Rate;
+use proptest::prelude::*;
+use rand::SeedableRng;
+
+use super::*;
+use crate::test_packet::TestPacket;
+use crate::Rng;
+
+const RATE: Rate = Rate::from_bps(8_000_000); // 1000 bytes take 1 ms
+
+/// Every kind with small limits, with and without ECN, so that each way through the code is taken.
+fn configs() -> Vec<QueueConfig> {
+    let red = RedConfig { ecn: true, w_q: Some(0.1), limit: 20, ..RedConfig::new(20, 2.0, 12.0) };
+    let short = Time::from_millis(2);
+    let codel = CodelConfig { target_ns: short, interval_ns: Time::from_millis(8), limit: 40, ecn: false, mtu: 500 };
+    let class = |parent, rate_bps, bounded, flows, queue: Option<QueueConfig>| CbqClassConfig {
+        parent,
+        rate_bps: Rate::from_bps(rate_bps),
+        priority: 0,
+        bounded,
+        flows,
+        queue: queue.map(Box::new),
+        max_burst: 3,
+        min_idle_ns: None,
+        max_packet_bytes: 1500,
+    };
+    let drop_tail = DropTailConfig { limit: 8, unit: Unit::Packets, counts_in_service: false };
+    let cbq = |sharing| {
+        QueueConfig::Cbq(CbqConfig {
+            classes: vec![
+                class(None, 8_000_000, false, vec![], None),
+                class(Some(0), 1_000_000, true, vec![1, 2], Some(QueueConfig::Red(red.clone()))),
+                class(Some(0), 3_000_000, false, vec![3], Some(QueueConfig::DropTail(drop_tail.clone()))),
+                class(Some(0), 2_000_000, false, vec![], Some(QueueConfig::Infinite {})),
+            ],
+            default: 3,
+            sharing,
+        })
+    };
+    let fq = FqCodelConfig {
+        flows: 4,
+        quantum: 600,
+        limit: 30,
+        drop_batch: 5,
+        target_ns: short,
+        ..FqCodelConfig::default()
+    };
+    let pie = PieConfig {
+        limit: 50,
+        target_ns: short,
+        update_ns: short,
+        max_burst_ns: short,
+        ecn: true,
+        ..PieConfig::default()
+    };
+    vec![
+        QueueConfig::Codel(codel.clone()),
+        QueueConfig::Codel(CodelConfig { ecn: true, ..codel }),
+        QueueConfig::Pie(pie.clone()),
+        QueueConfig::Pie(PieConfig { estimate: DelayEstimate::Rate, activate_at: Some(0.5), ecn: false, ..pie }),
+        QueueConfig::FqCodel(fq),
+        cbq(Sharing::Formal),
+        cbq(Sharing::AncestorsOnly),
+    ]
+}
+
+/// One packet: gap since the last in µs, bytes, flow, whether it is ECN-capable.
+fn traffic() -> impl Strategy<Value = Vec<(u64, u32, u64, bool)>> {
+    prop::collection::vec((0..3000_u64, 40..1500_u32, 0..6_u64, any::<bool>()), 1..400)
+}
+
+/// Offers the traffic to a queue on a link of `RATE`, runs until it is empty, and checks after each step that what
+/// came in is out, dropped or waiting, to the byte. Returns the ids sent, in order.
+fn conserve(config: &QueueConfig, traffic: &[(u64, u32, u64, bool)]) -> Result<Vec<u64>, TestCaseError> {
+    config.check().expect("a valid configuration");
+    let Queue::Departure(mut queue) = config.build::<TestPacket>(RATE, 9) else { panic!("not of this family") };
+    let (mut rng, mut dropped) = (Rng::seed_from_u64(2), Vec::new());
+    let mut waiting: std::collections::BTreeMap<u64, TestPacket> = std::collections::BTreeMap::new();
+    let mut sent = Vec::new();
+    let mut marks = (0, 0);
+    let mut now = Time::ZERO;
+    let mut free_at = Time::ZERO;
+    let mut arrivals = traffic.iter().enumerate().peekable();
+    let mut next_arrival = Time::ZERO;
+    loop {
+        let arrival = arrivals.peek().map(|(_, (gap, ..))| next_arrival + Time::from_micros(*gap));
+        let service = queue.next_ready(now).map(|ready| ready.max(free_at));
+        let Some(next) = arrival.into_iter().chain(service).min() else { break };
+        now = next.max(now);
+        if arrival == Some(next) {
+            let (id, &(_, bytes, flow, ect)) = arrivals.next().expect("peeked");
+            next_arrival = next;
+            let ecn = if ect { Ecn::Ect0 } else { Ecn::NotEct };
+            let packet = TestPacket { id: id as u64, bytes, ecn, flow, offset: 0 };
+            waiting.insert(packet.id, packet);
+            marks.0 += u32::from(queue.enqueue(now, packet, &mut rng, &mut dropped));
+        } else if let Some(Dequeued { packet, marked }) = queue.dequeue(now, &mut rng, &mut dropped) {
+            marks.0 += u32::from(marked);
+            marks.1 += u32::from(packet.ecn == Ecn::Ce);
+            let before = waiting.remove(&packet.id);
+            prop_assert!(before.is_some_and(|was| was.bytes == packet.bytes && was.flow == packet.flow));
+            sent.push(packet.id);
+            free_at = now + RATE.serialization_time(packet.bytes);
+        } else {
+            prop_assert!(queue.next_ready(now).is_none_or(|ready| ready > now), "refuses a packet that is ready");
+        }
+        for (_, packet) in dropped.drain(..) {
+            marks.1 += u32::from(packet.ecn == Ecn::Ce);
+            prop_assert!(waiting.remove(&packet.id).is_some(), "dropped twice: {packet:?}");
+        }
+        prop_assert_eq!(queue.packets() as usize, waiting.len());
+        prop_assert_eq!(queue.bytes(), waiting.values().map(|packet| u64::from(packet.bytes)).sum::<u64>());
+    }
+    prop_assert!(waiting.is_empty(), "never sent: {:?}", waiting.keys());
+    prop_assert_eq!(marks.0, marks.1, "marks reported and marks seen");
+    Ok(sent)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_packet_is_sent_once_or_handed_back_and_the_backlog_is_exact(traffic in traffic()) {
+        for config in configs() {
+            conserve(&config, &traffic)?;
+        }
+    }
+
+    #[test]
+    fn packets_of_a_flow_leave_in_their_order(traffic in traffic()) {
+        for config in configs() {
+            let sent = conserve(&config, &traffic)?;
+            for flow in 0..6 {
+                let of_flow: Vec<_> = sent.iter().filter(|&&id| traffic[id as usize].2 == flow).collect();
+                prop_assert!(of_flow.windows(2).all(|pair| pair[0] < pair[1]), "{config:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn red_never_takes_more_than_its_limit_and_its_regions_add_up(
+        gaps in prop::collection::vec(0..2500_u64, 1..300),
+        gentle in any::<bool>(),
+        hard_drop in any::<bool>(),
+    ) {
+        let config = RedConfig { w_q: Some(0.2), gentle, hard_drop, ecn: true, ..RedConfig::new(6, 1.0, 4.0) };
+        let mut red = Red::new(config, RATE);
+        let mut rng = Rng::seed_from_u64(4);
+        // Departure times of what the link holds, as a link of RATE would have them.
+        let mut departures = std::collections::VecDeque::new();
+        let (mut now, mut free_at) = (Time::ZERO, Time::ZERO);
+        for gap in gaps {
+            now += Time::from_micros(gap);
+            while departures.front().is_some_and(|&at| at <= now) {
+                departures.pop_front();
+            }
+            let packets = departures.len() as u32;
+            let in_service_bytes = if packets > 0 { 1000 } else { 0 };
+            let backlog = Backlog { packets, bytes: 1000 * u64::from(packets), in_service_bytes, free_at };
+            if !matches!(red.on_arrival(now, backlog, 1000, Ecn::Ect0, &mut rng), Admit::Drop(_)) {
+                free_at = free_at.max(now) + RATE.serialization_time(1000);
+                departures.push_back(free_at);
+            }
+            prop_assert!(departures.len() <= 7, "limit 6 and one in service");
+            prop_assert!(red.average() >= 0.0 && red.average() <= 6.0);
+            let regions = red.regions(now, None);
+            prop_assert_eq!(regions.below + regions.between + regions.above, now);
+        }
+    }
+}
+
+#[test]
+fn configurations_are_read_from_json_and_unknown_keys_are_errors() {
+    let good = r#"{"kind":"red","limit":60000,"unit":"bytes","min_th":15000.0,"max_th":45000.0,"burst":20,"ecn":true}"#;
+    let config: QueueConfig = serde_json::from_str(good).unwrap();
+    assert_eq!(config.check(), Ok(()));
+    let back: QueueConfig = serde_json::from_str(&serde_json::to_string(&config).unwrap()).unwrap();
+    assert_eq!(back, config);
+    for config in configs() {
+        let text = serde_json::to_string(&config).unwrap();
+        assert_eq!(serde_json::from_str::<QueueConfig>(&text).unwrap(), config, "{text}");
+    }
+    for bad in [
+        r#"{"kind":"drop-tail","limit":3,"limt":4}"#,
+        r#"{"kind":"infinite","limit":3}"#,
+        r#"{"kind":"codel","taget_ns":5}"#,
+        r#"{"kind":"red","limit":60,"min_th":5,"max_th":15,"wq":0.1}"#,
+    ] {
+        assert!(serde_json::from_str::<QueueConfig>(bad).is_err(), "{bad}");
+    }
+    assert!(serde_json::from_str::<QueueConfig>(r#"{"kind":"codel"}"#).is_ok());
+}
