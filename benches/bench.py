@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Runs the benchmark workloads on cwndlab and on ns-2 where it is installed, and writes build/bench.json.
+
+    python benches/bench.py [--workload NAME ...] [--tool cwndlab|ns-2 ...] [--no-instructions] [-o build/bench.json]
+
+One object a workload and tool: nanoseconds of CPU time and instructions per packet-hop (set-up not counted), goodput,
+drops at the bottleneck, memory a flow. The workloads are described in benches/README.md. CPU time is the least of
+three runs; instructions are counted by callgrind on two durations, the difference divided by that of the hops.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "target" / "release" / "examples" / "bench"
+#: Workload -> the two durations (s) on which instructions are counted: past the start-up, short enough for callgrind.
+WORKLOADS = {
+    "10x1.5M": (100.0, 200.0),
+    "50x100M": (2.0, 4.0),
+    "200x1G": (1.0, 1.5),
+    "1000x10G": (0.6, 0.8),
+    "short100k": (0.5, 1.0),
+}
+#: ns-2 spends minutes under callgrind only to create these many agents.
+NOT_COUNTED = {("ns-2", "short100k"), ("ns-2", "1000x10G")}
+KEYS = (
+    "workload",
+    "tool",
+    "hops",
+    "cpu_s",
+    "ns_per_hop",
+    "instructions_per_hop",
+    "goodput_bps",
+    "drops",
+    "bytes_per_flow",
+)
+
+Command = Callable[[str, str, float | None], list[str]]
+
+
+def cwndlab(workload: str, mode: str, duration_s: float | None) -> list[str]:
+    """The command of our own engine; it counts in every run, so `mode` does not matter."""
+    return [str(EXAMPLE), workload, *([] if duration_s is None else [str(duration_s)])]
+
+
+def ns2(workload: str, mode: str, duration_s: float | None) -> list[str]:
+    """The command of ns-2; `mode` is `time` or `count`."""
+    script = str(ROOT / "benches" / "peer_ns2.tcl")
+    return ["ns", script, workload, mode, *([] if duration_s is None else [str(duration_s)])]
+
+
+def run(command: Sequence[str]) -> dict[str, Any]:
+    """Runs a command that prints one JSON object as its last line."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0 or not done.stdout.strip():
+        raise SystemExit(f"bench: {' '.join(command)} failed ({done.returncode}): {done.stderr.strip()[-500:]}")
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def instructions(command: Sequence[str]) -> int:
+    """Instructions of a whole process, by callgrind."""
+    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command]
+    done = subprocess.run(valgrind, capture_output=True, text=True, check=False)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if not found:
+        raise SystemExit(f"bench: {' '.join(valgrind)} counted nothing: {done.stderr.strip()[-500:]}")
+    return int(found[1])
+
+
+def instructions_per_hop(command: Command, workload: str) -> float:
+    """Instructions of the longer run less those of the shorter, by hop: set-up cancels out."""
+    short_s, long_s = WORKLOADS[workload]
+    hops = [run(command(workload, "count", duration_s))["hops"] for duration_s in (short_s, long_s)]
+    counts = [instructions(command(workload, "time", duration_s)) for duration_s in (short_s, long_s)]
+    return (counts[1] - counts[0]) / float(hops[1] - hops[0])
+
+
+def measure(tool: str, command: Command, workload: str, runs: int, count_instructions: bool) -> dict[str, Any]:
+    """One workload on one tool."""
+    found = run(command(workload, "time", None))
+    for _ in range(runs - 1):
+        found["cpu_s"] = min(found["cpu_s"], run(command(workload, "time", None))["cpu_s"])
+    if "hops" not in found:
+        found |= {key: value for key, value in run(command(workload, "count", None)).items() if key in ("hops", "drops")}
+    found["ns_per_hop"] = round(found["cpu_s"] * 1e9 / found["hops"], 1)
+    counted = count_instructions and (tool, workload) not in NOT_COUNTED
+    found["instructions_per_hop"] = round(instructions_per_hop(command, workload), 1) if counted else None
+    return {key: found[key] for key in KEYS}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description="Time per packet-hop of cwndlab and of ns-2 on the same workloads.")
+    parser.add_argument("--workload", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
+    parser.add_argument("--tool", nargs="+", choices=["cwndlab", "ns-2"], default=["cwndlab", "ns-2"])
+    parser.add_argument("--runs", type=int, default=3, help="CPU time is the least of this many runs")
+    parser.add_argument("--no-instructions", action="store_true", help="leave callgrind out")
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "build" / "bench.json")
+    options = parser.parse_args(arguments)
+
+    commands: dict[str, Command] = {}
+    if "cwndlab" in options.tool:
+        build = ["cargo", "build", "--release", "-p", "cwndlab-engine", "--example", "bench"]
+        subprocess.run(build, cwd=ROOT, check=True)
+        commands["cwndlab"] = cwndlab
+    if "ns-2" in options.tool:
+        if shutil.which("ns"):
+            commands["ns-2"] = ns2
+        else:
+            print("bench: ns-2 is not installed (Debian package ns2); cwndlab alone", file=sys.stderr)
+    count = not options.no_instructions and shutil.which("valgrind") is not None
+    if not count and not options.no_instructions:
+        print("bench: valgrind is not installed; instructions are not counted", file=sys.stderr)
+
+    rows = []
+    print(f"{'workload':<10} {'tool':<8} {'hops':>10} {'ns/hop':>7} {'instr/hop':>9} {'goodput Mb/s':>12} {'drops':>7} {'B/flow':>7}")
+    for workload in options.workload:
+        for tool, command in commands.items():
+            # Creating 100,000 agents takes ns-2 three minutes: once is enough.
+            runs = 1 if (tool, workload) == ("ns-2", "short100k") else options.runs
+            row = measure(tool, command, workload, runs, count)
+            rows.append(row)
+            print(
+                f"{workload:<10} {tool:<8} {row['hops']:>10} {row['ns_per_hop']:>7} {row['instructions_per_hop'] or '-':>9} "
+                f"{row['goodput_bps'] / 1e6:>12.2f} {row['drops']:>7} {row['bytes_per_flow']:>7}",
+                flush=True,
+            )
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(rows, indent=1) + "\n")
+    print(f"written: {options.output}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
