@@ -1,6 +1,6 @@
 //! A one-way link: a queue, a transmitter with a rate, a propagation delay.
 //!
-//! **One event per hop.** Where the queue decides at arrival (drop-tail, RED, PIE) a packet's departure is known when
+//! **One event per hop.** Where the queue decides at arrival (drop-tail, RED) a packet's departure is known when
 //! it is offered, so its arrival at the far end is the only event; the queue length is recovered lazily from the
 //! departures that are not later than now. Queues that decide at departure (`CoDel`, FQ, CBQ) have a second event.
 //!
@@ -12,7 +12,7 @@ use cwndlab_units::{Rate, Serializer, Time};
 use rand::RngCore as _;
 
 use crate::impair::{Fate, Impairments};
-use crate::queue::{Admit, ArrivalQueue, Backlog, DepartureQueue, Dropped, Queue, QueueConfig};
+use crate::queue::{Admit, ArrivalQueue, Backlog, DepartureQueue, Dropped, Queue, QueueConfig, Regions};
 use crate::ring::Ring;
 use crate::{DropCause, Packet, Rng};
 
@@ -325,7 +325,17 @@ impl<P: Packet + Copy> Link<P> {
     pub fn average(&self) -> Option<f64> {
         match &self.discipline {
             Discipline::AtArrival(queue) => queue.average(),
-            Discipline::AtDeparture(_) => None,
+            Discipline::AtDeparture(served) => served.queue.average(),
+        }
+    }
+
+    /// How long that average was below, between and above its thresholds, up to `now`.
+    pub fn regions(&mut self, now: Time) -> Option<Regions> {
+        self.forget_departed(now);
+        let idle_since = self.backlog_at_arrival().idle_since();
+        match &self.discipline {
+            Discipline::AtArrival(queue) => queue.regions(now, idle_since),
+            Discipline::AtDeparture(served) => served.queue.regions(now),
         }
     }
 
@@ -389,7 +399,7 @@ impl<P: Packet + Copy> Link<P> {
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
         self.counters.sojourn += served.waited(now);
         let before = served.dropped.len();
-        let next = served.queue.dequeue(now, &mut self.rng, &mut served.dropped);
+        let next = served.queue.dequeue(now, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
         let Some(next) = next else {
             served.due = served.queue.next_ready(now).filter(|&ready| ready > now).unwrap_or(Time::MAX);

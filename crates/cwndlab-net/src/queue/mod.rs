@@ -2,8 +2,8 @@
 //!
 //! - [`ArrivalQueue`] (drop-tail, infinite, RED) decides at the packet's arrival and stores nothing: the link's own
 //!   ring holds the packets, so the departure time is known at once and a hop costs one event.
-//! - [`DepartureQueue`] (`CoDel`, …) decides when a packet leaves; it stores the packets with their arrival
-//!   times and the link asks it for the next packet whenever it is free.
+//! - [`DepartureQueue`] (`CoDel`, PIE, FQ-CoDel, CBQ) depends on how packets leave; it stores them with their arrival
+//!   times, and the link asks it for the next packet whenever it is free.
 
 mod cbq;
 mod codel;
@@ -156,8 +156,7 @@ impl<P: Packet> DepartureQueue<P> {
 
     /// The packet to send at `now`, the link being free; what is dropped on the way to it is appended to `dropped`.
     /// `None` if there is none, or none that may be sent yet: see [`DepartureQueue::next_ready`].
-    pub fn dequeue(&mut self, now: Time, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
-        let _ = rng;
+    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
         match self {
             DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
             DepartureQueue::Pie(queue) => queue.dequeue(now),

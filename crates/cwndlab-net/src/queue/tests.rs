@@ -96,7 +96,7 @@ fn conserve(config: &QueueConfig, traffic: &[(u64, u32, u64, bool)]) -> Result<V
             let packet = TestPacket { id: id as u64, bytes, ecn, flow, offset: 0 };
             waiting.insert(packet.id, packet);
             marks.0 += u32::from(queue.enqueue(now, packet, &mut rng, &mut dropped));
-        } else if let Some(Dequeued { packet, marked }) = queue.dequeue(now, &mut rng, &mut dropped) {
+        } else if let Some(Dequeued { packet, marked }) = queue.dequeue(now, &mut dropped) {
             marks.0 += u32::from(marked);
             marks.1 += u32::from(packet.ecn == Ecn::Ce);
             let before = waiting.remove(&packet.id);
