@@ -51,3 +51,32 @@ fn names_are_unique_and_every_column_says_what_it_holds() {
         }
     }
 }
+
+/// docs/guide/records.md is made from the tables.
+#[test]
+fn the_page_of_records_is_up_to_date() {
+    use std::fmt::Write as _;
+    let mut page = String::from(
+        "# Records\n\nWhat a run leaves behind, simulated or live. Units stand in the columns' names; times count from the \
+         start of the run;\nnodes, links and traffic entries are indices into the scenario's lists.\n\n\
+         <!-- Made from the tables; remake it with `CWNDLAB_REGENERATE=1 cargo test -p cwndlab-records page_of_records`. -->\n",
+    );
+    for table in TABLES {
+        let _ = write!(
+            page,
+            "\n## {}\n\n{}\n\n| column | type | what it holds |\n|---|---|---|\n",
+            table.name,
+            table.about.trim()
+        );
+        for column in table.columns {
+            let _ =
+                writeln!(page, "| `{}` | {} | {} |", column.name, column.kind, column.about.trim().replace('|', "\\|"));
+        }
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/records.md");
+    if std::env::var_os("CWNDLAB_REGENERATE").is_some() {
+        std::fs::write(&path, &page).expect("docs/guide/records.md");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == page, "docs/guide/records.md is stale: run with CWNDLAB_REGENERATE=1 and commit it");
+}

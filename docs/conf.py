@@ -1,0 +1,16 @@
+"""Sphinx: `make docs`."""
+
+from importlib.metadata import version as installed
+
+project = "cwndlab"
+author = "the cwndlab contributors"
+version = release = installed("cwndlab")
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+# profiles.md gives each knob a heading of the third level, so that the table of contents stays short
+suppress_warnings = ["myst.header"]
+html_theme = "furo"
+html_title = f"cwndlab {release}"
+exclude_patterns = ["build"]
+autodoc_typehints = "description"
