@@ -171,6 +171,9 @@ pub struct TcpConfig {
     pub cubic_fast_convergence: bool,
     /// Whether cwnd grows only when it was what limited the sender (RFC 7661; RFC 9438, 5.8).
     pub grow_only_if_cwnd_limited: bool,
+    /// Whether a reduction starts from cwnd, in whole segments, as in Linux, rather than from FlightSize (RFC 5681,
+    /// equation 4; RFC 9438, 4.6).
+    pub reduce_from_cwnd: bool,
     /// Initial window, at connection start only; after a timeout cwnd is one segment.
     pub initial_window: InitialWindow,
     /// Whether the ACK of the SYN-ACK counts as an ACK that opens the window (RFC 5681, 3.1 forbids it by default).

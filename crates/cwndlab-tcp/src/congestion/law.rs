@@ -175,11 +175,13 @@ impl WindowLaw {
         let held = event == CongestionEvent::RtoRepeat && !matches!(self.law, Law::RenoPackets(_));
         if !held {
             self.remember();
+            let base = if cfg.reduce_from_cwnd { self.cwnd() } else { flight_bytes };
+            let rounded = |bytes: u32| if cfg.reduce_from_cwnd { bytes / mss * mss } else { bytes };
             // RFC 5681, equation 4 and RFC 9438, 4.6: an ECN echo may take CUBIC's cwnd to one segment, ssthresh to two.
             let (cwnd, ssthresh) = match &mut self.law {
                 Law::Reno(reno) => {
                     reno.acked_bytes = 0;
-                    let half = Reno::ssthresh(flight_bytes, mss);
+                    let half = rounded(Reno::ssthresh(base, mss));
                     (half, half)
                 }
                 Law::RenoPackets(p) => {
@@ -187,7 +189,7 @@ impl WindowLaw {
                     (half.max(1) * mss, half.max(2) * mss)
                 }
                 Law::Cubic(cubic) => {
-                    let reduced = cubic.on_congestion(self.cwnd, flight_bytes, mss, cfg.cubic_fast_convergence);
+                    let reduced = rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.cubic_fast_convergence));
                     let least = if event == CongestionEvent::Ecn { mss } else { 2 * mss };
                     (reduced.max(least), reduced.max(2 * mss))
                 }

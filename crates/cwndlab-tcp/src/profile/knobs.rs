@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 31] = [
+pub const KNOBS: [Knob; 32] = [
     knob(
         "mss",
         "bytes",
@@ -129,6 +129,16 @@ pub const KNOBS: [Knob; 31] = [
         "bool",
         "Whether cwnd grows only if it was what limited the sender.",
         ["ns-2 ns-default.tcl: control_increase_ 0", "RFC 5681 makes no such condition (RFC 7661 does)", "kernel: tcp_is_cwnd_limited; RFC 9438, 5.8"],
+    ),
+    knob(
+        "reduce_from_cwnd",
+        "bool",
+        "Whether a reduction starts from cwnd, in whole segments, rather than from what is in flight.",
+        [
+            "ns-2: slowdown() halves min(cwnd, window_), whole packets",
+            "RFC 5681, 3.1, equation 4: FlightSize",
+            "kernel: tcp_reno_ssthresh and cubictcp_recalc_ssthresh take snd_cwnd",
+        ],
     ),
     knob(
         "initial_window",

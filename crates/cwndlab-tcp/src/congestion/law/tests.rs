@@ -148,6 +148,7 @@ fn window_stands_still_in_recovery_and_while_the_application_limits_it() {
 fn slow_start_without_limit_stops_at_ssthresh() {
     let cfg = TcpConfig { window_law: WindowLawKind::Reno, ..Profile::Linux6.config() };
     let mut law = WindowLaw::new(&cfg, MSS);
+    law.set_cwnd(8000, MSS);
     law.on_congestion(&cfg, CongestionEvent::Rto, 8000, MSS); // ssthresh 4
     law.on_ack(&cfg, &ack(2000));
     assert_eq!(law.cwnd(), 3000);
@@ -191,4 +192,16 @@ fn conservative_slow_start_grows_by_a_quarter() {
     assert!(sizes[3].1 && sizes[3].0 < 120, "CSS within the first slow round: {:?}", sizes[3]);
     assert!(!law.in_slow_start(), "after five rounds of CSS: congestion avoidance");
     assert_eq!(law.ssthresh() / 1000, sizes[7].0);
+}
+
+/// The kernel takes 0.7 of cwnd in whole segments though one segment is in flight; the RFCs take what is in flight.
+#[test]
+fn reductions_start_from_cwnd_or_from_the_flight() {
+    for (from_cwnd, ssthresh) in [(true, 7000), (false, 2000)] {
+        let cfg = TcpConfig { reduce_from_cwnd: from_cwnd, ..Profile::Linux6.config() };
+        let mut law = WindowLaw::new(&cfg, MSS);
+        law.set_cwnd(11_000, MSS);
+        law.on_congestion(&cfg, CongestionEvent::Rto, 1000, MSS);
+        assert_eq!((law.cwnd(), law.ssthresh()), (1000, ssthresh));
+    }
 }
