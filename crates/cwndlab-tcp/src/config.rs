@@ -132,6 +132,9 @@ pub struct RtoConfig {
     /// Least value of the variance term: RTO = SRTT + max(this, 4*RTTVAR). RFC 6298, 2.3 calls it G; Linux uses its
     /// minimum RTO here. Unused with a coarse tick.
     pub variance_floor_ns: Time,
+    /// Whether the estimator is fed with the one-way delay of each ACK of new data (now less its sender's stamp) in place
+    /// of round-trip times, as the agents of RFC 2415's authors did. Both ends then need the same clock.
+    pub one_way: bool,
 }
 
 /// Every knob of an endpoint. Shared by all connections of a traffic group; never copied into one.

@@ -70,6 +70,7 @@ const NS2_1998: TcpConfig = TcpConfig {
         min_ns: Time::ZERO,
         max_ns: Time::from_secs(64),
         variance_floor_ns: Time::ZERO,
+        one_way: false,
     },
     time_wait_ns: Time::ZERO,
 };
@@ -107,6 +108,7 @@ const RFC5681: TcpConfig = TcpConfig {
         min_ns: Time::from_secs(1),
         max_ns: Time::from_secs(60),
         variance_floor_ns: Time::ZERO,
+        one_way: false,
     },
     time_wait_ns: Time::from_secs(240),
 };
@@ -144,6 +146,7 @@ const LINUX_6: TcpConfig = TcpConfig {
         min_ns: Time::from_millis(200),
         max_ns: Time::from_secs(120),
         variance_floor_ns: Time::from_millis(200),
+        one_way: false,
     },
     time_wait_ns: Time::from_secs(60),
 };

@@ -229,6 +229,16 @@ pub const KNOBS: [Knob; 32] = [
         ["unused with a coarse tick", "RFC 6298, 2.3: the clock's granularity, here none", "kernel: rttvar is at least tcp_rto_min, so RTO is at least SRTT + 200 ms"],
     ),
     knob(
+        "rto.one_way",
+        "bool",
+        "Feeds the estimator with one-way delays (now less the stamp of the ACK's sender) in place of round-trip times.",
+        [
+            "false; the agents of RFC 2415's authors (ns-2, baytcp) did",
+            "RFC 6298, 2: round-trip times",
+            "kernel: round-trip times",
+        ],
+    ),
+    knob(
         "time_wait_ns",
         "time",
         "How long TIME-WAIT lasts.",

@@ -10,6 +10,7 @@ fn rfc6298() -> RtoConfig {
         min_ns: Time::from_secs(1),
         max_ns: Time::from_secs(60),
         variance_floor_ns: Time::ZERO,
+        one_way: false,
     }
 }
 
@@ -21,6 +22,7 @@ fn coarse() -> RtoConfig {
         min_ns: Time::ZERO,
         max_ns: Time::from_secs(64),
         variance_floor_ns: Time::ZERO,
+        one_way: false,
     }
 }
 
