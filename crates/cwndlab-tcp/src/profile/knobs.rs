@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 32] = [
+pub const KNOBS: [Knob; 33] = [
     knob(
         "mss",
         "bytes",
