@@ -115,6 +115,18 @@ pub enum SlowStartKind {
     HystartPlusPlus,
 }
 
+/// What ssthresh is a fraction of when congestion is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReductionBase {
+    /// What is in flight (RFC 5681, equation 4; RFC 9438, 4.6).
+    FlightSize,
+    /// The usable window, fractions kept (ns-2.35).
+    Cwnd,
+    /// The usable window, the result rounded down to whole segments (Linux; ns-2 before 2006).
+    CwndWholeSegments,
+}
+
 /// Retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -174,9 +186,8 @@ pub struct TcpConfig {
     pub cubic_fast_convergence: bool,
     /// Whether cwnd grows only when it was what limited the sender (RFC 7661; RFC 9438, 5.8).
     pub grow_only_if_cwnd_limited: bool,
-    /// Whether a reduction starts from cwnd, in whole segments, as in Linux, rather than from FlightSize (RFC 5681,
-    /// equation 4; RFC 9438, 4.6).
-    pub reduce_from_cwnd: bool,
+    /// What a reduction starts from.
+    pub reduce_from: ReductionBase,
     /// Initial window, at connection start only; after a timeout cwnd is one segment.
     pub initial_window: InitialWindow,
     /// Whether the ACK of the SYN-ACK counts as an ACK that opens the window (RFC 5681, 3.1 forbids it by default).

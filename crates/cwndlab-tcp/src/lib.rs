@@ -8,7 +8,8 @@ mod rto;
 mod segment;
 
 pub use config::{
-    AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, SlowStartKind, TcpConfig, WindowLawKind,
+    AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, TcpConfig,
+    WindowLawKind,
 };
 pub use congestion::{AckSample, CongestionEvent, WindowLaw};
 pub use profile::{knobs_json, Knob, KNOBS};

@@ -1,7 +1,8 @@
 //! Profiles: each a value for every knob, of an era.
 
 use crate::config::{
-    AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, SlowStartKind, TcpConfig, WindowLawKind,
+    AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, TcpConfig,
+    WindowLawKind,
 };
 use cwndlab_units::Time;
 
@@ -54,7 +55,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     slow_start_limit_segments: 1,
     cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: false,
-    reduce_from_cwnd: true,
+    reduce_from: ReductionBase::Cwnd,
     initial_window: InitialWindow::Segments(1),
     handshake_ack_opens_window: false,
     restart_after_idle: false,
@@ -92,7 +93,7 @@ const RFC5681: TcpConfig = TcpConfig {
     slow_start_limit_segments: 1,
     cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: false,
-    reduce_from_cwnd: false,
+    reduce_from: ReductionBase::FlightSize,
     initial_window: InitialWindow::Rfc3390,
     handshake_ack_opens_window: false,
     restart_after_idle: true,
@@ -130,7 +131,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     slow_start_limit_segments: 0,
     cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: true,
-    reduce_from_cwnd: true,
+    reduce_from: ReductionBase::CwndWholeSegments,
     initial_window: InitialWindow::Segments(10),
     handshake_ack_opens_window: false,
     restart_after_idle: true,

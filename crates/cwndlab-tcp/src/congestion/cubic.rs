@@ -110,7 +110,7 @@ impl Cubic {
         self.cwnd_prior = cwnd;
         self.w_max = if fast_convergence && cwnd < self.w_max { cwnd * (1.0 + BETA as f32) / 2.0 } else { cwnd };
         self.epoch_start = Time::MAX;
-        (flight_bytes as f64 * BETA).min(f64::from(u32::MAX)) as u32
+        (flight_bytes as f64 * BETA).round() as u32
     }
 
     /// Section 4.8: after a timeout the next stage starts with K = 0 and W_max = cwnd.

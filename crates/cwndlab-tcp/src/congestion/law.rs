@@ -4,7 +4,7 @@ use super::cubic::Cubic;
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::reno::{slow_start_increase, Reno, RenoPackets};
 use super::{AckSample, CongestionEvent};
-use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
+use crate::config::{InitialWindow, ReductionBase, SlowStartKind, TcpConfig, WindowLawKind};
 use cwndlab_units::Time;
 
 /// The largest window of all: RFC 7323, section 2.3.
@@ -113,6 +113,18 @@ impl WindowLaw {
         }
     }
 
+    /// Inflation (RFC 5681, 3.2, step 4) or deflation by whole segments, which keeps a packet-counted law's fraction.
+    #[inline]
+    pub fn adjust_cwnd(&mut self, segments: i32, mss: u32) {
+        if let Law::RenoPackets(p) = &mut self.law {
+            p.cwnd_packets = (p.cwnd_packets + f64::from(segments)).max(1.0);
+            self.cwnd = p.cwnd_bytes(mss);
+        } else {
+            let delta = i64::from(segments) * i64::from(mss);
+            self.cwnd = (i64::from(self.cwnd) + delta).clamp(i64::from(mss), i64::from(MAX_WINDOW_BYTES)) as u32;
+        }
+    }
+
     /// An ACK of new data. Does not grow the window in recovery, which is then recovery's.
     #[inline]
     pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckSample) {
@@ -175,8 +187,9 @@ impl WindowLaw {
         let held = event == CongestionEvent::RtoRepeat && !matches!(self.law, Law::RenoPackets(_));
         if !held {
             self.remember();
-            let base = if cfg.reduce_from_cwnd { self.cwnd() } else { flight_bytes };
-            let rounded = |bytes: u32| if cfg.reduce_from_cwnd { bytes / mss * mss } else { bytes };
+            let base = if cfg.reduce_from == ReductionBase::FlightSize { flight_bytes } else { self.cwnd() };
+            let whole = cfg.reduce_from == ReductionBase::CwndWholeSegments;
+            let rounded = |bytes: u32| if whole { bytes / mss * mss } else { bytes };
             // RFC 5681, equation 4 and RFC 9438, 4.6: an ECN echo may take CUBIC's cwnd to one segment, ssthresh to two.
             let (cwnd, ssthresh) = match &mut self.law {
                 Law::Reno(reno) => {
@@ -185,8 +198,8 @@ impl WindowLaw {
                     (half, half)
                 }
                 Law::RenoPackets(p) => {
-                    let half = p.halved(cfg.max_window, mss);
-                    (half.max(1) * mss, half.max(2) * mss)
+                    p.halve(cfg.max_window, mss, whole);
+                    (p.cwnd_bytes(mss).max(mss), p.cwnd_bytes(mss).max(2 * mss))
                 }
                 Law::Cubic(cubic) => {
                     let reduced = rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.cubic_fast_convergence));
@@ -195,7 +208,7 @@ impl WindowLaw {
                 }
             };
             self.ssthresh = ssthresh.min(MAX_WINDOW_BYTES);
-            self.set_cwnd(u64::from(cwnd), mss);
+            self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
         }
         if timeout {
             // RFC 5681, section 3.1: the loss window is one segment, whatever the initial window.

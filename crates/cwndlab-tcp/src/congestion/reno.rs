@@ -43,14 +43,15 @@ impl RenoPackets {
         self.cwnd_packets += if slow_start { 1.0 } else { 1.0 / self.cwnd_packets };
     }
 
-    /// Half the usable window, whole packets, at least two. ns-2 halves min(cwnd, window), not the flight size.
-    pub fn halved(self, max_window: MaxWindow, mss: u32) -> u32 {
+    /// Halves the usable window: ns-2 takes min(cwnd, window), not the flight size. Never below one packet.
+    pub fn halve(&mut self, max_window: MaxWindow, mss: u32, whole: bool) {
         let limit = match max_window {
-            MaxWindow::Segments(k) => u64::from(k),
-            MaxWindow::Bytes(b) => b / u64::from(mss),
+            MaxWindow::Segments(k) => f64::from(k),
+            MaxWindow::Bytes(b) => (b / u64::from(mss)) as f64,
         };
-        let half = (self.cwnd_packets as u64).min(limit) / 2;
-        half.min(u64::from(u32::MAX)) as u32
+        let window = self.cwnd_packets.min(limit);
+        let half = if whole { (window.floor() / 2.0).floor() } else { window / 2.0 };
+        self.cwnd_packets = half.max(1.0);
     }
 
     /// The usable window in bytes: only whole packets are sent.

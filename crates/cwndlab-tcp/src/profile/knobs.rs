@@ -131,13 +131,13 @@ pub const KNOBS: [Knob; 33] = [
         ["ns-2 ns-default.tcl: control_increase_ 0", "RFC 5681 makes no such condition (RFC 7661 does)", "kernel: tcp_is_cwnd_limited; RFC 9438, 5.8"],
     ),
     knob(
-        "reduce_from_cwnd",
-        "bool",
-        "Whether a reduction starts from cwnd, in whole segments, rather than from what is in flight.",
+        "reduce_from",
+        "flight-size | cwnd | cwnd-whole-segments",
+        "What ssthresh is a fraction of when congestion is found.",
         [
-            "ns-2: slowdown() halves min(cwnd, window_), whole packets",
+            "ns-2.35: slowdown() halves min(cwnd, window_), precisionReduce_ true; before 2006 it rounded down: cwnd-whole-segments",
             "RFC 5681, 3.1, equation 4: FlightSize",
-            "kernel: tcp_reno_ssthresh and cubictcp_recalc_ssthresh take snd_cwnd",
+            "kernel: tcp_reno_ssthresh and cubictcp_recalc_ssthresh take snd_cwnd, in whole segments",
         ],
     ),
     knob(

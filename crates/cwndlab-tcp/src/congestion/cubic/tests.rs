@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Profile, TcpConfig};
+use crate::config::{Profile, ReductionBase, TcpConfig};
 use crate::congestion::law::Law;
 use crate::congestion::{CongestionEvent, WindowLaw};
 
@@ -10,7 +10,7 @@ fn segments(law: &WindowLaw) -> f64 {
 }
 
 fn config() -> TcpConfig {
-    TcpConfig { cubic_fast_convergence: false, reduce_from_cwnd: false, ..Profile::Linux6.config() }
+    TcpConfig { cubic_fast_convergence: false, reduce_from: ReductionBase::FlightSize, ..Profile::Linux6.config() }
 }
 
 fn ack(now: Time, rtt: Time) -> AckSample {

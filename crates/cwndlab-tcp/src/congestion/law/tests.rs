@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{MaxWindow, Profile};
+use crate::config::{MaxWindow, Profile, ReductionBase};
 
 const MSS: u32 = 1000;
 
@@ -75,7 +75,7 @@ fn packets_grow_per_ack_whatever_it_acknowledges() {
     }
 }
 
-/// ns-2 halves min(cwnd, window_) in whole packets, with two as the least ssthresh, and halves again at each timeout.
+/// ns-2 halves min(cwnd, `window_`), with two packets as the least ssthresh, and halves again at each timeout.
 #[test]
 fn packets_halve_the_usable_window() {
     let cfg = Profile::Ns2_1998.config(); // window 20
@@ -88,6 +88,27 @@ fn packets_halve_the_usable_window() {
     assert_eq!((law.cwnd(), law.ssthresh()), (1000, 3000));
     law.on_congestion(&cfg, CongestionEvent::RtoRepeat, 7000, MSS);
     assert_eq!((law.cwnd(), law.ssthresh()), (1000, 2000));
+}
+
+/// ns-2.35 keeps cwnd = 13/2 = 6.5 (ssthresh 6), so that 4 ACKs make 7 of it; ns-2 of 1998 begins at 6 and needs 7.
+#[test]
+fn packets_keep_the_half_packet_unless_whole_ones_are_asked_for() {
+    for (reduce_from, acks) in [(ReductionBase::Cwnd, 4), (ReductionBase::CwndWholeSegments, 7)] {
+        let cfg = TcpConfig { reduce_from, ..Profile::Ns2_1998.config() };
+        let mut law = WindowLaw::new(&cfg, MSS);
+        law.set_cwnd(13_000, MSS);
+        law.on_congestion(&cfg, CongestionEvent::Loss, 13_000, MSS);
+        assert_eq!((law.cwnd(), law.ssthresh()), (6000, 6000));
+        law.adjust_cwnd(3, MSS); // Reno's inflation and its end
+        assert_eq!(law.cwnd(), 9000);
+        law.adjust_cwnd(-3, MSS);
+        let mut counted = 0;
+        while law.cwnd() < 7000 {
+            law.on_ack(&cfg, &ack(1000));
+            counted += 1;
+        }
+        assert_eq!(counted, acks, "{reduce_from:?}");
+    }
 }
 
 /// The 1/sqrt(p) law (Mathis et al. 1997): one loss every 1/p segments, one ACK a segment, no delayed ACK:
@@ -197,8 +218,10 @@ fn conservative_slow_start_grows_by_a_quarter() {
 /// The kernel takes 0.7 of cwnd in whole segments though one segment is in flight; the RFCs take what is in flight.
 #[test]
 fn reductions_start_from_cwnd_or_from_the_flight() {
-    for (from_cwnd, ssthresh) in [(true, 7000), (false, 2000)] {
-        let cfg = TcpConfig { reduce_from_cwnd: from_cwnd, ..Profile::Linux6.config() };
+    for (reduce_from, ssthresh) in
+        [(ReductionBase::CwndWholeSegments, 7000), (ReductionBase::Cwnd, 7700), (ReductionBase::FlightSize, 2000)]
+    {
+        let cfg = TcpConfig { reduce_from, ..Profile::Linux6.config() };
         let mut law = WindowLaw::new(&cfg, MSS);
         law.set_cwnd(11_000, MSS);
         law.on_congestion(&cfg, CongestionEvent::Rto, 1000, MSS);
