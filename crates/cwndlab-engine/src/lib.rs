@@ -4,12 +4,15 @@
 #![forbid(unsafe_code)]
 
 mod events;
+mod packet;
 mod probe;
 mod scenario;
+mod sim;
 mod streams;
 mod topology;
 
 pub use events::{EventQueue, Source, MAX_SOURCES};
 pub use probe::{ConnectionRecord, NoProbe, Opened, Probe, QueueSample, SegmentEvent, Way, WindowSample};
 pub use scenario::{LinkSpec, ProbeSpec, RouteSpec, Scenario, ScenarioError, TrafficSpec};
+pub use sim::{Simulation, Summary};
 pub use streams::Streams;

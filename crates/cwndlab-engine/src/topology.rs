@@ -103,3 +103,48 @@ fn check_route(scenario: &Scenario, index: usize) -> Result<(), ScenarioError> {
         Err(invalid(format!("routes[{index}]"), "the route does not end at its last node"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A scenario of `a`, `b`, … with links given as pairs and explicit routes.
+    fn scenario(links: &[(u32, u32)], routes: &str) -> Scenario {
+        let links: Vec<String> = links
+            .iter()
+            .map(|(from, to)| {
+                format!(r#"{{"name":"{from}>{to}","from":{from},"to":{to},"rate_bps":1000,"delay_ns":0,"queue":{{"kind":"infinite"}}}}"#)
+            })
+            .collect();
+        let text = format!(
+            r#"{{"duration_ns":1,"nodes":["a","b","c","d"],"links":[{}],"routes":[{routes}],"tcp":[],"traffic":[]}}"#,
+            links.join(",")
+        );
+        Scenario::from_json(&text).unwrap()
+    }
+
+    fn route(scenario: &Scenario, from: u32, to: u32) -> Result<Vec<u32>, String> {
+        let mut routes = Routes::new(scenario);
+        let start = routes.resolve(scenario, from, to).map_err(|error| error.to_string())? as usize;
+        Ok(routes.hops[start..].iter().copied().take_while(|&hop| hop != DELIVER).collect())
+    }
+
+    #[test]
+    fn the_shortest_path_is_taken_and_ties_go_to_the_lower_link() {
+        let scenario = scenario(&[(0, 2), (0, 1), (1, 3), (2, 3), (0, 1), (3, 0)], "");
+        assert_eq!(route(&scenario, 0, 3), Ok(vec![0, 3]));
+        assert_eq!(route(&scenario, 0, 1), Ok(vec![1]));
+        assert_eq!(route(&scenario, 1, 0), Ok(vec![2, 5]));
+    }
+
+    #[test]
+    fn an_explicit_route_wins_and_must_be_a_chain() {
+        let links = [(0, 3), (0, 1), (1, 3)];
+        let explicit = |via: &str| scenario(&links, &format!(r#"{{"from":0,"to":3,"via":[{via}]}}"#));
+        assert_eq!(route(&explicit("1,2"), 0, 3), Ok(vec![1, 2]));
+        let wrong = |via| route(&explicit(via), 0, 3).unwrap_err();
+        assert_eq!(wrong("2"), "routes[0].via[0]: link 1>3 does not leave node a, where the route is by then");
+        assert_eq!(wrong("1"), "routes[0]: the route does not end at its last node");
+        assert_eq!(wrong("9"), "routes[0].via[0]: link 9 does not exist");
+    }
+}

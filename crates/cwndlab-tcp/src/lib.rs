@@ -6,6 +6,14 @@ mod congestion;
 mod profile;
 mod rto;
 mod segment;
+mod connection;
+mod state;
+mod stats;
+mod reassembly;
+mod sequence;
+pub use connection::Connection;
+pub use state::{CloseReason, State};
+pub use stats::Stats;
 
 pub use config::{
     AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, TcpConfig,

@@ -1,0 +1,197 @@
+//! The benchmark workloads on the simulator; prints one JSON object.
+//!
+//! `bench WORKLOAD [DURATION_S]`: CPU seconds of the run loop (set-up is not counted), packet-hops, goodput and drops.
+//! The workloads are those of `benches/README.md`, shared with the peers.
+
+use std::error::Error;
+use std::fs;
+
+use cwndlab_engine::{
+    ConnectionRecord, LinkSpec, Probe, ProbeSpec, QueueSample, Scenario, SegmentEvent, Simulation, TrafficSpec, Way,
+    WindowSample,
+};
+use cwndlab_net::queue::{DropTailConfig, QueueConfig, Unit};
+use cwndlab_net::{DropCause, LinkCounters};
+use cwndlab_tcp::{InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, Segment, TcpConfig};
+use cwndlab_traffic::{AppSpec, BulkSpec, Distributions, ObjectRecord, Side};
+use cwndlab_units::{Rate, Time};
+
+/// A dumbbell with access links of ten times the bottleneck's rate for each pair of hosts.
+struct Workload {
+    name: &'static str,
+    flows: u32,
+    bottleneck_bps: u64,
+    rtt: Time,
+    queue_packets: u64,
+    duration: Time,
+    stagger: Time,
+    /// Segments of each flow; none = without end.
+    segments: Option<u64>,
+    pairs: u32,
+}
+
+const WORKLOADS: [Workload; 5] = [
+    workload("10x1.5M", 10, 1_500_000, 100, 25, 2400, 100_000, 10),
+    workload("50x100M", 50, 100_000_000, 20, 250, 60, 20_000, 50),
+    workload("200x1G", 200, 1_000_000_000, 20, 2500, 10, 5_000, 200),
+    workload("1000x10G", 1000, 10_000_000_000, 20, 25_000, 2, 500, 1000),
+    Workload { segments: Some(10), ..workload("short100k", 100_000, 1_000_000_000, 20, 2500, 16, 150, 100) },
+];
+
+#[allow(clippy::too_many_arguments)] // a row of the table above
+const fn workload(
+    name: &'static str,
+    flows: u32,
+    bottleneck_bps: u64,
+    rtt_ms: u64,
+    queue_packets: u64,
+    duration_s: u64,
+    stagger_us: u64,
+    pairs: u32,
+) -> Workload {
+    Workload {
+        name,
+        flows,
+        bottleneck_bps,
+        rtt: Time::from_millis(rtt_ms),
+        queue_packets,
+        duration: Time::from_secs(duration_s),
+        stagger: Time::from_micros(stagger_us),
+        segments: None,
+        pairs,
+    }
+}
+
+/// The peers' one-way TCP: SACK, 1500-byte packets, an ACK for each, a 10 ms tick.
+fn tcp() -> TcpConfig {
+    TcpConfig {
+        mss: 1500,
+        sack: true,
+        recovery: RecoveryKind::Sack,
+        initial_window: InitialWindow::Segments(2),
+        max_window: MaxWindow::Segments(10_000),
+        rto: RtoConfig {
+            tick_ns: Time::from_millis(10),
+            initial_ns: Time::from_secs(3),
+            min_ns: Time::from_millis(200),
+            max_ns: Time::from_secs(60),
+            ..Profile::Ns2_1998.config().rto
+        },
+        ..Profile::Ns2_1998.config()
+    }
+}
+
+fn scenario(workload: &Workload, duration: Time) -> Scenario {
+    let (left, right) = (0, 1);
+    let mut links = Vec::new();
+    let mut link = |from: u32, to: u32, bps: u64, delay: Time, limit: u64| {
+        let queue = QueueConfig::DropTail(DropTailConfig { limit, unit: Unit::Packets, counts_in_service: true });
+        links.push(LinkSpec {
+            name: format!("{from}>{to}"),
+            from,
+            to,
+            rate_bps: Rate::from_bps(bps),
+            delay_ns: delay,
+            header_bytes: 0,
+            queue,
+            impairments: Vec::new(),
+        });
+    };
+    let (rate, ample) = (workload.bottleneck_bps, 1_000_000);
+    link(left, right, rate, workload.rtt.mul_f64(0.455), workload.queue_packets);
+    link(right, left, rate, workload.rtt.mul_f64(0.455), ample);
+    for i in 0..workload.pairs {
+        let (source, sink) = (2 + 2 * i, 3 + 2 * i);
+        let delay = workload.rtt.mul_f64(0.01 * f64::from(i % 10));
+        for (a, b, delay) in [(source, left, delay), (right, sink, Time::ZERO)] {
+            link(a, b, 10 * rate, delay, ample);
+            link(b, a, 10 * rate, delay, ample);
+        }
+    }
+    let traffic = |i: u32| TrafficSpec {
+        name: format!("flow {i}"),
+        client: 2 + 2 * (i % workload.pairs),
+        server: 3 + 2 * (i % workload.pairs),
+        tcp_client: 0,
+        tcp_server: 0,
+        start_ns: workload.stagger * u64::from(i),
+        app: AppSpec::Bulk(BulkSpec { bytes: None, segments: workload.segments, from: Side::Client }),
+    };
+    Scenario {
+        duration_ns: duration,
+        nodes: (0..2 + 2 * workload.pairs).map(|i| i.to_string()).collect(),
+        links,
+        routes: Vec::new(),
+        tcp: vec![tcp()],
+        distributions: Distributions::default(),
+        traffic: (0..workload.flows).map(traffic).collect(),
+        probes: ProbeSpec { connections: true, ..ProbeSpec::default() },
+    }
+}
+
+/// Bytes delivered and drops at the bottleneck: only what is counted at the end of the run.
+#[derive(Default)]
+struct Totals {
+    delivered_bytes: u64,
+    drops: u64,
+}
+
+impl Probe for Totals {
+    const ENABLED: bool = true;
+    fn segment(&mut self, _: Time, _: SegmentEvent, _: Way, _: &Segment) {}
+    fn connection(&mut self, record: &ConnectionRecord) {
+        self.delivered_bytes += record.bytes_up;
+    }
+    fn object(&mut self, _: u32, _: &ObjectRecord) {}
+    fn queue(&mut self, _: Time, _: &QueueSample) {}
+    fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
+    fn link(&mut self, link: u32, counters: &LinkCounters) {
+        if link == 0 {
+            self.drops = counters.drops[DropCause::Full as usize];
+        }
+    }
+}
+
+/// Resident memory of this process in bytes.
+fn memory_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|kb| kb.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+/// CPU seconds of this process: nanoseconds of run time from the scheduler.
+fn cpu_s() -> f64 {
+    let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
+    let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {
+        let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name).collect();
+        return Err(format!("usage: bench WORKLOAD [DURATION_S]; the workloads are {}", names.join(", ")).into());
+    };
+    let duration = match arguments.next() {
+        Some(seconds) => Time::from_secs_f64(seconds.parse()?),
+        None => workload.duration,
+    };
+    let scenario = scenario(workload, duration);
+    let mut simulation = Simulation::new(&scenario, 1, 0, Totals::default())?;
+    let (before, start) = (memory_bytes(), cpu_s());
+    simulation.run_until(duration);
+    let (cpu_s, bytes) = (cpu_s() - start, memory_bytes().saturating_sub(before));
+    let (summary, totals) = simulation.run();
+    println!(
+        "{{\"tool\": \"cwndlab\", \"workload\": \"{}\", \"duration_s\": {}, \"flows\": {}, \"goodput_bps\": {:.0}, \
+         \"cpu_s\": {cpu_s:.4}, \"hops\": {}, \"drops\": {}, \"bytes_per_flow\": {}}}",
+        workload.name,
+        duration.as_secs_f64(),
+        workload.flows,
+        totals.delivered_bytes as f64 * 8.0 / duration.as_secs_f64(),
+        summary.hops,
+        totals.drops,
+        bytes / u64::from(workload.flows),
+    );
+    Ok(())
+}

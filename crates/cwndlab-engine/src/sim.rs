@@ -1,0 +1,300 @@
+//! The run loop: the clock jumps from event to event.
+//!
+//! An event is a packet's arrival at the far end of a link, the end of a service, or a timer. Each source has one
+//! pending event at most, so the pending set grows with links and connections, not with packets.
+//! Ties: events of the same instant happen in the order in which they were scheduled.
+
+mod apps;
+mod connection;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use cwndlab_net::{DropCause, Link, Offered};
+use cwndlab_tcp::TcpConfig;
+use cwndlab_traffic::Command;
+use cwndlab_units::Time;
+
+use crate::events::EventQueue;
+use crate::packet::{Packet, SackTable};
+use crate::probe::{Probe, QueueSample, SegmentEvent, Way};
+use crate::scenario::ProbeSpec;
+use crate::topology::DELIVER;
+use apps::AppSlot;
+use connection::Conn;
+
+/// A link and what the run loop needs beside it.
+struct Wire {
+    link: Link<Packet>,
+    /// Time of this link's live arrival event; an entry of the queue at another time is stale.
+    arrival_armed: Time,
+    /// The same for its service event.
+    service_armed: Time,
+    /// Node at its far end.
+    to: u32,
+}
+
+/// Totals of a run. Every packet is delivered, dropped or in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Packets that endpoints sent, and copies made by duplication.
+    pub injected: u64,
+    /// Packets handed to endpoints.
+    pub delivered: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets inside links at the end.
+    pub in_flight: u64,
+    /// Packets that crossed a link.
+    pub hops: u64,
+    /// Events handled, stale ones included.
+    pub events: u64,
+    /// Connections opened.
+    pub connections: u64,
+}
+
+/// One run of a scenario. Build with [`Simulation::new`], then [`Simulation::run`].
+pub struct Simulation<P: Probe> {
+    now: Time,
+    events: EventQueue,
+    wires: Vec<Wire>,
+    /// Routes of all connections: link indices, each route ended by [`DELIVER`].
+    hops: Vec<u32>,
+    conns: Vec<Conn>,
+    free_conns: Vec<u32>,
+    configs: Vec<TcpConfig>,
+    sacks: SackTable,
+    apps: Vec<AppSlot>,
+    /// Ends to be looked at before the clock moves: an application wrote to them.
+    dirty: VecDeque<u32>,
+    commands: Vec<Command>,
+    /// Node at which segments are seen; `u32::MAX` if none.
+    observed: u32,
+    probes: ProbeSpec,
+    probe: P,
+    duration: Time,
+    summary: Summary,
+}
+
+impl<P: Probe> Simulation<P> {
+    /// Runs to the end of the scenario's duration; the totals and the probe with its records.
+    pub fn run(mut self) -> (Summary, P) {
+        self.run_until(self.duration);
+        self.finish();
+        (self.summary, self.probe)
+    }
+
+    /// Handles all events up to and including `until`.
+    pub fn run_until(&mut self, until: Time) {
+        let wires = self.wires.len() as u32;
+        while let Some((time, source)) = self.events.pop_until(until) {
+            debug_assert!(time >= self.now, "the clock went back");
+            self.now = time;
+            self.summary.events += 1;
+            if source < wires {
+                self.on_arrival(source);
+            } else {
+                self.on_other(source);
+            }
+        }
+        self.now = until;
+    }
+
+    /// Sources: arrivals, services, applications, the queue sampler, connection ends.
+    fn on_other(&mut self, source: u32) {
+        let wires = self.wires.len() as u32;
+        let apps = self.apps.len() as u32;
+        match source - wires {
+            index if index < wires => self.on_service(index),
+            index if index < wires + apps => self.on_app_timer(index - wires),
+            index if index == wires + apps => self.on_sample(),
+            index => self.on_end_timer(index - wires - apps - 1),
+        }
+    }
+
+    fn service_source(&self, wire: u32) -> u32 {
+        self.wires.len() as u32 + wire
+    }
+    fn app_source(&self, app: u32) -> u32 {
+        2 * self.wires.len() as u32 + app
+    }
+    fn sampler_source(&self) -> u32 {
+        self.app_source(self.apps.len() as u32)
+    }
+    #[inline]
+    fn end_source(&self, end: u32) -> u32 {
+        2 * self.wires.len() as u32 + self.apps.len() as u32 + 1 + end
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, index: u32) {
+        let wire = &mut self.wires[index as usize];
+        if wire.arrival_armed != self.now {
+            return;
+        }
+        let packet = wire.link.arrive(self.now);
+        // the same link's next packet fills the hole that this event left in the queue
+        wire.arrival_armed = wire.link.next_arrival();
+        if !wire.arrival_armed.is_never() {
+            self.events.push(wire.arrival_armed, index);
+        }
+        let Some(packet) = packet else { return };
+        self.summary.hops += 1;
+        if P::ENABLED && wire.to == self.observed {
+            self.see(SegmentEvent::Received, &packet);
+        }
+        self.forward(packet);
+    }
+
+    /// To the next link of its route, or to its endpoint.
+    #[inline]
+    fn forward(&mut self, mut packet: Packet) {
+        let hop = self.hops[packet.route as usize];
+        packet.route += 1;
+        if hop == DELIVER {
+            self.deliver(packet);
+        } else {
+            self.offer(hop, packet);
+        }
+    }
+
+    #[inline]
+    fn offer(&mut self, index: u32, packet: Packet) {
+        let wire = &mut self.wires[index as usize];
+        let offered = wire.link.offer(self.now, packet);
+        if let Some(copy) = wire.link.pop_copy() {
+            self.offer_copy(index, copy);
+        }
+        self.settle_offer(index, offered, packet);
+    }
+
+    #[cold]
+    fn offer_copy(&mut self, index: u32, mut copy: Packet) {
+        copy.own_sacks(&mut self.sacks);
+        self.summary.injected += 1;
+        self.conns[(copy.to >> 1) as usize].in_network += 1;
+        let offered = self.wires[index as usize].link.offer_copy(self.now, copy);
+        self.settle_offer(index, offered, copy);
+    }
+
+    #[inline]
+    fn settle_offer(&mut self, index: u32, offered: Offered<Packet>, packet: Packet) {
+        match offered {
+            Offered::Queued => {}
+            Offered::Marked => {
+                if P::ENABLED {
+                    self.see(SegmentEvent::Marked { link: index }, &packet);
+                }
+            }
+            Offered::Dropped(cause, packet) => return self.drop(index, cause, packet),
+        }
+        let wire = &mut self.wires[index as usize];
+        let next = wire.link.next_arrival();
+        if next < wire.arrival_armed {
+            wire.arrival_armed = next;
+            self.events.push(next, index);
+        }
+        if wire.link.decides_at_departure() {
+            self.after_service(index);
+        }
+    }
+
+    fn on_service(&mut self, index: u32) {
+        let wire = &mut self.wires[index as usize];
+        if wire.service_armed != self.now {
+            return;
+        }
+        wire.service_armed = Time::MAX;
+        wire.link.serve(self.now);
+        let next = wire.link.next_arrival();
+        if next < wire.arrival_armed {
+            wire.arrival_armed = next;
+            self.events.push(next, index);
+        }
+        self.after_service(index);
+    }
+
+    /// Collects what a queue that decides at departure did, and schedules its next service.
+    fn after_service(&mut self, index: u32) {
+        let source = self.service_source(index);
+        while let Some((cause, packet)) = self.wires[index as usize].link.pop_dropped() {
+            self.drop(index, cause, packet);
+        }
+        if let Some(packet) = self.wires[index as usize].link.take_marked() {
+            if P::ENABLED {
+                self.see(SegmentEvent::Marked { link: index }, &packet);
+            }
+        }
+        let wire = &mut self.wires[index as usize];
+        let due = wire.link.next_service();
+        if due < wire.service_armed {
+            self.events.push(due, source);
+        }
+        wire.service_armed = due;
+    }
+
+    #[cold]
+    fn drop(&mut self, link: u32, cause: DropCause, packet: Packet) {
+        if P::ENABLED {
+            self.see(SegmentEvent::Dropped { link, cause }, &packet);
+        }
+        self.summary.dropped += 1;
+        self.sacks.release(&packet);
+        let slot = packet.to >> 1;
+        self.conns[slot as usize].in_network -= 1;
+        self.retire(slot);
+    }
+
+    /// Tells the probe of a segment, if segments are observed at all.
+    #[inline(never)]
+    fn see(&mut self, event: SegmentEvent, packet: &Packet) {
+        if self.observed == u32::MAX {
+            return;
+        }
+        let conn = &self.conns[(packet.to >> 1) as usize];
+        let way = Way { connection: conn.serial, from_client: packet.to & 1 == 1 };
+        self.probe.segment(self.now, event, way, &packet.segment(&self.sacks));
+    }
+
+    fn on_sample(&mut self) {
+        let Some(interval) = self.probes.queue_interval_ns else { return };
+        for &link in &self.probes.queues {
+            let queue = &mut self.wires[link as usize].link;
+            let backlog = queue.backlog(self.now);
+            let sample = QueueSample { link, packets: backlog.packets, bytes: backlog.bytes, average: queue.average() };
+            self.probe.queue(self.now, &sample);
+        }
+        self.events.push(self.now + interval, self.sampler_source());
+    }
+
+    /// Unfinished objects and open connections are recorded, links report their counters.
+    fn finish(&mut self) {
+        self.end_apps();
+        if P::ENABLED && self.probes.connections {
+            for slot in 0..self.conns.len() as u32 {
+                if self.conns[slot as usize].live {
+                    self.record_connection(slot, Time::MAX);
+                }
+            }
+        }
+        self.summary.in_flight = self.wires.iter().map(|wire| wire.link.packets_inside()).sum();
+        debug_assert_eq!(
+            self.summary.injected,
+            self.summary.delivered + self.summary.dropped + self.summary.in_flight,
+            "every packet is delivered, dropped or in flight"
+        );
+        if P::ENABLED {
+            for (index, wire) in self.wires.iter_mut().enumerate() {
+                let counters = *wire.link.counters();
+                self.probe.link(index as u32, &counters);
+            }
+        }
+    }
+
+    /// The totals so far.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+}

@@ -1,0 +1,127 @@
+//! Applications of the run: events to them, commands from them.
+
+use cwndlab_traffic::{App, Command, Event, Side};
+use cwndlab_units::Time;
+
+use super::connection::{side_of, Notice};
+use super::Simulation;
+use crate::probe::Probe;
+
+/// One traffic entry.
+pub(super) struct AppSlot {
+    pub(super) app: App,
+    /// Connection slot of each of the application's own numbers; `u32::MAX` if closed.
+    conns: Vec<u32>,
+    /// Positions of the routes client to server and back.
+    pub(super) routes: [u32; 2],
+    pub(super) nodes: [u32; 2],
+    started: bool,
+    /// Time of the live timer event; an entry of the queue at another time is stale.
+    armed: Time,
+}
+
+impl AppSlot {
+    pub(super) fn new(app: App, routes: [u32; 2], nodes: [u32; 2], start: Time) -> AppSlot {
+        AppSlot { app, conns: Vec::new(), routes, nodes, started: false, armed: start }
+    }
+}
+
+impl<P: Probe> Simulation<P> {
+    pub(super) fn on_app_timer(&mut self, app: u32) {
+        let slot = &mut self.apps[app as usize];
+        if slot.armed != self.now {
+            return;
+        }
+        slot.armed = Time::MAX;
+        let event = if std::mem::replace(&mut slot.started, true) { Event::Timer } else { Event::Start };
+        self.handle(app, event);
+        self.settle();
+    }
+
+    pub(super) fn tell(&mut self, end: u32, notice: &Notice) {
+        let slot = end >> 1;
+        let (app, conn) = {
+            let conn = &self.conns[slot as usize];
+            (conn.app, conn.number)
+        };
+        let side = side_of(end);
+        let losses = self.losses(slot);
+        let event = match *notice {
+            Notice::Established => Event::Established { conn, side },
+            Notice::Delivered(total) => Event::Delivered { conn, side, total, losses },
+            Notice::PeerClosed => Event::PeerClosed { conn, side },
+            Notice::Finished { failed } => {
+                self.apps[app as usize].conns[conn as usize] = u32::MAX;
+                Event::Finished { conn, failed, losses }
+            }
+        };
+        self.handle(app, event);
+    }
+
+    /// Hands an event to an application and carries out its commands.
+    fn handle(&mut self, app: u32, event: Event) {
+        let mut commands = std::mem::take(&mut self.commands);
+        self.apps[app as usize].app.handle(self.now, event, &mut commands);
+        for command in commands.drain(..) {
+            self.execute(app, command);
+        }
+        self.commands = commands;
+    }
+
+    fn execute(&mut self, app: u32, command: Command) {
+        match command {
+            Command::Connect { conn, tcp_client, tcp_server } => {
+                let slot = self.connect(app, conn, [tcp_client, tcp_server]);
+                let conns = &mut self.apps[app as usize].conns;
+                if conns.len() <= conn as usize {
+                    conns.resize(conn as usize + 1, u32::MAX);
+                }
+                debug_assert_eq!(conns[conn as usize], u32::MAX, "the application reused an open connection's number");
+                conns[conn as usize] = slot;
+            }
+            Command::Write { conn, side, bytes } => {
+                if let Some(end) = self.end(app, conn, side) {
+                    self.conns[(end >> 1) as usize].ends[(end & 1) as usize].write(bytes);
+                    self.dirty.push_back(end);
+                }
+            }
+            Command::Close { conn, side } => {
+                if let Some(end) = self.end(app, conn, side) {
+                    self.conns[(end >> 1) as usize].ends[(end & 1) as usize].close();
+                    self.dirty.push_back(end);
+                }
+            }
+            Command::NotifyAt { conn, side, total } => {
+                if let Some(end) = self.end(app, conn, side) {
+                    self.conns[(end >> 1) as usize].notify_at[(end & 1) as usize] = total;
+                    self.dirty.push_back(end);
+                }
+            }
+            Command::Timer { at } => {
+                let at = at.max(self.now);
+                self.apps[app as usize].armed = at;
+                let source = self.app_source(app);
+                self.events.push(at, source);
+            }
+            Command::Record(record) => {
+                if P::ENABLED {
+                    self.probe.object(app, &record);
+                }
+            }
+        }
+    }
+
+    /// The end that an application means; none if that connection is already over.
+    fn end(&self, app: u32, conn: u32, side: Side) -> Option<u32> {
+        let slot = *self.apps[app as usize].conns.get(conn as usize)?;
+        (slot != u32::MAX).then_some(slot << 1 | u32::from(side == Side::Server))
+    }
+
+    /// What is under way at the end of the run is recorded as unfinished.
+    pub(super) fn end_apps(&mut self) {
+        for app in 0..self.apps.len() as u32 {
+            self.handle(app, Event::End);
+        }
+        self.dirty.clear();
+    }
+}

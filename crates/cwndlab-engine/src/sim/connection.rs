@@ -1,0 +1,296 @@
+//! Connections of the run: two endpoints, the routes between them, their timers.
+
+use cwndlab_tcp::{Connection, State};
+use cwndlab_traffic::{Losses, Side};
+use cwndlab_units::Time;
+
+use super::Simulation;
+use crate::packet::Packet;
+use crate::probe::{ConnectionRecord, Probe, SegmentEvent, Way, WindowSample};
+
+/// One connection. An *end* is `slot << 1 | side`, client 0 and server 1.
+pub(super) struct Conn {
+    pub(super) ends: [Connection; 2],
+    /// Time of each end's live timer event; an entry of the queue at another time is stale.
+    armed: [Time; 2],
+    /// Position of each end's route.
+    routes: [u32; 2],
+    nodes: [u32; 2],
+    configs: [u16; 2],
+    /// In-order bytes at which the application wants to hear of each end.
+    pub(super) notify_at: [u64; 2],
+    /// What the application has been told of each end.
+    told: [Told; 2],
+    /// Packets inside links, both ways: the slot is not used again before they are gone.
+    pub(super) in_network: u32,
+    pub(super) live: bool,
+    pub(super) serial: u32,
+    pub(super) app: u32,
+    /// The application's own number of this connection.
+    pub(super) number: u32,
+    start: Time,
+    established: Time,
+    last_windows: [(u64, u64); 2],
+}
+
+// At most 1 kB a live connection beside its links.
+const _: () = assert!(size_of::<Conn>() <= 1024);
+
+#[derive(Clone, Copy, Default)]
+struct Told {
+    state: Option<State>,
+    established: bool,
+    peer_closed: bool,
+}
+
+/// The end that talks with this one.
+pub(super) const fn peer(end: u32) -> u32 {
+    end ^ 1
+}
+
+pub(super) const fn side_of(end: u32) -> Side {
+    if end & 1 == 0 {
+        Side::Client
+    } else {
+        Side::Server
+    }
+}
+
+/// What an end's state change means to the application.
+pub(super) enum Notice {
+    Established,
+    PeerClosed,
+    Delivered(u64),
+    Finished { failed: bool },
+}
+
+impl<P: Probe> Simulation<P> {
+    /// Opens a connection for an application; both ends are then to be looked at.
+    pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> u32 {
+        let spec = &self.apps[app as usize];
+        let [client, server] = configs.map(|index| &self.configs[usize::from(index)]);
+        let conn = Conn {
+            ends: [Connection::client(client, 0, self.now), Connection::server(server, 0, self.now)],
+            armed: [Time::MAX; 2],
+            routes: spec.routes,
+            nodes: spec.nodes,
+            configs,
+            notify_at: [u64::MAX; 2],
+            told: [Told::default(); 2],
+            in_network: 0,
+            live: true,
+            serial: self.summary.connections as u32,
+            app,
+            number,
+            start: self.now,
+            established: Time::MAX,
+            last_windows: [(0, 0); 2],
+        };
+        self.summary.connections += 1;
+        let slot = if let Some(slot) = self.free_conns.pop() {
+            self.conns[slot as usize] = conn;
+            slot
+        } else {
+            self.conns.push(conn);
+            self.conns.len() as u32 - 1
+        };
+        assert!(self.end_source(slot << 1 | 1) < crate::MAX_SOURCES, "more connections at once than event sources");
+        self.dirty.extend([slot << 1, slot << 1 | 1]);
+        slot
+    }
+
+    /// A packet has reached its endpoint.
+    #[inline]
+    pub(super) fn deliver(&mut self, packet: Packet) {
+        let end = packet.to;
+        let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
+        let segment = packet.segment(&self.sacks);
+        self.sacks.release(&packet);
+        self.summary.delivered += 1;
+        let conn = &mut self.conns[slot];
+        conn.in_network -= 1;
+        let config = &self.configs[usize::from(conn.configs[side])];
+        conn.ends[side].handle_segment(config, self.now, &segment);
+        self.pump(end);
+        self.settle();
+        self.retire(slot as u32);
+    }
+
+    pub(super) fn on_end_timer(&mut self, end: u32) {
+        let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
+        let conn = &mut self.conns[slot];
+        if conn.armed[side] != self.now {
+            return;
+        }
+        conn.armed[side] = Time::MAX;
+        let deadline = conn.ends[side].poll_timeout();
+        if deadline > self.now {
+            // the deadline moved on since: the lazy entry follows it
+            self.arm(end, deadline);
+            return;
+        }
+        let config = &self.configs[usize::from(conn.configs[side])];
+        conn.ends[side].handle_timeout(config, self.now);
+        self.pump(end);
+        self.settle();
+        self.retire(slot as u32);
+    }
+
+    #[inline]
+    fn arm(&mut self, end: u32, deadline: Time) {
+        let conn = &mut self.conns[(end >> 1) as usize];
+        let armed = &mut conn.armed[(end & 1) as usize];
+        if deadline < *armed {
+            *armed = deadline;
+            let source = self.end_source(end);
+            self.events.push(deadline, source);
+        }
+    }
+
+    /// Looks at the ends to which applications have written.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        while let Some(end) = self.dirty.pop_front() {
+            self.pump(end);
+        }
+    }
+
+    /// After anything happened at an end: tells the application, sends what may be sent, arms the timer.
+    #[inline]
+    fn pump(&mut self, end: u32) {
+        let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
+        if !self.conns[slot].live {
+            return;
+        }
+        let conn = &self.conns[slot];
+        let tcp = &conn.ends[side];
+        if conn.told[side].state != Some(tcp.state()) || tcp.received() >= conn.notify_at[side] || tcp.peer_closed() {
+            self.attend(end);
+        }
+        loop {
+            let conn = &mut self.conns[slot];
+            let config = &self.configs[usize::from(conn.configs[side])];
+            let Some(segment) = conn.ends[side].poll_transmit(config, self.now) else { break };
+            conn.in_network += 1;
+            let (route, node) = (conn.routes[side], conn.nodes[side]);
+            self.summary.injected += 1;
+            let packet = Packet::new(&segment, peer(end), route, &mut self.sacks);
+            if P::ENABLED && node == self.observed {
+                self.see(SegmentEvent::Sent, &packet);
+            }
+            self.forward(packet);
+        }
+        if P::ENABLED && self.probes.cwnd {
+            self.sample_window(end);
+        }
+        let deadline = self.conns[slot].ends[side].poll_timeout();
+        self.arm(end, deadline);
+    }
+
+    /// Tells the application everything that is new at an end; what it does in answer may be new again.
+    #[inline(never)]
+    fn attend(&mut self, end: u32) {
+        while let Some(notice) = self.next_notice(end) {
+            self.tell(end, &notice);
+            if let Notice::Finished { .. } = notice {
+                break;
+            }
+        }
+    }
+
+    fn next_notice(&mut self, end: u32) -> Option<Notice> {
+        let side = (end & 1) as usize;
+        let conn = &mut self.conns[(end >> 1) as usize];
+        if !conn.live {
+            return None;
+        }
+        let (tcp, told) = (&conn.ends[side], &mut conn.told[side]);
+        let state = tcp.state();
+        told.state = Some(state);
+        if !told.established && tcp.was_established() {
+            told.established = true;
+            if side == 0 {
+                conn.established = self.now;
+            }
+            return Some(Notice::Established);
+        }
+        if tcp.received() >= conn.notify_at[side] {
+            conn.notify_at[side] = u64::MAX;
+            return Some(Notice::Delivered(tcp.received()));
+        }
+        if tcp.peer_closed() && !told.peer_closed {
+            told.peer_closed = true;
+            return Some(Notice::PeerClosed);
+        }
+        let gone = |tcp: &Connection| tcp.is_finished() || tcp.state() == State::Listen;
+        if conn.ends.iter().all(gone) && conn.ends.iter().any(Connection::is_finished) {
+            conn.live = false;
+            let failed = conn.ends.iter().any(|tcp| tcp.error().is_some());
+            let slot = end >> 1;
+            self.record_connection(slot, self.now);
+            return Some(Notice::Finished { failed });
+        }
+        None
+    }
+
+    /// Frees a slot whose connection is over and whose packets are gone.
+    #[inline]
+    pub(super) fn retire(&mut self, slot: u32) {
+        let conn = &mut self.conns[slot as usize];
+        if !conn.live && conn.in_network == 0 && conn.app != u32::MAX {
+            conn.app = u32::MAX;
+            self.free_conns.push(slot);
+        }
+    }
+
+    /// Losses of a connection so far, both ends together.
+    pub(super) fn losses(&self, slot: u32) -> Losses {
+        let [a, b] = &self.conns[slot as usize].ends;
+        Losses {
+            retransmits: a.stats().retransmits + b.stats().retransmits,
+            timeouts: a.stats().timeouts + b.stats().timeouts,
+        }
+    }
+
+    #[inline(never)]
+    fn sample_window(&mut self, end: u32) {
+        let side = (end & 1) as usize;
+        let conn = &mut self.conns[(end >> 1) as usize];
+        let tcp = &conn.ends[side];
+        let window = (tcp.cwnd_bytes(), tcp.ssthresh_bytes());
+        if tcp.stats().bytes_sent == 0 || conn.last_windows[side] == window {
+            return;
+        }
+        conn.last_windows[side] = window;
+        let sample = WindowSample {
+            cwnd_bytes: window.0,
+            ssthresh_bytes: window.1,
+            srtt: tcp.srtt(),
+            in_flight_bytes: tcp.in_flight(),
+        };
+        self.probe.window(self.now, Way { connection: conn.serial, from_client: side == 0 }, &sample);
+    }
+
+    pub(super) fn record_connection(&mut self, slot: u32, end: Time) {
+        if !P::ENABLED || !self.probes.connections {
+            return;
+        }
+        let conn = &self.conns[slot as usize];
+        let [client, server] = &conn.ends;
+        let sum = |count: fn(&Connection) -> u32| count(client) + count(server);
+        self.probe.connection(&ConnectionRecord {
+            connection: conn.serial,
+            traffic: conn.app,
+            start: conn.start,
+            established: conn.established,
+            end,
+            bytes_up: server.received(),
+            bytes_down: client.received(),
+            segments_sent: client.stats().segments_sent + server.stats().segments_sent,
+            retransmits: sum(|tcp| tcp.stats().retransmits),
+            timeouts: sum(|tcp| tcp.stats().timeouts),
+            fast_retransmits: sum(|tcp| tcp.stats().fast_retransmits),
+            failed: conn.ends.iter().any(|tcp| tcp.error().is_some()),
+        });
+    }
+}

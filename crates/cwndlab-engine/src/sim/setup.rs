@@ -1,0 +1,93 @@
+//! From a scenario to a simulation that is ready to run.
+
+use std::collections::VecDeque;
+
+use cwndlab_net::impair::Impairments;
+use cwndlab_net::Link;
+use cwndlab_traffic::{App, Setup};
+use cwndlab_units::Time;
+
+use super::apps::AppSlot;
+use super::{Simulation, Summary, Wire};
+use crate::events::{EventQueue, MAX_SOURCES};
+use crate::packet::SackTable;
+use crate::probe::Probe;
+use crate::scenario::{invalid, Scenario, ScenarioError};
+use crate::streams::Streams;
+use crate::topology::Routes;
+
+impl<P: Probe> Simulation<P> {
+    /// One replicate of a scenario.
+    ///
+    /// # Errors
+    /// If the scenario does not pass [`Scenario::check`], or two nodes that talk are not connected.
+    pub fn new(scenario: &Scenario, seed: u64, replicate: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
+        scenario.check()?;
+        let streams = Streams::new(seed, replicate);
+        let apps_and_links = 2 * scenario.links.len() + scenario.traffic.len();
+        if apps_and_links >= MAX_SOURCES as usize / 2 {
+            return Err(invalid("links", "more links and traffic entries than the event queue has sources for"));
+        }
+        let mut simulation = Simulation {
+            now: Time::ZERO,
+            events: EventQueue::new(),
+            wires: wires(scenario, streams),
+            hops: Vec::new(),
+            conns: Vec::new(),
+            free_conns: Vec::new(),
+            configs: scenario.tcp.clone(),
+            sacks: SackTable::default(),
+            apps: Vec::new(),
+            dirty: VecDeque::new(),
+            commands: Vec::new(),
+            observed: scenario.probes.segments_at.unwrap_or(u32::MAX),
+            probes: scenario.probes.clone(),
+            probe,
+            duration: scenario.duration_ns,
+            summary: Summary::default(),
+        };
+        simulation.apps = simulation.build_apps(scenario, streams)?;
+        for (index, traffic) in scenario.traffic.iter().enumerate() {
+            let source = simulation.app_source(index as u32);
+            simulation.events.push(traffic.start_ns, source);
+        }
+        if P::ENABLED && scenario.probes.queue_interval_ns.is_some() && !scenario.probes.queues.is_empty() {
+            let source = simulation.sampler_source();
+            simulation.events.push(Time::ZERO, source);
+        }
+        Ok(simulation)
+    }
+
+    fn build_apps(&mut self, scenario: &Scenario, streams: Streams) -> Result<Vec<AppSlot>, ScenarioError> {
+        let shared = scenario.distributions.samplers().map_err(|why| invalid("distributions", why))?;
+        let mut routes = Routes::new(scenario);
+        let mut apps = Vec::with_capacity(scenario.traffic.len());
+        for (index, traffic) in scenario.traffic.iter().enumerate() {
+            let mss = |tcp: u16| scenario.tcp[usize::from(tcp)].mss;
+            let mut setup = Setup {
+                tcp_client: traffic.tcp_client,
+                tcp_server: traffic.tcp_server,
+                mss: mss(traffic.tcp_client).min(mss(traffic.tcp_server)),
+                shared: &shared,
+                stream: &mut |purpose| streams.stream(&format!("traffic:{}:{purpose}", traffic.name)),
+            };
+            let app = App::new(&traffic.app, &mut setup)
+                .map_err(|why| invalid(format!("traffic[{index}] ({}).app", traffic.name), why))?;
+            let forth = routes.resolve(scenario, traffic.client, traffic.server)?;
+            let back = routes.resolve(scenario, traffic.server, traffic.client)?;
+            apps.push(AppSlot::new(app, [forth, back], [traffic.client, traffic.server], traffic.start_ns));
+        }
+        self.hops = routes.hops;
+        Ok(apps)
+    }
+}
+
+fn wires(scenario: &Scenario, streams: Streams) -> Vec<Wire> {
+    let wire = |spec: &crate::LinkSpec| {
+        let rng = streams.stream(&format!("link:{}", spec.name));
+        let link = Link::new(spec.rate_bps, spec.delay_ns, spec.header_bytes, &spec.queue, rng);
+        let link = if spec.impairments.is_empty() { link } else { link.impaired(Impairments::new(&spec.impairments)) };
+        Wire { link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }
+    };
+    scenario.links.iter().map(wire).collect()
+}

@@ -1,0 +1,86 @@
+use cwndlab_net::LinkCounters;
+use cwndlab_tcp::Segment;
+use cwndlab_traffic::ObjectRecord;
+use cwndlab_units::Time;
+
+use super::*;
+use crate::probe::{ConnectionRecord, WindowSample};
+use crate::Scenario;
+
+/// Everything that happened, as comparable text.
+#[derive(Default)]
+struct Log {
+    segments: Vec<String>,
+    connections: Vec<ConnectionRecord>,
+    objects: Vec<ObjectRecord>,
+    links: Vec<LinkCounters>,
+}
+
+impl Probe for Log {
+    const ENABLED: bool = true;
+    fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, segment: &Segment) {
+        self.segments.push(format!("{} {event:?} {way:?} {segment:?}", now.as_nanos()));
+    }
+    fn connection(&mut self, record: &ConnectionRecord) {
+        self.connections.push(*record);
+    }
+    fn object(&mut self, _: u32, record: &ObjectRecord) {
+        self.objects.push(*record);
+    }
+    fn queue(&mut self, _: Time, _: &QueueSample) {}
+    fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
+    fn link(&mut self, _: u32, counters: &LinkCounters) {
+        self.links.push(*counters);
+    }
+}
+
+fn tcp(profile: cwndlab_tcp::Profile, recovery: &str) -> String {
+    let mut tcp = serde_json::to_value(profile.config()).unwrap();
+    tcp["recovery"] = recovery.into();
+    tcp["sack"] = matches!(recovery, "sack" | "fack" | "prr").into();
+    tcp.to_string()
+}
+
+/// Two routers between two hosts, `bytes` from client to server, impairments on the bottleneck both ways.
+fn chain(tcp: &str, bytes: u64, queue: &str, impairments: &str, duration_s: u64) -> Scenario {
+    let text = format!(
+        r#"{{"duration_ns": {}, "nodes": ["a", "r1", "r2", "b"],
+        "links": [
+          {{"name": "a>r1", "from": 0, "to": 1, "rate_bps": 100000000, "delay_ns": 1000000, "queue": {{"kind": "infinite"}}}},
+          {{"name": "r1>r2", "from": 1, "to": 2, "rate_bps": 1500000, "delay_ns": 20000000, "queue": {queue}, "impairments": [{impairments}]}},
+          {{"name": "r2>b", "from": 2, "to": 3, "rate_bps": 100000000, "delay_ns": 1000000, "queue": {{"kind": "infinite"}}}},
+          {{"name": "r1>a", "from": 1, "to": 0, "rate_bps": 100000000, "delay_ns": 1000000, "queue": {{"kind": "infinite"}}}},
+          {{"name": "r2>r1", "from": 2, "to": 1, "rate_bps": 1500000, "delay_ns": 20000000, "queue": {queue}, "impairments": [{impairments}]}},
+          {{"name": "b>r2", "from": 3, "to": 2, "rate_bps": 100000000, "delay_ns": 1000000, "queue": {{"kind": "infinite"}}}}],
+        "tcp": [{tcp}],
+        "traffic": [{{"name": "transfer", "client": 0, "server": 3, "tcp_client": 0, "tcp_server": 0, "start_ns": 0,
+                      "app": {{"kind": "bulk", "bytes": {bytes}, "from": "client"}}}}],
+        "probes": {{"segments_at": 0, "connections": true}}}}"#,
+        duration_s * 1_000_000_000
+    );
+    Scenario::from_json(&text).unwrap()
+}
+
+fn run(scenario: &Scenario, replicate: u64) -> (Summary, Log) {
+    Simulation::new(scenario, 1, replicate, Log::default()).unwrap().run()
+}
+
+const DROP_TAIL: &str = r#"{"kind": "drop-tail", "limit": 25}"#;
+
+#[test]
+fn a_transfer_over_a_clean_path_takes_the_time_of_its_packets() {
+    let tcp = tcp(cwndlab_tcp::Profile::Ns2_1998, "reno").replace("{\"segments\":1}", "{\"segments\":20}");
+    let (summary, log) = run(&chain(&tcp, 10_000, DROP_TAIL, "", 10), 0);
+    // ten packets of 1000 bytes back to back: 5.333 ms each on the bottleneck, twice 0.08 ms and 22 ms of propagation
+    let end = log.objects[0].end.as_nanos();
+    assert_eq!(end, 80_000 + 10 * 5_333_333 + 80_000 + 22_000_000 + if end % 10 == 3 { 3 } else { 0 });
+    assert_eq!((summary.delivered, summary.dropped, summary.in_flight), (20, 0, 0));
+}
+
+#[test]
+fn a_node_that_cannot_be_reached_is_named() {
+    let mut scenario = chain(&tcp(cwndlab_tcp::Profile::Rfc5681, "reno"), 1, DROP_TAIL, "", 1);
+    scenario.links.remove(4);
+    let error = Simulation::new(&scenario, 1, 0, Log::default()).err().unwrap().to_string();
+    assert_eq!(error, "topology: no path leads from node b to node a");
+}

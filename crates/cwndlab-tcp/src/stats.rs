@@ -1,0 +1,22 @@
+//! What one endpoint counts.
+
+/// Counters of one endpoint, from its creation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Segments sent, of every kind.
+    pub segments_sent: u64,
+    /// Payload bytes sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Segments received, of every kind.
+    pub segments_received: u64,
+    /// Segments with data or FIN whose first byte had been sent before.
+    pub retransmits: u32,
+    /// Expiries of the retransmission timer (SYNs included, window probes not).
+    pub timeouts: u32,
+    /// Entries into loss recovery by duplicate ACKs or SACK.
+    pub fast_retransmits: u32,
+    /// Duplicate ACKs received (RFC 5681, section 2).
+    pub dup_acks: u32,
+    /// Probes of a zero window sent (RFC 9293, 3.8.6.1).
+    pub window_probes: u32,
+}
