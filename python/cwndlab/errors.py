@@ -22,6 +22,7 @@ class StudyError(CwndlabError):
         key: the dotted key, for instance ``topology.links.modem.rate``.
         line: line of the key in the file, 1-based, if it could be found.
         right: what would be right.
+
     """
 
     def __init__(

@@ -18,7 +18,7 @@ import math
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -86,14 +86,16 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def get(name: str) -> Metric:
     """The metric of this name."""
     if name not in names():
         raise ValueError(f'there is no metric "{name}"; {nearest(name, names())}')
     module = importlib.import_module(f"{__name__}.{name}")
     doc = inspect.getdoc(module) or ""
-    options = [p.name for p in inspect.signature(module.measure).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    options = [
+        p.name for p in inspect.signature(module.measure).parameters.values() if p.kind is p.KEYWORD_ONLY
+    ]
     return Metric(
         name=name,
         unit=module.UNIT,
@@ -113,7 +115,9 @@ def factor(unit: str, wanted: str) -> float:
         if unit in kind:
             if wanted in kind:
                 return kind[unit] / kind[wanted]
-            raise ValueError(f'"{wanted}" is no unit of this quantity, which is in {unit}; it may be {", ".join(kind)}')
+            raise ValueError(
+                f'"{wanted}" is no unit of this quantity, which is in {unit}; it may be {", ".join(kind)}'
+            )
     raise ValueError(f'this quantity is in {unit}, which is not converted to "{wanted}"')
 
 
@@ -123,7 +127,9 @@ def check(quantity: Quantity) -> None:
     metric = get(quantity.metric)
     for option in quantity.options:
         if option not in metric.options:
-            raise ValueError(f'metric {metric.name} has no option "{option}"; {nearest(option, metric.options)}')
+            raise ValueError(
+                f'metric {metric.name} has no option "{option}"; {nearest(option, metric.options)}'
+            )
     if quantity.within != "count":
         factor(metric.unit, quantity.unit or metric.unit)
 
@@ -170,7 +176,9 @@ def _measure(quantity: Quantity, run: RunView, value: Callable[[str], Value]) ->
     of, by = value(str(quantity.of)), value(str(quantity.by))
     if isinstance(of, list) or isinstance(by, list):
         if not (isinstance(of, list) and isinstance(by, list)):
-            raise ValueError(f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`")
+            raise ValueError(
+                f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`"
+            )
         return [_derive(quantity.derived, a, b) for a, b in zip(of, by, strict=False)]
     return _derive(quantity.derived, of, by)
 

@@ -6,8 +6,6 @@ before the first retransmission seen at the observation point, which is what the
 
 from __future__ import annotations
 
-import numpy as np
-
 from . import RunView
 from ._segments import events
 
@@ -20,9 +18,9 @@ def measure(run: RunView, *, until: str = "end", connection: int = 0) -> list[fl
     if until not in ("end", "first-retransmission"):
         raise ValueError(f'until is {until!r}; it is "end" or "first-retransmission"')
     drops = events(run, "drop", connection=connection)
-    keep = np.ones(len(drops["segment"]), dtype=bool)
+    keep = drops["len"] > 0
     if until == "first-retransmission":
         again = events(run, "retransmit", connection=connection)["time_s"]
         if len(again):
-            keep = drops["time_s"] < again[0]
+            keep &= drops["time_s"] < again[0]
     return [float(number) for number in drops["segment"][keep]]

@@ -46,7 +46,9 @@ def _axes(study: Study) -> None:
             for value in axis.values:
                 if isinstance(value, schema.AxisValue):
                     used |= references(value.set)
-            sets = axis.sets is not None or any(isinstance(v, schema.AxisValue) and v.set for v in axis.values)
+            sets = axis.sets is not None or any(
+                isinstance(v, schema.AxisValue) and v.set for v in axis.values
+            )
             if not sets and name not in used:
                 raise _fail(
                     study,
@@ -119,7 +121,10 @@ def _grids(study: Study) -> None:
                 raise study.place.locate(error, (*at, "when")) from None
             if unknown:
                 raise _fail(
-                    study, (*at, "when"), f'"{unknown[0]}" is neither axis nor parameter', nearest(unknown[0], known)
+                    study,
+                    (*at, "when"),
+                    f'"{unknown[0]}" is neither axis nor parameter',
+                    nearest(unknown[0], known),
                 )
         swept = set(grid.axes) | {axis for group in grid.zip for axis in group}
         both = sorted(swept & set(grid.fix))
@@ -141,7 +146,9 @@ def _files(study: Study, model: schema.Model) -> None:
         if isinstance(table, Listing):
             for name in [*table.axes, "time_s", "event"]:
                 if name not in columns:
-                    raise _fail(study, at, f'{table.published} has no column "{name}"', nearest(name, columns))
+                    raise _fail(
+                        study, at, f'{table.published} has no column "{name}"', nearest(name, columns)
+                    )
             continue
         for position, column in enumerate(table.columns):
             if column.published is not None and column.published not in columns:
@@ -176,7 +183,10 @@ def _quantities(study: Study) -> None:
         if quantity.metric is not None:
             if quantity.metric not in known:
                 raise _fail(
-                    study, (*at, "metric"), f'there is no metric "{quantity.metric}"', nearest(quantity.metric, known)
+                    study,
+                    (*at, "metric"),
+                    f'there is no metric "{quantity.metric}"',
+                    nearest(quantity.metric, known),
                 )
             try:
                 metrics.check(quantity)
@@ -257,4 +267,9 @@ def _marks(study: Study) -> None:
     ids = [table.id for table in study.outline.tables]
     for index, mark in enumerate(study.outline.marks):
         if mark.table not in ids:
-            raise _fail(study, ("marks", index, "table"), f'there is no table "{mark.table}"', nearest(mark.table, ids))
+            raise _fail(
+                study,
+                ("marks", index, "table"),
+                f'there is no table "{mark.table}"',
+                nearest(mark.table, ids),
+            )

@@ -107,11 +107,11 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return any(_value(value, names) for value in values)
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             a = _value(left, names)
-            for op, comparator in zip(ops, comparators, strict=True):
-                if type(op) not in _COMPARISON:
+            for relation, comparator in zip(ops, comparators, strict=True):
+                if type(relation) not in _COMPARISON:
                     break
                 b = _value(comparator, names)
-                if not _COMPARISON[type(op)](a, b):
+                if not _COMPARISON[type(relation)](a, b):
                     return False
                 a = b
             else:

@@ -41,7 +41,8 @@ def inside(folder: Path | None, name: str) -> Path:
     if folder is None:
         raise StudyError(f"{name!r} is a file, but a study built in code has no folder")
     outside = StudyError(
-        f"{name!r} lies outside the study's folder", right="a study reads only files beside its own study.toml"
+        f"{name!r} lies outside the study's folder",
+        right="a study reads only files beside its own study.toml",
     )
     if "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
         raise outside
@@ -68,6 +69,11 @@ def read_csv(folder: Path | None, name: str) -> tuple[list[str], list[dict[str, 
     heading = [column.strip() for column in rows[0]]
     for number, row in enumerate(rows[1:], start=2):
         if len(row) > len(heading):
-            raise StudyError(f"{len(row)} fields where the heading has {len(heading)}", file=path, line=number)
-    lines = [dict(zip(heading, [field.strip() for field in row] + [""] * len(heading), strict=False)) for row in rows[1:]]
+            raise StudyError(
+                f"{len(row)} fields where the heading has {len(heading)}", file=path, line=number
+            )
+    lines = [
+        dict(zip(heading, [field.strip() for field in row] + [""] * len(heading), strict=False))
+        for row in rows[1:]
+    ]
     return heading, lines

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from cwndlab.core import core
 from cwndlab.errors import StudyError, nearest
 
 from . import schema
@@ -24,6 +26,18 @@ _MAX_DEPTH = 30
 SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
 
 AxisSetting = schema.Axis | schema.Sensitivity
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from .compile import Compiled
+    from .plan import Cell, Plan
+
+
+class CompiledCell(NamedTuple):
+    """A cell's model and the scenario made of it."""
+
+    model: schema.Model
+    compiled: Compiled
 
 
 def shipped() -> dict[str, Path]:
@@ -78,7 +92,9 @@ class Study:
         return cls._build(raw, name=name, file=file, text=text, claims_text=claims_text)
 
     @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], *, name: str = "study", folder: str | Path | None = None) -> Study:
+    def from_dict(
+        cls, raw: Mapping[str, Any], *, name: str = "study", folder: str | Path | None = None
+    ) -> Study:
         """A study built in code, with the keys of a study file; `folder` is where the files it names are."""
         file = Path(folder) / "study.toml" if folder is not None else None
         return cls._build(copy.deepcopy(dict(raw)), name=name, file=file, text=None, claims_text="")
@@ -99,7 +115,9 @@ class Study:
             raise StudyError(f"tables are nested {deep} deep", file=file, right=f"at most {_MAX_DEPTH}")
         unknown = [key for key in raw if key not in schema.Study.model_fields]
         if unknown:
-            raise place.error((unknown[0],), f"unknown key {unknown[0]!r}", nearest(unknown[0], schema.Study.model_fields))
+            raise place.error(
+                (unknown[0],), f"unknown key {unknown[0]!r}", nearest(unknown[0], schema.Study.model_fields)
+            )
         rest = {key: value for key, value in raw.items() if key not in schema.MODEL_SECTIONS}
         try:
             outline = validate(schema.Outline, rest)
@@ -167,15 +185,28 @@ class Study:
 
     def model(self, values: Mapping[str, schema.Scalar], sensitivity: str | None = None) -> schema.Model:
         """The model of the cell with these axis values; StudyError says what in it is wrong."""
-        return self.resolved(values, sensitivity)[1]
+        return self._with_model(values, sensitivity, lambda model: model)
 
-    def resolved(
-        self, values: Mapping[str, schema.Scalar], sensitivity: str | None = None
-    ) -> tuple[dict[str, Any], schema.Model]:
-        """The model sections as plain tables with every reference resolved, and the model checked from them."""
+    def compiled(self, values: Mapping[str, schema.Scalar], sensitivity: str | None = None) -> CompiledCell:
+        """The model of a cell with its scenario; StudyError says what in it is wrong."""
+        from .compile import compile_model
+
+        return self._with_model(
+            values, sensitivity, lambda model: CompiledCell(model, compile_model(model, core(), self.folder))
+        )
+
+    def _with_model(
+        self,
+        values: Mapping[str, schema.Scalar],
+        sensitivity: str | None,
+        then: Callable[[schema.Model], T],
+    ) -> T:
+        """What `then` makes of a cell's model; every error is put at its key."""
         raw = {key: copy.deepcopy(self.raw[key]) for key in SETTABLE if key in self.raw}
         written: list[tuple[tuple[str | int, ...], str, schema.Scalar]] = []
-        settings: list[tuple[str, AxisSetting]] = [(f"axes.{k}", v) for k, v in self.outline.axes.items() if k in values]
+        settings: list[tuple[str, AxisSetting]] = [
+            (f"axes.{name}", axis) for name, axis in self.outline.axes.items() if name in values
+        ]
         if sensitivity is not None:
             settings.append((f"sensitivity.{sensitivity}", self.outline.sensitivity[sensitivity]))
         parameters = raw.setdefault("parameters", {})
@@ -188,24 +219,36 @@ class Study:
                 except StudyError as error:
                     raise self.place.locate(error, tuple(key.split("."))) from None
                 written.append((path, key, value))
-        names = Names(parameters, values)
         try:
-            sections = {k: resolve(v, names, (k,)) for k, v in raw.items() if k != "parameters"}
-            return sections, validate(schema.Model, sections)
+            names = Names(parameters, values)
+            sections = {key: resolve(item, names, (key,)) for key, item in raw.items() if key != "parameters"}
+            return then(validate(schema.Model, sections))
         except (Unresolved, Invalid) as error:
-            raw.pop("parameters")
             problem = error.error if isinstance(error, Unresolved) else as_study_error(error)
+            place = _Place({**self.raw, **raw}, self.file, self.text)
             for path, key, value in reversed(written):
-                if error.path[: len(path)] == path or path[: len(error.path)] == error.path != ():
-                    axis_key = tuple(key.split("."))
-                    problem.problem += f' (in {dotted(raw, error.path)}, set by {key} = {value!r})'
-                    raise self.place.locate(problem, axis_key) from None
-            raise _Place({**self.raw, **raw}, self.file, self.text).locate(problem, error.path) from None
-        except StudyError as error:  # a cycle of parameters
+                if error.path and (error.path[: len(path)] == path or path[: len(error.path)] == error.path):
+                    problem.problem += f" (in {dotted(raw, error.path)}, set by {key} = {value!r})"
+                    raise place.locate(problem, tuple(key.split("."))) from None
+            raise place.locate(problem, error.path) from None
+        except StudyError as error:  # a parameter
             path = tuple(error.key.split(".")) if error.key else ()
             raise self.place.locate(error, path) from None
 
-    def plan(self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None) -> Any:
+    def refused(self, invalid: Invalid, cell: Cell) -> StudyError:
+        """What the core says of a cell's scenario, at its key in the study."""
+
+        def refuse(model: schema.Model) -> StudyError:
+            raise invalid
+
+        try:
+            return self._with_model(cell.axes, cell.sensitivity, refuse)
+        except StudyError as error:
+            return error
+
+    def plan(
+        self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
+    ) -> Plan:
         """The plan: every cell, compiled, and how many replicates of each."""
         from .plan import make_plan
 
@@ -272,8 +315,6 @@ def _toml(text: str, file: Path | None) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        import re
-
         message = str(error)
         found = re.search(r" \(at line (\d+), column (\d+)\)", message)
         line = int(found[1]) if found else (text.count("\n") + 1 if "end of document" in message else None)
@@ -322,7 +363,13 @@ def _choose(
     name: str, axis: schema.Axis, value: Any
 ) -> tuple[tuple[schema.Scalar, ...], list[schema.Scalar]]:
     """The values of an axis that --set picks, and those of them that the study does not list."""
-    wanted = value if isinstance(value, list | tuple) else str(value).split(",") if isinstance(value, str) else [value]
+    wanted = (
+        value
+        if isinstance(value, list | tuple)
+        else str(value).split(",")
+        if isinstance(value, str)
+        else [value]
+    )
     by_text = {str(known).lower() if isinstance(known, bool) else str(known): known for known in axis.names}
     picked: list[schema.Scalar] = []
     new: list[schema.Scalar] = []

@@ -59,7 +59,9 @@ def resolve_text(text: str, names: Mapping[str, Any]) -> Any:
     if whole:
         return _look_up(whole[1], names)
     if text.startswith("$"):
-        raise StudyError(f"{text!r} is no reference", right='a reference is "$name", a calculation "= 2 * name"')
+        raise StudyError(
+            f"{text!r} is no reference", right='a reference is "$name", a calculation "= 2 * name"'
+        )
     if "{" not in text and "}" not in text:
         return text
 
@@ -74,7 +76,9 @@ def resolve_text(text: str, names: Mapping[str, Any]) -> Any:
 
 def _look_up(name: str, names: Mapping[str, Any]) -> Any:
     if name not in names:
-        raise StudyError(f'"{name}" is neither a parameter nor an axis of this cell', right=nearest(name, names))
+        raise StudyError(
+            f'"{name}" is neither a parameter nor an axis of this cell', right=nearest(name, names)
+        )
     return names[name]
 
 
@@ -149,7 +153,9 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> tuple[st
     here: Any = raw
     for part in parts:
         if not part:
-            raise StudyError(f'"{key}" is no dotted key', right="write for instance topology.links.modem.rate")
+            raise StudyError(
+                f'"{key}" is no dotted key', right="write for instance topology.links.modem.rate"
+            )
         if isinstance(here, list):
             labels = [_label(element) for element in here]
             if part not in labels:
@@ -157,7 +163,9 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> tuple[st
                     index = int(part) - 1
                 else:
                     names = [label for label in labels if label]
-                    raise StudyError(f'"{key}" names no parameter: there is no "{part}"', right=nearest(part, names))
+                    raise StudyError(
+                        f'"{key}" names no parameter: there is no "{part}"', right=nearest(part, names)
+                    )
             else:
                 index = labels.index(part)
             path.append(index)

@@ -14,7 +14,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
 from .units import RateBps, SizeBytes, TimeNs
 
-__all__ = ["MODEL_SECTIONS", "Axis", "AxisValue", "Claims", "Grid", "Model", "Quantity", "Scalar", "Study", "Where"]
+__all__ = [
+    "MODEL_SECTIONS",
+    "Axis",
+    "AxisValue",
+    "Claims",
+    "Grid",
+    "Model",
+    "Quantity",
+    "Scalar",
+    "Study",
+    "Where",
+]
 
 #: A name that stands in dotted keys and in tables of records, not in expressions.
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
@@ -43,7 +54,9 @@ class Queue(Open):
     """A queue at a link's entrance: `kind` and that kind's knobs; `limit` as "25pkt", "64KiB", "1BDP"."""
 
     kind: str = "drop-tail"
-    limit: str | None = Field(None, description='"25pkt", "64KiB" or "1BDP" (link rate x base round-trip time)')
+    limit: str | None = Field(
+        None, description='"25pkt", "64KiB" or "1BDP" (link rate x base round-trip time)'
+    )
 
 
 class Impairment(Open):
@@ -69,7 +82,9 @@ class Link(Strict):
     """A link in both directions; its directions are called "a>b" and "b>a"."""
 
     name: Label | None = Field(None, description="how dotted keys name it; default: a-b")
-    between: list[End] = Field(min_length=2, max_length=2, description="two nodes; a list of nodes makes a link each")
+    between: list[End] = Field(
+        min_length=2, max_length=2, description="two nodes; a list of nodes makes a link each"
+    )
     rate: RateBps
     delay: TimeNs = 0
     header: SizeBytes = Field(0, description="bytes that the link adds to each packet")
@@ -91,7 +106,9 @@ class Topology(Strict):
     nodes: list[Label] = Field(min_length=2)
     links: list[Link] = Field(min_length=1)
     routes: list[Route] = []
-    rtt: TimeNs | None = Field(None, description='base round-trip time for "1BDP"; default: of the longest path through the link')
+    rtt: TimeNs | None = Field(
+        None, description='base round-trip time for "1BDP"; default: of the longest path through the link'
+    )
 
 
 class App(Open):
@@ -128,7 +145,7 @@ class Tcp(Open):
     groups: dict[Label, TcpGroup] = {}
 
 
-def _percent(value: object) -> object:
+def percent(value: object) -> float:
     """0.02 of "2%"."""
     if isinstance(value, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
@@ -139,7 +156,9 @@ def _percent(value: object) -> object:
 
 
 Percent = Annotated[
-    float, BeforeValidator(_percent), Field(gt=0, lt=1, json_schema_extra={"type": "string", "examples": ["2%"]})
+    float,
+    BeforeValidator(percent),
+    Field(gt=0, lt=1, json_schema_extra={"type": "string", "examples": ["2%"]}),
 ]
 
 
@@ -150,7 +169,9 @@ class Run(Strict):
     replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
     warmup: TimeNs = Field(0, description="records before this time are left out of the metrics that say so")
-    until: Percent | None = Field(None, description="sequential stopping: half-width of the 95 % interval, relative")
+    until: Percent | None = Field(
+        None, description="sequential stopping: half-width of the 95 % interval, relative"
+    )
     max_replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
 
 
@@ -189,7 +210,9 @@ class Axis(Strict):
         names = self.names
         twice = sorted({str(name) for name in names if [str(n) for n in names].count(str(name)) > 1})
         if twice:
-            raise ValueError(f"value {twice[0]!r} stands twice; each value of an axis needs a name of its own")
+            raise ValueError(
+                f"value {twice[0]!r} stands twice; each value of an axis needs a name of its own"
+            )
         return self
 
     @property
@@ -212,7 +235,9 @@ class Grid(Strict):
     zip: list[list[str]] = Field([], description="groups of axes walked in step")
     fix: dict[str, Scalar] = Field({}, description="axes held at one value; part of the cell's name")
     restrict: dict[str, list[Scalar]] = Field({}, description="axes with only some of their values")
-    when: str | None = Field(None, description='condition on axes and parameters, as "ftps > 0 or http == \'1.0\'"')
+    when: str | None = Field(
+        None, description="condition on axes and parameters, as \"ftps > 0 or http == '1.0'\""
+    )
     cells: list[dict[str, Scalar]] = Field([], description="cells listed one by one, in place of axes")
 
 
@@ -228,11 +253,14 @@ class Quantity(Strict):
     name: Name
     title: str | None = None
     about: str | None = None
-    unit: str | None = Field(None, description="default: the metric's own; another one is converted (s -> ms, 1 -> %)")
+    unit: str | None = Field(
+        None, description="default: the metric's own; another one is converted (s -> ms, 1 -> %)"
+    )
     metric: str | None = None
     options: dict[str, Any] = {}
     within: str | None = Field(
-        None, description="a metric with many samples per replicate is reduced by mean, median, min, max, sum, count or p95"
+        None,
+        description="a metric with many samples per replicate is reduced by mean, median, min, max, sum, count or p95",
     )
     statistic: Literal["mean", "median"] = Field("mean", description="across replicates")
     derived: Literal["ratio", "difference", "sum", "product"] | None = Field(
@@ -249,8 +277,12 @@ class Quantity(Strict):
             raise ValueError("a derived quantity needs `of` and `by`, two quantities of the same cell")
         if self.metric is not None and (self.of or self.by):
             raise ValueError("`of` and `by` belong to derived quantities")
-        if self.within is not None and not re.fullmatch(r"mean|median|min|max|sum|count|p\d{1,2}(\.\d+)?", self.within):
-            raise ValueError(f"{self.within!r} is no reduction; write mean, median, min, max, sum, count or p95")
+        if self.within is not None and not re.fullmatch(
+            r"mean|median|min|max|sum|count|p\d{1,2}(\.\d+)?", self.within
+        ):
+            raise ValueError(
+                f"{self.within!r} is no reduction; write mean, median, min, max, sum, count or p95"
+            )
         return self
 
 
@@ -270,7 +302,9 @@ class Distribution(Open):
     kind: str = "empirical"
     file: str | None = Field(None, description="CSV file in the study's own folder")
     values: str | list[float] | None = Field(None, description="column of the values (or the values)")
-    counts: str | list[int] | None = Field(None, description="column of how often each was seen (or the counts)")
+    counts: str | list[int] | None = Field(
+        None, description="column of how often each was seen (or the counts)"
+    )
 
 
 class Outline(Strict):
@@ -316,7 +350,9 @@ def json_schema() -> dict[str, Any]:
     model = set(_used(schema, [schema["properties"][name] for name in MODEL_SECTIONS]))
     for name, definition in schema["$defs"].items():
         if name in model:
-            definition["properties"] = {k: _or_reference(v) for k, v in definition.get("properties", {}).items()}
+            definition["properties"] = {
+                k: _or_reference(v) for k, v in definition.get("properties", {}).items()
+            }
     return schema
 
 
@@ -341,6 +377,8 @@ def _or_reference(definition: dict[str, Any]) -> dict[str, Any]:
     """A number or truth value may be a reference too: "$webs" or "= 2 * webs"."""
     if definition.get("type") in ("integer", "number", "boolean"):
         reference = {"type": "string", "pattern": r"^(\$|=)"}
-        kept = {k: definition.pop(k) for k in ("description", "title", "default") if k in definition}
-        return {"anyOf": [definition, reference], **kept}
+        kept: dict[str, Any] = {
+            k: definition.pop(k) for k in ("description", "title", "default") if k in definition
+        }
+        return {"anyOf": [definition, reference]} | kept
     return definition

@@ -56,7 +56,12 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[i
     if len(shown) > 60:
         shown = shown[:57] + "…"
     if kind == "string_pattern_mismatch":
-        return 3, path, f"{shown} is no name here", "letters, digits and _ ; nodes, links and traffic may have - and +"
+        return (
+            3,
+            path,
+            f"{shown} is no name here",
+            "letters, digits and _ ; nodes, links and traffic may have - and +",
+        )
     right = {
         "int_type": "a whole number",
         "float_type": "a number",
@@ -79,7 +84,7 @@ def _kind(value: object) -> str:
 
 
 def _path_in(data: Any, detail: ErrorDetails) -> Path:
-    """pydantic's location without the tags of unions that it puts in."""
+    """Pydantic's location without the tags of unions that it puts in."""
     path: list[str | int] = []
     here = data
     location = detail["loc"]
@@ -111,7 +116,7 @@ def _fields_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> 
     here: list[Any] = [model]
     for step in path:
         following: list[Any] = []
-        data = data[step] if isinstance(data, list | Mapping) else None
+        data = _step(data, step)
         for candidate in here:
             origin = get_origin(candidate)
             if isinstance(candidate, type) and issubclass(candidate, BaseModel):
@@ -127,6 +132,12 @@ def _fields_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> 
         if isinstance(candidate, type) and issubclass(candidate, BaseModel)
         for name, field in candidate.model_fields.items()
     ]
+
+
+def _step(data: Any, step: str | int) -> Any:
+    if isinstance(data, list) and isinstance(step, int) and step < len(data):
+        return data[step]
+    return data.get(step) if isinstance(data, Mapping) else None
 
 
 def _of_kind(models: list[Any], data: Any) -> list[Any]:

@@ -1,0 +1,263 @@
+"""The command line. Bad input ends with one clear message and exit code 2; a run that failed with 1."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cwndlab.errors import CwndlabError, OutputError, StudyError
+
+StudyArgument = Annotated[
+    str, typer.Argument(metavar="STUDY", help="a shipped study's name, or a study file")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="restrict an axis (iw=4, iw=1,4) or change a key (run.duration=10s)",
+    ),
+]
+SeedOption = Annotated[
+    int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
+]
+
+
+class _App(typer.Typer):
+    """Prints cwndlab's own errors without a traceback."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except CwndlabError as error:
+            sys.excepthook = sys.__excepthook__
+            typer.echo(f"error: {error}", err=True)
+            sys.exit(error.exit_code)
+        except BrokenPipeError:  # `cwndlab trace … | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(141)
+
+
+app = _App(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="A laboratory for TCP: a study file goes in, a report with figures and verdicts comes out.",
+)
+
+
+@app.command("list")
+def list_studies() -> None:
+    """List the shipped studies."""
+    from cwndlab.study.load import Study, shipped
+
+    for name in shipped():
+        typer.echo(f"{name:<18}{Study.load(name).title}")
+
+
+@app.command()
+def check(
+    study: StudyArgument,
+    set_: SetOption = None,
+    replicates: Annotated[int | None, typer.Option(help="of each cell")] = None,
+    sensitivity: Annotated[str | None, typer.Option(help="an axis of [sensitivity], or all")] = None,
+) -> None:
+    """Check a study and print its plan: cells, replicates, estimated time."""
+    from cwndlab.run.estimate import estimate_seconds
+    from cwndlab.run.local import available
+
+    loaded = _load(study, set_)
+    plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
+    plan.check()
+    typer.echo(f"{loaded.name}: {loaded.title}")
+    for name, axis in loaded.outline.axes.items():
+        typer.echo(f"  {name:<14}{', '.join(str(value) for value in axis.names)}")
+    for name, extra in loaded.outline.sensitivity.items():
+        typer.echo(f"  {name:<14}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
+    typer.echo(
+        f"{len(plan.cells)} cells, {plan.runs} runs of {plan.study.base.run.duration / 1e9:g} s, seed {plan.seed}"
+    )
+    seconds = estimate_seconds(plan)
+    if seconds is not None:
+        threads = available()
+        typer.echo(f"estimated: {_span(seconds / threads)} on {threads} threads")
+
+
+@app.command("run")
+def run_command(
+    study: StudyArgument,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="where everything is written")],
+    set_: SetOption = None,
+    seed: SeedOption = None,
+    replicates: Annotated[int | None, typer.Option(help="of each cell; default: the study's")] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="2%", help="run until each number's 95 % interval is within this")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="default: all processors")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="URL", help="a dask scheduler, as tcp://host:8786")
+    ] = None,
+    sensitivity: Annotated[str | None, typer.Option(help="an axis of [sensitivity], or all")] = None,
+) -> None:
+    """Run a study. A second run in the same folder does only what is missing."""
+    from cwndlab.run.api import run_study
+    from cwndlab.run.progress import Bar, Progress, Quiet
+
+    loaded = _load(study, set_)
+    share = _share(until)
+    bar = Bar() if sys.stderr.isatty() else None
+    progress: Progress = bar or Quiet()
+    try:
+        if bar is not None:
+            bar.__enter__()
+        result = run_study(
+            loaded,
+            out=out,
+            seed=seed,
+            replicates=replicates,
+            until=share,
+            threads=threads,
+            cluster=cluster,
+            sensitivity=sensitivity,
+            progress=progress,
+        )
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; what is finished is kept in {out}, the same command goes on", err=True)
+        raise typer.Exit(130) from None
+    finally:
+        if bar is not None:
+            bar.__exit__(None, None, None)
+    for line in result.damaged:
+        typer.echo(f"note: {line}", err=True)
+    if result.failures:
+        for failure in result.failures[:10]:
+            typer.echo(f"failed: {failure.cell}, replicate {failure.replicate}: {failure.reason}", err=True)
+        more = len(result.failures) - 10
+        if more > 0:
+            typer.echo(f"… and {more} more", err=True)
+        typer.echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"report: {result.report or out}")
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")]) -> None:
+    """Write the report of a finished run again."""
+    from cwndlab.run import output
+    from cwndlab.run.api import report as write
+
+    study, _, campaign, store, content = output.load(folder)
+    try:
+        path = write(study, campaign.results(), folder, content, campaign.variations())
+    finally:
+        store.close()
+    typer.echo(f"report: {path}")
+
+
+@app.command()
+def trace(
+    study: StudyArgument,
+    set_: SetOption = None,
+    format_: Annotated[str, typer.Option("--format", help="csv, text, pcapng, ns, xplot")] = "csv",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="default: standard output")
+    ] = None,
+    seed: SeedOption = None,
+    replicate: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """Print what the study's observation point sees in one run (of the first cell that --set leaves)."""
+    from cwndlab.run.store import write_atomic, writing
+    from cwndlab.run.trace import trace as make
+
+    plan = _load(study, set_).plan(seed=seed)
+    cell = plan.cells[0]
+    cell.check()
+    if len(plan.cells) > 1:
+        typer.echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
+    data = make(cell, format_, seed=plan.seed, replicate=replicate)
+    if out is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    if out.is_dir():
+        raise OutputError(f"{out}: is a folder; name a file")
+    with writing(out):
+        if out.exists() and not out.is_file():  # /dev/stdout and the like
+            out.write_bytes(data)
+        else:
+            write_atomic(out, data)
+
+
+@app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="DIR_A")], b: Annotated[Path, typer.Argument(metavar="DIR_B")]
+) -> None:
+    """Show which estimates moved between two runs, and whether significantly."""
+    from cwndlab.run.compare import compare as make
+
+    found = make(a, b)
+    for move in found.moved:
+        sign = "moved" if move.significant else "within noise"
+        typer.echo(
+            f"{sign:<13}{move.cell}  {move.quantity}: {move.a:.6g} → {move.b:.6g} {move.unit}"
+            f"  (difference {move.low:.3g} to {move.high:.3g}, {move.method})"
+        )
+    for folder, cells in ((a, found.only_a), (b, found.only_b)):
+        if cells:
+            typer.echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
+    significant = sum(move.significant for move in found.moved)
+    typer.echo(
+        f"{found.same} numbers are equal, {len(found.moved)} differ, {significant} of them significantly"
+    )
+
+
+@app.command()
+def doctor() -> None:
+    """Tell what is installed and works, and what an extra would add."""
+    from cwndlab.run.doctor import examine
+
+    good = True
+    for item in examine():
+        good = good and (item.works or not item.required)
+        typer.echo(f"{'ok ' if item.works else 'no ' if item.required else '–  '} {item.name}: {item.detail}")
+    if not good:
+        raise typer.Exit(1)
+
+
+def _load(study: str, changes: list[str] | None) -> Any:
+    from cwndlab.study.load import Study
+
+    loaded = Study.load(study)
+    wanted: dict[str, str] = {}
+    for change in changes or []:
+        key, equals, value = change.partition("=")
+        if not equals or not key.strip():
+            raise StudyError(
+                f"{change!r} sets nothing", key="--set", right="write --set iw=4 or --set run.duration=10s"
+            )
+        wanted[key.strip()] = value.strip()
+    return loaded.set(wanted) if wanted else loaded
+
+
+def _share(until: str | None) -> float | None:
+    if until is None:
+        return None
+    from cwndlab.study.schema import percent
+
+    try:
+        value = percent(until)
+    except ValueError as error:
+        raise StudyError(str(error), key="--until") from None
+    if not 0 < value < 1:
+        raise StudyError(f"{until} is no precision", key="--until", right="between 0% and 100%")
+    return value
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 0.1):.2g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,57 @@
+"""What the rest of the package asks of the Rust core, as a protocol: `cwndlab._core` is one, tests have another."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, cast
+
+
+class Records(Protocol):
+    """The record tables of one run."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tables that were recorded."""
+
+    @property
+    def packets(self) -> int:
+        """Packet-hops simulated."""
+
+    def table(self, name: str, /) -> Any:
+        """A table with ``__arrow_c_stream__``."""
+
+    def write_trace(self, path: str, format: str) -> None:  # noqa: A002 - the core's own name
+        """Writes the segments seen at the observation point as "pcapng", "ns" or "xplot"."""
+
+
+class Core(Protocol):
+    """The engine behind one function each."""
+
+    def version(self) -> str:
+        """Version of the engine: part of every result's key."""
+
+    def tcp_profile(self, name: str, /) -> str:
+        """A profile's endpoint configuration as JSON; ValueError names the profiles there are."""
+
+    def check_scenario(self, scenario: str, /) -> None:
+        """ValueError with the place if the engine could not run this scenario."""
+
+    def run(self, scenario: str, seed: int, replicate: int, /) -> Records:
+        """One replicate; the GIL is released."""
+
+
+_replaced: Core | None = None
+
+
+def core() -> Core:
+    """The Rust core."""
+    if _replaced is not None:
+        return _replaced
+    from cwndlab import _core
+
+    return cast(Core, _core)
+
+
+def replace_core(other: Core | None) -> None:
+    """Puts another core in its place (None: the Rust core again); for tests."""
+    global _replaced
+    _replaced = other

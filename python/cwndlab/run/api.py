@@ -1,0 +1,341 @@
+"""`cwndlab.run`: a study from Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from cwndlab.errors import StudyError, nearest
+from cwndlab.stats import intervals
+from cwndlab.stats.results import Estimate, Results
+from cwndlab.stats.stopping import StoppingRule
+from cwndlab.study.load import Study
+from cwndlab.study.plan import Plan
+
+from . import output
+from .campaign import Campaign, Executor, Failure
+from .local import Threads, available
+from .progress import Progress, Quiet
+from .provenance import provenance
+from .store import FolderStore, MemoryStore
+
+if TYPE_CHECKING:
+    from cwndlab.report.view import Fact
+    from cwndlab.study.schema import Source
+
+
+class RecordTables(Mapping[str, pa.Table]):
+    """Record tables of each cell's first replicate, as Arrow.
+
+    ``records["segments"]`` is a pyarrow Table; it has ``__arrow_c_stream__``, so polars, pandas and DuckDB take it
+    without a copy. A column `cell` names the cell; ``records.of(variant="sack")`` narrows the cells.
+    """
+
+    def __init__(self, campaign: Campaign, cells: tuple[str, ...]) -> None:
+        self._campaign = campaign
+        self._cells = cells
+        self._made: dict[str, pa.Table] = {}
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._made:
+            parts = []
+            for cell in self._cells:
+                tables = self._campaign.store.tables(self._campaign.key(cell, 0)) or {}
+                if name in tables:
+                    parts.append(output.with_cell(tables[name], cell))
+            if not parts:
+                raise KeyError(f'no table "{name}" was recorded; {nearest(name, list(self))}')
+            self._made[name] = pa.concat_tables(parts)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        names: dict[str, None] = {}
+        for cell in self._cells:
+            names |= dict.fromkeys(self._campaign.store.tables(self._campaign.key(cell, 0)) or {})
+        return iter(sorted(names))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def of(self, **axes: Any) -> RecordTables:
+        """Only the cells with these axis values."""
+        known = self._campaign.cells
+        kept = tuple(
+            cell
+            for cell in self._cells
+            if all(str(known[cell].axes.get(a)) == str(v) for a, v in axes.items())
+        )
+        if not kept:
+            raise KeyError(f"no cell has {axes}; there are: {'; '.join(self._cells[:5])}")
+        return RecordTables(self._campaign, kept)
+
+
+@dataclass
+class RunResult:
+    """A study's results: `results` for statistics, `records` for tables of packets, `estimates` for numbers."""
+
+    study: Study
+    plan: Plan
+    results: Results
+    records: RecordTables
+    #: Runs that failed; the others are there.
+    failures: list[Failure] = field(default_factory=list)
+    #: Where everything was written, if anywhere.
+    folder: Path | None = None
+    report: Path | None = None
+    #: Packet-hops simulated now (not those kept from before).
+    packets: int = 0
+    #: What the store found damaged and computed again.
+    damaged: list[str] = field(default_factory=list)
+
+    def estimate(self, quantity: str, **axes: Any) -> Estimate:
+        """The estimate of one quantity in the one cell with these axis values."""
+        cell = self.results.only(axes)
+        return self._estimate(cell.id, quantity)
+
+    def _estimate(self, cell: str, quantity: str) -> Estimate:
+        values = self.results.values(cell, quantity)
+        exact = self.results.is_exact(cell, quantity)
+        summed = intervals.median if self.results.statistic(quantity) == "median" else intervals.mean
+        return Estimate.of(cell, quantity, self.results.unit(quantity), summed(values, deterministic=exact))
+
+    @property
+    def estimates(self) -> pa.Table:
+        """Every quantity that is a number, of every cell, with its 95 % interval: a table, one row an estimate."""
+        rows: list[dict[str, Any]] = []
+        lists = {name for name in self.results.units if self.results.is_list(name)}
+        for cell in self.results.cells:
+            for name in self.results.units:
+                if name in lists or (cell.id, name) not in self.results.data:
+                    continue
+                estimate = self._estimate(cell.id, name)
+                axes = {axis: str(value) for axis, value in cell.axes.items()}
+                rows.append(
+                    {
+                        "cell": cell.id,
+                        **axes,
+                        "quantity": name,
+                        "unit": estimate.unit,
+                        "value": estimate.value,
+                        "ci_low": estimate.ci_low,
+                        "ci_high": estimate.ci_high,
+                        "replicates": estimate.replicates,
+                        "method": estimate.method,
+                    }
+                )
+        columns: dict[str, None] = {}
+        for row in rows:
+            columns |= dict.fromkeys(row)
+        return pa.table({name: [row.get(name) for row in rows] for name in columns})
+
+    def _repr_html_(self) -> str:
+        table = self.estimates
+        shown = table.slice(0, 60).to_pylist()
+        head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names if name != "cell")
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_short(v))}</td>" for k, v in row.items() if k != "cell") + "</tr>"
+            for row in shown
+        )
+        more = f"<p>… {table.num_rows - len(shown)} more rows</p>" if table.num_rows > len(shown) else ""
+        title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.plan.cells)} cells</p>"
+        return f"{title}<table><tr>{head}</tr>{body}</table>{more}{self._figure()}"
+
+    def _figure(self) -> str:
+        """The first figure of the report, inline."""
+        if self.folder is None:
+            return ""
+        for figure in self.study.outline.figures:
+            path = self.folder / "figures" / f"{figure.id}.svg"
+            if path.exists():
+                return path.read_text(encoding="utf-8")
+        return ""
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def run(
+    study: str | Path | Study,
+    *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the command line
+    out: str | Path | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+    until: float | None = None,
+    threads: int | None = None,
+    cluster: str | None = None,
+    sensitivity: str | None = None,
+) -> RunResult:
+    """Runs a study: a shipped name, a file, or a `Study`.
+
+    Args:
+        study: what to run.
+        set: axes to restrict (``{"variant": "sack"}``) and keys to change (``{"run.duration": "10s"}``).
+        out: folder for records, verdicts and report; without it everything stays in memory.
+        replicates: of each cell; default: the study's.
+        seed: of all random streams; default: the study's.
+        until: sequential stopping, the relative half-width (0.02) of each number's 95 % interval.
+        threads: of this machine; default: all processors.
+        cluster: address of a dask scheduler ("tcp://…") in place of threads.
+        sensitivity: an axis of [sensitivity], or "all".
+    """
+    loaded = study if isinstance(study, Study) else Study.load(study)
+    if set:
+        loaded = loaded.set(set)
+    return run_study(
+        loaded,
+        out=out,
+        replicates=replicates,
+        seed=seed,
+        until=until,
+        threads=threads,
+        cluster=cluster,
+        sensitivity=sensitivity,
+    )
+
+
+def run_study(
+    study: Study,
+    *,
+    out: str | Path | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+    until: float | None = None,
+    threads: int | None = None,
+    cluster: str | None = None,
+    sensitivity: str | None = None,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Runs a loaded study; see `run`."""
+    began = datetime.now(UTC)
+    if threads is not None and threads < 1:
+        raise StudyError(f"{threads} threads do nothing", key="--threads", right="at least 1")
+    plan = study.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
+    plan.check()
+    executor: Executor = Threads(threads)
+    if cluster is not None:
+        from .dask import Cluster
+
+        executor = Cluster(cluster)
+    rule = _rule(study, plan, until)
+    folder = Path(out) if out is not None else None
+    store = output.prepare(folder, study) if folder is not None else MemoryStore()
+    try:
+        campaign = Campaign(plan, store, executor, rule, progress or Quiet())
+        campaign.run()
+        result = RunResult(
+            study,
+            plan,
+            campaign.results(),
+            RecordTables(campaign, tuple(campaign.cells)),
+            failures=campaign.failures,
+            folder=folder,
+            packets=campaign.packets,
+            damaged=list(store.damaged) if isinstance(store, FolderStore) else [],
+        )
+        if folder is not None:
+            content = provenance(
+                plan,
+                replicates=campaign.wanted,
+                command=sys.argv,
+                began=began,
+                packets=campaign.packets,
+                performed=campaign.performed,
+                ran_on=cluster or f"{threads or available()} threads",
+            )
+            content |= {
+                "replicates": plan.replicates,
+                "sensitivity": sensitivity,
+                "until": rule and rule.relative,
+            }
+            output.write_provenance(folder, content)
+            output.write_records(folder, campaign)
+            if not campaign.failures:
+                result.report = report(study, result.results, folder, content, campaign.variations())
+        return result
+    finally:
+        if isinstance(store, FolderStore):
+            store.close()
+
+
+def _rule(study: Study, plan: Plan, until: float | None) -> StoppingRule | None:
+    relative = study.base.run.until if until is None else until
+    if relative is None:
+        return None
+    try:
+        return StoppingRule(relative, cap=max(study.base.run.max_replicates, plan.replicates))
+    except ValueError as error:
+        raise StudyError(str(error), key="--until" if until is not None else "run.until") from None
+
+
+def report(
+    study: Study,
+    results: Results,
+    folder: Path,
+    content: Mapping[str, Any],
+    variations: Sequence[tuple[str, str, Results]] = (),
+) -> Path:
+    """Writes verdicts, figures and the report from the folder's own copy of the study."""
+    from cwndlab.report.write import Outputs, Variation, write
+    from cwndlab.study.units import parse_time
+
+    outline, source = study.outline, study.outline.source
+    outputs = Outputs(
+        title=study.title,
+        folder=folder,
+        source=_citation(source) if source is not None else "",
+        url=(source.url or "") if source is not None else "",
+        about=outline.about or "",
+        tables=outline.tables,
+        figures=outline.figures,
+        marks=outline.marks,
+        claims=study.claims.claims,
+    )
+    write(
+        outputs,
+        results,
+        folder,
+        facts=_facts(content),
+        variations=[Variation(axis, value, varied) for axis, value, varied in variations],
+        seconds=lambda text: text if isinstance(text, float) else parse_time(text) / 1e9,
+    )
+    return folder / "report.html"
+
+
+def _citation(source: Source) -> str:
+    parts = [source.name, f"\u201c{source.title}\u201d" if source.title else "", ", ".join(source.authors)]
+    return ", ".join(part for part in [*parts, str(source.year or "")] if part)
+
+
+def _facts(content: Mapping[str, Any]) -> list[Fact]:
+    """What was run, how long, and how to run it again."""
+    from cwndlab.report.view import Fact
+
+    replicates = [cell["replicates"] for cell in content["cells"]]
+    span = (
+        str(min(replicates))
+        if min(replicates) == max(replicates)
+        else f"{min(replicates)} to {max(replicates)}"
+    )
+    sets = [f"--set {axis}={','.join(map(str, values))}" for axis, values in content["set"].items()]
+    sets += [f"--set {key}={value}" for key, value in content["changed"].items()]
+    again = " ".join(["cwndlab run", str(content["study"]), *sets, f"--seed {content['seed']} -o DIR"])
+    return [
+        Fact("cells", str(len(replicates))),
+        Fact("replicates of each", span),
+        Fact("simulated", f"{content['scenario']['duration_ns'] / 1e9:g} s a run"),
+        Fact("took", f"{content['seconds']:g} s for {content['replicates_run']} runs on {content['ran_on']}"),
+        Fact(
+            "version",
+            f"cwndlab {content['cwndlab']}" + (f", {content['git'][:12]}" if content["git"] else ""),
+        ),
+        Fact("run again", again),
+    ]

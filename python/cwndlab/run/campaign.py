@@ -1,0 +1,202 @@
+"""Runs a plan to its end: what is missing in the store, in rounds if it stops sequentially; then gathers the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from cwndlab import metrics
+from cwndlab.metrics import Value
+from cwndlab.stats.results import CellInfo, Results
+from cwndlab.stats.stopping import StoppingRule
+from cwndlab.study.plan import Cell, Plan, cell_id, value_text
+
+from .execute import Asked, Job, Outcome, asked_key, cell_key, replicate_key
+from .progress import Progress, Quiet
+from .store import FolderStore, Kept
+from .view import _Columns
+
+
+class Executor(Protocol):
+    """Performs jobs, here or elsewhere."""
+
+    def execute(
+        self,
+        jobs: Iterable[Job],
+        asked: Asked,
+        deliver: Callable[[Outcome], None],
+        scenario: Callable[[str], Mapping[str, Any]],
+    ) -> None:
+        """Performs all jobs and delivers each outcome on the calling thread."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed."""
+
+    cell: str
+    replicate: int
+    reason: str
+
+
+@dataclass
+class Campaign:
+    """One plan on one store."""
+
+    plan: Plan
+    store: Kept
+    executor: Executor
+    rule: StoppingRule | None = None
+    progress: Progress = field(default_factory=Quiet)
+    failures: list[Failure] = field(default_factory=list)
+    packets: int = 0
+    performed: int = 0
+
+    def __post_init__(self) -> None:
+        quantities = tuple(self.plan.study.outline.quantities)
+        self.asked = Asked(quantities, self.plan.study.base.run.warmup)
+        asked = asked_key(self.asked)
+        self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
+        self._keys = {cell.id: cell_key(cell.scenario, self.plan.seed, asked) for cell in self.plan.cells}
+        #: Replicates of each cell that count; sequential stopping raises it.
+        self.wanted = {cell.id: self._first(cell) for cell in self.plan.cells}
+        self._lacking: dict[str, int] = {}
+
+    def _first(self, cell: Cell) -> int:
+        if cell.deterministic:
+            return 1
+        if self.rule is None:
+            return self.plan.replicates
+        return min(self.rule.cap, max(self.rule.first_look, 1))
+
+    def key(self, cell: str, replicate: int) -> str:
+        """Key of a replicate in the store."""
+        return replicate_key(self._keys[cell], replicate)
+
+    def run(self) -> None:
+        """Does what is missing. Failed runs are listed in `failures`, the others go on."""
+        if isinstance(self.store, FolderStore):
+            for cell in self.cells:
+                if self.key(cell, 0) in self.store:
+                    self.store.check_tables(self.key(cell, 0))
+        total = sum(self.wanted.values())
+        missing = sum(1 for _ in self._missing())
+        self.progress.start(len(self.cells), total, total - missing)
+        while True:
+            self._lacking = {}
+            for cell, _ in self._missing():
+                self._lacking[cell] = self._lacking.get(cell, 0) + 1
+            if self._lacking:
+                self.executor.execute(self._jobs(), self.asked, self._deliver, self._scenario)
+            if self.rule is None or self.failures or not self._extend():
+                break
+        self.store.finish()
+
+    def _missing(self) -> Iterator[tuple[str, int]]:
+        for cell, wanted in self.wanted.items():
+            for replicate in range(wanted):
+                if self.key(cell, replicate) not in self.store:
+                    yield cell, replicate
+
+    def _jobs(self) -> Iterator[Job]:
+        for cell, replicate in self._missing():
+            key = self.key(cell, replicate)
+            yield Job(
+                key, cell, self.cells[cell].scenario, self.plan.seed, replicate, keep_records=replicate == 0
+            )
+
+    def _scenario(self, cell: str) -> Mapping[str, Any]:
+        return self.cells[cell].compiled.scenario
+
+    def _deliver(self, outcome: Outcome) -> None:
+        job = outcome.job
+        if outcome.error is not None:
+            self.failures.append(Failure(job.cell, job.replicate, outcome.error))
+        else:
+            self.store.add(outcome)
+        self.performed += 1
+        self.packets += outcome.packets
+        self.progress.advance(outcome.packets)
+        self._lacking[job.cell] -= 1
+        if self._lacking[job.cell] == 0:
+            self.progress.cell_done()
+
+    # ── sequential stopping ───────────────────────────────────────────────────────────────────────────────
+
+    def _extend(self) -> bool:
+        """Asks for more replicates where the rule is not fulfilled. The same whatever the order of the runs."""
+        assert self.rule is not None
+        more = 0
+        for cell, wanted in self.wanted.items():
+            if self.cells[cell].deterministic or wanted >= self.rule.cap:
+                continue
+            forecast = max(
+                (self._needed(series, wanted) for series in self._series(cell, wanted).values()), default=0
+            )
+            if forecast > wanted:
+                # A forecast from few values is itself uncertain: at most double.
+                self.wanted[cell] = min(self.rule.cap, 2 * wanted, max(forecast, wanted + 1))
+                more += self.wanted[cell] - wanted
+        if more:
+            self.progress.more(more)
+        return more > 0
+
+    def _needed(self, series: np.ndarray[Any, Any], wanted: int) -> int:
+        assert self.rule is not None
+        if not np.isfinite(series).any() or self.rule.enough(series):
+            return 0
+        return max(self.rule.replicates_needed(series), wanted + 1)
+
+    def _series(self, cell: str, replicates: int) -> dict[str, np.ndarray[Any, Any]]:
+        """The numbers (not the lists) of a cell, over its first replicates."""
+        rows = [self.store.values(self.key(cell, replicate)) for replicate in range(replicates)]
+        names = [name for name, value in rows[0].items() if not isinstance(value, list)]
+        return {name: np.array([row[name] for row in rows], dtype=np.float64) for name in names}
+
+    # ── results ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def results(self) -> Results:
+        """What statistics and report get, without the cells of sensitivity axes."""
+        return self._results({cell.id: cell.id for cell in self.plan.cells if cell.sensitivity is None})
+
+    def variations(self) -> list[tuple[str, str, Results]]:
+        """Axis, value, and the results of the study with this one value of this sensitivity axis."""
+        found: dict[tuple[str, str], dict[str, str]] = {}
+        base = {cell.id: cell.id for cell in self.plan.cells if cell.sensitivity is None}
+        for cell in self.plan.cells:
+            if cell.sensitivity is not None:
+                value = value_text(cell.axes[cell.sensitivity])
+                varied = cell_id({name: v for name, v in cell.axes.items() if name != cell.sensitivity})
+                found.setdefault((cell.sensitivity, value), dict(base))[varied] = cell.id
+        return [(axis, value, self._results(cells)) for (axis, value), cells in found.items()]
+
+    def _results(self, cells: Mapping[str, str]) -> Results:
+        """Results under the names `cells` has as keys, from the cells it has as values."""
+        quantities = {q.name: q for q in self.asked.quantities}
+        data: dict[tuple[str, str], list[Value]] = {}
+        for shown, cell in cells.items():
+            for replicate in range(self.wanted[cell]):
+                key = self.key(cell, replicate)
+                if key not in self.store:
+                    continue
+                for name, value in self.store.values(key).items():
+                    data.setdefault((shown, name), []).append(value)
+        return Results(
+            cells=tuple(CellInfo(shown, dict(self.cells[shown].axes)) for shown in cells),
+            units={name: metrics.unit_of(quantity, quantities) for name, quantity in quantities.items()},
+            data=data,
+            statistics={name: quantity.statistic for name, quantity in quantities.items()},
+            names=self.plan.study.outline.cells,
+            deterministic=lambda cell: self.cells[cells[cell]].deterministic,
+            records=lambda cell, table: self.records(cells[cell], table),
+        )
+
+    def records(self, cell: str, table: str) -> Mapping[str, Any]:
+        """Columns of a record table of a cell's first replicate; KeyError if it was not recorded."""
+        tables = self.store.tables(self.key(cell, 0))
+        if tables is None or table not in tables:
+            raise KeyError(f"no table {table!r} was recorded for cell {cell!r}")
+        return _Columns(tables[table])

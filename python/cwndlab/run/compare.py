@@ -1,0 +1,92 @@
+"""Which estimates moved between two result folders, and whether significantly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cwndlab.stats import intervals
+from cwndlab.stats.distributions import t_quantile
+
+from . import output
+
+
+@dataclass(frozen=True)
+class Move:
+    """One number in both folders, and its difference with a 95 % interval."""
+
+    cell: str
+    quantity: str
+    unit: str
+    a: float
+    b: float
+    low: float
+    high: float
+    method: str
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval of the difference leaves out 0 (without randomness: any difference)."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that can be said of two folders."""
+
+    moved: list[Move]
+    same: int
+    only_a: list[str]
+    only_b: list[str]
+
+
+def compare(a: Path, b: Path) -> Comparison:
+    """Compares every number of every cell that both folders have.
+
+    With equal seeds replicate k saw the same random numbers in both, so the difference is paired; otherwise it is
+    Welch's (B. L. Welch, Biometrika 34, 1947).
+    """
+    _, plan_a, campaign_a, store_a, _ = output.load(a)
+    if a.resolve() == b.resolve():
+        store_a.close()
+        results = campaign_a.results()
+        return Comparison([], len(results.data), [], [])
+    _, plan_b, campaign_b, store_b, _ = output.load(b)
+    try:
+        left, right = campaign_a.results(), campaign_b.results()
+    finally:
+        store_a.close()
+        store_b.close()
+    moved: list[Move] = []
+    same = 0
+    for cell, quantity in left.data:
+        if (cell, quantity) not in right.data or left.is_list(quantity):
+            continue
+        x, y = left.values(cell, quantity), right.values(cell, quantity)
+        if np.array_equal(x, y, equal_nan=True):
+            same += 1
+            continue
+        low, high, method = _difference(x, y, paired=plan_a.seed == plan_b.seed)
+        centre = [float(np.mean(v[~np.isnan(v)])) if (~np.isnan(v)).any() else math.nan for v in (x, y)]
+        moved.append(Move(cell, quantity, left.unit(quantity), centre[0], centre[1], low, high, method))
+    cells_a, cells_b = {c.id for c in left.cells}, {c.id for c in right.cells}
+    return Comparison(moved, same, sorted(cells_a - cells_b), sorted(cells_b - cells_a))
+
+
+def _difference(x: intervals.Floats, y: intervals.Floats, *, paired: bool) -> tuple[float, float, str]:
+    if paired and len(x) == len(y):
+        result = intervals.mean((y - x)[~np.isnan(y - x)], deterministic=len(x) == 1)
+        return result.low, result.high, "paired"
+    x, y = x[~np.isnan(x)], y[~np.isnan(y)]
+    if len(x) < 2 or len(y) < 2:
+        return math.nan, math.nan, "too few replicates"
+    vx, vy = float(np.var(x, ddof=1)) / len(x), float(np.var(y, ddof=1)) / len(y)
+    centre = float(np.mean(y) - np.mean(x))
+    if vx + vy == 0:
+        return centre, centre, "deterministic"
+    freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
+    half = t_quantile(0.975, freedom) * math.sqrt(vx + vy)
+    return centre - half, centre + half, "Welch"

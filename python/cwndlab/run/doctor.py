@@ -1,0 +1,65 @@
+"""What is installed and works."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .local import available
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing looked at."""
+
+    name: str
+    works: bool
+    required: bool
+    detail: str
+
+
+def examine() -> Iterator[Item]:
+    """Everything that cwndlab needs or can use."""
+    yield Item("python", sys.version_info >= (3, 11), True, sys.version.split()[0])
+    try:
+        from cwndlab import _core
+
+        yield Item("core", _core.parse_time("50ms") == 50_000_000, True, f"version {_core.version()}")
+    except ImportError as error:
+        yield Item("core", False, True, str(error))
+    yield Item("processors", True, True, f"{available()} threads")
+    for package, use in (
+        ("pyarrow", "records"),
+        ("numpy", "statistics"),
+        ("altair", "figures"),
+        ("vl-convert-python", "figures"),
+    ):
+        yield _package(package, use, required=True)
+    for package, use in (("distributed", "--cluster"), ("duckdb", "queries of the records")):
+        yield _package(package, use, required=False)
+    for tool, use in (("ns", "the comparison with ns-2"), ("tshark", "reading pcapng traces")):
+        path = shutil.which(tool)
+        yield Item(tool, path is not None, False, path or f"not installed; it is for {use}")
+    try:
+        from cwndlab.study.load import Study, shipped
+
+        for name in shipped():
+            Study.load(name)
+        yield Item("studies", True, True, f"{', '.join(shipped())}")
+    except Exception as error:  # whatever it is, the doctor says it
+        yield Item("studies", False, True, str(error))
+    with tempfile.TemporaryDirectory() as folder:
+        free = shutil.disk_usage(Path(folder)).free
+        yield Item("disk", free > 100e6, True, f"{free / 1e9:.1f} GB free for temporary files")
+
+
+def _package(name: str, use: str, *, required: bool) -> Item:
+    try:
+        return Item(name, True, required, f"version {importlib.metadata.version(name)}")
+    except importlib.metadata.PackageNotFoundError:
+        return Item(name, False, required, f"not installed; it is for {use}")

@@ -1,0 +1,30 @@
+"""How long a plan will take, from a short piece of some of its cells."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from cwndlab.core import core
+from cwndlab.study.plan import Plan
+
+
+def estimate_seconds(plan: Plan, *, samples: int = 3) -> float | None:
+    """Processor seconds of the whole plan; None if the sampled runs fail.
+
+    Up to `samples` cells are run for a fiftieth of their time (at least 1 s of it), and the cost scaled up.
+    """
+    count = len(plan.cells)
+    picked = sorted({0, count // 2, count - 1})[:samples]
+    per_run: list[float] = []
+    for index in picked:
+        scenario = dict(plan.cells[index].compiled.scenario)
+        whole = int(scenario["duration_ns"])
+        scenario["duration_ns"] = min(whole, max(whole // 50, 1_000_000_000))
+        began = time.perf_counter()
+        try:
+            core().run(json.dumps(scenario), plan.seed, 0)
+        except (RuntimeError, ValueError):
+            return None
+        per_run.append((time.perf_counter() - began) * whole / scenario["duration_ns"])
+    return sum(per_run) / len(per_run) * plan.runs

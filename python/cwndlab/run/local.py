@@ -1,0 +1,115 @@
+"""Runs jobs on threads of this machine; the core releases the GIL, so two threads fill two processors."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .execute import Asked, Job, Outcome, perform
+
+#: A thread takes so much work at a time: enough that handing over costs nothing, little enough to stop soon.
+CHUNK_S = 0.05
+MAX_CHUNK = 64
+
+
+@dataclass(frozen=True)
+class Threads:
+    """The executor for this machine."""
+
+    count: int | None = None
+
+    def execute(
+        self,
+        jobs: Iterable[Job],
+        asked: Asked,
+        deliver: Callable[[Outcome], None],
+        scenario: Callable[[str], Mapping[str, Any]],
+    ) -> None:
+        """Performs all jobs and delivers each outcome on the calling thread, in any order.
+
+        On Ctrl-C the runs under way are finished and delivered before KeyboardInterrupt goes on.
+        """
+        _Pool(iter(jobs), asked, scenario, self.count or available()).drain(deliver)
+
+
+def available() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class _Pool:
+    def __init__(
+        self, jobs: Iterator[Job], asked: Asked, scenario: Callable[[str], Mapping[str, Any]], count: int
+    ) -> None:
+        self.jobs = jobs
+        self.asked = asked
+        self.scenario = scenario
+        self.lock = threading.Lock()
+        self.stop = threading.Event()
+        # Bounded: when delivering (the disk) is slower than running, the threads wait and memory does not grow.
+        self.done: queue.Queue[list[Outcome] | BaseException | None] = queue.Queue(maxsize=4 * count)
+        self.threads = [
+            threading.Thread(target=self._work, name=f"run-{i}", daemon=True) for i in range(count)
+        ]
+
+    def _take(self, size: int) -> list[tuple[Job, Mapping[str, Any]]]:
+        with self.lock:
+            taken: list[tuple[Job, Mapping[str, Any]]] = []
+            for job in self.jobs:
+                taken.append((job, self.scenario(job.cell)))
+                if len(taken) >= size:
+                    break
+            return taken
+
+    def _work(self) -> None:
+        size = 1
+        try:
+            while not self.stop.is_set():
+                chunk = self._take(size)
+                if not chunk:
+                    break
+                began = time.perf_counter()
+                outcomes: list[Outcome] = []
+                for job, scenario in chunk:
+                    if self.stop.is_set():
+                        break
+                    outcomes.append(perform(job, self.asked, scenario))
+                each = (time.perf_counter() - began) / max(len(outcomes), 1)
+                size = max(1, min(MAX_CHUNK, int(CHUNK_S / max(each, 1e-6))))
+                self.done.put(outcomes)
+        except BaseException as error:
+            self.done.put(error)
+        finally:
+            self.done.put(None)
+
+    def drain(self, deliver: Callable[[Outcome], None]) -> None:
+        for thread in self.threads:
+            thread.start()
+        running = len(self.threads)
+        failure: BaseException | None = None
+        while running:
+            try:
+                item = self.done.get()
+                if item is None:
+                    running -= 1
+                elif isinstance(item, BaseException):
+                    failure = failure or item
+                    self.stop.set()
+                elif failure is None or isinstance(failure, KeyboardInterrupt):
+                    for outcome in item:
+                        deliver(outcome)
+            except KeyboardInterrupt as interrupt:
+                if failure is not None:
+                    os._exit(130)  # asked twice: what is in the journal is whole
+                failure = interrupt
+                self.stop.set()
+            except BaseException as error:
+                failure = failure or error
+                self.stop.set()
+        if failure is not None:
+            raise failure

@@ -1,0 +1,105 @@
+"""What is shown while a study runs."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Protocol
+
+
+class Progress(Protocol):
+    """Told as a run goes on."""
+
+    def start(self, cells: int, replicates: int, done: int) -> None:
+        """At the beginning: all cells, all replicates, those that were kept from before."""
+
+    def advance(self, packets: int) -> None:
+        """After each replicate."""
+
+    def cell_done(self) -> None:
+        """After the last replicate of a cell."""
+
+    def more(self, replicates: int) -> None:
+        """Sequential stopping asks for so many more."""
+
+
+class Quiet:
+    """Shows nothing."""
+
+    def start(self, cells: int, replicates: int, done: int) -> None:
+        """Nothing."""
+
+    def advance(self, packets: int) -> None:
+        """Nothing."""
+
+    def cell_done(self) -> None:
+        """Nothing."""
+
+    def more(self, replicates: int) -> None:
+        """Nothing."""
+
+
+class Bar:
+    """A bar on the terminal: cells, replicates, packets a second, time left."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        self._bar = RichProgress(
+            TextColumn("{task.fields[cells]} cells"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("replicates · {task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task: Any = None
+        self._cells = self._done = self._packets = 0
+        self._began = self._shown = time.monotonic()
+        self._pending = 0
+
+    def __enter__(self) -> Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def start(self, cells: int, replicates: int, done: int) -> None:
+        """Draws the bar."""
+        self._cells = cells
+        self._task = self._bar.add_task("", total=replicates, completed=done, cells=f"0/{cells}", rate="")
+
+    def advance(self, packets: int) -> None:
+        """Redraws at most ten times a second."""
+        self._packets += packets
+        self._pending += 1
+        now = time.monotonic()
+        if now - self._shown > 0.1:
+            rate = self._packets / max(now - self._began, 1e-9)
+            self._shown = now
+            self._bar.update(self._task, advance=self._pending, rate=f"{_short(rate)} packets/s")
+            self._pending = 0
+
+    def cell_done(self) -> None:
+        """Counts the cell."""
+        self._done += 1
+        self._bar.update(self._task, cells=f"{self._done}/{self._cells}")
+
+    def more(self, replicates: int) -> None:
+        """Lengthens the bar."""
+        total = self._bar.tasks[self._task].total or 0
+        self._bar.update(self._task, total=total + replicates)
+
+
+def _short(number: float) -> str:
+    for unit in ("", "k", "M", "G"):
+        if number < 1000:
+            return f"{number:.3g}{unit}"
+        number /= 1000
+    return f"{number:.3g}T"

@@ -1,0 +1,338 @@
+"""Keeps every finished replicate, so that a run can be stopped anywhere and goes on where it was.
+
+Layout of ``DIR/store/``:
+
+- ``values.pack``: one line a replicate, sorted by key; written whole to a temporary file and renamed.
+- ``journal-*.log``: lines of the run that is under way, appended as replicates finish. A process that is killed
+  leaves at most one torn line, which its checksum gives away. A run that ends folds its journal into the pack.
+- ``records/<key>.arrows``: the record tables of a cell's first replicate; written to a temporary file and renamed.
+
+A line is ``key checksum json``. What does not fit its checksum is named, dropped and computed again.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import pyarrow as pa
+
+from cwndlab.errors import OutputError
+from cwndlab.metrics import Value
+
+from .execute import Outcome
+
+_MAGIC = b"cwndlab records 1\n"
+
+
+class Kept(Protocol):
+    """Where outcomes are kept."""
+
+    def __contains__(self, key: object) -> bool: ...
+
+    def add(self, outcome: Outcome) -> None:
+        """Keeps one outcome."""
+
+    def values(self, key: str) -> Mapping[str, Value]:
+        """What was measured."""
+
+    def tables(self, key: str) -> Mapping[str, pa.Table] | None:
+        """The record tables, if they were kept."""
+
+    def finish(self) -> None:
+        """Called once no more outcomes come."""
+
+
+class MemoryStore:
+    """Keeps outcomes for as long as it lives."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Mapping[str, Value]] = {}
+        self._tables: dict[str, Mapping[str, pa.Table]] = {}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def add(self, outcome: Outcome) -> None:
+        """Keeps one outcome."""
+        self._values[outcome.job.key] = outcome.values
+        if outcome.tables is not None:
+            self._tables[outcome.job.key] = outcome.tables
+
+    def values(self, key: str) -> Mapping[str, Value]:
+        """What was measured."""
+        return self._values[key]
+
+    def tables(self, key: str) -> Mapping[str, pa.Table] | None:
+        """The record tables, if they were kept."""
+        return self._tables.get(key)
+
+    def finish(self) -> None:
+        """Nothing to do."""
+
+
+class FolderStore:
+    """A store in a folder. In memory it holds where each line stands, not the line."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        #: What was found damaged, in words; each is computed again.
+        self.damaged: list[str] = []
+        self._where: dict[str, tuple[Path, int, int]] = {}
+        self._readers: dict[Path, IO[bytes]] = {}
+        self._journal: IO[bytes] | None = None
+        self._journal_path: Path | None = None
+        self._wrote = False
+        with writing(folder):
+            (folder / "records").mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / "lock").open("a")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise OutputError(
+                    f"{folder.parent}: another cwndlab run is writing there; wait for it, or choose another folder"
+                ) from None
+        for path in (*folder.glob("*.tmp-*"), *(folder / "records").glob("*.tmp-*")):
+            path.unlink(missing_ok=True)  # of a run that was killed while it wrote
+        pack = folder / "values.pack"
+        for path in ([pack] if pack.exists() else []) + sorted(folder.glob("journal-*.log")):
+            self._index(path)
+
+    def _index(self, path: Path) -> None:
+        with path.open("rb") as file:
+            position = 0
+            for number, line in enumerate(file, start=1):
+                key = _check(line)
+                if key is None:
+                    torn = path.name.startswith("journal") and not line.endswith(b"\n")
+                    if not torn:
+                        self.damaged.append(
+                            f"{path}, line {number}: does not fit its checksum; computed again"
+                        )
+                else:
+                    self._where[key] = (path, position, len(line))
+                position += len(line)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._where
+
+    def add(self, outcome: Outcome) -> None:
+        """Keeps one outcome: first its tables, then the line that vouches for it."""
+        with writing(self.folder):
+            if outcome.tables is not None:
+                write_atomic(self._records(outcome.job.key), encode_tables(outcome.tables))
+            if self._journal is None:
+                self._journal_path = self._new_journal()
+                self._journal = self._journal_path.open("ab", buffering=0)
+            line = _line(outcome.job.key, outcome.values)
+            position = self._journal.tell()
+            written = self._journal.write(line)
+            if written != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        assert self._journal_path is not None
+        self._where[outcome.job.key] = (self._journal_path, position, len(line))
+        self._wrote = True
+
+    def _new_journal(self) -> Path:
+        number = 1 + max(
+            (int(path.stem.split("-")[1]) for path in self.folder.glob("journal-*.log")), default=0
+        )
+        return self.folder / f"journal-{number}.log"
+
+    def _records(self, key: str) -> Path:
+        return self.folder / "records" / f"{key}.arrows"
+
+    def _read(self, key: str) -> bytes:
+        path, position, length = self._where[key]
+        if path not in self._readers:
+            self._readers[path] = path.open("rb")
+        reader = self._readers[path]
+        reader.seek(position)
+        return reader.read(length)
+
+    def values(self, key: str) -> Mapping[str, Value]:
+        """What was measured."""
+        line = self._read(key)
+        return _values(line)
+
+    def tables(self, key: str) -> Mapping[str, pa.Table] | None:
+        """The record tables, if they were kept; OutputError if they are damaged."""
+        path = self._records(key)
+        if not path.exists():
+            return None
+        try:
+            return decode_tables(path.read_bytes())
+        except (ValueError, pa.ArrowException, OSError):
+            raise OutputError(f"{path}: does not fit its checksum; remove it and run again") from None
+
+    def check_tables(self, key: str) -> None:
+        """Drops a replicate whose record tables are missing or damaged, so that it is computed again."""
+        path = self._records(key)
+        try:
+            decode_tables(path.read_bytes())
+        except (ValueError, pa.ArrowException, OSError):
+            if path.exists():
+                self.damaged.append(f"{path}: does not fit its checksum; computed again")
+                path.unlink(missing_ok=True)
+            self._where.pop(key, None)
+
+    def finish(self) -> None:
+        """Folds the journals into the pack, sorted by key: the same bytes however the run was interrupted."""
+        journals = sorted(self.folder.glob("journal-*.log"))
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        if journals or self.damaged:
+            pack = self.folder / "values.pack"
+            with writing(self.folder):
+                temporary = pack.with_name(f"{pack.name}.tmp-{os.getpid()}")
+                where: dict[str, tuple[Path, int, int]] = {}
+                with temporary.open("wb") as file:
+                    for key in sorted(self._where):
+                        line = self._read(key)
+                        where[key] = (pack, file.tell(), len(line))
+                        file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(pack)
+            self._close_readers()
+            self._where = where
+            for path in journals:
+                path.unlink(missing_ok=True)
+
+    def _close_readers(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+
+    def close(self) -> None:
+        """Lets others write; what was kept stays."""
+        self._close_readers()
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        self._lock.close()
+
+    def __enter__(self) -> FolderStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turns failures of writing into errors that say what to do; what is kept is kept."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise OutputError(
+                f"{folder}: the disk is full ({error.strerror}); what was finished is kept: make room and run again"
+            ) from None
+        raise OutputError(
+            f"{error.filename or folder}: cannot be written: {error.strerror}; choose another folder"
+        ) from None
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Writes a file that is there whole or not at all."""
+    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+# ── lines ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _checksum(key: bytes, body: bytes) -> bytes:
+    return hashlib.blake2s(key + b" " + body, digest_size=8).hexdigest().encode()
+
+
+def _line(key: str, values: Mapping[str, Value]) -> bytes:
+    body = json.dumps(_no_nan(values), separators=(",", ":"), allow_nan=False).encode()
+    return b"%s %s %s\n" % (key.encode(), _checksum(key.encode(), body), body)
+
+
+def _check(line: bytes) -> str | None:
+    """The key of a line that fits its checksum."""
+    parts = line.rstrip(b"\n").split(b" ", 2)
+    if not line.endswith(b"\n") or len(parts) != 3 or _checksum(parts[0], parts[2]) != parts[1]:
+        return None
+    return parts[0].decode("ascii", "replace")
+
+
+def _values(line: bytes) -> Mapping[str, Value]:
+    raw: dict[str, Any] = json.loads(line.split(b" ", 2)[2])
+    return {
+        name: [_number(item) for item in value] if isinstance(value, list) else _number(value)
+        for name, value in raw.items()
+    }
+
+
+#: JSON has no NaN and no infinity.
+_WORDS: dict[str | None, float] = {None: math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def _number(value: Any) -> float:
+    return (
+        value
+        if isinstance(value, float)
+        else _WORDS[value]
+        if value is None or isinstance(value, str)
+        else float(value)
+    )
+
+
+def _no_nan(values: Mapping[str, Value]) -> dict[str, Any]:
+    def word(value: float) -> Any:
+        if math.isfinite(value):
+            return value
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+    return {k: [word(item) for item in v] if isinstance(v, list) else word(v) for k, v in values.items()}
+
+
+# ── record tables ───────────────────────────────────────────────────────────────────────────────────
+
+
+def encode_tables(tables: Mapping[str, pa.Table]) -> bytes:
+    """Several tables in one file: heading, Arrow streams, checksum."""
+    streams: dict[str, bytes] = {}
+    for name in sorted(tables):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, tables[name].schema) as writer:
+            writer.write_table(tables[name])
+        streams[name] = sink.getvalue().to_pybytes()
+    heading = json.dumps({name: len(data) for name, data in streams.items()}).encode() + b"\n"
+    body = _MAGIC + heading + b"".join(streams.values())
+    return body + hashlib.blake2s(body).digest()
+
+
+def decode_tables(data: bytes) -> dict[str, pa.Table]:
+    """What `encode_tables` made, without a copy; ValueError if it is damaged."""
+    body, checksum = data[:-32], data[-32:]
+    if not body.startswith(_MAGIC) or hashlib.blake2s(body).digest() != checksum:
+        raise ValueError("damaged")
+    end = body.index(b"\n", len(_MAGIC))
+    lengths = json.loads(body[len(_MAGIC) : end])
+    buffer, position = pa.py_buffer(data), end + 1
+    tables: dict[str, pa.Table] = {}
+    for name, length in lengths.items():
+        tables[name] = pa.ipc.open_stream(buffer.slice(position, length)).read_all()
+        position += length
+    return tables

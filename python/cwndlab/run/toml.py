@@ -1,0 +1,67 @@
+"""Writes tables as TOML: the study as run, when it was changed or built in code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+def dumps(tables: Mapping[str, Any]) -> str:
+    """TOML text that reads back as `tables`."""
+    lines: list[str] = []
+    _table(tables, [], lines)
+    return "\n".join(lines).strip() + "\n"
+
+
+def _table(table: Mapping[str, Any], at: list[str], lines: list[str]) -> None:
+    nested: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        if isinstance(value, Mapping) or _is_tables(value):
+            nested.append((key, value))
+        else:
+            lines.append(f"{_key(key)} = {_value(value)}")
+    for key, value in nested:
+        path = [*at, _key(key)]
+        if isinstance(value, Mapping):
+            lines += ["", f"[{'.'.join(path)}]"]
+            _table(value, path, lines)
+        else:
+            for item in value:
+                lines += ["", f"[[{'.'.join(path)}]]"]
+                _table(item, path, lines)
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.match(key) else json.dumps(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        text = repr(value)
+        return text if text not in ("inf", "-inf", "nan") else text
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Mapping):
+        return (
+            "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }" if value else "{}"
+        )
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    return value.isoformat()  # type: ignore[no-any-return]  # dates and times, the only other types of TOML
+
+
+def _text(value: str) -> str:
+    """A basic string: JSON's escapes are TOML's, but for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -1,0 +1,214 @@
+"""Knobs that the core defines, written with units: "6s" for a key `initial` becomes `initial_ns = 6000000000`.
+
+The rule: a value with a unit goes to the key that has the unit in its name. TCP knobs are checked against the
+profile's own keys; the keys of applications, queues and impairments are checked by the core.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cwndlab.errors import nearest
+
+from .units import parse_bytes, parse_packets, parse_rate, parse_time
+from .validate import Invalid
+
+Path = tuple[str | int, ...]
+
+_QUANTITY = re.compile(r"\s*[-+]?[\d.]+\s*([A-Za-zµ%]+)\s*\Z")
+_TIME = ("ns", "us", "ms", "s", "min", "h")
+_RATE = ("bps", "kbps", "Mbps", "Gbps")
+_SIZE = ("B", "kB", "KiB", "MB", "MiB", "GB", "GiB")
+_PACKETS = ("pkt", "pkts", "packet", "packets", "segment", "segments")
+_SUFFIX = {"time": "_ns", "rate": "_bps", "size": "_bytes", "packets": "_segments"}
+_EXAMPLE = {"time": '"200ms"', "rate": '"1.5Mbps"', "size": '"1460B"', "packets": '"25pkt"'}
+
+
+def quantity(text: str, path: Path) -> tuple[str, int | float] | None:
+    """Kind (time, rate, size, packets, share) and value of a text with a unit; None if it has none."""
+    found = _QUANTITY.match(text)
+    if not found:
+        return None
+    unit = found[1]
+    try:
+        if unit in _TIME:
+            return "time", parse_time(text)
+        if unit in _RATE:
+            return "rate", parse_rate(text)
+        if unit in _SIZE:
+            return "size", parse_bytes(text)
+        if unit in _PACKETS and (packets := parse_packets(text)) is not None:
+            return "packets", packets
+        if unit == "%":
+            share = float(text.replace("%", ""))
+            if not 0 <= share <= 100:
+                raise ValueError(f"{text!r} is no share")
+            return "share", share / 100
+    except ValueError as error:
+        raise Invalid(path, str(error), None, 0) from None
+    raise Invalid(
+        path,
+        f"{text!r} has an unknown unit",
+        "times: ns us ms s min h; rates: bps kbps Mbps Gbps; sizes: B kB KiB MB …; pkt",
+        0,
+    )
+
+
+def tcp(template: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The profile's configuration with the study's overrides."""
+    made = dict(template)
+    for key, value in given.items():
+        at = (*path, key)
+        if key in ("initial_window", "max_window") and key in template:
+            made[key] = _window(value, at)
+            continue
+        if isinstance(value, Mapping):
+            _known(key, template, at)
+            nested = template[key]
+            # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } }) replaces.
+            plain = isinstance(nested, Mapping) and any(part.endswith("_ns") for part in nested)
+            made[key] = tcp(nested, value, at) if plain else free(value, at)
+            continue
+        kind = quantity(value, at) if isinstance(value, str) else None
+        if kind is None:
+            _known(key, template, at)
+            if isinstance(value, str) and not isinstance(template[key], str | Mapping):
+                raise Invalid(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}", 0)
+            if not isinstance(value, str) and isinstance(template[key], bool) != isinstance(value, bool):
+                raise Invalid(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}", 0)
+            made[key] = value
+            continue
+        suffixed = _with_suffix(key, kind[0])
+        if suffixed in template:
+            made[suffixed] = kind[1]
+        elif key in template and kind[0] in ("size", "packets") and not key.endswith(("_ns", "_bps")):
+            made[key] = kind[1]
+        else:
+            _known(key, template, at)
+            raise Invalid(
+                at,
+                f"{value!r} is a {kind[0]}, which this knob is not",
+                f"it is {_describe(template[key])}",
+                0,
+            )
+    return made
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    return "a whole number" if isinstance(value, int) else "a name" if isinstance(value, str) else "a table"
+
+
+def _with_suffix(key: str, kind: str) -> str:
+    suffix = _SUFFIX.get(kind, "")
+    return key if key.endswith(suffix) else key + suffix
+
+
+def _known(key: str, template: Mapping[str, Any], at: Path) -> None:
+    if key in template:
+        return
+    for kind, suffix in _SUFFIX.items():
+        if key + suffix in template:
+            raise Invalid(
+                at, f"this knob is a {kind}", f"write it with its unit in quotes, like {_EXAMPLE[kind]}", 0
+            )
+    plain = [name.removesuffix("_ns").removesuffix("_bytes") for name in template]
+    raise Invalid(at, f"there is no TCP knob {key!r}", nearest(key, plain, limit=40), 0)
+
+
+def _window(value: Any, at: Path) -> Any:
+    """4, "4pkt", "64KiB", "rfc6928", or the core's own form."""
+    if isinstance(value, bool):
+        raise Invalid(
+            at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"', 0
+        )
+    if isinstance(value, int):
+        value = f"{value}pkt"
+    if isinstance(value, str):
+        kind = quantity(value, at)
+        if kind is None:
+            return value
+        if kind[0] not in ("packets", "size"):
+            raise Invalid(
+                at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"', 0
+            )
+        if kind[1] < 1:
+            raise Invalid(at, f"a window of {value!r} sends nothing", "it must be at least 1", 0)
+        return {"segments" if kind[0] == "packets" else "bytes": kind[1]}
+    return value
+
+
+def free(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Knobs of a queue, an impairment, an acknowledgment policy: the core knows which there are."""
+    made: dict[str, Any] = {}
+    for key, value in given.items():
+        at = (*path, key)
+        if isinstance(value, Mapping):
+            made[key] = free(value, at)
+        elif isinstance(value, list):
+            converted = [quantity(item, at) if isinstance(item, str) else None for item in value]
+            kinds = {kind[0] for kind in converted if kind is not None}
+            target = _with_suffix(key, kinds.pop()) if len(kinds) == 1 and kinds <= {"time"} else key
+            made[target] = [
+                kind[1] if kind is not None else item for kind, item in zip(converted, value, strict=True)
+            ]
+        elif isinstance(value, str) and (kind := quantity(value, at)) is not None:
+            target = key if kind[0] in ("packets", "share") or key == "bytes" else _with_suffix(key, kind[0])
+            made[target] = kind[1]
+        else:
+            made[key] = value
+    return made
+
+
+def app(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Knobs of an application. Sizes and times may be distributions; one value alone is the fixed distribution."""
+    made: dict[str, Any] = {}
+    for key, value in given.items():
+        at = (*path, key)
+        if key == "kind":
+            made[key] = value
+        elif isinstance(value, Mapping) and "kind" in value:
+            target, distribution = _distribution(key, value, at)
+            made[target] = distribution
+        elif (
+            isinstance(value, int | float) and not isinstance(value, bool) and key.endswith(("_s", "_bytes"))
+        ):
+            made[key] = {"kind": "fixed", "value": float(value)}
+        elif isinstance(value, str) and (kind := quantity(value, at)) is not None:
+            if kind[0] == "time" and not key.endswith("_ns"):
+                made[key if key.endswith("_s") else f"{key}_s"] = {"kind": "fixed", "value": kind[1] / 1e9}
+            elif kind[0] == "size" and key != "bytes":
+                made[_with_suffix(key, "size")] = {"kind": "fixed", "value": float(kind[1])}
+            elif kind[0] == "rate":
+                made[_with_suffix(key, "rate")] = kind[1]
+            else:
+                made[key] = kind[1]
+        else:
+            made[key] = value
+    return made
+
+
+def _distribution(key: str, given: Mapping[str, Any], path: Path) -> tuple[str, dict[str, Any]]:
+    made: dict[str, Any] = {}
+    kinds: set[str] = set()
+    for name, value in given.items():
+        kind = (
+            quantity(value, (*path, name))
+            if isinstance(value, str) and name not in ("kind", "name")
+            else None
+        )
+        if kind is None:
+            made[name] = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        else:
+            kinds.add(kind[0])
+            made[name] = kind[1] / 1e9 if kind[0] == "time" else float(kind[1])
+    if len(kinds) > 1:
+        raise Invalid(path, f"this distribution mixes {' and '.join(sorted(kinds))}", None, 0)
+    if kinds == {"time"} and not key.endswith("_s"):
+        key = f"{key}_s"
+    elif kinds == {"size"}:
+        key = _with_suffix(key, "size")
+    return key, made

@@ -1,0 +1,81 @@
+"""A core that needs no engine: its runs are quick and depend on scenario, seed and replicate only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+from typing import Any
+
+import pyarrow as pa
+
+from cwndlab import _core
+
+
+class FakeRecords:
+    """Tables made by the fake."""
+
+    def __init__(self, tables: dict[str, pa.Table], packets: int) -> None:
+        self._tables = tables
+        self.names = list(tables)
+        self.packets = packets
+
+    def table(self, name: str) -> Any:
+        return self._tables[name]
+
+
+class FakeCore:
+    """Draws a goodput around the bottleneck's rate; `broken` seeds a failure, `sleep_s` makes a run take its time."""
+
+    def __init__(self, *, broken: str | None = None, sleep_s: float = 0.0, version: str = "fake-1") -> None:
+        self.broken = broken
+        self.sleep_s = sleep_s
+        self._version = version
+        self.runs = 0
+
+    def version(self) -> str:
+        return self._version
+
+    def tcp_profile(self, name: str) -> str:
+        return _core.tcp_profile(name)
+
+    def check_scenario(self, scenario: str) -> None:
+        _core.check_scenario(scenario)
+
+    def run(self, scenario: str, seed: int, replicate: int) -> FakeRecords:
+        self.runs += 1
+        if self.sleep_s:
+            time.sleep(self.sleep_s)
+        if self.broken is not None and self.broken in scenario:
+            raise RuntimeError("the engine panicked")
+        world = json.loads(scenario)
+        # Common random numbers: the draw depends on the replicate, the cell only moves it.
+        shared = random.Random(f"{seed}/{replicate}").gauss(0, 1)
+        own = random.Random(hashlib.sha256(f"{scenario}/{seed}/{replicate}".encode()).hexdigest()).gauss(0, 1)
+        slowest = min(link["rate_bps"] for link in world["links"])
+        sent = int(slowest / 8 * world["duration_ns"] / 1e9 * (0.5 + 0.02 * shared + 0.002 * own))
+        count = len(world["traffic"])
+        connections = pa.table(
+            {
+                "connection": pa.array(range(count), pa.uint32()),
+                "traffic": pa.array(range(count), pa.uint32()),
+                "bytes_up": pa.array([sent // max(count, 1)] * count, pa.uint64()),
+                "bytes_down": pa.array([0] * count, pa.uint64()),
+                "retransmits": pa.array([1] * count, pa.uint32()),
+                "timeouts": pa.array([0] * count, pa.uint32()),
+            }
+        )
+        events = ["send", "send", "ack", "ack", "drop", "retransmit"]
+        segments = pa.table(
+            {
+                "time_ns": pa.array(
+                    [0, 10, 1_222_293_000, 2_000_000_000, 2_500_000_000, 3_000_000_000], pa.uint64()
+                ),
+                "event": pa.array(events).dictionary_encode(),
+                "connection": pa.array([0] * 6, pa.uint32()),
+                "segment": pa.array([1, 2, 1, 2, 4, 4], pa.int64()),
+                "len": pa.array([1000, 1000, 0, 0, 1000, 1000], pa.uint32()),
+            }
+        )
+        return FakeRecords({"connections": connections, "segments": segments}, packets=100)
