@@ -3,14 +3,14 @@
 
 mod config;
 mod congestion;
+mod connection;
 mod profile;
+mod reassembly;
 mod rto;
 mod segment;
-mod connection;
+mod sequence;
 mod state;
 mod stats;
-mod reassembly;
-mod sequence;
 pub use connection::Connection;
 pub use state::{CloseReason, State};
 pub use stats::Stats;

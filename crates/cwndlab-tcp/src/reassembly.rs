@@ -104,6 +104,3 @@ impl Reassembly {
         out
     }
 }
-
-#[cfg(test)]
-mod tests;
