@@ -37,8 +37,7 @@ check: setup
 	$(BIN)/python -m mypy.stubtest cwndlab._core
 
 bench: setup
-	@mkdir -p build
-	$(BIN)/python benches/bench.py --json build/bench.json
+	$(BIN)/python benches/bench.py
 
 docs: setup $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
