@@ -111,6 +111,8 @@ pub enum WindowLawKind {
 pub enum SlowStartKind {
     /// RFC 5681.
     Standard,
+    /// HyStart (Ha and Rhee 2011) as in the Linux kernel's CUBIC.
+    Hystart,
     /// RFC 9406 (HyStart++).
     HystartPlusPlus,
 }

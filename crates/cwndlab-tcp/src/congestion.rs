@@ -10,6 +10,7 @@
 
 mod cubic;
 mod hystart;
+mod hystart_linux;
 mod law;
 mod reno;
 

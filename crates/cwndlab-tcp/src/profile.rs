@@ -127,7 +127,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     dup_thresh: 3,
     limited_transmit: true,
     window_law: WindowLawKind::Cubic,
-    slow_start: SlowStartKind::HystartPlusPlus,
+    slow_start: SlowStartKind::Hystart,
     slow_start_limit_segments: 0,
     cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: true,

@@ -2,6 +2,7 @@
 
 use super::cubic::Cubic;
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
+use super::hystart_linux::HystartLinux;
 use super::reno::{slow_start_increase, Reno, RenoPackets};
 use super::{AckSample, CongestionEvent};
 use crate::config::{InitialWindow, ReductionBase, SlowStartKind, TcpConfig, WindowLawKind};
@@ -19,11 +20,12 @@ pub(super) enum Law {
     Cubic(Cubic),
 }
 
-/// HyStart++ serves until the first reduction, undo after it: they share their place.
+/// HyStart serves until the first reduction, undo after it: they share their place.
 #[derive(Clone, Copy, Debug)]
 enum Memory {
     Empty,
     Hystart(Hystart),
+    HystartLinux(HystartLinux),
     Undo(Undo),
 }
 
@@ -66,6 +68,7 @@ impl WindowLaw {
             },
             memory: match cfg.slow_start {
                 SlowStartKind::Standard => Memory::Empty,
+                SlowStartKind::Hystart => Memory::HystartLinux(HystartLinux::new()),
                 SlowStartKind::HystartPlusPlus => Memory::Hystart(Hystart::new()),
             },
         }
@@ -160,7 +163,13 @@ impl WindowLaw {
     /// Grows by slow start, not beyond ssthresh; returns acknowledged bytes left for congestion avoidance.
     fn slow_start(&mut self, cfg: &TcpConfig, ack: &AckSample) -> u64 {
         let mut increase = slow_start_increase(cfg, ack);
-        if let Memory::Hystart(hystart) = &mut self.memory {
+        if let Memory::HystartLinux(hystart) = &mut self.memory {
+            if hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, ack.rtt, self.cwnd / ack.mss) {
+                self.ssthresh = self.cwnd;
+                self.memory = Memory::Empty;
+                return ack.acked_bytes;
+            }
+        } else if let Memory::Hystart(hystart) = &mut self.memory {
             match hystart.on_ack(ack.snd_una, ack.snd_nxt, ack.rtt) {
                 Growth::Full => {}
                 Growth::Conservative => increase /= CSS_GROWTH_DIVISOR,

@@ -104,12 +104,12 @@ pub const KNOBS: [Knob; 33] = [
     ),
     knob(
         "slow_start",
-        "standard | hystart-plus-plus",
+        "standard | hystart | hystart-plus-plus",
         "How slow start ends.",
         [
             NS2,
             "RFC 5681, 3.1",
-            "HyStart++ (RFC 9406). Deviation: the kernel's CUBIC runs the older HyStart (delay and ACK train), which leaves slow start at once",
+            "kernel: hystart = 1 in tcp_cubic.c, delay and ACK train; the standard's is hystart-plus-plus (RFC 9406)",
         ],
     ),
     knob(

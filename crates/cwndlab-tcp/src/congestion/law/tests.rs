@@ -194,7 +194,7 @@ fn restart_after_idle_is_at_most_the_initial_window() {
 /// HyStart++ in the law: a quarter of slow start's growth in CSS, then ssthresh = cwnd.
 #[test]
 fn conservative_slow_start_grows_by_a_quarter() {
-    let cfg = Profile::Linux6.config();
+    let cfg = TcpConfig { slow_start: SlowStartKind::HystartPlusPlus, ..Profile::Linux6.config() };
     let mut law = WindowLaw::new(&cfg, MSS);
     let (mut una, mut window) = (0_u64, 10_u64);
     let mut sizes = Vec::new();

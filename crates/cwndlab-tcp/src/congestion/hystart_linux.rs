@@ -1,0 +1,75 @@
+//! HyStart (Ha and Rhee 2011) as the Linux kernel's CUBIC runs it: it leaves slow start at once when round-trip times have
+//! grown by an eighth, or when the ACKs of a train are spread over more than half the least round-trip time.
+
+use cwndlab_units::Time;
+
+// Constants of the kernel's tcp_cubic.c.
+const LOW_WINDOW_SEGMENTS: u32 = 16;
+const MIN_SAMPLES: u8 = 8;
+const DELAY_MIN_US: u32 = 4_000;
+const DELAY_MAX_US: u32 = 16_000;
+/// ACKs closer than this belong to one train.
+const ACK_DELTA_US: u32 = 2_000;
+/// Time the sender's own bursts may take, added to the least round-trip time; the kernel's upper bound of it.
+const SEND_DELAY_US: u32 = 1_000;
+/// No measurement in this round.
+const NONE: u32 = u32::MAX;
+
+/// State of the first slow start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct HystartLinux {
+    /// A new round begins when more than this is acknowledged.
+    round_end: u64,
+    round_start: Time,
+    /// Last ACK of the train, counted from `round_start`.
+    train_us: u32,
+    round_rtt_us: u32,
+    min_rtt_us: u32,
+    rtt_samples: u8,
+}
+
+impl HystartLinux {
+    pub const fn new() -> Self {
+        HystartLinux {
+            round_end: 0,
+            round_start: Time::ZERO,
+            train_us: 0,
+            round_rtt_us: NONE,
+            min_rtt_us: NONE,
+            rtt_samples: 0,
+        }
+    }
+
+    /// One ACK of new data in slow start, `cwnd_segments` before it grows; whether slow start ends.
+    pub fn on_ack(&mut self, now: Time, snd_una: u64, snd_nxt: u64, rtt: Option<Time>, cwnd_segments: u32) -> bool {
+        let Some(rtt) = rtt else { return false };
+        let rtt_us = (rtt.as_nanos() / 1_000).clamp(1, u64::from(NONE - 1)) as u32;
+        self.min_rtt_us = self.min_rtt_us.min(rtt_us);
+        if cwnd_segments < LOW_WINDOW_SEGMENTS {
+            return false;
+        }
+        if snd_una > self.round_end {
+            self.round_start = now;
+            self.round_end = snd_nxt;
+            self.train_us = 0;
+            self.round_rtt_us = NONE;
+            self.rtt_samples = 0;
+        }
+        let in_round_us = (now.saturating_sub(self.round_start).as_nanos() / 1_000).min(u64::from(NONE)) as u32;
+        if in_round_us - self.train_us <= ACK_DELTA_US {
+            self.train_us = in_round_us;
+            if 2 * u64::from(in_round_us) > u64::from(self.min_rtt_us) + u64::from(SEND_DELAY_US) {
+                return true;
+            }
+        }
+        self.round_rtt_us = self.round_rtt_us.min(rtt_us);
+        if self.rtt_samples < MIN_SAMPLES {
+            self.rtt_samples += 1;
+            return false;
+        }
+        self.round_rtt_us > self.min_rtt_us + (self.min_rtt_us / 8).clamp(DELAY_MIN_US, DELAY_MAX_US)
+    }
+}
+
+#[cfg(test)]
+mod tests;

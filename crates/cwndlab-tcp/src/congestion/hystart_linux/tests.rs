@@ -1,0 +1,47 @@
+use super::*;
+
+/// One ACK a call at the given times; the round's end lies far ahead unless `snd_una` passes it.
+fn ack(h: &mut HystartLinux, at_us: u64, una: u64, rtt_us: u64) -> bool {
+    h.on_ack(Time::from_micros(at_us), una, 1_000_000, Some(Time::from_micros(rtt_us)), 20)
+}
+
+/// The ninth sample decides (the kernel counts eight before it compares), at more than an eighth above the least.
+#[test]
+fn delay_above_an_eighth_ends_slow_start_at_the_ninth_sample() {
+    for (rtt_us, exits) in [(225_001, true), (216_001, true), (216_000, false)] {
+        let mut h = HystartLinux::new();
+        h.on_ack(Time::ZERO, 0, 0, Some(Time::from_millis(200)), 10);
+        let ended: Vec<bool> = (1..=10).map(|i| ack(&mut h, i * 10_000, i, rtt_us)).collect();
+        assert_eq!(ended[..8], [false; 8]);
+        assert_eq!(ended[8], exits, "{rtt_us} us against 200 ms + 16 ms");
+    }
+}
+
+/// Small windows are left alone.
+#[test]
+fn below_sixteen_segments_nothing_ends() {
+    let mut h = HystartLinux::new();
+    h.on_ack(Time::ZERO, 0, 0, Some(Time::from_millis(10)), 10);
+    for i in 1..30 {
+        assert!(!h.on_ack(Time::from_millis(i), i, 1_000_000, Some(Time::from_millis(900)), 15));
+    }
+}
+
+/// ACKs at most 2 ms apart, spread over more than (100 + 1)/2 ms.
+#[test]
+fn a_long_ack_train_ends_slow_start() {
+    let mut h = HystartLinux::new();
+    for i in 0..=50 {
+        assert!(!ack(&mut h, 1_000_000 + 1_000 * i, i + 1, 100_000), "{i} ms into the train");
+    }
+    assert!(ack(&mut h, 1_051_000, 52, 100_000));
+}
+
+#[test]
+fn a_gap_ends_the_train() {
+    let mut h = HystartLinux::new();
+    for i in 0..=100 {
+        let gap = if i < 20 { 0 } else { 3_000 };
+        assert!(!ack(&mut h, 1_000_000 + 1_000 * i + gap, i + 1, 100_000), "{i}");
+    }
+}
