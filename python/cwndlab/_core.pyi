@@ -1,10 +1,17 @@
 """The Rust core: units, and the engine behind them."""
 
+from os import PathLike
+from typing import final
+
 __all__ = [
+    "Records",
+    "Scenario",
+    "Table",
     "check_scenario",
     "parse_bytes",
     "parse_rate",
     "parse_time",
+    "run",
     "tcp_knobs",
     "tcp_profile",
     "tcp_profiles",
@@ -34,3 +41,58 @@ def tcp_knobs() -> str:
 
 def check_scenario(json: str) -> None:
     """ValueError with the place and what would be right, if the scenario can't be run."""
+
+def run(scenario_json: str, seed: int, replicate: int) -> Records:
+    """One run of a scenario; for several, make a Scenario once. Errors as Scenario's."""
+
+@final
+class Scenario:
+    """A scenario that was read and checked: ValueError has the place and what would be right."""
+
+    def __new__(cls, json: str) -> Scenario: ...
+    def run(self, seed: int, replicate: int) -> Records:
+        """One replicate, without holding the GIL.
+
+        ValueError if two nodes that talk are not connected; RuntimeError with the scenario's hash if the engine breaks.
+        """
+
+@final
+class Records:
+    """The tables of one run, and its totals."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tables."""
+
+    @property
+    def packets(self) -> int:
+        """Packets that crossed a link: what the engine's speed is measured in."""
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Totals by name; every packet injected is delivered, dropped or in flight."""
+
+    def table(self, name: str) -> Table:
+        """A table by its name; KeyError names those there are."""
+
+    def __getitem__(self, name: str, /) -> Table: ...
+    def write_trace(
+        self, path: str | PathLike[str], format: str, connection: int = 0, from_client: bool = True
+    ) -> None:
+        """Write the segments as seen at the observed node.
+
+        The format is "pcapng", "ns", or "xplot" of one connection's direction; ValueError if the run
+        observed no segments, OSError if the file can't be written.
+        """
+
+@final
+class Table:
+    """A record table. pyarrow, polars, pandas and DuckDB take it without copying its columns."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the columns over by the Arrow PyCapsule interface."""

@@ -1,7 +1,9 @@
 //! `cwndlab._core`: arguments, errors and the hand-over of Arrow columns. No logic lives here.
 
 mod profiles;
+mod records;
 mod scenario;
+mod table;
 mod units;
 
 use pyo3::prelude::*;
@@ -17,7 +19,11 @@ mod _core {
     #[pymodule_export]
     use super::profiles::{tcp_knobs, tcp_profile, tcp_profiles};
     #[pymodule_export]
-    use super::scenario::check_scenario;
+    use super::records::Records;
+    #[pymodule_export]
+    use super::scenario::{check_scenario, run, Scenario};
+    #[pymodule_export]
+    use super::table::Table;
     #[pymodule_export]
     use super::units::{parse_bytes, parse_rate, parse_time};
     #[pymodule_export]

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 
 use super::Simulation;
 use crate::packet::Packet;
-use crate::probe::{ConnectionRecord, Probe, SegmentEvent, Way, WindowSample};
+use crate::probe::{ConnectionRecord, Opened, Probe, SegmentEvent, Way, WindowSample};
 
 /// One connection. An *end* is `slot << 1 | side`, client 0 and server 1.
 pub(super) struct Conn {
@@ -86,6 +86,10 @@ impl<P: Probe> Simulation<P> {
             established: Time::MAX,
             last_windows: [(0, 0); 2],
         };
+        if P::ENABLED {
+            let [tcp_client, tcp_server] = configs;
+            self.probe.opened(&Opened { connection: conn.serial, traffic: app, tcp_client, tcp_server });
+        }
         self.summary.connections += 1;
         let slot = if let Some(slot) = self.free_conns.pop() {
             self.conns[slot as usize] = conn;

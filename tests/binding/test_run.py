@@ -1,0 +1,97 @@
+"""Runs from Python: the same bytes whatever the threads, tables without a copy, refusals as Python errors."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from cwndlab import _core
+
+Make = Callable[..., dict[str, Any]]
+
+
+def tables(records: _core.Records) -> dict[str, pa.Table]:
+    return {name: pa.table(records[name]) for name in records.names}
+
+
+def test_a_transfer_leaves_every_table_behind(scenario: Make) -> None:
+    records = _core.run(json.dumps(scenario()), 1, 0)
+    found = tables(records)
+    assert list(found) == ["segments", "connections", "objects", "links", "queues", "cwnd"]
+    assert all(table.num_rows > 0 for name, table in found.items() if name != "objects")
+    [connection] = found["connections"].to_pylist()
+    assert connection["bytes_up"] == 300_000 and not connection["failed"]
+    assert (connection["client"], connection["server"]) == (0, 2)
+    assert found["links"]["arrivals"].to_pylist()[0] == found["links"]["arrivals"].to_pylist()[1]
+    total = records.summary
+    assert total["injected"] == total["delivered"] + total["dropped"] + total["in_flight"]
+    assert records.packets == total["hops"] > 600
+
+
+def test_segments_tell_what_the_connection_counted(scenario: Make) -> None:
+    found = tables(_core.run(json.dumps(scenario()), 1, 0))
+    [connection] = found["connections"].to_pylist()
+    rows = found["segments"].to_pylist()
+    count = {event: sum(row["event"] == event for row in rows) for event in ("retransmit", "drop", "dupack")}
+    assert count["retransmit"] == connection["retransmits"] > 0
+    assert count["drop"] == sum(found["links"]["drops_full"].to_pylist()) > 0
+    assert count["dupack"] >= 3 * connection["fast_retransmits"] > 0
+    assert max(row["seq"] + row["len"] for row in rows if row["sent"]) == 300_000
+    assert max(row["segment"] for row in rows if row["len"]) == -(-300_000 // 1460)
+
+
+def test_the_same_seed_gives_the_same_bytes_on_two_threads(scenario: Make) -> None:
+    lossy = scenario()
+    lossy["links"][1]["impairments"] = [{"kind": "bernoulli", "p": 0.02}]
+    ready = _core.Scenario(json.dumps(lossy))
+    alone = [tables(ready.run(7, k)) for k in range(4)]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda k: tables(ready.run(7, k)), reversed(range(4))))
+    assert alone == together[::-1]
+    assert alone[0]["segments"] != alone[1]["segments"], "replicates must differ"
+
+
+def test_tables_are_shared_with_arrow_not_copied(scenario: Make) -> None:
+    records = _core.run(json.dumps(scenario()), 1, 0)
+    first, second = (pa.table(records["segments"])["seq"].chunk(0).buffers()[1].address for _ in range(2))
+    assert first == second
+
+
+def test_duckdb_takes_a_table_as_it_is(scenario: Make) -> None:
+    segments = _core.run(json.dumps(scenario()), 1, 0)["segments"]
+    assert len(segments) > 0  # DuckDB finds the table by its Python name
+    [(count,)] = duckdb.sql("select count(*) from segments where event = 'send'").fetchall()
+    assert count >= -(-300_000 // 1460)
+
+
+def test_a_run_does_not_hold_the_gil(scenario: Make) -> None:
+    long = scenario()
+    long["traffic"][0]["app"]["bytes"] = None
+    long["duration_ns"] = 1_000_000_000_000
+    long["probes"] = {}
+    run = threading.Thread(target=_core.run, args=(json.dumps(long), 1, 0))
+    run.start()
+    ticks = 0
+    while run.is_alive():
+        time.sleep(0.001)
+        ticks += 1
+    assert ticks > 5
+
+
+def test_nodes_that_are_not_connected_are_refused(scenario: Make) -> None:
+    broken = scenario()
+    del broken["links"][1]
+    broken["probes"]["queues"] = []
+    with pytest.raises(ValueError, match="receiver"):
+        _core.run(json.dumps(broken), 1, 0)
+
+
+def test_a_table_that_is_not_there_is_refused_with_the_names_there_are(scenario: Make) -> None:
+    with pytest.raises(KeyError, match="there is no table .*; there are segments, connections"):
+        _core.run(json.dumps(scenario()), 1, 0)["packets"]

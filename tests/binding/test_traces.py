@@ -1,0 +1,105 @@
+"""Packet traces of real runs, judged by the tools that people read traces with."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dpkt
+import pyarrow as pa
+import pytest
+
+from cwndlab import _core
+
+Make = Callable[..., dict[str, Any]]
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(params=["rfc5681", "linux-6"])
+def traced(request: pytest.FixtureRequest, scenario: Make, tmp_path: Path) -> tuple[Path, Rows]:
+    """A run with losses: its trace, and its segments seen at the source."""
+    records = _core.run(json.dumps(scenario(request.param)), 1, 0)
+    records.write_trace(tmp_path / "source.pcapng", "pcapng")
+    rows = pa.table(records["segments"]).to_pylist()
+    seen = [row for row in rows if row["event"] not in ("drop", "mark")]
+    assert any(row["event"] == "retransmit" for row in seen), "a trace without losses would judge nothing"
+    return tmp_path / "source.pcapng", seen
+
+
+def tool(name: str, *args: str | Path) -> str:
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    return subprocess.run([name, *args], check=True, capture_output=True, text=True).stdout
+
+
+def packets(path: Path) -> Iterator[tuple[int, dpkt.ip.IP]]:
+    with path.open("rb") as file:
+        for time_s, data in dpkt.pcapng.Reader(file):
+            yield round((float(time_s) - 1e9) * 1e6), dpkt.ip.IP(data)
+
+
+def test_headers_are_as_long_as_the_packets_on_the_wire(traced: tuple[Path, Rows]) -> None:
+    path, rows = traced
+    lengths = [ip.len for _, ip in packets(path)]
+    assert lengths == [row["wire_bytes"] for row in rows]
+
+
+def test_times_flags_and_numbers_are_those_of_the_run(traced: tuple[Path, Rows]) -> None:
+    path, rows = traced
+    for (time_us, ip), row in zip(packets(path), rows, strict=True):
+        assert abs(time_us - row["time_ns"] / 1000) <= 1
+        assert (ip.data.flags, ip.data.sport > 9999, ip.df) == (row["flags"], row["from_client"], 1)
+        syn = bool(row["flags"] & 2)
+        assert ip.data.seq == (0 if syn else row["seq"] + 1)
+
+
+def test_tshark_counts_what_the_run_did(traced: tuple[Path, Rows]) -> None:
+    path, rows = traced
+
+    def count(display_filter: str) -> int:
+        return len(
+            tool(
+                "tshark", "-n", "-r", path, "-Y", display_filter, "-T", "fields", "-e", "frame.number"
+            ).split()
+        )
+
+    assert count("tcp") == len(rows)
+    # tshark calls the same thing by three names
+    again = "tcp.analysis.retransmission or tcp.analysis.fast_retransmission or tcp.analysis.out_of_order"
+    assert count(again) == sum(row["event"] == "retransmit" for row in rows)
+    assert count("tcp.analysis.lost_segment") == 0
+    assert count("tcp.analysis.duplicate_ack") == sum(row["event"] == "dupack" for row in rows)
+    assert count("tcp.options.sack_le") == sum(bool(row["sack"]) for row in rows)
+    assert count("frame.comment contains dropped") > 0
+
+
+def test_tcptrace_counts_what_the_run_did(traced: tuple[Path, Rows]) -> None:
+    path, rows = traced
+    text = tool("tcptrace", "-n", "-l", path).split("a->b:")[1]
+
+    def client(label: str) -> int:
+        [line] = [line for line in text.splitlines() if line.strip().startswith(label)]
+        return int(line.split(":")[1].split()[0])
+
+    sent = [row for row in rows if row["from_client"]]
+    assert client("total packets:") == len(sent)
+    assert client("actual data bytes:") == sum(row["len"] for row in sent)
+    assert client("unique bytes sent:") == 300_000
+    again = [row for row in sent if row["event"] == "retransmit" and row["len"]]
+    assert client("rexmt data pkts:") == len(again)
+    assert client("rexmt data bytes:") == sum(row["len"] for row in again)
+    assert text.count("sack pkts sent") > 0
+
+
+def test_a_run_that_observed_nothing_has_no_trace(scenario: Make, tmp_path: Path) -> None:
+    blind = scenario()
+    blind["probes"] = {}
+    with pytest.raises(ValueError, match="observed no segments: .* segments_at"):
+        _core.run(json.dumps(blind), 1, 0).write_trace(tmp_path / "trace", "pcapng")
+
+
+def test_a_file_that_cannot_be_written_is_an_oserror_with_its_name(scenario: Make, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        _core.run(json.dumps(scenario()), 1, 0).write_trace(tmp_path / "nowhere" / "trace", "ns")
