@@ -1,0 +1,9 @@
+"""Reports: measured beside published, with interval, difference and verdict. No statistic is computed here.
+
+Import what is needed from `cwndlab.report.write`; altair and vl-convert are loaded only to draw figures.
+"""
+
+from cwndlab.report.view import Fact, ReportView
+from cwndlab.report.write import Outputs, Variation, judge, write, write_index
+
+__all__ = ["Fact", "Outputs", "ReportView", "Variation", "judge", "write", "write_index"]

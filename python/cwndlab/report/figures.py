@@ -1,0 +1,418 @@
+"""Figures as Vega-Lite charts (altair), drawn offline by vl-convert to SVG and PNG.
+
+Axes and text are `currentColor`, so that a figure inside the report follows the reader's light or dark
+theme; the files in figures/ get a white ground. Packet-level graphs draw one mark per pixel and event.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from cwndlab.errors import StudyError
+from cwndlab.report.packets import decimate, time_sequence_rows
+from cwndlab.stats import series
+from cwndlab.stats.field import INDEX
+from cwndlab.stats.results import Columns, Results
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from cwndlab.study.outputs import Figure
+
+Row: TypeAlias = dict[str, Any]
+
+WIDTH, HEIGHT = 620, 300
+"""Of one panel, in pixels."""
+
+PALETTE = ["#2f7fd0", "#d9730d", "#2a9d6f", "#9a5fc9", "#d6455d", "#8a8f98", "#b8860b", "#139fa8"]
+"""Told apart by readers with colour blindness as far as eight can be; at least 3:1 on white and on black."""
+
+DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, ready to be shown."""
+
+    id: str
+    title: str
+    about: str | None
+    alt: str
+    """What is to be seen, in words, for those who do not see it."""
+    svg: str
+
+    @property
+    def svg_file(self) -> str:
+        """The figure on a white ground, as a file of its own."""
+        return on_white(self.svg)
+
+    def png(self) -> bytes:
+        """The figure as a PNG of twice its size."""
+        import vl_convert
+
+        return bytes(vl_convert.svg_to_png(self.svg_file, scale=2))
+
+
+def draw(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> Drawing:
+    """Draws a figure; `seconds` reads a time of the study ("15s")."""
+    chart, rows, words = _KINDS[spec.kind](spec, results, seconds)
+    return Drawing(spec.id, spec.title, spec.about, words, to_svg(chart, rows))
+
+
+def to_svg(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]]) -> str:
+    """Draws a chart whose data sets are given by name.
+
+    They are attached after altair has checked the chart: it would check every row (0.9 s for 10^4).
+    """
+    import vl_convert
+
+    spec = chart.to_dict()
+    spec["config"] = _config()
+    spec["datasets"] = {name: list(data) for name, data in rows.items()}
+    return str(vl_convert.vegalite_to_svg(spec)).replace(INK, "currentColor")
+
+
+def on_white(svg: str) -> str:
+    """The same picture with a white ground and black text."""
+    return re.sub(
+        r"(<svg\b[^>]*>)", r'\1<rect width="100%" height="100%" fill="#fff"/>', svg, count=1
+    ).replace("<svg ", '<svg color="#111" ', 1)
+
+
+INK = "#010203"
+"""Stands for `currentColor`, which altair does not take for a colour."""
+
+
+def _config() -> dict[str, Any]:
+    text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 13}
+    return {
+        "background": None,
+        "font": "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif",
+        "view": {"stroke": None},
+        "axis": {
+            **text,
+            "gridColor": "#8888884d",
+            "gridWidth": 0.6,
+            "domainColor": INK,
+            "tickColor": INK,
+            "titleFontWeight": "normal",
+            "titlePadding": 8,
+        },
+        "legend": {**text, "orient": "top", "title": None, "symbolSize": 90, "labelLimit": 260},
+        "title": {"color": INK, "fontSize": 13, "fontWeight": "normal", "anchor": "start", "offset": 8},
+    }
+
+
+def _stack(charts: Sequence[Any]) -> Any:
+    import altair as alt
+
+    return charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=26)
+
+
+def _legend(names: Sequence[str], symbol: str) -> alt.Legend | None:
+    """A legend above the panel, in as many columns as its names leave room for."""
+    import altair as alt
+
+    if len(names) < 2:
+        return None
+    columns = max(1, WIDTH // (34 + 7 * max(len(name) for name in names)))
+    return alt.Legend(symbolType=symbol, symbolStrokeWidth=2.5, columns=columns, columnPadding=14)
+
+
+def _panel_title(spec: Figure, panel: object) -> str:
+    return "" if panel is None else f"{spec.panels} = {panel}"
+
+
+def _sized(layer: Any, title: str) -> Any:
+    sized = layer.properties(width=WIDTH, height=HEIGHT)
+    return sized.properties(title=title) if title else sized
+
+
+# ── from values: line, bar, cdf ────────────────────────────────────────────
+
+
+def _xy(spec: Figure, results: Results) -> tuple[str, str]:
+    unit = series.unit_of(spec, results)
+    name = (spec.quantity or "").replace("_", " ")
+    if spec.compare is not None:
+        against = ", ".join(f"{k}={v}" for k, v in spec.compare.to.items())
+        name = f"{spec.compare.kind} of {name} against {against}"
+    y = spec.y_title or (f"{name} ({unit})" if unit else name)
+    x = spec.x_title or ("number" if spec.x == INDEX else (spec.x or "").replace("_", " "))
+    return x, y
+
+
+def _line(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+    return _points(spec, results, bars=False)
+
+
+def _bar(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+    return _points(spec, results, bars=True)
+
+
+def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, str]:
+    import altair as alt
+
+    found = series.points(spec, results)
+    if not found:
+        raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
+    x_title, y_title = _xy(spec, results)
+    numeric = all(isinstance(p.x, int | float) and not isinstance(p.x, bool) for p in found) and not bars
+    names = list(dict.fromkeys(p.series for p in found))
+    many = len(found) > 60 * max(1, len(names))
+    panels = list(dict.fromkeys(p.panel for p in found))
+    rows: dict[str, list[Row]] = {}
+    charts = []
+    for number, panel in enumerate(panels):
+        name = f"panel{number}"
+        rows[name] = [
+            {
+                "x": p.x if numeric else str(p.x),
+                "y": p.interval.value,
+                "low": p.interval.low if np.isfinite(p.interval.low) else p.interval.value,
+                "high": p.interval.high if np.isfinite(p.interval.high) else p.interval.value,
+                "series": p.series,
+            }
+            for p in found
+            if p.panel == panel
+        ]
+        order = list(dict.fromkeys(r["x"] for r in rows[name]))
+        base = alt.Chart(alt.NamedData(name=name))
+        if numeric:
+            whole = all(isinstance(v, int) for v in order) and len(order) <= 20
+            axis = alt.Axis(values=sorted(order), format="d") if whole else alt.Axis()
+            x: Any = alt.X("x:Q", title=x_title, axis=axis, scale=alt.Scale(zero=False, nice=not whole))
+        else:
+            x = alt.X("x:N", title=x_title, sort=order, axis=alt.Axis(labelAngle=0))
+        y = alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=bars))
+        legend = _legend(names, "square" if bars else "stroke")
+        colour = alt.Color("series:N", scale=alt.Scale(domain=names, range=PALETTE), legend=legend)
+        offset = {"xOffset": alt.XOffset("series:N", sort=names)} if bars and len(names) > 1 else {}
+        body = base.mark_bar(opacity=0.85) if bars else base.mark_line(strokeWidth=1.8)
+        layers = [body.encode(x=x, y=y, color=colour, **offset)]
+        if not bars and len(names) > 1:
+            layers = [
+                layers[0].encode(
+                    strokeDash=alt.StrokeDash(
+                        "series:N", scale=alt.Scale(domain=names, range=DASHES), legend=legend
+                    )
+                )
+            ]
+        if any(r["high"] > r["low"] for r in rows[name]):
+            rule = base.mark_rule(strokeWidth=1.2, color=INK) if bars else base.mark_rule(strokeWidth=1.2)
+            error = rule.encode(x=x, y=alt.Y("low:Q", title=y_title), y2="high:Q", **offset)
+            layers.append(error if bars else error.encode(color=colour))
+        if not bars and not many:
+            layers.append(base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour))
+        charts.append(_sized(alt.layer(*layers), _panel_title(spec, panel)))
+    words = f"{y_title} against {x_title}"
+    words += f" for {', '.join(names)}" if len(names) > 1 else ""
+    return _stack(charts), rows, words
+
+
+def _cdf(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+    import altair as alt
+
+    found = series.curves(spec, results)
+    if not found:
+        raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
+    unit = series.unit_of(spec, results)
+    name = (spec.quantity or "").replace("_", " ")
+    x_title = spec.x_title or (f"{name} ({unit})" if unit else name)
+    names = list(dict.fromkeys(c.series for c in found))
+    rows: dict[str, list[Row]] = {}
+    charts = []
+    for number, panel in enumerate(dict.fromkeys(c.panel for c in found)):
+        data = f"panel{number}"
+        rows[data] = [
+            {"x": float(v), "y": float(s), "series": c.series}
+            for c in found
+            if c.panel == panel
+            for v, s in zip(c.value, c.share, strict=True)
+        ]
+        scale = alt.Scale(type="log") if spec.log_x else alt.Scale()
+        legend = _legend(names, "stroke")
+        chart = (
+            alt.Chart(alt.NamedData(name=data))
+            .mark_line(interpolate="step-after", strokeWidth=1.8)
+            .encode(
+                x=alt.X("x:Q", title=x_title, scale=scale),
+                y=alt.Y("y:Q", title=spec.y_title or "share at most", scale=alt.Scale(domain=[0, 1])),
+                color=alt.Color("series:N", legend=legend, scale=alt.Scale(domain=names, range=PALETTE)),
+                strokeDash=alt.StrokeDash(
+                    "series:N", legend=legend, scale=alt.Scale(domain=names, range=DASHES)
+                ),
+            )
+        )
+        charts.append(_sized(chart, _panel_title(spec, panel)))
+    return _stack(charts), rows, f"cumulative distribution of {x_title}"
+
+
+# ── from records: time-sequence, cwnd, queue ────────────────────────────────────────────
+
+
+def _records(spec: Figure, results: Results, table: str, probe: str) -> list[tuple[str, Columns]]:
+    """One panel per cell; a cell without the records is an error that names the probe."""
+    found = []
+    for panel, name, cell in series.figure_cells(spec, results):
+        title = ", ".join(part for part in (_panel_title(spec, panel), name) if part)
+        try:
+            found.append((title, results.records(cell.id, table)))
+        except KeyError:
+            raise StudyError(
+                f"cell {cell.id} has no {table} records",
+                key=f"figures.{spec.id}",
+                right=f"set [probes] {probe}",
+            ) from None
+    if len(found) > 12:
+        raise StudyError(
+            f"{len(found)} cells, a panel each", key=f"figures.{spec.id}.where", right="select 12 at most"
+        )
+    if len(found) > 1 and len({title for title, _ in found}) < len(found):
+        raise StudyError(
+            f"{len(found)} cells share a panel", key=f"figures.{spec.id}", right="fix their axes in `where`"
+        )
+    return found
+
+
+def _window(spec: Figure, seconds: Callable[[str | float], float]) -> tuple[float, float]:
+    start = seconds(spec.start) if spec.start is not None else 0.0
+    return start, seconds(spec.until) if spec.until is not None else float("inf")
+
+
+_EVENTS: tuple[tuple[str, str, str], ...] = (
+    # event, colour, shape as an SVG path in a square from -1 to 1; the first is drawn first
+    ("ack", "#2a9d6f", "M-1,-.18H1V.18H-1Z"),
+    ("send", "#2f7fd0", "M-.6,0A.6,.6,0,1,1,.6,0A.6,.6,0,1,1,-.6,0Z"),
+    ("dupack", "#b8860b", "M0,-.9L.9,.7H-.9Z"),
+    ("mark", "#9a5fc9", "M-.7,-.7H.7V.7H-.7Z"),
+    ("retransmit", "#d6455d", "M0,-1.1L1.1,0L0,1.1L-1.1,0Z"),
+    ("drop", "#d6455d", "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z"),
+)
+
+
+def _time_sequence(
+    spec: Figure, results: Results, seconds: Callable[[str | float], float]
+) -> tuple[Any, Any, str]:
+    import altair as alt
+
+    window = _window(spec, seconds)
+    rows: dict[str, list[Row]] = {}
+    titles = []
+    for number, (title, columns) in enumerate(_records(spec, results, "segments", 'segments_at = "NODE"')):
+        rows[f"panel{number}"] = time_sequence_rows(columns, window, spec.connection or 0, WIDTH, HEIGHT)
+        titles.append(title)
+    events = [row for panel in rows.values() for row in panel]
+    present = {row["event"] for row in events}
+    shown = [e for e in _EVENTS if e[0] in present]
+    domain = [e[0] for e in shown]
+    # One scale for all panels, so that they can be compared.
+    last = window[1] if np.isfinite(window[1]) else max((row["time"] for row in events), default=1.0)
+    low, high = (f((row["segment"] for row in events), default=0) for f in (min, max))
+    x = alt.X(
+        "time:Q", title=spec.x_title or "time (s)", scale=alt.Scale(domain=[window[0], last], nice=False)
+    )
+    y = alt.Y(
+        "segment:Q", title=spec.y_title or "packet number", scale=alt.Scale(domain=[low, high], nice=True)
+    )
+    panels = []
+    for name, title in zip(rows, titles, strict=True):
+        base = alt.Chart(alt.NamedData(name=name))
+        marks = base.mark_point(filled=True, opacity=1, size=90).encode(
+            x=x,
+            y=y,
+            color=alt.Color("event:N", scale=alt.Scale(domain=domain, range=[e[1] for e in shown])),
+            shape=alt.Shape("event:N", scale=alt.Scale(domain=domain, range=[e[2] for e in shown])),
+        )
+        steps = base.mark_line(interpolate="step-after", strokeWidth=1, opacity=0.7, color="#2a9d6f")
+        line = steps.transform_filter("datum.event === 'ack'").encode(x=x, y=y)
+        panels.append(_sized(alt.layer(line, marks), title))
+    words = "time-sequence graph: packet number against time for " + ", ".join(domain)
+    return _stack(panels), rows, words
+
+
+def _cwnd(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+    panels = []
+    for title, columns in _records(spec, results, "cwnd", "cwnd = true"):
+        mine = columns["connection"] == (spec.connection or 0)
+        mine &= np.asarray(columns["from_client"], dtype=bool) == _busy_side(columns, mine)
+        time = columns["time_ns"][mine] / 1e9
+        # An unset ssthresh is "infinite"; it would flatten everything else.
+        ssthresh = columns["ssthresh_bytes"][mine].astype(np.float64)
+        cwnd = columns["cwnd_bytes"][mine].astype(np.float64)
+        ssthresh[ssthresh > 4 * max(1.0, float(cwnd.max(initial=1.0)))] = np.nan
+        panels.append((title, time, {"cwnd": cwnd / 1000, "ssthresh": ssthresh / 1000}))
+    return _against_time(spec, panels, _window(spec, seconds), "window (kB)")
+
+
+def _busy_side(columns: Columns, mine: Any) -> bool:
+    """The side whose window moves: with bulk data one way the other's is constant."""
+    client = np.asarray(columns["from_client"], dtype=bool)
+    spread = [len(np.unique(columns["cwnd_bytes"][mine & (client == side)])) for side in (False, True)]
+    return spread[1] >= spread[0]
+
+
+def _queue(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+    panels = []
+    for title, columns in _records(spec, results, "queues", 'queues = ["a>b"]'):
+        links = columns["link"]
+        wanted = spec.link if isinstance(spec.link, int) else (links[0] if len(links) else 0)
+        mine = links == wanted
+        lines = {"queue": columns["packets"][mine].astype(np.float64)}
+        average = columns.get("average")
+        if average is not None:
+            values = np.asarray(average[mine], dtype=np.float64)
+            if np.isfinite(values).any() and np.nanmax(values) > 0:
+                lines["average"] = values
+        panels.append((title, columns["time_ns"][mine] / 1e9, lines))
+    return _against_time(spec, panels, _window(spec, seconds), "queue (packets)")
+
+
+def _against_time(
+    spec: Figure,
+    panels: Sequence[tuple[str, Any, dict[str, Any]]],
+    window: tuple[float, float],
+    y_title: str,
+) -> tuple[Any, Any, str]:
+    import altair as alt
+
+    names = list(dict.fromkeys(name for _, _, lines in panels for name in lines))
+    rows: dict[str, list[Row]] = {}
+    charts = []
+    for number, (title, time, lines) in enumerate(panels):
+        data = f"panel{number}"
+        rows[data] = [
+            {"time": float(t), "y": float(v), "series": name}
+            for name, values in lines.items()
+            for t, v in zip(*decimate(time, values, window, WIDTH), strict=True)
+        ]
+        legend = _legend(names, "stroke")
+        chart = (
+            alt.Chart(alt.NamedData(name=data))
+            .mark_line(interpolate="step-after", strokeWidth=1.4)
+            .encode(
+                x=alt.X("time:Q", title=spec.x_title or "time (s)", scale=alt.Scale(nice=False)),
+                y=alt.Y("y:Q", title=spec.y_title or y_title),
+                color=alt.Color("series:N", legend=legend, scale=alt.Scale(domain=names, range=PALETTE)),
+                strokeDash=alt.StrokeDash(
+                    "series:N", legend=legend, scale=alt.Scale(domain=names, range=DASHES)
+                ),
+            )
+        )
+        charts.append(_sized(chart, title))
+    return _stack(charts), rows, f"{y_title} against time: {', '.join(names)}"
+
+
+_KINDS: dict[str, Callable[[Figure, Results, Callable[[str | float], float]], tuple[Any, Any, str]]] = {
+    "line": _line,
+    "bar": _bar,
+    "cdf": _cdf,
+    "time-sequence": _time_sequence,
+    "cwnd": _cwnd,
+    "queue": _queue,
+}

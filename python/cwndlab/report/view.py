@@ -1,0 +1,423 @@
+"""The view model: everything that a report shows, as text and typed parts, before any template.
+
+Statistics come ready from `cwndlab.stats`; here they are only put into words, digits and places.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cwndlab.report.figures import Drawing
+from cwndlab.stats.claims import JudgedClaim
+from cwndlab.stats.intervals import Interval
+from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
+from cwndlab.stats.tables import JudgedCell, JudgedTable
+from cwndlab.stats.verdict import Verdict, decimals
+from cwndlab.study.outputs import Listing, Table
+
+SYMBOLS: dict[Verdict, str] = {
+    Verdict.AGREES: "✓",
+    Verdict.TREND: "≈",
+    Verdict.DIFFERS: "✗",
+    Verdict.SUSPECT: "?",
+    Verdict.FITTED: "◦",
+    Verdict.NOT_JUDGED: "–",
+    Verdict.HOLDS: "✓",
+    Verdict.FAILS: "✗",
+    Verdict.UNDECIDED: "≈",
+    Verdict.NOT_CHECKED: "–",
+}
+"""A sign beside each verdict's word, so that colour is never the only one that speaks."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A verdict as shown: sign, word, and a name for its colour."""
+
+    symbol: str
+    word: str
+    style: str
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Mark:
+        """The mark of a verdict."""
+        return cls(SYMBOLS[verdict], verdict.value, verdict.value.replace(" ", "-"))
+
+
+@dataclass(frozen=True)
+class NumberView:
+    """One number of a table: ours, its interval, the paper's, the difference, the verdict."""
+
+    heading: str
+    measured: str
+    interval: str
+    published: str
+    relative: str
+    mark: Mark | None
+    note: str
+    footnote: int | None
+
+
+@dataclass(frozen=True)
+class RowView:
+    """One row of a table."""
+
+    keys: tuple[str, ...]
+    numbers: tuple[NumberView, ...]
+
+
+@dataclass(frozen=True)
+class HeadingView:
+    """A heading over one or more columns."""
+
+    text: str
+    span: int
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table laid out as in the paper."""
+
+    id: str
+    title: str
+    about: str
+    row_headings: tuple[str, ...]
+    groups: tuple[HeadingView, ...]
+    headings: tuple[str, ...]
+    rows: tuple[RowView, ...]
+    footnotes: tuple[str, ...]
+    remarks: tuple[str, ...]
+    has_published: bool
+
+
+@dataclass(frozen=True)
+class ListingEntry:
+    """Our counterpart of a published line in one variant."""
+
+    time: str
+    difference: str
+    mark: Mark | None
+    note: str
+
+
+@dataclass(frozen=True)
+class ListingRow:
+    """A published line and our counterparts."""
+
+    group: str
+    """The axis values of the line, shown where they change."""
+    time: str
+    event: str
+    entries: tuple[ListingEntry, ...]
+
+
+@dataclass(frozen=True)
+class ListingView:
+    """A packet listing beside ours."""
+
+    id: str
+    title: str
+    about: str
+    variants: tuple[str, ...]
+    rows: tuple[ListingRow, ...]
+    footnotes: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PartView:
+    """A number that a claim compares."""
+
+    text: str
+    value: str
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A sentence of the paper, what it was taken to assert, and how that came out."""
+
+    id: str
+    section: str
+    text: str
+    expression: str
+    mark: Mark
+    detail: str
+    parts: tuple[PartView, ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class CountView:
+    """How often a verdict was given."""
+
+    mark: Mark
+    count: int
+
+
+@dataclass(frozen=True)
+class SensitivityRow:
+    """What one choice the paper left open changes."""
+
+    choice: str
+    value: str
+    claims: str
+    moved: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SensitivityView:
+    """Choices the paper left open, one at a time, run on demand."""
+
+    headings: tuple[str, ...]
+    rows: tuple[SensitivityRow, ...]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line of what was run."""
+
+    name: str
+    value: str
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """A whole report."""
+
+    title: str
+    source: str
+    url: str
+    about: tuple[str, ...]
+    counts: tuple[CountView, ...]
+    claim_counts: tuple[CountView, ...]
+    tables: tuple[TableView | ListingView, ...]
+    figures: tuple[Drawing, ...]
+    claims: tuple[ClaimView, ...]
+    sensitivity: SensitivityView | None
+    omitted: tuple[str, ...]
+    facts: tuple[Fact, ...]
+    rule: tuple[tuple[Mark, str], ...]
+    claim_rule: str
+    methods: tuple[str, ...] = field(default=())
+
+
+# ── numbers as text ────────────────────────────────────────────
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def signed(text: str) -> str:
+    """A number's text with a true minus sign."""
+    return text.replace("-", MINUS)
+
+
+def number(value: float, digits: int | None = None) -> str:
+    """A number with the digits given, else with three that count."""
+    if math.isnan(value):
+        return "n/a"
+    if math.isinf(value):
+        return signed(str(value))
+    if digits is None:
+        if value == int(value) and abs(value) < 1e6:
+            return signed(str(int(value)))
+        if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
+            return signed(f"{value:.2e}")
+        digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    rounded = f"{value:.{digits}f}"
+    return signed(rounded.lstrip("-") if float(rounded) == 0.0 else rounded)
+
+
+def interval_text(interval: Interval, digits: int | None) -> str:
+    """The 95 % interval, `exact` without randomness, `one run` when there is none."""
+    if interval.method == "deterministic":
+        return "exact"
+    if math.isnan(interval.low):
+        return "one run" if interval.n == 1 else "no interval"
+    if digits is None:
+        scale = max(abs(interval.low), abs(interval.high), 1e-300)
+        digits = max(0, 2 - math.floor(math.log10(scale)))
+    width = interval.high - interval.low
+    # One digit more where the interval would look like a point, never endlessly.
+    while width > 0 and width < 2 * 10.0**-digits and digits < 9:
+        digits += 1
+    return f"{number(interval.low, digits)} … {number(interval.high, digits)}"
+
+
+def percent(relative: float) -> str:
+    """A relative difference, with its sign."""
+    if math.isnan(relative):
+        return ""
+    if abs(relative) < 0.0005:
+        return "±0 %"
+    digits = 1 if abs(relative) < 0.1 else 0
+    return signed(f"{100 * relative:+.{digits}f} %")
+
+
+def difference(seconds: float) -> str:
+    """A time difference in milliseconds, with its sign."""
+    ms = 1000 * seconds
+    return "±0.0 ms" if abs(ms) < 0.05 else signed(f"{ms:+.1f} ms")
+
+
+# ── parts ────────────────────────────────────────────
+
+
+class _Footnotes:
+    """Notes that many cells may share, numbered as they come."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def number(self, text: str) -> int | None:
+        if not text:
+            return None
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text) + 1
+
+
+def table_view(spec: Table, judged: JudgedTable) -> TableView:
+    """Lays out a table."""
+    notes = _Footnotes()
+    rows = tuple(
+        RowView(
+            tuple(str(v) for v in key),
+            tuple(_number_view(spec, cell, notes) for cell in line),
+        )
+        for key, line in zip(judged.rows, judged.cells, strict=True)
+    )
+    groups: list[HeadingView] = []
+    if any(c.group for c in spec.columns):
+        for column in spec.columns:
+            text = column.group or ""
+            if groups and groups[-1].text == text and text:
+                groups[-1] = HeadingView(text, groups[-1].span + 1)
+            else:
+                groups.append(HeadingView(text, 1))
+    methods = dict.fromkeys(
+        c.estimate.method for line in judged.cells for c in line if c.estimate is not None
+    )
+    remarks = []
+    random = [m for m in methods if m != "deterministic"]
+    if random:
+        remarks.append("95 % intervals: " + ", ".join(random) + ".")
+    for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
+        remarks.append("Rounding of the source: " + reason)
+    return TableView(
+        spec.id,
+        spec.title,
+        spec.about or "",
+        tuple(a.replace("_", " ") for a in spec.rows),
+        tuple(groups),
+        tuple(c.heading for c in spec.columns),
+        rows,
+        tuple(notes.texts),
+        tuple(remarks),
+        any(c.published for line in judged.cells for c in line),
+    )
+
+
+def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView:
+    column = spec.columns[cell.column]
+    heading = f"{column.group}, {column.heading}" if column.group else column.heading
+    published = signed(cell.published.text) if cell.published else ""
+    if cell.corrected is not None and cell.published is not None:
+        published += f" (read {number(cell.corrected, decimals(cell.published.text))})"
+    if cell.estimate is None:
+        mark = Mark.of(cell.judgement.verdict) if cell.judgement else None
+        return NumberView(heading, "not run", "", published, "", mark, cell.note, None)
+    e = cell.estimate
+    interval = Interval(e.value, e.ci_low, e.ci_high, e.replicates, e.method)
+    judgement = cell.judgement
+    own_note = judgement is not None and judgement.verdict is Verdict.TREND
+    if math.isnan(e.value) and cell.published is None:
+        return NumberView(heading, "", "", "", "", None, "", None)
+    return NumberView(
+        heading,
+        number(e.value, cell.digits),
+        "" if math.isnan(e.value) else interval_text(interval, cell.digits),
+        published,
+        percent(judgement.relative_difference) if judgement else "",
+        Mark.of(judgement.verdict) if judgement else None,
+        cell.note,
+        None if own_note else notes.number(cell.note),
+    )
+
+
+def listing_view(spec: Listing, judged: JudgedListing) -> ListingView:
+    """Lays out a listing, line by line."""
+    notes = _Footnotes()
+    rows = []
+    before = ""
+    for line, entries in zip(judged.published, judged.lines, strict=True):
+        group = ", ".join(f"{axis} = {value}" for axis, value in line.axes.items())
+        rows.append(
+            ListingRow(
+                group if group != before else "",
+                line.time.text,
+                event_text(line),
+                tuple(_entry(line, entry, notes) for entry in entries),
+            )
+        )
+        before = group
+    remarks = []
+    if spec.rounding:
+        remarks.append("Rounding of the source: " + spec.rounding.reason)
+    return ListingView(
+        spec.id,
+        spec.title,
+        spec.about or "",
+        tuple(v.heading for v in spec.variants) or ("measured",),
+        tuple(rows),
+        tuple(notes.texts),
+        tuple(remarks),
+    )
+
+
+def event_text(line: PublishedLine) -> str:
+    """A line's event in a few words: `ack 6 → sends 12 13`."""
+    text = line.event if line.acked is None else f"{line.event} {line.acked}"
+    if line.sent:
+        text += f" → sends {' '.join(map(str, line.sent))}"
+    return text
+
+
+def _entry(line: PublishedLine, entry: JudgedLine, notes: _Footnotes) -> ListingEntry:
+    mark = Mark.of(entry.judgement.verdict) if entry.judgement else None
+    footnote = notes.number(entry.note)
+    note = f"[{footnote}]" if footnote else ""
+    if entry.measured is None:
+        return ListingEntry("none", "", mark, note)
+    digits = decimals(line.time.text)
+    apart = difference(entry.measured.time_s - line.time.value)
+    return ListingEntry(number(entry.measured.time_s, digits), apart, mark, note)
+
+
+def claim_view(judged: JudgedClaim) -> ClaimView:
+    """Lays out a claim."""
+    parts = []
+    for part in judged.parts:
+        value = number(part.interval.value)
+        if part.interval.method != "deterministic":
+            value += f" ({interval_text(part.interval, None)})"
+        parts.append(PartView(part.text, value))
+    claim = judged.claim
+    note = " ".join(t for t in (claim.note, f"Source suspect: {claim.suspect}" if claim.suspect else "") if t)
+    return ClaimView(
+        claim.id,
+        claim.section,
+        claim.text,
+        " ".join((claim.assert_ or "").split()),
+        Mark.of(judged.verdict),
+        judged.detail,
+        tuple(parts),
+        note,
+    )
+
+
+def count(verdicts: Sequence[Verdict]) -> tuple[CountView, ...]:
+    """How often each verdict was given, in the order of the rule."""
+    return tuple(CountView(Mark.of(v), verdicts.count(v)) for v in Verdict if v in verdicts)

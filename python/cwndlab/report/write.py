@@ -1,0 +1,311 @@
+"""Writes a report: verdicts.csv, claims.csv, figures/, report.md and report.html."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cwndlab.errors import OutputError, StudyError
+from cwndlab.report.view import (
+    Fact,
+    ListingView,
+    Mark,
+    ReportView,
+    SensitivityRow,
+    SensitivityView,
+    TableView,
+    claim_view,
+    count,
+    listing_view,
+    percent,
+    table_view,
+)
+from cwndlab.stats.claims import JudgedClaim, judge_claims
+from cwndlab.stats.listing import JudgedListing, judge_listing
+from cwndlab.stats.results import Results
+from cwndlab.stats.sensitivity import Outcome, effects
+from cwndlab.stats.tables import JudgedTable, judge_table
+from cwndlab.stats.verdict import Verdict, rule_text
+from cwndlab.study.outputs import Listing, Table
+
+if TYPE_CHECKING:
+    from cwndlab.report.figures import Drawing
+    from cwndlab.study.outputs import AnyTable, Claim, Figure
+    from cwndlab.study.outputs import Mark as StudyMark
+
+CSV_COLUMNS = (
+    "table,cell,quantity,unit,measured,ci_low,ci_high,replicates,published,verdict,note".split(",")
+)  # fmt: skip
+
+CLAIM_RULE = (
+    "A claim holds when it is true of our estimates and of all but 2.5 % of the bootstrap samples of our "
+    "replicates, the same replicates in every cell; it fails when it is false of them likewise; else it is "
+    "undecided."
+)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a study asks to be shown, and in whose words."""
+
+    title: str
+    folder: Path
+    """Where the study's published numbers are."""
+    source: str = ""
+    url: str = ""
+    about: str = ""
+    tables: Sequence[AnyTable] = ()
+    figures: Sequence[Figure] = ()
+    marks: Sequence[StudyMark] = ()
+    claims: Sequence[Claim] = ()
+
+
+@dataclass(frozen=True)
+class Variation:
+    """The results of the study with one value of one sensitivity axis."""
+
+    axis: str
+    value: str
+    results: Results
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Everything of a study that has a verdict; what could not be judged is told in `omitted`."""
+
+    tables: list[tuple[AnyTable, JudgedTable | JudgedListing]]
+    claims: list[JudgedClaim]
+    omitted: list[str] = field(default_factory=list)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Of every published number."""
+        found = []
+        for _, table in self.tables:
+            rows = table.cells if isinstance(table, JudgedTable) else table.lines
+            found += [c.judgement.verdict for row in rows for c in row if c.judgement is not None]
+        return found
+
+
+def judge(outputs: Outputs, results: Results) -> Judged:
+    """Judges tables, listings and claims.
+
+    A part that asks for a cell which was not run (a run may be restricted to some cells) is left out and
+    told; `check` finds parts that no run of the study could show.
+    """
+    judged = Judged([], [])
+    for spec in outputs.tables:
+        try:
+            if isinstance(spec, Table):
+                judged.tables.append((spec, judge_table(spec, results, outputs.folder, outputs.marks)))
+            else:
+                judged.tables.append((spec, judge_listing(spec, results, outputs.folder, outputs.marks)))
+        except StudyError as error:
+            judged.omitted.append(str(error))
+    for claim in outputs.claims:
+        try:
+            judged.claims.extend(judge_claims([claim], results))
+        except StudyError as error:
+            judged.omitted.append(str(error))
+    return judged
+
+
+def write(
+    outputs: Outputs,
+    results: Results,
+    directory: Path,
+    *,
+    facts: Sequence[Fact] = (),
+    variations: Sequence[Variation] = (),
+    seconds: Callable[[str | float], float] = float,
+) -> ReportView:
+    """Writes the whole report into `directory` and returns what it shows.
+
+    `facts` tell what was run and how to run it again; `seconds` reads a time of the study ("15s").
+    """
+    judged = judge(outputs, results)
+    drawings = _draw(outputs, results, seconds, judged.omitted)
+    view = build_view(outputs, judged, drawings, facts, _sensitivity(outputs, judged, variations))
+    from cwndlab.report import render
+
+    _save(directory / "verdicts.csv", verdicts_csv(judged))
+    if judged.claims:
+        _save(directory / "claims.csv", claims_csv(judged.claims))
+    for drawing in drawings:
+        _save(directory / "figures" / f"{drawing.id}.svg", drawing.svg_file)
+        _save(directory / "figures" / f"{drawing.id}.png", drawing.png())
+    _save(directory / "report.md", render.markdown(view))
+    _save(directory / "report.html", render.html(view))
+    return view
+
+
+def build_view(
+    outputs: Outputs,
+    judged: Judged,
+    drawings: Sequence[Drawing],
+    facts: Sequence[Fact],
+    sensitivity: SensitivityView | None = None,
+) -> ReportView:
+    """The view model of a report."""
+    views: list[TableView | ListingView] = []
+    for spec, table in judged.tables:
+        if isinstance(table, JudgedTable) and isinstance(spec, Table):
+            views.append(table_view(spec, table))
+        elif isinstance(table, JudgedListing) and isinstance(spec, Listing):
+            views.append(listing_view(spec, table))
+    grids = [spec for spec in outputs.tables if isinstance(spec, Table)]
+    unstable = max((t.unstable for t in grids), default=0.5)
+    points = max((t.unstable_points for t in grids), default=25.0)
+    return ReportView(
+        title=outputs.title,
+        source=outputs.source,
+        url=outputs.url,
+        about=tuple(p.strip() for p in outputs.about.split("\n\n") if p.strip()),
+        counts=count(judged.verdicts),
+        claim_counts=count([c.verdict for c in judged.claims]),
+        tables=tuple(views),
+        figures=tuple(drawings),
+        claims=tuple(claim_view(c) for c in judged.claims),
+        sensitivity=sensitivity,
+        omitted=tuple(judged.omitted),
+        facts=tuple(facts),
+        rule=tuple((Mark.of(v), text) for v, text in rule_text(unstable, points)),
+        claim_rule=CLAIM_RULE,
+    )
+
+
+def _draw(
+    outputs: Outputs,
+    results: Results,
+    seconds: Callable[[str | float], float],
+    omitted: list[str],
+) -> list[Drawing]:
+    if not outputs.figures:
+        return []
+    from cwndlab.report.figures import draw
+
+    drawings = []
+    for spec in outputs.figures:
+        try:
+            drawings.append(draw(spec, results, seconds))
+        except StudyError as error:
+            omitted.append(str(error))
+    return drawings
+
+
+def _sensitivity(outputs: Outputs, judged: Judged, variations: Sequence[Variation]) -> SensitivityView | None:
+    if not variations:
+        return None
+    grids = [(s, t) for s, t in judged.tables if isinstance(s, Table) and isinstance(t, JudgedTable)]
+    outcomes = []
+    for variation in variations:
+        other = judge(outputs, variation.results)
+        tables = [t for _, t in other.tables if isinstance(t, JudgedTable)]
+        outcomes.append(Outcome(variation.axis, variation.value, tables, other.claims))
+    rows = []
+    for effect in effects([t for _, t in grids], judged.claims, outcomes):
+        claims = f"{effect.held} of {effect.checked}"
+        if effect.changed:
+            claims += f" (changed: {', '.join(effect.changed)})"
+        moved = tuple(percent(effect.shift[t.id]).lstrip("+±") or "n/a" for _, t in grids)
+        rows.append(SensitivityRow(effect.axis, effect.value, claims, moved))
+    return SensitivityView(tuple(s.title for s, _ in grids), tuple(rows))
+
+
+def _text(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.9g}"
+
+
+def verdicts_csv(judged: Judged) -> str:
+    """One line per published or measured number of every table."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for _, table in judged.tables:
+        if isinstance(table, JudgedTable):
+            writer.writerows(_table_lines(table))
+        else:
+            writer.writerows(_listing_lines(table))
+    return out.getvalue()
+
+
+def _table_lines(table: JudgedTable) -> list[list[str]]:
+    lines = []
+    for cell in (c for row in table.cells for c in row):
+        e = cell.estimate
+        numbers = ["", "", "", "0"]
+        if e is not None:
+            numbers = [_text(e.value), _text(e.ci_low), _text(e.ci_high), str(e.replicates)]
+        lines.append(
+            [
+                cell.table,
+                cell.cell,
+                cell.quantity,
+                e.unit if e is not None else "",
+                *numbers,
+                _text(cell.published.value) if cell.published else "",
+                cell.judgement.verdict.value if cell.judgement else "",
+                cell.note,
+            ]
+        )
+    return lines
+
+
+def _listing_lines(listing: JudgedListing) -> list[list[str]]:
+    lines = []
+    for line, entries in zip(listing.published, listing.lines, strict=True):
+        for entry in entries:
+            at = _text(entry.measured.time_s) if entry.measured else ""
+            what = f"time of line {line.number}: {line.event}" + (
+                f" {line.acked}" if line.acked is not None else ""
+            )
+            verdict = entry.judgement.verdict.value if entry.judgement else ""
+            replicates = "1" if entry.measured else "0"
+            lines.append(
+                [
+                    listing.id,
+                    entry.cell,
+                    what,
+                    "s",
+                    at,
+                    at,
+                    at,
+                    replicates,
+                    line.time.text,
+                    verdict,
+                    entry.note,
+                ]
+            )
+    return lines
+
+
+def claims_csv(claims: Sequence[JudgedClaim]) -> str:
+    """One line per claim."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["claim", "section", "verdict", "detail", "text", "assert"])
+    for c in claims:
+        claim = c.claim
+        writer.writerow([claim.id, claim.section, c.verdict.value, c.detail, claim.text, claim.assert_ or ""])
+    return out.getvalue()
+
+
+def write_index(entries: Mapping[str, ReportView], path: Path) -> None:
+    """Writes the page that leads to several reports: path of each, relative to the page -> its view."""
+    from cwndlab.report import render
+
+    _save(path, render.index([render.IndexEntry.of(view, href) for href, view in entries.items()]))
+
+
+def _save(path: Path, content: str | bytes) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,68 @@
+"""What choices that a paper left open change: every table and claim under each single choice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cwndlab.stats.claims import JudgedClaim
+from cwndlab.stats.tables import JudgedTable
+from cwndlab.stats.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The tables and claims of a study under one choice of one sensitivity axis."""
+
+    axis: str
+    value: str
+    tables: Sequence[JudgedTable]
+    claims: Sequence[JudgedClaim]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one choice moves."""
+
+    axis: str
+    value: str
+    held: int
+    """Claims that hold."""
+    checked: int
+    """Claims that could be evaluated."""
+    changed: tuple[str, ...]
+    """Claims whose verdict differs from the base study's."""
+    shift: Mapping[str, float]
+    """Table -> median over its cells of |value / base - 1|."""
+
+
+def effects(
+    tables: Sequence[JudgedTable], claims: Sequence[JudgedClaim], outcomes: Sequence[Outcome]
+) -> list[Effect]:
+    """Compares every choice with the base study."""
+    base = {c.claim.id: c.verdict for c in claims}
+    found = []
+    for outcome in outcomes:
+        checked = [c for c in outcome.claims if c.verdict is not Verdict.NOT_CHECKED]
+        held = sum(c.verdict is Verdict.HOLDS for c in checked)
+        changed = tuple(c.claim.id for c in checked if base.get(c.claim.id, c.verdict) is not c.verdict)
+        shift = {}
+        for before in tables:
+            after = next((t for t in outcome.tables if t.id == before.id), None)
+            shift[before.id] = _median_shift(before, after) if after is not None else math.nan
+        found.append(Effect(outcome.axis, outcome.value, held, len(checked), changed, shift))
+    return found
+
+
+def _median_shift(before: JudgedTable, after: JudgedTable) -> float:
+    moved = [
+        abs(b.estimate.value / a.estimate.value - 1.0)
+        for row, other in zip(before.cells, after.cells, strict=False)
+        for a, b in zip(row, other, strict=True)
+        if a.estimate is not None and b.estimate is not None and a.estimate.value != 0.0
+    ]
+    known = [m for m in moved if not math.isnan(m)]
+    return float(np.median(known)) if known else math.nan

@@ -1,0 +1,149 @@
+"""The numbers of a figure: one point per cell (or per list position) with its interval, and CDFs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cwndlab.errors import StudyError, nearest
+from cwndlab.stats import intervals
+from cwndlab.stats.field import INDEX
+from cwndlab.stats.intervals import Floats, Interval
+from cwndlab.stats.results import AxisValue, CellInfo, Results
+from cwndlab.stats.tables import derived_unit, measure, reference
+
+if TYPE_CHECKING:
+    from cwndlab.study.outputs import Figure
+
+CDF_POINTS = 400
+"""A CDF is drawn by this many quantiles: more than there are pixels to tell apart."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a line or one bar."""
+
+    panel: AxisValue | None
+    series: str
+    x: AxisValue
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One empirical distribution: `share` of the samples is at most `value`."""
+
+    panel: AxisValue | None
+    series: str
+    value: Floats
+    share: Floats
+
+
+def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | None, str, CellInfo]]:
+    """The cells of a figure, each with its panel and the name of its series."""
+    try:
+        cells = results.select(spec.where)
+        for axis in (*spec.series, *((spec.panels,) if spec.panels else ())):
+            if axis not in results.axes:
+                raise StudyError(f"no axis {axis!r}", right=nearest(axis, results.axes))
+        if spec.quantity is not None:
+            results.unit(spec.quantity)
+    except StudyError as error:
+        raise error.located(file=None, line=None, key=f"figures.{spec.id}") from None
+    for cell in cells:
+        panel = cell.axes.get(spec.panels) if spec.panels else None
+        name = ", ".join(
+            f"{a} {cell.axes[a]}"
+            if len(spec.series) > 1 or not isinstance(cell.axes[a], str)
+            else str(cell.axes[a])
+            for a in spec.series
+            if a in cell.axes
+        )
+        yield panel, name, cell
+
+
+def points(spec: Figure, results: Results) -> list[Point]:
+    """The points of a line or bar figure; two cells at the same place are a StudyError."""
+    assert spec.quantity is not None and spec.x is not None  # the schema demands both
+    found: list[Point] = []
+    taken: dict[tuple[AxisValue | None, str, AxisValue], str] = {}
+    for panel, series, cell in figure_cells(spec, results):
+        if spec.x == INDEX:
+            found += _list_points(spec, results, panel, series, cell)
+            continue
+        if spec.x not in cell.axes:
+            raise StudyError(
+                f"no axis {spec.x!r}",
+                key=f"figures.{spec.id}.x",
+                right=nearest(spec.x, [*results.axes, INDEX]),
+            )
+        place = (panel, series, cell.axes[spec.x])
+        if place in taken:
+            raise StudyError(
+                f"cells {taken[place]} and {cell.id} fall on the same point",
+                key=f"figures.{spec.id}",
+                right="name the axes that tell them apart in `series`, `panels` or `where`",
+            )
+        taken[place] = cell.id
+        interval = measure(results, cell, spec.quantity, spec.compare)
+        if not np.isnan(interval.value):
+            found.append(Point(*place, interval))
+    return found
+
+
+def _list_points(
+    spec: Figure, results: Results, panel: AxisValue | None, series: str, cell: CellInfo
+) -> list[Point]:
+    assert spec.quantity is not None
+    own = _matrix(results, cell, spec.quantity)
+    exact = results.is_exact(cell.id, spec.quantity)
+    other, both = None, exact
+    if spec.compare is not None:
+        against = reference(results, cell, spec.compare)
+        other = _matrix(results, against, spec.quantity)
+        both = exact and results.is_exact(against.id, spec.quantity)
+    length = own.shape[1] if other is None else min(own.shape[1], other.shape[1])
+    found = []
+    for i in range(length):
+        if other is None or spec.compare is None:
+            interval = intervals.mean(own[:, i], deterministic=exact)
+        else:
+            interval = intervals.compare(spec.compare.kind, own[:, i], other[:, i], deterministic=both)
+        if not np.isnan(interval.value):
+            found.append(Point(panel, series, i + 1, interval))
+    return found
+
+
+def _matrix(results: Results, cell: CellInfo, quantity: str) -> Floats:
+    """Replicates × positions, NaN where a replicate's list is shorter."""
+    samples = results.samples(cell.id, quantity)
+    matrix = np.full((len(samples), max((len(s) for s in samples), default=0)), np.nan)
+    for row, sample in zip(matrix, samples, strict=True):
+        row[: len(sample)] = sample
+    return matrix
+
+
+def curves(spec: Figure, results: Results) -> list[Curve]:
+    """The distributions of a CDF figure; the samples of all replicates are pooled."""
+    assert spec.quantity is not None
+    found = []
+    for panel, series, cell in figure_cells(spec, results):
+        samples = results.samples(cell.id, spec.quantity)
+        pooled = np.concatenate(samples) if samples else np.empty(0)
+        pooled = np.sort(pooled[np.isfinite(pooled)])
+        if len(pooled) == 0:
+            continue
+        share = np.arange(1, len(pooled) + 1) / len(pooled)
+        if len(pooled) > CDF_POINTS:
+            at = np.unique(np.linspace(0, len(pooled) - 1, CDF_POINTS).round().astype(np.int64))
+            pooled, share = pooled[at], share[at]
+        found.append(Curve(panel, series, pooled, share))
+    return found
+
+
+def unit_of(spec: Figure, results: Results) -> str:
+    """The unit along y (line, bar) or x (cdf)."""
+    return derived_unit(spec.compare, results.unit(spec.quantity)) if spec.quantity else ""

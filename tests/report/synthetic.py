@@ -1,0 +1,123 @@
+"""Results made up for tests of statistics and report: no run, but shaped like one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results
+
+
+def grid(**axes: list[AxisValue]) -> tuple[CellInfo, ...]:
+    """All combinations of the axes."""
+    return tuple(
+        CellInfo(
+            ",".join(f"{k}={v}" for k, v in zip(axes, combo, strict=True)),
+            dict(zip(axes, combo, strict=True)),
+        )
+        for combo in itertools.product(*axes.values())
+    )
+
+
+def segments(lines: list[tuple[float, str, int | None, list[int]]]) -> Columns:
+    """The segment records of a listing: (time, event, packet acknowledged, packets sent)."""
+    rows: list[tuple[int, str, int]] = []
+    sent: set[int] = set()
+    for time, event, acked, answer in lines:
+        at = round(time * 1e9)
+        if acked is not None:
+            rows.append((at, event, acked))
+        for packet in answer:
+            rows.append((at, "retransmit" if packet in sent else "send", packet))
+            sent.add(packet)
+    return columns(rows)
+
+
+def columns(rows: list[tuple[int, str, int]]) -> Columns:
+    """Columns of the segments table from (time in ns, event, packet)."""
+    return {
+        "time_ns": np.array([r[0] for r in rows], dtype=np.uint64),
+        "event": np.array([r[1] for r in rows]),
+        "segment": np.array([r[2] for r in rows], dtype=np.int64),
+        "connection": np.zeros(len(rows), dtype=np.uint32),
+        "from_client": np.ones(len(rows), dtype=bool),
+    }
+
+
+ONE = [
+    (0.0, "start", None, [1]), (1.2223, "ack", 1, [2, 3]), (2.4446, "ack", 2, [4, 5]),
+    (3.2779, "ack", 3, [6, 7]), (4.1113, "ack", 4, [8, 9]), (4.9446, "ack", 5, [10, 11]), (5.7779, "ack", 6, [12, 13]),
+    (6.6113, "dupack", 6, []), (7.4446, "dupack", 6, []), (8.2779, "dupack", 6, [7]),
+]  # fmt: skip
+FOUR = [
+    (0.0, "start", None, [1, 2, 3, 4]), (1.2223, "ack", 1, [5, 6]), (2.0556, "ack", 2, [7, 8]),
+    (2.8889, "ack", 3, [9, 10]), (3.7223, "dupack", 3, []),
+    (4.5556, "dupack", 3, []), (5.3889, "dupack", 3, [4]),
+]  # fmt: skip
+
+
+def rfc2416() -> Results:
+    """The memo's own listings as if we had run them, times a little off for `as-written`."""
+    cells = grid(variant=["tahoe", "reno", "sack"], iw=[1, 4], size=["as-traced", "as-written"])
+    data: dict[tuple[str, str], list[Any]] = {}
+    tables: dict[tuple[str, str], Columns] = {}
+    for cell in cells:
+        slow = 1.0 if cell.axes["size"] == "as-traced" else 1.02
+        lines = [(t * slow, e, a, s) for t, e, a, s in (ONE if cell.axes["iw"] == 1 else FOUR)]
+        tables[(cell.id, "segments")] = segments(lines)
+        tables[(cell.id, "cwnd")] = {
+            "time_ns": np.array([round(t * 1e9) for t, *_ in lines], dtype=np.uint64),
+            "connection": np.zeros(len(lines), dtype=np.uint32),
+            "from_client": np.ones(len(lines), dtype=bool),
+            "cwnd_bytes": np.arange(1, len(lines) + 1) * 1000,
+            "ssthresh_bytes": np.full(len(lines), 2**62),
+        }
+        tables[(cell.id, "queues")] = {
+            "time_ns": tables[(cell.id, "cwnd")]["time_ns"],
+            "link": np.zeros(len(lines), dtype=np.uint32),
+            "packets": np.arange(len(lines)) % 4,
+        }
+        shift = 0.0 if cell.axes["iw"] == 1 else 0.389
+        data[(cell.id, "delivery")] = [[slow * (1.2 + 0.8333 * n) - shift for n in range(60)]]
+        data[(cell.id, "goodput")] = [9.1 + 0.1 * shift]
+        data[(cell.id, "drops")] = [[7.0, 9.0, 11.0, 13.0] if cell.axes["iw"] == 1 else [4.0, 6.0, 8.0, 10.0]]
+        data[(cell.id, "timeouts")] = [1.0]
+        data[(cell.id, "first_retransmission")] = [8.278 if cell.axes["iw"] == 1 else 5.389]
+
+    def records(cell: str, table: str) -> Columns:
+        return tables[(cell, table)]
+
+    return Results(
+        cells,
+        {"delivery": "s", "goodput": "kbit/s", "drops": "", "timeouts": "", "first_retransmission": "s"},
+        data,
+        names={
+            "one": {"variant": "tahoe", "iw": 1, "size": "as-traced"},
+            "four": {"variant": "tahoe", "iw": 4, "size": "as-traced"},
+        },
+        deterministic=lambda cell: True,
+        records=records,
+    )
+
+
+def rfc2415(
+    replicates: int = 10, decrease: Mapping[int, float] | None = None, spread: float = 0.03
+) -> Results:
+    """A web workload: delays fall with the initial window; replicates share their randomness."""
+    gain = decrease or {1: 0.0, 2: 0.143, 3: 0.179, 4: 0.161}
+    cells = grid(webs=[8, 16, 32], ftps=[0, 1, 2, 3], iw=[1, 2, 3, 4])
+    rng = np.random.default_rng(2415)
+    base = {8: (0.56, 1.06, 1.18, 1.26), 16: (0.64, 1.04, 1.22, 1.31), 32: (0.92, 1.19, 1.43, 1.56)}
+    common = rng.normal(1.0, spread, replicates)
+    data: dict[tuple[str, str], list[Any]] = {}
+    for cell in cells:
+        webs, ftps, iw = (int(cell.axes[a]) for a in ("webs", "ftps", "iw"))
+        own = rng.normal(1.0, spread / 5, replicates)
+        delay = base[webs][ftps] * (1 - gain[iw]) * common * own
+        data[(cell.id, "page_delay")] = delay.tolist()
+        data[(cell.id, "page_delays")] = [rng.lognormal(np.log(d), 0.5, 50).tolist() for d in delay]
+        data[(cell.id, "power")] = (1.0 / delay).tolist()
+    return Results(cells, {"page_delay": "s", "page_delays": "s", "power": "MB/s"}, data)
