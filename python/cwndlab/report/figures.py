@@ -318,7 +318,9 @@ def _time_sequence(
         "time:Q", title=spec.x_title or "time (s)", scale=alt.Scale(domain=[window[0], last], nice=False)
     )
     y = alt.Y(
-        "segment:Q", title=spec.y_title or "packet number", scale=alt.Scale(domain=[low, high], nice=True)
+        "segment:Q",
+        title=spec.y_title or "packet number",
+        scale=alt.Scale(domain=[max(0, low - 1), high + 1], nice=False),
     )
     panels = []
     for name, title in zip(rows, titles, strict=True):

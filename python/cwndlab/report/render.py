@@ -20,10 +20,10 @@ _ELEMENTS = frozenset(
     "svg g path rect circle line text tspan defs clipPath title desc linearGradient stop".split()
 )
 _ATTRIBUTES = frozenset(
-    """class width height viewBox fill stroke stroke-width stroke-opacity fill-opacity opacity d x y x1 x2 y1 y2
-    cx cy r rx ry transform font-family font-size font-weight font-style text-anchor stroke-dasharray
-    stroke-dashoffset stroke-linecap stroke-linejoin stroke-miterlimit clip-path id color offset stop-color
-    version role aria-label aria-roledescription aria-hidden dominant-baseline""".split()
+    """class width height viewBox version color opacity d x y x1 x2 y1 y2 cx cy r rx ry transform id
+    fill fill-opacity stroke stroke-width stroke-opacity stroke-dasharray stroke-dashoffset stroke-linecap
+    stroke-linejoin stroke-miterlimit clip-path offset stop-color font-family font-size font-weight font-style
+    text-anchor dominant-baseline role aria-label aria-roledescription aria-hidden""".split()
 )
 
 
@@ -135,8 +135,8 @@ def markdown_text(value: Any) -> Any:
 
 
 def markdown_code(text: str) -> Raw:
-    """Text as a code span; a bar, which would end a table's cell, is escaped."""
+    """Text as a code span; with a backtick in it, as plain text: a span must not be left early."""
     flat = " ".join(text.split())
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", flat)), default=0))
-    pad = " " if flat.startswith("`") or flat.endswith("`") else ""
-    return Raw(f"{fence}{pad}{flat}{pad}{fence}".replace("|", "\\|"))
+    if "`" in flat:
+        return Raw(markdown_text(flat))
+    return Raw(f"`{flat}`".replace("|", "\\|"))

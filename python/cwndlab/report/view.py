@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cwndlab.report.figures import Drawing
 from cwndlab.stats.claims import JudgedClaim
@@ -304,6 +304,9 @@ def table_view(spec: Table, judged: JudgedTable) -> TableView:
     random = [m for m in methods if m != "deterministic"]
     if random:
         remarks.append("95 % intervals: " + ", ".join(random) + ".")
+    elif methods:
+        remarks.append("Nothing in these cells is random: every number is exact.")
+        rows = tuple(replace(r, numbers=tuple(replace(n, interval="") for n in r.numbers)) for r in rows)
     for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
         remarks.append("Rounding of the source: " + reason)
     return TableView(

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from cwndlab.study.outputs import Mark as StudyMark
 
 CSV_COLUMNS = (
-    "table,cell,quantity,unit,measured,ci_low,ci_high,replicates,published,verdict,note".split(",")
-)  # fmt: skip
+    *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
+    *("replicates", "published", "verdict", "note"),
+)
 
 CLAIM_RULE = (
     "A claim holds when it is true of our estimates and of all but 2.5 % of the bootstrap samples of our "

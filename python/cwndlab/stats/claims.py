@@ -60,7 +60,7 @@ def check_claims(claims: Sequence[Claim], file: str = "claims.toml") -> None:
 def _located(claim: Claim, error: ExpressionError, file: str) -> StudyError:
     around = (claim.assert_ or "").replace("\n", " ")[max(0, error.column - 1) :][:24]
     return StudyError(
-        f"{error.problem} (column {error.column}, at {around!r})",
+        f"{error.problem} (column {error.column}, {f'at {around!r}' if around else 'at the end'})",
         file=file,
         key=f"claims.{claim.id}.assert",
         right=error.right,

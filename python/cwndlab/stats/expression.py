@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.errors import nearest
+from cwndlab.errors import StudyError, nearest
 from cwndlab.stats import intervals
 from cwndlab.stats.field import (
     INDEX,
@@ -59,8 +59,10 @@ def parse(text: str) -> ast.expr:
     flat = text.replace("\n", " ").replace("\t", " ")
     try:
         tree = ast.parse(_brackets_to_calls(flat), mode="eval").body
+    except ExpressionError:
+        raise
     except SyntaxError as error:
-        raise ExpressionError(error.msg, error.offset or 1) from None
+        raise ExpressionError(error.msg, error.offset or len(flat) + 1) from None
     except (tokenize.TokenError, ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"cannot be read: {error}", 1) from None
     if _depth(tree) > DEEPEST:
@@ -180,9 +182,10 @@ class Evaluator:
             return self._dispatch(node)
         except ExpressionError:
             raise
+        except StudyError as error:
+            raise ExpressionError(error.problem, column, error.right) from None
         except ValueError as error:
-            problem, right = getattr(error, "problem", str(error)), getattr(error, "right", None)
-            raise ExpressionError(str(problem), column, right) from None
+            raise ExpressionError(str(error), column) from None
 
     def _dispatch(self, node: ast.expr) -> Field:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):

@@ -1,0 +1,149 @@
+"""Figures: every kind is drawn, from the numbers it is given, and fast enough for packet-level graphs."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import synthetic
+from cwndlab.errors import StudyError
+from cwndlab.report.figures import draw
+from cwndlab.report.packets import decimate, time_sequence_rows
+from cwndlab.report.render import inline_svg
+from cwndlab.stats import series
+from cwndlab.study.outputs import Figure
+
+TRACE, WEB = synthetic.rfc2416(), synthetic.rfc2415()
+TAHOE = {"variant": "tahoe", "size": "as-traced"}
+
+
+def seconds(value: str | float) -> float:
+    return float(str(value).removesuffix("s"))
+
+
+def figure(**keys: Any) -> Figure:
+    return Figure.model_validate({"id": "f", "title": "F", **keys})
+
+
+@pytest.mark.parametrize(
+    ("keys", "results"),
+    [
+        ({"kind": "time-sequence", "where": TAHOE, "panels": "iw", "until": "12s"}, TRACE),
+        ({"kind": "cwnd", "where": TAHOE, "panels": "iw"}, TRACE),
+        ({"kind": "queue", "where": {**TAHOE, "iw": 4}}, TRACE),
+        (
+            {
+                "kind": "line",
+                "x": "index",
+                "quantity": "delivery",
+                "series": ["variant"],
+                "where": {"iw": 4, "size": "as-traced"},
+                "compare": {"kind": "difference", "to": {"iw": 1}},
+            },
+            TRACE,
+        ),
+        ({"kind": "line", "x": "iw", "quantity": "power", "series": ["webs", "ftps"]}, WEB),
+        ({"kind": "line", "x": "iw", "quantity": "power", "where": {"ftps": 0}, "panels": "webs"}, WEB),
+        ({"kind": "bar", "x": "webs", "quantity": "page_delay", "series": ["iw"], "where": {"ftps": 0}}, WEB),
+        ({"kind": "cdf", "quantity": "page_delays", "series": ["iw"], "where": {"ftps": 0, "webs": 8}}, WEB),
+    ],
+    ids=lambda v: v["kind"] if isinstance(v, dict) else "",
+)
+def test_every_kind_of_figure_is_drawn_and_fits_into_the_page(keys: dict[str, Any], results: Any) -> None:
+    drawing = draw(figure(**keys), results, seconds)
+    page = inline_svg(drawing.svg)
+    assert page.count("<path") > 5
+    assert "currentColor" in page
+    assert "#010203" not in page
+    assert 'fill="#fff"' in drawing.svg_file
+    assert drawing.alt
+    assert drawing.png()[:4] == b"\x89PNG"
+
+
+def test_a_time_sequence_graph_has_a_mark_for_every_event() -> None:
+    svg = draw(figure(kind="time-sequence", where={**TAHOE, "iw": 1}), TRACE, seconds).svg
+    labels = re.findall(r'aria-label="[^"]*?event: (\w+)"', svg)
+    assert {e: labels.count(e) for e in set(labels)} == {"send": 13, "ack": 6, "dupack": 3, "retransmit": 1}
+
+
+def test_the_points_of_a_line_are_the_estimates_with_their_intervals() -> None:
+    spec = figure(kind="line", x="iw", quantity="page_delay", where={"webs": 8, "ftps": 0})
+    points = series.points(spec, WEB)
+    assert [p.x for p in points] == [1, 2, 3, 4]
+    assert points[0].interval.value == pytest.approx(WEB.values("webs=8,ftps=0,iw=1", "page_delay").mean())
+    assert all(p.interval.low < p.interval.value < p.interval.high for p in points)
+
+
+def test_a_cdf_rises_to_one_and_pools_the_replicates() -> None:
+    spec = figure(kind="cdf", quantity="page_delays", where={"webs": 8, "ftps": 0, "iw": 1})
+    (curve,) = series.curves(spec, WEB)
+    assert curve.share[-1] == 1.0
+    assert np.all(np.diff(curve.share) > 0)
+    assert np.all(np.diff(curve.value) >= 0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"kind": "line", "x": "iw", "quantity": "power"}, "fall on the same point"),
+        ({"kind": "line", "x": "vi", "quantity": "power"}, "no axis 'vi'"),
+        ({"kind": "bar", "x": "iw", "quantity": "powre"}, 'did you mean "power"'),
+        ({"kind": "cdf", "quantity": "page_delays", "series": ["iq"]}, "no axis 'iq'"),
+        ({"kind": "cwnd"}, "no cwnd records"),
+    ],
+)
+def test_what_is_wrong_with_a_figure_is_named(keys: dict[str, Any], says: str) -> None:
+    with pytest.raises(StudyError, match=r"figures\.f") as raised:
+        draw(figure(**keys), WEB, seconds)
+    assert says in str(raised.value)
+
+
+def test_a_figure_without_what_it_draws_is_refused_on_loading() -> None:
+    with pytest.raises(ValueError, match="needs `quantity`"):
+        figure(kind="bar", x="iw")
+    with pytest.raises(ValueError, match="needs `x`"):
+        figure(kind="line", quantity="power")
+
+
+def many_packets(n: int) -> Any:
+    rng = np.random.default_rng(1)
+    time_ns = np.sort(rng.integers(0, 60_000_000_000, n)).astype(np.uint64)
+    kinds = rng.choice(["send", "ack", "dupack", "retransmit"], n, p=[0.5, 0.48, 0.015, 0.005])
+    return {
+        "time_ns": time_ns,
+        "event": kinds,
+        "segment": (np.arange(n) // 2).astype(np.int64),
+        "connection": np.zeros(n, dtype=np.uint32),
+    }
+
+
+def test_a_hundred_thousand_packets_are_thinned_to_the_pixels() -> None:
+    segments = many_packets(100_000)
+    started = time.perf_counter()
+    rows = time_sequence_rows(segments, (0.0, 60.0), 0, 620, 300)
+    assert time.perf_counter() - started < 2.0
+    assert len(rows) < 12_000
+    kept = {r["event"] for r in rows}
+    assert kept == {"send", "ack", "dupack", "retransmit"}
+    rare = sum(segments["event"] == "retransmit")
+    assert sum(r["event"] == "retransmit" for r in rows) > 0.7 * rare
+
+
+def test_thinning_a_curve_keeps_its_peaks() -> None:
+    t = np.linspace(0.0, 60.0, 100_000)
+    y = np.zeros_like(t)
+    y[31_234], y[77_777] = 9.0, -9.0
+    time_s, values = decimate(t, y, (0.0, 60.0), 620)
+    assert len(time_s) <= 4 * 621
+    assert (values.max(), values.min()) == (9.0, -9.0)
+    assert (time_s[0], time_s[-1]) == (0.0, 60.0)
+
+
+def test_only_the_window_asked_for_is_drawn() -> None:
+    rows = time_sequence_rows(many_packets(1000), (10.0, 20.0), 0, 620, 300)
+    assert rows
+    assert all(10.0 <= r["time"] <= 20.0 for r in rows)

@@ -1,0 +1,299 @@
+"""The written report: complete, offline, and deaf to markup in what a study says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+import synthetic
+from cwndlab.report import Fact, Outputs, ReportView, Variation, write, write_index
+from cwndlab.report.render import inline_svg, markdown_code, markdown_text
+from cwndlab.report.write import CSV_COLUMNS
+from cwndlab.study.outputs import AnyTable, Claims, Figure, Mark
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"`|[a](javascript:alert(3))&lt;{{7*7}}</style>"
+
+
+def outputs(folder: Path, say: str = "", **more: Any) -> Outputs:
+    """A small study on synthetic.rfc2415; `say` is put wherever a study has a text."""
+    (folder / "t.csv").write_text("webs,ftps,iw1,iw3\n8,0,0.56,17.9\n16,1,1.04,24.0\n32,3,1.56,29.5\n")
+    tables: list[dict[str, Any]] = [
+        {
+            "id": "t1",
+            "title": f"Table 1 {say}",
+            "about": say or None,
+            "rows": ["webs", "ftps"],
+            "published": "t.csv",
+            "rounding": {"half_width": 0.005, "reason": f"printed so {say}"},
+            "columns": [
+                {"heading": f"IW=1 {say}", "quantity": "page_delay", "where": {"iw": 1}, "published": "iw1"},
+                {
+                    "group": f"% decrease {say}",
+                    "heading": "IW=3",
+                    "quantity": "page_delay",
+                    "where": {"iw": 3},
+                    "published": "iw3",
+                    "compare": {"kind": "decrease", "to": {"iw": 1}},
+                },
+            ],
+        }
+    ]
+    figures = [
+        Figure(
+            id="power",
+            title=f"Power {say}",
+            about=say or None,
+            kind="line",
+            x="iw",
+            quantity="power",
+            series=["webs"],
+            where={"ftps": 0},
+            y_title=f"power {say}",
+        )
+    ]
+    claims = [
+        {
+            "id": "falls",
+            "section": "3",
+            "text": f"It falls. {say}",
+            "assert": "all(page_delay[iw=3] < page_delay[iw=1])",
+        },
+        {
+            "id": "wrong",
+            "section": "3",
+            "text": "It rises.",
+            "assert": "all(page_delay[iw=3] > page_delay[iw=1])",
+        },
+    ]
+    given: dict[str, Any] = {
+        "title": f"A study {say}",
+        "source": f"RFC 2415 {say}",
+        "url": "https://www.rfc-editor.org/rfc/rfc2415",
+        "about": f"About. {say}\n\nMore.",
+        "tables": TypeAdapter(list[AnyTable]).validate_python(tables),
+        "figures": figures,
+        "marks": [Mark(table="t1", rows={"webs": 32}, reason=f"misprint {say}")],
+        "claims": Claims.model_validate({"claims": claims}).claims,
+        **more,
+    }
+    return Outputs(folder=folder, **given)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ReportView]:
+    folder, out = tmp_path_factory.mktemp("study"), tmp_path_factory.mktemp("out")
+    facts = [Fact("replicates", "10"), Fact("run again", "cwndlab run rfc2415", code=True)]
+    variations = [
+        Variation("access delay", "10 ms", synthetic.rfc2415(decrease=dict.fromkeys((1, 2, 3, 4), 0.0)))
+    ]
+    return out, write(outputs(folder), synthetic.rfc2415(), out, facts=facts, variations=variations)
+
+
+def test_everything_promised_is_written(written: tuple[Path, ReportView]) -> None:
+    out, _ = written
+    found = sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file())
+    assert found == [
+        "claims.csv",
+        "figures/power.png",
+        "figures/power.svg",
+        "report.html",
+        "report.md",
+        "verdicts.csv",
+    ]
+    assert (out / "figures/power.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_verdicts_csv_has_the_agreed_columns_and_a_line_for_every_number(
+    written: tuple[Path, ReportView],
+) -> None:
+    rows = list(csv.DictReader(io.StringIO((written[0] / "verdicts.csv").read_text())))
+    assert tuple(rows[0]) == CSV_COLUMNS
+    assert (
+        ",".join(CSV_COLUMNS)
+        == "table,cell,quantity,unit,measured,ci_low,ci_high,replicates,published,verdict,note"
+    )
+    assert len(rows) == 6
+    assert rows[0]["verdict"] == "agrees"
+    assert rows[4]["verdict"] == "source suspect"
+    assert float(rows[0]["ci_low"]) < float(rows[0]["measured"]) < float(rows[0]["ci_high"])
+    assert rows[1]["quantity"] == "decrease(page_delay)"
+
+
+def test_html_and_markdown_show_the_same_numbers(written: tuple[Path, ReportView]) -> None:
+    out, view = written
+    page, text = (out / "report.html").read_text(), (out / "report.md").read_text()
+    table = view.tables[0]
+    for row in getattr(table, "rows", ()):
+        for n in row.numbers:
+            assert n.mark is not None
+            for shown in (n.measured, n.interval, n.published, n.relative):
+                assert shown in page
+                assert shown in text
+    for word in (
+        "source suspect",
+        "holds",
+        "fails",
+        "access delay",
+        "cwndlab run rfc2415",
+        "prediction interval",
+    ):
+        assert word in page
+        assert word in text
+
+
+def test_every_verdict_is_worded_not_only_coloured(written: tuple[Path, ReportView]) -> None:
+    page = (written[0] / "report.html").read_text()
+    for style, word in re.findall(r'class="chip ([\w-]+)">(?:<span[^>]*>.</span>)? ?([^<]+)</span>', page):
+        assert style.replace("-", " ") == word.strip()
+    assert len(re.findall(r'class="chip ', page)) > 10
+
+
+class Finder(HTMLParser):
+    """Collects the elements and attributes of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+
+def parsed(page: str) -> Finder:
+    finder = Finder()
+    finder.feed(page)
+    return finder
+
+
+def test_the_page_asks_nothing_of_any_server_and_runs_nothing(written: tuple[Path, ReportView]) -> None:
+    page = (written[0] / "report.html").read_text()
+    found = parsed(page)
+    assert not found.tags & {"script", "link", "iframe", "object", "embed", "img", "base", "form"}
+    for tag, name, value in found.attributes:
+        assert not name.startswith("on")
+        if name in ("src", "href", "xlink:href") and not value.startswith("#"):
+            assert (tag, value) == ("a", "https://www.rfc-editor.org/rfc/rfc2415")
+    assert "@import" not in page
+    assert "url(http" not in page
+    assert 'name="viewport"' in page
+    assert "prefers-color-scheme: dark" in page
+    assert "@media print" in page
+
+
+def test_what_a_study_says_never_becomes_markup(tmp_path: Path) -> None:
+    plain_dir, evil_dir = tmp_path / "plain", tmp_path / "evil"
+    results = synthetic.rfc2415()
+    write(outputs(tmp_path, "harmless"), results, plain_dir)
+    facts = [Fact(EVIL, EVIL), Fact(EVIL, EVIL, code=True)]
+    write(outputs(tmp_path, EVIL), results, evil_dir, facts=facts)
+    plain, evil = (parsed((d / "report.html").read_text()) for d in (plain_dir, evil_dir))
+    assert evil.tags <= plain.tags | {"dt", "dd", "code"}
+    assert {(t, n) for t, n, _ in evil.attributes} <= {(t, n) for t, n, _ in plain.attributes}
+    page = (evil_dir / "report.html").read_text()
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script" not in page
+    assert page.count("</style>") == 1
+    assert "{{7*7}}" in page
+    text = re.sub(r"(?<!\\)`[^`\n]*`", "", (evil_dir / "report.md").read_text())
+    assert "<script" not in text
+    assert "<img" not in text
+    assert not re.search(r"(?<!\\)\]\(javascript", text)
+    svg = (evil_dir / "figures/power.svg").read_text()
+    assert "<script" not in svg
+    assert not [a for a in parsed(svg).attributes if a[1].startswith("on")]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//evil.example",
+        "https://a/'onx=",
+        "file:///etc/passwd",
+        "",
+    ],
+)
+def test_a_source_links_to_the_web_or_nowhere(tmp_path: Path, url: str) -> None:
+    write(outputs(tmp_path, url=url, figures=[]), synthetic.rfc2415(), tmp_path / "o")
+    page, text = (tmp_path / "o/report.html").read_text(), (tmp_path / "o/report.md").read_text()
+    assert all(value.startswith("#") for _, name, value in parsed(page).attributes if name == "href")
+    assert "<" not in text.split("##")[0]
+
+
+def test_a_figure_with_more_than_a_drawing_is_refused() -> None:
+    start = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1">'
+    assert "onload" not in inline_svg(start.replace("<svg", '<svg onload="x()"') + '<path d="M0,0"/></svg>')
+    for inside in ("<script/>", "<foreignObject/>", "<image/>", "<a/>", "<style/>"):
+        with pytest.raises(ValueError, match="no place"):
+            inline_svg(f"{start}{inside}</svg>")
+    with pytest.raises(ValueError, match="refers to"):
+        inline_svg(f'{start}<rect fill="url(https://x.example/)"/></svg>')
+
+
+def test_a_part_that_was_not_run_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
+    results = synthetic.rfc2415()
+    some = tuple(c for c in results.cells if c.axes["iw"] == 1)
+    restricted = type(results)(some, results.units, results.data)
+    view = write(outputs(tmp_path), restricted, tmp_path / "o")
+    assert len(view.omitted) == 2  # both claims; the table shows what there is
+    assert "claims.falls" in view.omitted[0]
+    assert "Not shown" in (tmp_path / "o/report.html").read_text()
+    assert len(view.tables) == 1
+
+
+def test_the_same_results_give_the_same_report_to_the_byte(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(outputs(tmp_path), synthetic.rfc2415(), tmp_path / name)
+    for file in ("report.html", "report.md", "verdicts.csv", "figures/power.svg"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_the_index_leads_to_every_report(written: tuple[Path, ReportView], tmp_path: Path) -> None:
+    write_index({"rfc2415/report.html": written[1], "a b/report.html": written[1]}, tmp_path / "index.html")
+    page = (tmp_path / "index.html").read_text()
+    assert 'href="rfc2415/report.html"' in page
+    assert 'href="a%20b/report.html"' in page
+    assert "source suspect" in page
+
+
+def test_a_report_without_figures_loads_no_drawing_library(tmp_path: Path) -> None:
+    code = (
+        "import sys, cwndlab.report, cwndlab.report.render\n"
+        "heavy = {'altair', 'vl_convert', 'scipy', 'pandas', 'pyarrow'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", "a\\|b"),
+        ("0.56", "0.56"),
+        ("1. item", "1\\. item"),
+        ("- item", "\\- item"),
+        ("+1.8 %", "+1.8 %"),
+        ("# no heading\nsecond", "\\# no heading second"),
+        ("<b>", "&lt;b&gt;"),
+        ("[x](y)", "\\[x\\](y)"),
+    ],
+)
+def test_text_in_markdown_is_only_text(text: str, escaped: str) -> None:
+    assert markdown_text(text) == escaped
+
+
+def test_code_in_markdown_cannot_be_left() -> None:
+    assert markdown_code("x < 1 | y") == "`x < 1 \\| y`"
+    assert markdown_code("a ` <b>") == "a \\` &lt;b&gt;"

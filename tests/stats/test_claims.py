@@ -1,0 +1,193 @@
+"""Claims: what the language says, what it refuses, and how sure a verdict must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import synthetic
+from cwndlab.errors import StudyError
+from cwndlab.stats.claims import check_claims, judge_claims
+from cwndlab.stats.results import Results
+from cwndlab.stats.verdict import Verdict
+from cwndlab.study.outputs import Claim
+
+WEB = synthetic.rfc2415()
+TRACE = synthetic.rfc2416()
+
+
+def claim(expression: str | None, **more: Any) -> Claim:
+    return Claim.model_validate(
+        {"id": "c", "section": "3", "text": "It is so.", "assert": expression, "note": "why", **more}
+    )
+
+
+def verdict(expression: str, results: Results = WEB) -> Verdict:
+    return judge_claims([claim(expression)], results)[0].verdict
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "page_delay[iw=3, webs=16, ftps=0] < page_delay[iw=1, webs=16, ftps=0]",
+        "all(page_delay[iw=3] < page_delay[iw=1])",
+        "all(decrease(page_delay[iw=1], page_delay[iw=[2, 3, 4]]) > 10)",
+        "count(decrease(page_delay[iw=1], page_delay[iw=3]) > 15) == 12",
+        "share(page_delay[webs=8] < 10) == 1",
+        "not any(page_delay[iw=2] > page_delay[iw=1])",
+        "0.8 < ratio(page_delay[iw=3, webs=8, ftps=0], page_delay[iw=1, webs=8, ftps=0]) < 0.9",
+        "max(page_delay[iw=1]) > 1 and min(page_delay[iw=1]) < 1",
+        "increase(power[iw=1, webs=8, ftps=0], power[iw=3, webs=8, ftps=0]) > 15",
+        "abs(-1) == 1 and 2 * 3 - 1 == 5 and 1 / 4 == 0.25",
+        "all(mean(page_delay[iw=1], over=ftps) > 0.5)",
+        "size(page_delay[iw=1]) == 12",
+        "all(estimate(page_delay) > low(page_delay)) and all(high(page_delay) > low(page_delay))",
+        "median(page_delay[iw=1]) < quantile(page_delay[iw=1], 0.9)",
+    ],
+)
+def test_what_is_so_holds_and_its_contrary_fails(expression: str) -> None:
+    assert verdict(expression) is Verdict.HOLDS
+    assert verdict(f"not ({expression})") is Verdict.FAILS
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "take(drops[one], 4) == [7, 9, 11, 13]",
+        "drops[four] == [4, 6, 8, 10]",
+        "not (drops[four] == [4, 6, 8, 11])",
+        "not (drops[four] == [4, 6, 8])",
+        "drops[four, index=0] == 4",
+        "first_retransmission[variant=tahoe, iw=1, size='as-traced'] == 8.278",
+        'all(delivery[iw=1, size="as-traced"] - delivery[iw=4, size="as-traced"] == 0.389)',
+        "share(delivery[iw=4] < delivery[iw=1]) > 0.9",
+        "all(shift(delivery[one], 3) < delivery[one])",
+        "size(take(delivery[one], -5)) == 5",
+    ],
+)
+def test_lists_are_compared_whole_and_element_by_element(expression: str) -> None:
+    assert verdict(expression, TRACE) is Verdict.HOLDS
+
+
+def test_a_claim_inside_the_noise_is_undecided() -> None:
+    rng = np.random.default_rng(1)
+    cells = synthetic.grid(iw=[1, 2])
+    data = {(c.id, "delay"): rng.normal(1.0, 0.1, 10).tolist() for c in cells}
+    noise = Results(cells, {"delay": "s"}, data)
+    assert verdict("delay[iw=1] < delay[iw=2]", noise) is Verdict.UNDECIDED
+    assert verdict("delay[iw=1] < 0.5 or delay[iw=1] < delay[iw=2]", noise) is Verdict.UNDECIDED
+    assert verdict("delay[iw=1] > 0.5 or delay[iw=1] < delay[iw=2]", noise) is Verdict.HOLDS
+
+
+def test_pairing_decides_what_independent_runs_could_not() -> None:
+    rng = np.random.default_rng(2)
+    load = rng.normal(1.0, 0.3, 10)
+    cells = synthetic.grid(iw=[1, 2])
+    paired = {(c.id, "delay"): (load * (1.0 if c.axes["iw"] == 1 else 0.97)).tolist() for c in cells}
+    assert verdict("delay[iw=2] < delay[iw=1]", Results(cells, {"delay": "s"}, paired)) is Verdict.HOLDS
+    shuffled = dict(paired)
+    shuffled[("iw=2", "delay")] = rng.permutation(paired[("iw=2", "delay")]).tolist()
+    assert verdict("delay[iw=2] < delay[iw=1]", Results(cells, {"delay": "s"}, shuffled)) is Verdict.UNDECIDED
+
+
+def test_a_true_claim_is_rarely_called_false() -> None:
+    rng = np.random.default_rng(3)
+    cells = synthetic.grid(iw=[1, 2])
+    wrong = decided = 0
+    for _ in range(300):
+        data = {
+            (c.id, "delay"): rng.normal(1.0 if c.axes["iw"] == 1 else 0.99, 0.03, 10).tolist() for c in cells
+        }
+        came_out = verdict("delay[iw=2] < delay[iw=1]", Results(cells, {"delay": "s"}, data))
+        wrong += came_out is Verdict.FAILS
+        decided += came_out is Verdict.HOLDS
+    assert wrong / 300 <= 0.02
+    assert decided > 0
+
+
+def test_one_random_replicate_or_a_missing_value_decides_nothing() -> None:
+    cells = synthetic.grid(iw=[1, 2])
+    one = Results(cells, {"d": "s"}, {("iw=1", "d"): [1.0], ("iw=2", "d"): [2.0]})
+    assert verdict("d[iw=1] < d[iw=2]", one) is Verdict.UNDECIDED
+    missing = Results(cells, {"d": "s"}, {("iw=1", "d"): [1.0, 1.1, 1.2]})
+    assert verdict("d[iw=1] < d[iw=2]", missing) is Verdict.UNDECIDED
+
+
+def test_a_suspect_source_keeps_its_verdict_whatever_comes_out() -> None:
+    judged = judge_claims([claim("all(page_delay > 0)", suspect="it contradicts itself")], WEB)[0]
+    assert judged.verdict is Verdict.SUSPECT
+    assert judged.detail.startswith("holds as it stands")
+
+
+def test_a_sentence_that_cannot_be_checked_says_why() -> None:
+    assert judge_claims([claim(None)], WEB)[0].verdict is Verdict.NOT_CHECKED
+    with pytest.raises(ValueError, match="needs a `note`"):
+        Claim(id="c", section="1", text="t")
+
+
+def test_the_detail_names_the_cells_that_fail() -> None:
+    judged = judge_claims([claim("all(page_delay < 1.4)")], WEB)[0]
+    assert judged.verdict is Verdict.FAILS
+    assert "webs=32, ftps=3, iw=1" in judged.detail
+    parts = judge_claims([claim("max(page_delay) < 1.4")], WEB)[0].parts
+    assert parts[0].text == "max(page_delay)"
+    assert parts[0].interval.low < parts[0].interval.value < parts[0].interval.high
+
+
+@pytest.mark.parametrize(
+    ("expression", "column", "says"),
+    [
+        ("page_dely[iw=1] < 2", 1, 'did you mean "page_delay"'),
+        ("1 < page_delay[iv=1]", 5, "known: webs, ftps, iw"),
+        ("page_delay[iw=7] < 2", 1, "has no value 7"),
+        ("page_delay[iw=1] <", 19, "invalid syntax"),
+        ("page_delay[iw=1", 1, ""),
+        ("page_delay] < 1", 11, "without its"),
+        ("page_delay[iw=1]", 1, "a number, not a condition"),
+        ("all(page_delay)", 5, "a condition is needed"),
+        ("1 + (page_delay < 2) < 3", 6, "a number is needed"),
+        ("__import__('os').system('x') < 1", 1, "not allowed"),
+        ("page_delay.__class__ < 1", 1, "not allowed"),
+        ("(lambda: 1)() < 1", 1, "not allowed"),
+        ("2 ** 1000 < 1", 1, "not allowed"),
+        ("[x for x in [1]] == [1]", 1, "not allowed"),
+        ("1e999 < 1", 1, "not a number"),
+        ("'a' < 1", 1, "not allowed"),
+        ("page_delay[**1] < 1", 14, ""),
+        ("page_delay[other] < 1", 12, "name of a cell"),
+        ("quantile(page_delay, 2) < 1", 22, "between 0 and 1"),
+        ("shift(page_delay, 1) < 1", 1, "list quantity"),
+        ("mean(page_delay, over=size) < 1", 1, "cannot reduce over"),
+        ("abs(1, 2) < 1", 1, "takes 1 value"),
+        ("1 in [1]", 1, "no comparison"),
+        ("(" * 60 + "1" + ")" * 60 + "+" + "-" * 60 + "1 < 2", 1, "nested deeper"),
+        ("1 < " + "1" * 3000, 2000, "longer than"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(expression: str, column: int, says: str) -> None:
+    with pytest.raises(StudyError) as raised:
+        judge_claims([claim(expression)], WEB)
+    assert raised.value.key == "claims.c.assert"
+    assert says in str(raised.value)
+    assert f"(column {column}," in str(raised.value)
+
+
+def test_syntax_is_checked_without_a_run() -> None:
+    check_claims([claim("all(anything[x=1] < 2)")])
+    with pytest.raises(StudyError, match=r"claims\.c\.assert"):
+        check_claims([claim("all(anything[x=1] <)")])
+
+
+def test_nothing_in_a_claim_can_execute() -> None:
+    for expression in (
+        "open('/etc/passwd') < 1",
+        "exec('1') < 1",
+        "page_delay[iw=__import__('os')] < 1",
+        "f'{1}' < 1",
+        "(y := 1) < 2",
+        "page_delay[iw=[x for x in ()]] < 1",
+    ):
+        with pytest.raises(StudyError):
+            judge_claims([claim(expression)], WEB)

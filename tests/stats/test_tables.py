@@ -1,0 +1,229 @@
+"""Tables: published beside measured, row by row, and what is wrong named with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import synthetic
+from cwndlab.errors import StudyError
+from cwndlab.stats.listing import judge_listing, lines_of_trace
+from cwndlab.stats.sensitivity import Outcome, effects
+from cwndlab.stats.tables import JudgedTable, judge_table
+from cwndlab.stats.verdict import Verdict
+from cwndlab.study.outputs import Listing, Mark, Table
+
+PUBLISHED = """webs,ftps,iw1_s,iw3_pct
+8,0,0.56,17.9
+16,0,0.64,15.6
+32,3,1.56,29.5
+64,0,1.5,
+"""
+
+
+def table(folder: Path, text: str = PUBLISHED, **more: Any) -> Table:
+    (folder / "t.csv").write_text(text)
+    return Table.model_validate(
+        {
+            "id": "t1",
+            "title": "Table 1",
+            "rows": ["webs", "ftps"],
+            "published": "t.csv",
+            "columns": [
+                {"heading": "IW=1", "quantity": "page_delay", "where": {"iw": 1}, "published": "iw1_s"},
+                {
+                    "heading": "IW=3",
+                    "quantity": "page_delay",
+                    "where": {"iw": 3},
+                    "published": "iw3_pct",
+                    "compare": {"kind": "decrease", "to": {"iw": 1}},
+                },
+            ],
+            **more,
+        }
+    )
+
+
+def judged(folder: Path, spec: Table, marks: list[Mark] | None = None) -> JudgedTable:
+    return judge_table(spec, synthetic.rfc2415(), folder, marks or [])
+
+
+def test_rows_follow_the_paper_and_each_cell_has_its_verdict(tmp_path: Path) -> None:
+    t = judged(tmp_path, table(tmp_path))
+    assert t.rows == ((8, 0), (16, 0), (32, 3), ("64", 0))
+    first = t.cells[0][0]
+    assert first.published is not None
+    assert first.judgement is not None
+    assert (first.published.value, first.published.rounding) == (0.56, 0.005)
+    assert first.judgement.verdict is Verdict.AGREES
+    assert first.cell == "webs=8,ftps=0,iw=1"
+
+
+def test_a_comparison_is_paired_and_in_per_cent(tmp_path: Path) -> None:
+    cell = judged(tmp_path, table(tmp_path)).cells[0][1]
+    assert cell.estimate is not None
+    assert (cell.quantity, cell.estimate.unit, cell.estimate.method) == (
+        "decrease(page_delay)",
+        "%",
+        "paired bootstrap",
+    )
+    assert cell.estimate.value == pytest.approx(17.9, abs=1.0)
+
+
+def test_a_cell_that_was_not_run_is_told_not_judged(tmp_path: Path) -> None:
+    cell = judged(tmp_path, table(tmp_path)).cells[3][0]
+    assert cell.estimate is None
+    assert cell.judgement is not None
+    assert (cell.judgement.verdict, cell.note) == (Verdict.NOT_JUDGED, "not run")
+
+
+def test_a_mark_replaces_the_verdict_and_gives_its_reason(tmp_path: Path) -> None:
+    marks = [
+        Mark(table="t1", rows={"webs": 8}, verdict="fitted", reason="chose the model"),
+        Mark(table="t1", rows={"webs": [32]}, columns=["iw3_pct"], reason="misprint", corrected=18.0),
+        Mark(table="other", reason="not here"),
+    ]
+    t = judged(tmp_path, table(tmp_path), marks)
+    verdicts = [[c.judgement.verdict if c.judgement else None for c in row] for row in t.cells]
+    assert verdicts[0] == [Verdict.FITTED, Verdict.FITTED]
+    assert verdicts[2] == [Verdict.AGREES, Verdict.SUSPECT]
+    assert (t.cells[2][1].note, t.cells[2][1].corrected) == ("misprint", 18.0)
+
+
+def test_published_numbers_in_another_unit_are_scaled_with_their_rounding(tmp_path: Path) -> None:
+    spec = table(tmp_path, "webs,ftps,ms\n8,0,560\n")
+    column = spec.columns[0].model_copy(update={"published": "ms", "published_scale": 0.001})
+    t = judged(tmp_path, spec.model_copy(update={"columns": [column]}))
+    published = t.cells[0][0].published
+    assert published is not None
+    assert (published.value, published.rounding) == pytest.approx((0.56, 0.0005))
+
+
+def test_a_table_without_published_numbers_lists_what_was_run(tmp_path: Path) -> None:
+    spec = table(tmp_path).model_copy(update={"published": None, "where": {"ftps": 0}})
+    t = judged(tmp_path, spec)
+    assert t.rows == ((8, 0), (16, 0), (32, 0))
+    assert all(c.judgement is None for row in t.cells for c in row)
+
+
+def test_a_broken_model_turns_cells_red(tmp_path: Path) -> None:
+    spec = table(tmp_path)
+    broken = synthetic.rfc2415(decrease={1: 0.0, 2: 0.0, 3: -0.2, 4: 0.0})
+    t = judge_table(spec, broken, tmp_path, [])
+    reds = [row[1].judgement.verdict for row in t.cells[:3] if row[1].judgement]
+    assert reds == [Verdict.DIFFERS] * 3
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"rows": ["web", "ftps"]}, "tables.t1.rows: no axis 'web'; did you mean \"webs\"?"),
+        ({"published": "gone.csv"}, "cannot be read"),
+        ({"columns": [{"heading": "x", "quantity": "page_dely"}]}, 'did you mean "page_delay"'),
+        ({"columns": [{"heading": "x", "quantity": "page_delay"}]}, "4 cells match"),
+        ({"columns": [{"heading": "x", "quantity": "page_delay", "where": {"vi": 1}}]}, "no axis 'vi'"),
+        (
+            {"columns": [{"heading": "x", "quantity": "page_delay", "where": {"iw": 1}, "published": "iw1"}]},
+            'did you mean "iw1_s"',
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    with pytest.raises(StudyError) as raised:
+        judged(tmp_path, table(tmp_path, **change))
+    assert says in str(raised.value)
+    assert "tables.t1" in str(raised.value)
+
+
+def test_a_published_number_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"'n\.a\.' is not a number"):
+        judged(tmp_path, table(tmp_path, PUBLISHED.replace("0.56", "n.a.")))
+
+
+# ── listings ─────────────────────────────────────────────────────────────────
+
+LISTING = """start_packets,time_s,event,acked_packet,sent_packets,note
+1,0.000,start,,1,
+1,1.222,ack,1,2 3,
+1,6.111,dupack,6,,misprint
+1,7.444,dupack,6,,
+1,8.278,dupack,6,7,retransmission
+4,1.222,ack,1,5,
+4,9.999,ack,99,,
+"""
+
+
+def listing(folder: Path, **more: Any) -> Listing:
+    (folder / "l.csv").write_text(LISTING)
+    return Listing.model_validate(
+        {
+            "kind": "listing",
+            "id": "l",
+            "title": "Listing",
+            "published": "l.csv",
+            "axes": {"start_packets": "iw"},
+            "where": {"variant": "tahoe", "size": "as-traced"},
+            "rounding": {"half_width": 0.001, "reason": "printed to the millisecond"},
+            **more,
+        }
+    )
+
+
+def test_a_listing_is_compared_event_by_event(tmp_path: Path) -> None:
+    marks = [Mark(table="l", lines=[3], reason="misprint for 6.611", corrected=6.611)]
+    judged = judge_listing(listing(tmp_path), synthetic.rfc2416(), tmp_path, marks)
+    verdicts = [row[0].judgement.verdict for row in judged.lines if row[0].judgement]
+    agrees, suspect, differs = Verdict.AGREES, Verdict.SUSPECT, Verdict.DIFFERS
+    assert verdicts == [agrees, agrees, suspect, agrees, agrees, differs, differs]
+    assert judged.lines[2][0].corrected == 6.611
+    assert judged.lines[4][0].measured is not None
+    assert judged.lines[4][0].measured.sent == (7,)
+    assert judged.lines[5][0].note == "sent in answer: 5 6"
+    assert judged.lines[6][0].note == "no such event in our trace"
+
+
+def test_variants_that_are_only_shown_get_no_verdict(tmp_path: Path) -> None:
+    variants = [
+        {"heading": "traced", "where": {"size": "as-traced"}},
+        {"heading": "written", "where": {"size": "as-written"}, "judged": False},
+    ]
+    spec = listing(tmp_path, where={"variant": "tahoe"}, variants=variants)
+    judged = judge_listing(spec, synthetic.rfc2416(), tmp_path, [])
+    assert judged.lines[1][0].judgement is not None
+    assert judged.lines[1][1].judgement is None
+    assert judged.lines[1][1].measured is not None
+
+
+def test_a_trace_becomes_lines_with_timeouts_of_their_own() -> None:
+    rows = [(0, "send", 1), (10, "ack", 1), (10, "send", 2), (10, "send", 3), (500, "retransmit", 2)]
+    lines = lines_of_trace(synthetic.columns(rows))
+    assert [(x.event, x.acked, x.sent) for x in lines] == [
+        ("start", None, (1,)),
+        ("ack", 1, (2, 3)),
+        ("timeout", None, (2,)),
+    ]
+
+
+def test_a_listing_without_segment_records_names_the_probe(tmp_path: Path) -> None:
+    results = synthetic.rfc2416()
+
+    def none(cell: str, table: str) -> Any:
+        raise KeyError(table)
+
+    object.__setattr__(results, "records", none)
+    with pytest.raises(StudyError, match="segments_at"):
+        judge_listing(listing(tmp_path), results, tmp_path, [])
+
+
+# ── sensitivity ──────────────────────────────────────────────────────────────
+
+
+def test_sensitivity_tells_how_far_each_choice_moves_a_table(tmp_path: Path) -> None:
+    spec = table(tmp_path)
+    base = judge_table(spec, synthetic.rfc2415(), tmp_path, [])
+    moved = judge_table(spec, synthetic.rfc2415(decrease={1: -0.1, 3: 0.1, 2: 0.0, 4: 0.0}), tmp_path, [])
+    same, other = effects([base], [], [Outcome("a", "0", [base], []), Outcome("a", "1", [moved], [])])
+    assert same.shift["t1"] == 0.0
+    assert other.shift["t1"] > 0.05
