@@ -1,0 +1,14 @@
+"""Times of all retransmissions seen at the observation point, in order."""
+
+from __future__ import annotations
+
+from . import RunView
+from ._segments import events
+
+UNIT = "s"
+TABLES = ("segments",)
+
+
+def measure(run: RunView, *, connection: int = 0) -> list[float]:
+    """Element i - 1 is the time of the ith retransmission."""
+    return [float(time) for time in events(run, "retransmit", connection=connection)["time_s"]]

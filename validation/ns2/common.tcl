@@ -1,0 +1,74 @@
+# What the scenarios share: the one-way TCP agents as of 1998, and the event list.
+
+array set agents {tahoe TCP reno TCP/Reno newreno TCP/Newreno sack TCP/Sack1 fack TCP/Fack}
+
+# Knobs of all agents, then those of the caller. They are set on the class: `run` resets every agent to it.
+proc one_way_tcp {variant args} {
+    if {![info exists ::agents($variant)]} {
+        puts stderr "unknown variant '$variant': one of [lsort [array names ::agents]]"
+        exit 2
+    }
+    # Each agent draws a clock phase when it is reset, uniformly over one tick. A tick of 1 ns at that moment makes the
+    # phase zero: a measurement then counts the multiples of 0.1 s passed between send and ACK. The true tick is set as
+    # the first event of the run.
+    foreach {knob value} [concat {
+        tcpTick_ 1e-9  rttvar_init_ 0  rtxcur_init_ 6.0  minrto_ 0  maxrto_ 64  singledup_ 0  syn_ false
+        delay_growth_ false  useHeaders_ false  overhead_ 0  windowInitOption_ 1
+    } $args] {
+        Agent/TCP set $knob $value
+    }
+    Agent/TCPSink set packetSize_ 40
+}
+
+# Observes the source's link `from`-`to` in both directions and the drops on the way into link `neck_from`-`neck_to`.
+proc observe {ns from to neck_from neck_to} {
+    set ::source_id [$from id]
+    set ::neck_id [$neck_from id]
+    set ::trace_name [file join /tmp "cwndlab-ns2-[pid].tr"]
+    set ::trace [open $::trace_name w]
+    $ns trace-queue $from $to $::trace
+    $ns trace-queue $to $from $::trace
+    $ns trace-queue $neck_from $neck_to $::trace
+}
+
+# An endless transfer from time 0; prints `title` and the event list at `duration` and leaves.
+proc start_transfer {ns from to variant duration title} {
+    set tcp [new Agent/$::agents($variant)]
+    set sink [new Agent/TCPSink[expr {$variant in {sack fack} ? "/Sack1" : ""}]]
+    $ns attach-agent $from $tcp
+    $ns attach-agent $to $sink
+    $ns connect $tcp $sink
+    set ftp [new Application/FTP]
+    $ftp attach-agent $tcp
+    $ns at 0 "$tcp set tcpTick_ 0.1; $ftp start"
+    $ns at $duration [list print_events $ns $title]
+    $ns run
+}
+
+proc print_events {ns title} {
+    $ns flush-trace
+    close $::trace
+    puts "# $title"
+    puts "time_s event packet"
+    set highest_sent -1
+    set highest_ack -1
+    set in [open $::trace_name]
+    while {[gets $in line] >= 0} {
+        lassign $line op time from to type size flags flow src dst seq
+        if {$op eq "+" && $type eq "tcp" && $from == $::source_id} {
+            print_event $time [expr {$seq > $highest_sent ? "send" : "retransmit"}] $seq
+            if {$seq > $highest_sent} { set highest_sent $seq }
+        } elseif {$op eq "r" && $type eq "ack" && $to == $::source_id} {
+            print_event $time [expr {$seq > $highest_ack ? "ack" : "dupack"}] $seq
+            if {$seq > $highest_ack} { set highest_ack $seq }
+        } elseif {$op eq "d" && $type eq "tcp" && $from == $::neck_id} {
+            print_event $time drop $seq
+        }
+    }
+    close $in
+    file delete $::trace_name
+    exit 0
+}
+
+# Packets count from 1 in the list, from 0 in ns-2.
+proc print_event {time event seq} { puts [format "%.6f %s %d" $time $event [expr {$seq + 1}]] }
