@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the benchmark workloads on cwndlab and on ns-2 where it is installed, and writes build/bench.json.
 
-    python benches/bench.py [--workload NAME ...] [--tool cwndlab|ns-2 ...] [--no-instructions] [-o build/bench.json]
+    python benches/bench.py [--workload NAME ...] [--tool cwndlab|ns-2 ...] [--json build/bench.json]
 
-One object a workload and tool: nanoseconds of CPU time and instructions per packet-hop (set-up not counted), goodput,
-drops at the bottleneck, memory a flow. The workloads are described in benches/README.md. CPU time is the least of
-three runs; instructions are counted by callgrind on two durations, the difference divided by that of the hops.
+One object a workload and tool: nanoseconds of CPU time and instructions per packet-hop (set-up not counted),
+goodput, drops at the bottleneck, memory a flow. The workloads are described in benches/README.md. CPU time is
+the least of three runs; callgrind counts instructions on two durations, the difference is divided by that
+of the hops.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "target" / "release" / "examples" / "bench"
-#: Workload -> the two durations (s) on which instructions are counted: past the start-up, short enough for callgrind.
+#: Workload -> the two durations (s) on which instructions are counted: past the start, short for callgrind.
 WORKLOADS = {
     "10x1.5M": (100.0, 200.0),
     "50x100M": (2.0, 4.0),
@@ -62,7 +63,8 @@ def run(command: Sequence[str]) -> dict[str, Any]:
     """Runs a command that prints one JSON object as its last line."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0 or not done.stdout.strip():
-        raise SystemExit(f"bench: {' '.join(command)} failed ({done.returncode}): {done.stderr.strip()[-500:]}")
+        problem = done.stderr.strip()[-500:]
+        raise SystemExit(f"bench: {' '.join(command)} failed ({done.returncode}): {problem}")
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
@@ -85,27 +87,28 @@ def instructions_per_hop(command: Command, workload: str) -> float:
     return (counts[1] - counts[0]) / float(hops[1] - hops[0])
 
 
-def measure(tool: str, command: Command, workload: str, runs: int, count_instructions: bool) -> dict[str, Any]:
+def measure(tool: str, command: Command, workload: str, runs: int, callgrind: bool) -> dict[str, Any]:
     """One workload on one tool."""
     found = run(command(workload, "time", None))
     for _ in range(runs - 1):
         found["cpu_s"] = min(found["cpu_s"], run(command(workload, "time", None))["cpu_s"])
     if "hops" not in found:
-        found |= {key: value for key, value in run(command(workload, "count", None)).items() if key in ("hops", "drops")}
+        counted = run(command(workload, "count", None))
+        found |= {key: counted[key] for key in ("hops", "drops")}
     found["ns_per_hop"] = round(found["cpu_s"] * 1e9 / found["hops"], 1)
-    counted = count_instructions and (tool, workload) not in NOT_COUNTED
-    found["instructions_per_hop"] = round(instructions_per_hop(command, workload), 1) if counted else None
+    callgrind = callgrind and (tool, workload) not in NOT_COUNTED
+    found["instructions_per_hop"] = round(instructions_per_hop(command, workload), 1) if callgrind else None
     return {key: found[key] for key in KEYS}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(description="Time per packet-hop of cwndlab and of ns-2 on the same workloads.")
+    parser = argparse.ArgumentParser(description="Time per packet-hop of cwndlab and ns-2, same workloads.")
     parser.add_argument("--workload", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
     parser.add_argument("--tool", nargs="+", choices=["cwndlab", "ns-2"], default=["cwndlab", "ns-2"])
     parser.add_argument("--runs", type=int, default=3, help="CPU time is the least of this many runs")
     parser.add_argument("--no-instructions", action="store_true", help="leave callgrind out")
-    parser.add_argument("-o", "--output", type=Path, default=ROOT / "build" / "bench.json")
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json")
     options = parser.parse_args(arguments)
 
     commands: dict[str, Command] = {}
@@ -123,21 +126,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("bench: valgrind is not installed; instructions are not counted", file=sys.stderr)
 
     rows = []
-    print(f"{'workload':<10} {'tool':<8} {'hops':>10} {'ns/hop':>7} {'instr/hop':>9} {'goodput Mb/s':>12} {'drops':>7} {'B/flow':>7}")
+    line = "{:<10} {:<8} {:>10} {:>7} {:>9} {:>12} {:>7} {:>7}"
+    print(line.format("workload", "tool", "hops", "ns/hop", "instr/hop", "goodput Mb/s", "drops", "B/flow"))
     for workload in options.workload:
         for tool, command in commands.items():
             # Creating 100,000 agents takes ns-2 three minutes: once is enough.
             runs = 1 if (tool, workload) == ("ns-2", "short100k") else options.runs
             row = measure(tool, command, workload, runs, count)
             rows.append(row)
-            print(
-                f"{workload:<10} {tool:<8} {row['hops']:>10} {row['ns_per_hop']:>7} {row['instructions_per_hop'] or '-':>9} "
-                f"{row['goodput_bps'] / 1e6:>12.2f} {row['drops']:>7} {row['bytes_per_flow']:>7}",
-                flush=True,
-            )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(rows, indent=1) + "\n")
-    print(f"written: {options.output}")
+            megabits = f"{row['goodput_bps'] / 1e6:.2f}"
+            shown = [row["hops"], row["ns_per_hop"], row["instructions_per_hop"] or "-", megabits]
+            print(line.format(workload, tool, *shown, row["drops"], row["bytes_per_flow"]), flush=True)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    print(f"written: {options.json}")
     return 0
 
 
