@@ -1,7 +1,8 @@
 """Delay at the middle of every per cent of the pages (or files, transactions, objects), for distributions.
 
-One hundred values, the quantiles 0.5 %, 1.5 %, …, 99.5 % of the delays; an unfinished one counts as longer than every
-finished one, so the last quantiles are missing (NaN) where more than so many are unfinished.
+One hundred values, the quantiles 0.5 %, 1.5 %, …, 99.5 % of the delays; an unfinished one counts as
+longer than every finished one, so the last quantiles are missing (NaN) where more than so many are
+unfinished.
 """
 
 from __future__ import annotations

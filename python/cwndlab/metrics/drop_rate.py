@@ -2,8 +2,8 @@ r"""Drop rate of a link: packets dropped per packet offered.
 
 $$ p = \frac{\text{drops}}{\text{arrivals}} $$
 
-All kinds of packets (data, SYN, ACK, FIN) count alike. `causes`: full buffer, active queue management and
-loss models together (`all`), or one of `full`, `aqm`, `loss`.
+All kinds of packets (data, SYN, ACK, FIN) count alike. `causes`: full buffer, active queue management
+and loss models together (`all`), or one of `full`, `aqm`, `loss`.
 """
 
 from __future__ import annotations

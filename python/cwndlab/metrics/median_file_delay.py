@@ -1,7 +1,7 @@
 """Median file-transfer delay.
 
-From the file's clock (by default its SYN) to its last byte in order. Files unfinished at the end count as longer
-than all finished ones, as in median_page_delay.
+From the file's clock (by default its SYN) to its last byte in order. Files unfinished at the end count
+as longer than all finished ones, as in median_page_delay.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Delays of single pages, files, transactions or objects, for distributions.
 
-From the clock's start to the last byte; only finished ones, `unfinished_pages` tells how many are missing.
+From the clock's start to the last byte; only finished ones, `unfinished_pages` tells how many are
+missing.
 """
 
 from __future__ import annotations

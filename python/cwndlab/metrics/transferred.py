@@ -1,7 +1,8 @@
 """Payload bytes that reached the applications in order over the run.
 
-`count = "delivered"`: of every connection, finished or not. `count = "completed"`: of finished pages, files and
-transactions. `direction`: `down` (to the client), `up` (to the server) or `both`; completed objects have none.
+`count = "delivered"`: of every connection, finished or not. `count = "completed"`: of finished pages,
+files and transactions. `direction`: `down` (to the client), `up` (to the server) or `both`; completed
+objects have none.
 """
 
 from __future__ import annotations
