@@ -113,6 +113,7 @@ impl WindowLaw {
         self.cwnd = bytes.min(u64::from(MAX_WINDOW_BYTES)) as u32;
         if let Law::RenoPackets(p) = &mut self.law {
             *p = RenoPackets::from_bytes(self.cwnd, mss);
+            self.cwnd = p.cwnd_bytes(mss).min(MAX_WINDOW_BYTES);
         }
     }
 
@@ -121,7 +122,7 @@ impl WindowLaw {
     pub fn adjust_cwnd(&mut self, segments: i32, mss: u32) {
         if let Law::RenoPackets(p) = &mut self.law {
             p.cwnd_packets = (p.cwnd_packets + f64::from(segments)).max(1.0);
-            self.cwnd = p.cwnd_bytes(mss);
+            self.cwnd = p.cwnd_bytes(mss).min(MAX_WINDOW_BYTES);
         } else {
             let delta = i64::from(segments) * i64::from(mss);
             self.cwnd = (i64::from(self.cwnd) + delta).clamp(i64::from(mss), i64::from(MAX_WINDOW_BYTES)) as u32;
@@ -285,5 +286,7 @@ fn initial_window_bytes(rule: InitialWindow, mss: u32) -> u32 {
     }
 }
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

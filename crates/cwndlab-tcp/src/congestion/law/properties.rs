@@ -1,0 +1,106 @@
+//! What holds for every law, whatever happens.
+
+use super::*;
+use crate::config::Profile;
+use proptest::prelude::*;
+
+const MSS: u32 = 1000;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Ack { bytes: u64, after_us: u64, rtt_us: Option<u64>, limited: bool, in_recovery: bool },
+    Congestion(CongestionEvent),
+    Undo,
+    Idle,
+    Set(u64),
+    Adjust(i32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let event = prop_oneof![
+        Just(CongestionEvent::Loss),
+        Just(CongestionEvent::Ecn),
+        Just(CongestionEvent::Rto),
+        Just(CongestionEvent::RtoRepeat)
+    ];
+    prop_oneof![
+        20 => (0..20_000_u64, 0..200_000_u64, proptest::option::of(0..2_000_000_u64), any::<bool>(), any::<bool>()).prop_map(
+            |(bytes, after_us, rtt_us, limited, in_recovery)| Step::Ack { bytes, after_us, rtt_us, limited, in_recovery }
+        ),
+        2 => event.prop_map(Step::Congestion),
+        1 => Just(Step::Undo),
+        1 => Just(Step::Idle),
+        1 => (u64::from(MSS)..5_000_000_000).prop_map(Step::Set),
+        1 => (-5..5_i32).prop_map(Step::Adjust),
+    ]
+}
+
+fn config() -> impl Strategy<Value = TcpConfig> {
+    let law = prop_oneof![Just(WindowLawKind::Reno), Just(WindowLawKind::RenoPackets), Just(WindowLawKind::Cubic)];
+    let slow_start =
+        prop_oneof![Just(SlowStartKind::Standard), Just(SlowStartKind::Hystart), Just(SlowStartKind::HystartPlusPlus)];
+    let reduce_from =
+        prop_oneof![Just(ReductionBase::FlightSize), Just(ReductionBase::Cwnd), Just(ReductionBase::CwndWholeSegments)];
+    (law, slow_start, reduce_from, 0..9_u32).prop_map(|(window_law, slow_start, reduce_from, limit)| TcpConfig {
+        window_law,
+        slow_start,
+        reduce_from,
+        slow_start_limit_segments: limit,
+        ..Profile::Linux6.config()
+    })
+}
+
+proptest! {
+    /// At least one segment, at most 2^30 bytes; a reduction never raises the window and leaves ssthresh at two segments
+    /// or more; an ACK never lowers the window, nor raises it in recovery or while the application limits it; undo never
+    /// lowers.
+    #[test]
+    fn windows_keep_their_bounds(cfg in config(), steps in proptest::collection::vec(step(), 1..300)) {
+        let mut law = WindowLaw::new(&cfg, MSS);
+        let (mut now, mut una) = (Time::from_secs(1), 1_u64);
+        for step in steps {
+            let exact = law.cwnd();
+            // Whole packets below the cap of 2^30 bytes.
+            let before = exact.min((1 << 30) / u64::from(MSS) * u64::from(MSS));
+            match step {
+                Step::Ack { bytes, after_us, rtt_us, limited, in_recovery } => {
+                    now += Time::from_micros(after_us);
+                    una += bytes;
+                    law.on_ack(&cfg, &AckSample {
+                        now,
+                        mss: MSS,
+                        acked_bytes: bytes,
+                        delivered_bytes: bytes,
+                        rtt: rtt_us.map(Time::from_micros),
+                        srtt: Time::from_millis(50),
+                        snd_una: una,
+                        snd_nxt: una + law.cwnd(),
+                        cwnd_limited: limited,
+                        in_recovery,
+                        ..AckSample::default()
+                    });
+                    prop_assert!(law.cwnd() >= before);
+                    prop_assert!(law.cwnd() == exact || (limited && !in_recovery));
+                }
+                Step::Congestion(event) => {
+                    law.on_congestion(&cfg, event, before.min(una), MSS);
+                    prop_assert!(law.cwnd() <= before.max(2 * u64::from(MSS)), "{event:?} raised {before} to {}", law.cwnd());
+                    if event != CongestionEvent::RtoRepeat {
+                        prop_assert!(law.ssthresh() >= 2 * u64::from(MSS));
+                    }
+                }
+                Step::Undo => {
+                    law.on_undo(MSS);
+                    prop_assert!(law.cwnd() >= before);
+                }
+                Step::Idle => {
+                    law.on_idle_restart(&cfg, MSS);
+                    prop_assert!(law.cwnd() <= before);
+                }
+                Step::Set(bytes) => law.set_cwnd(bytes, MSS),
+                Step::Adjust(segments) => law.adjust_cwnd(segments, MSS),
+            }
+            prop_assert!((u64::from(MSS)..=1 << 30).contains(&law.cwnd()), "{step:?}: cwnd {}", law.cwnd());
+        }
+    }
+}
