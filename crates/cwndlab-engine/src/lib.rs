@@ -16,3 +16,4 @@ pub use probe::{ConnectionRecord, NoProbe, Opened, Probe, QueueSample, SegmentEv
 pub use scenario::{LinkSpec, ProbeSpec, RouteSpec, Scenario, ScenarioError, TrafficSpec};
 pub use sim::{Simulation, Summary};
 pub use streams::Streams;
+pub use topology::route;

@@ -77,6 +77,20 @@ impl Routes {
     }
 }
 
+/// The links from one node to another, explicit or shortest, as a run takes them; `None` if there is no path.
+///
+/// # Errors
+/// If the scenario's explicit route between them is broken.
+pub fn route(scenario: &Scenario, from: u32, to: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
+    let mut routes = Routes::new(scenario);
+    let explicit = scenario.routes.iter().any(|r| r.from == from && r.to == to);
+    if !explicit && routes.shortest_path(scenario, from, to).is_none() {
+        return Ok(None);
+    }
+    let start = routes.resolve(scenario, from, to)? as usize;
+    Ok(Some(routes.hops[start..].iter().copied().take_while(|&hop| hop != DELIVER).collect()))
+}
+
 /// An explicit route must be a chain of links from its first to its last node.
 fn check_route(scenario: &Scenario, index: usize) -> Result<(), ScenarioError> {
     let route = &scenario.routes[index];

@@ -6,7 +6,6 @@ use crate::queue::config::{positive, within};
 use crate::queue::Unit;
 
 /// Parameters of [`super::Red`]. Thresholds and limit are in `unit`.
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own that a study may set")]
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {

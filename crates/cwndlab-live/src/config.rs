@@ -1,0 +1,213 @@
+//! The router's configuration.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use cwndlab_engine::{Scenario, ScenarioError};
+use cwndlab_units::Time;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::sys::MAX_DEVICE_NAME;
+
+/// What the router is to do, as JSON.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouterConfig {
+    /// The scenario as the simulator has it. Its nodes, links and routes count, and which queues it samples; its
+    /// traffic and endpoints are the business of real stacks here.
+    pub scenario: Scenario,
+    /// Seed of the study, for queues and losses that draw.
+    pub seed: u64,
+    /// Number of the replicate.
+    #[serde(default)]
+    pub replicate: u64,
+    /// The devices: where packets enter and leave.
+    pub ports: Vec<PortConfig>,
+    /// A CSV file to write every packet's events to; none if left out.
+    #[serde(default)]
+    pub trace: Option<PathBuf>,
+    /// Ends after this time; at SIGTERM or SIGINT if left out.
+    #[serde(default)]
+    pub duration_ns: Option<Time>,
+    /// `SCHED_FIFO` priority to ask for, 1 to 99; 0 asks for none.
+    #[serde(default = "default_priority")]
+    pub real_time_priority: u8,
+    /// Beyond these a run is invalid.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+fn default_priority() -> u8 {
+    20
+}
+
+/// A device of a node.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortConfig {
+    /// The node of the scenario.
+    pub node: u32,
+    /// Its addresses: packets to them leave here.
+    pub addresses: Vec<Ipv4Addr>,
+    /// The device's network namespace, as a file; the router's own if left out.
+    #[serde(default)]
+    pub netns: Option<PathBuf>,
+    /// The device.
+    pub device: DeviceConfig,
+}
+
+/// How packets get in and out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum DeviceConfig {
+    /// A TUN device; created if it does not exist.
+    Tun {
+        /// Its name.
+        name: String,
+    },
+    /// The far end of a veth pair, by a packet socket, for those who may not open `/dev/net/tun`. The offloads of
+    /// the near end must be off.
+    Packet {
+        /// Its name.
+        name: String,
+        /// Link address of the near end, like `02:00:00:00:00:01`.
+        peer_mac: String,
+    },
+}
+
+/// Limits of validity. Their defaults are an order of magnitude above what a quiet machine shows with real-time
+/// scheduling, and below what moves a result of the shipped studies.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Lateness that at most one packet in a hundred may exceed.
+    pub lateness_p99_ns: Time,
+    /// Lateness that no packet may exceed.
+    pub lateness_max_ns: Time,
+    /// Packets that the kernel dropped at the router's devices, unseen by any queue of the scenario.
+    pub hidden_drops: u64,
+    /// Share of one CPU that the router may use.
+    pub cpu_share: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            lateness_p99_ns: Time::from_micros(300),
+            lateness_max_ns: Time::from_millis(5),
+            hidden_drops: 0,
+            cpu_share: 0.8,
+        }
+    }
+}
+
+/// Why a configuration can't be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// Not the JSON of a configuration.
+    #[error("router configuration: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The scenario in it is wrong.
+    #[error("scenario: {0}")]
+    Scenario(#[from] ScenarioError),
+    /// A value that does not fit; says where and what would be right.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl RouterConfig {
+    /// Reads and checks.
+    ///
+    /// # Errors
+    /// If the text is not a configuration, or a value is out of its range.
+    pub fn from_json(text: &str) -> Result<RouterConfig, ConfigError> {
+        let config: RouterConfig = serde_json::from_str(text)?;
+        config.scenario.check()?;
+        if config.real_time_priority > 99 {
+            let priority = config.real_time_priority;
+            return Err(ConfigError::Invalid(format!("real_time_priority is {priority}; it must be at most 99")));
+        }
+        let mut addresses: Vec<Ipv4Addr> = Vec::new();
+        for (index, port) in config.ports.iter().enumerate() {
+            port.check(&config.scenario).map_err(|why| ConfigError::Invalid(format!("ports[{index}]: {why}")))?;
+            for address in &port.addresses {
+                if addresses.contains(address) {
+                    return Err(ConfigError::Invalid(format!("ports[{index}]: {address} belongs to another port too")));
+                }
+                addresses.push(*address);
+            }
+        }
+        Ok(config)
+    }
+}
+
+impl PortConfig {
+    fn check(&self, scenario: &Scenario) -> Result<(), String> {
+        if self.node as usize >= scenario.nodes.len() {
+            return Err(format!("node {} does not exist; there are {}", self.node, scenario.nodes.len()));
+        }
+        let name = self.device.name();
+        if name.is_empty() || name.len() > MAX_DEVICE_NAME {
+            return Err(format!("device name {name:?} must have 1 to {MAX_DEVICE_NAME} bytes"));
+        }
+        match &self.device {
+            DeviceConfig::Tun { .. } => Ok(()),
+            DeviceConfig::Packet { peer_mac, .. } => parse_mac(peer_mac)
+                .map(|_| ())
+                .ok_or_else(|| format!("peer_mac is {peer_mac:?}; it must be like 02:00:00:00:00:01")),
+        }
+    }
+}
+
+impl DeviceConfig {
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        match self {
+            DeviceConfig::Tun { name } | DeviceConfig::Packet { name, .. } => name,
+        }
+    }
+}
+
+/// Six bytes in hexadecimal, joined by colons.
+pub(crate) fn parse_mac(text: &str) -> Option<[u8; 6]> {
+    let mut mac = [0; 6];
+    let mut parts = text.split(':');
+    for byte in &mut mac {
+        let part = parts.next().filter(|part| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        *byte = u8::from_str_radix(part, 16).ok()?;
+    }
+    parts.next().is_none().then_some(mac)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(port: &str) -> Result<RouterConfig, ConfigError> {
+        let scenario = r#"{"duration_ns":1,"nodes":["a","b"],"links":[],"tcp":[],"traffic":[]}"#;
+        RouterConfig::from_json(&format!(r#"{{"scenario":{scenario},"seed":1,"ports":[{port}]}}"#))
+    }
+
+    #[test]
+    fn errors_name_the_port_and_what_would_be_right() {
+        let error = |port: &str| config(port).unwrap_err().to_string();
+        let tun = r#"{"node":2,"addresses":[],"device":{"kind":"tun","name":"t"}}"#;
+        assert_eq!(error(tun), "ports[0]: node 2 does not exist; there are 2");
+        let packet = r#"{"node":1,"addresses":[],"device":{"kind":"packet","name":"v","peer_mac":"2:0"}}"#;
+        assert!(error(packet).contains(r#"peer_mac is "2:0""#));
+        let long = r#"{"node":1,"addresses":[],"device":{"kind":"tun","name":"a-name-of-16-byte"}}"#;
+        assert!(error(long).contains("must have 1 to 15 bytes"));
+        let one = r#"{"node":1,"addresses":["10.0.0.1"],"device":{"kind":"tun","name":"t"}}"#;
+        assert!(error(&format!("{one},{one}")).contains("10.0.0.1 belongs to another port"));
+        assert!(error(r#"{"node":1,"adresses":[],"device":{"kind":"tun","name":"t"}}"#).contains("adresses"));
+    }
+
+    #[test]
+    fn link_addresses_are_read() {
+        assert_eq!(parse_mac("02:00:00:0a:ff:01"), Some([2, 0, 0, 10, 255, 1]));
+        for wrong in ["", "02:00:00:00:00", "02:00:00:00:00:01:02", "02:00:00:00:00:+1", "02:00:00:00:00:1"] {
+            assert_eq!(parse_mac(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What the router reads of a packet, and the CE mark.
+
+use std::net::Ipv4Addr;
+
+use cwndlab_net::Ecn;
+
+/// The protocol number of TCP.
+pub const TCP: u8 = 6;
+
+/// An IPv4 packet's header, and its TCP header if it is TCP (RFC 791, RFC 9293).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// Source address.
+    pub source: Ipv4Addr,
+    /// Destination address.
+    pub destination: Ipv4Addr,
+    /// IP protocol.
+    pub protocol: u8,
+    /// The ECN field.
+    pub ecn: Ecn,
+    /// Total length in bytes.
+    pub total_bytes: u32,
+    /// The TCP header.
+    pub tcp: Option<Tcp>,
+}
+
+/// A TCP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tcp {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgment number.
+    pub ack: u32,
+    /// The flag byte: CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from high to low.
+    pub flags: u8,
+    /// Window as on the wire, unscaled.
+    pub window: u16,
+    /// Where the options begin and end in the packet.
+    pub options: (u16, u16),
+    /// Bytes of payload.
+    pub payload: u32,
+}
+
+impl Tcp {
+    /// The SYN flag.
+    pub const SYN: u8 = 0x02;
+}
+
+impl Header {
+    /// Reads a packet; `None` if it is not IPv4 or shorter than it says. Fragments have no TCP header.
+    pub fn parse(packet: &[u8]) -> Option<Header> {
+        let ip = packet.first_chunk::<20>()?;
+        let header_bytes = usize::from(ip[0] & 0x0f) * 4;
+        let total_bytes = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+        if ip[0] >> 4 != 4 || header_bytes < 20 || total_bytes < header_bytes || packet.len() < total_bytes {
+            return None;
+        }
+        let is_fragment = u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff != 0;
+        let tcp = (ip[9] == TCP && !is_fragment).then(|| parse_tcp(packet, header_bytes, total_bytes)).flatten();
+        Some(Header {
+            source: Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15]),
+            destination: Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19]),
+            protocol: ip[9],
+            ecn: ecn_of(ip[1]),
+            total_bytes: total_bytes as u32,
+            tcp,
+        })
+    }
+
+    /// A number for the flow: of addresses, ports and protocol (FNV-1a, so that runs are alike).
+    pub fn flow_key(&self) -> u64 {
+        let (source, destination) = self.tcp.map_or((0, 0), |tcp| (tcp.source_port, tcp.destination_port));
+        let bytes = self.source.octets().into_iter().chain(self.destination.octets());
+        let bytes = bytes.chain(source.to_be_bytes()).chain(destination.to_be_bytes()).chain([self.protocol]);
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+}
+
+fn parse_tcp(packet: &[u8], start: usize, end: usize) -> Option<Tcp> {
+    let tcp = packet.get(start..end)?.first_chunk::<20>()?;
+    let header_bytes = usize::from(tcp[12] >> 4) * 4;
+    if header_bytes < 20 || start + header_bytes > end {
+        return None;
+    }
+    Some(Tcp {
+        source_port: u16::from_be_bytes([tcp[0], tcp[1]]),
+        destination_port: u16::from_be_bytes([tcp[2], tcp[3]]),
+        seq: u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]),
+        ack: u32::from_be_bytes([tcp[8], tcp[9], tcp[10], tcp[11]]),
+        flags: tcp[13],
+        window: u16::from_be_bytes([tcp[14], tcp[15]]),
+        options: ((start + 20) as u16, (start + header_bytes) as u16),
+        payload: (end - start - header_bytes) as u32,
+    })
+}
+
+fn ecn_of(traffic_class: u8) -> Ecn {
+    match traffic_class & 3 {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+/// Sets CE in an IPv4 packet and patches the header's checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')).
+///
+/// # Panics
+/// If the packet is shorter than an IPv4 header.
+pub fn mark_ce(packet: &mut [u8]) {
+    let old = u16::from_be_bytes([packet[0], packet[1]]);
+    packet[1] |= 3;
+    let new = u16::from_be_bytes([packet[0], packet[1]]);
+    let checksum = u16::from_be_bytes([packet[10], packet[11]]);
+    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests;

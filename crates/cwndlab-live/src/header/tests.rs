@@ -1,0 +1,87 @@
+use super::*;
+use proptest::prelude::*;
+
+/// The checksum of RFC 791, from scratch.
+fn checksum(header: &[u8]) -> u16 {
+    let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// A SYN with an MSS option of 10.0.0.1:1000 to 10.0.0.2:80 with 3 bytes of payload.
+pub(crate) fn packet(traffic_class: u8) -> Vec<u8> {
+    let mut packet = vec![0x45, traffic_class, 0, 47, 0x12, 0x34, 0x40, 0, 64, TCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    packet.extend([0x03, 0xe8, 0, 80, 0, 0, 0x10, 0, 0, 0, 0, 9, 0x60, Tcp::SYN, 0x20, 0, 0, 0, 0, 0]);
+    packet.extend([2, 4, 5, 180, b'a', b'b', b'c']);
+    let sum = checksum(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+#[test]
+fn a_tcp_packet_is_read_field_by_field() {
+    let header = Header::parse(&packet(2)).unwrap();
+    assert_eq!(header.source, Ipv4Addr::new(10, 0, 0, 1));
+    assert_eq!(header.destination, Ipv4Addr::new(10, 0, 0, 2));
+    assert_eq!((header.ecn, header.total_bytes), (Ecn::Ect0, 47));
+    let tcp = Tcp {
+        source_port: 1000,
+        destination_port: 80,
+        seq: 4096,
+        ack: 9,
+        flags: Tcp::SYN,
+        window: 8192,
+        options: (40, 44),
+        payload: 3,
+    };
+    assert_eq!(header.tcp, Some(tcp));
+}
+
+#[test]
+fn truncated_foreign_and_fragmented_packets_are_not_taken_for_tcp() {
+    let whole = packet(0);
+    for length in 0..whole.len() {
+        assert_eq!(Header::parse(&whole[..length]), None, "{length}");
+    }
+    let mut six = whole.clone();
+    six[0] = 0x65;
+    assert_eq!(Header::parse(&six), None);
+    let mut fragment = whole;
+    fragment[7] = 1;
+    assert_eq!(Header::parse(&fragment).unwrap().tcp, None);
+}
+
+#[test]
+fn the_two_directions_of_a_connection_are_two_flows() {
+    let forth = Header::parse(&packet(0)).unwrap();
+    let tcp = forth.tcp.unwrap();
+    let back = Header {
+        source: forth.destination,
+        destination: forth.source,
+        tcp: Some(Tcp { source_port: tcp.destination_port, destination_port: tcp.source_port, ..tcp }),
+        ..forth
+    };
+    assert_ne!(forth.flow_key(), back.flow_key());
+    assert_eq!(forth.flow_key(), Header { ecn: Ecn::Ce, ..forth }.flow_key());
+}
+
+proptest! {
+    #[test]
+    fn a_marked_header_has_the_checksum_that_a_recomputation_gives(mut header in prop::array::uniform20(any::<u8>())) {
+        header[0] = 0x45;
+        header[10..12].fill(0);
+        let sum = checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        mark_ce(&mut header);
+        prop_assert_eq!(header[1] & 3, 3);
+        prop_assert_eq!(checksum(&header), 0, "the sum over a right header is zero");
+    }
+
+    #[test]
+    fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+        let _ = Header::parse(&bytes);
+    }
+}

@@ -1,0 +1,54 @@
+//! `cwndlab-router CONFIG.json` (or `-` for standard input): forwards packets between devices over the links of a
+//! scenario, in real time. Prints one line of JSON when it is ready and one, the summary, at the end.
+//! Exit code 2: the configuration is wrong; 1: the machine refused something.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use cwndlab_live::config::RouterConfig;
+use cwndlab_live::router;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [path] = arguments.as_slice() else {
+        eprintln!("usage: cwndlab-router CONFIG.json   (- reads the configuration from standard input)");
+        return ExitCode::from(2);
+    };
+    match read(path).and_then(|text| RouterConfig::from_json(&text).map_err(|error| format!("{path}: {error}"))) {
+        Ok(config) => run(&config),
+        Err(message) => {
+            eprintln!("cwndlab-router: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn read(path: &str) -> Result<String, String> {
+    let mut text = String::new();
+    let outcome = if path == "-" {
+        std::io::stdin().read_to_string(&mut text).map(|_| ())
+    } else {
+        std::fs::read_to_string(path).map(|read| text = read)
+    };
+    outcome.map(|()| text).map_err(|error| format!("{path}: {error}"))
+}
+
+fn run(config: &RouterConfig) -> ExitCode {
+    let ready = |start_ns: u64| say(&format!(r#"{{"event":"ready","start_monotonic_ns":{start_ns}}}"#));
+    match router::run(config, ready) {
+        Ok(summary) => {
+            say(&serde_json::to_string(&summary).expect("a summary is plain data"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("cwndlab-router: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whoever started the router may be gone: that is no reason to fail.
+fn say(line: &str) {
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}

@@ -1,0 +1,286 @@
+//! The links and routes of a scenario, in scheduled time.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use cwndlab_engine::{route, Scenario, ScenarioError, Streams};
+use cwndlab_net::impair::{ImpairmentConfig, Impairments};
+
+use cwndlab_net::queue::Regions;
+use cwndlab_net::{DropCause, Ecn, Link, LinkCounters, Offered, Packet};
+use cwndlab_units::Time;
+
+use crate::buffers::Buffers;
+use crate::header::{Header, Tcp};
+
+/// Ends a route.
+const DELIVER: u32 = u32::MAX;
+
+/// A packet inside the router.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LivePacket {
+    /// Number of the packet in order of entry, from 0; a duplicate has its original's.
+    pub id: u64,
+    pub(crate) buffer: u32,
+    wire_bytes: u32,
+    flow_key: u64,
+    payload: (u64, u32),
+    /// Place in the routes of the link it is on, or of [`DELIVER`].
+    hop: u32,
+    /// The port that it leaves by.
+    pub(crate) port: u32,
+    ecn: Ecn,
+}
+
+impl LivePacket {
+    /// Whether it carries CE by now.
+    pub fn is_ce(&self) -> bool {
+        self.ecn == Ecn::Ce
+    }
+}
+
+impl Packet for LivePacket {
+    fn wire_bytes(&self) -> u32 {
+        self.wire_bytes
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn flow_key(&self) -> u64 {
+        self.flow_key
+    }
+    fn payload(&self) -> (u64, u32) {
+        self.payload
+    }
+}
+
+/// What happened to a packet, at a scheduled time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A link's queue dropped it, or a loss model.
+    Dropped(u32, DropCause),
+    /// A link's queue marked it CE.
+    Marked(u32),
+    /// It has come to its port and is to be written.
+    Delivered,
+}
+
+/// Links, routes and the packets on them. Whoever drives it calls, with times that never go back:
+/// [`Network::advance`] up to the time at which a packet was read, then [`Network::inject`] at that time;
+/// and waits no longer than [`Network::next_event`].
+#[derive(Debug)]
+pub struct Network {
+    links: Vec<Link<LivePacket>>,
+    /// For each link the next time at which it is to be asked.
+    due: Vec<Time>,
+    /// Links of each route, each ended by [`DELIVER`].
+    hops: Vec<u32>,
+    /// Start in `hops` of the route from port to port.
+    routes: BTreeMap<(u32, u32), u32>,
+    port_of: BTreeMap<Ipv4Addr, u32>,
+    /// Initial sequence numbers by flow, if losses scripted by sequence need them.
+    initial: Option<BTreeMap<u64, u32>>,
+    buffers: Buffers,
+    entered: u64,
+    now: Time,
+}
+
+impl Network {
+    /// For a checked scenario and the node and addresses of each port.
+    ///
+    /// # Errors
+    /// If an explicit route of the scenario is broken. Ports without a path between them are left unconnected.
+    pub fn new(
+        scenario: &Scenario,
+        streams: Streams,
+        ports: &[(u32, Vec<Ipv4Addr>)],
+    ) -> Result<Network, ScenarioError> {
+        let mut links = Vec::new();
+        for spec in &scenario.links {
+            let rng = streams.stream(&format!("link:{}", spec.name));
+            let link = Link::new(spec.rate_bps, spec.delay_ns, spec.header_bytes, &spec.queue, rng);
+            let impaired = !spec.impairments.is_empty();
+            links.push(if impaired { link.impaired(Impairments::new(&spec.impairments)) } else { link });
+        }
+        let scripted = |impairment: &ImpairmentConfig| matches!(impairment, ImpairmentConfig::DropSeq { .. });
+        let by_sequence = scenario.links.iter().flat_map(|link| &link.impairments).any(scripted);
+        let mut network = Network {
+            due: vec![Time::MAX; links.len()],
+            links,
+            hops: Vec::new(),
+            routes: BTreeMap::new(),
+            port_of: BTreeMap::new(),
+            initial: by_sequence.then(BTreeMap::new),
+            buffers: Buffers::default(),
+            entered: 0,
+            now: Time::ZERO,
+        };
+        for (port, (node, addresses)) in ports.iter().enumerate() {
+            network.port_of.extend(addresses.iter().map(|&address| (address, port as u32)));
+            for (other, (to, _)) in ports.iter().enumerate().filter(|&(_, (to, _))| to != node) {
+                if let Some(links) = route(scenario, *node, *to)? {
+                    network.routes.insert((port as u32, other as u32), network.hops.len() as u32);
+                    network.hops.extend(links);
+                    network.hops.push(DELIVER);
+                }
+            }
+        }
+        Ok(network)
+    }
+
+    /// When something happens next by itself; [`Time::MAX`] if nothing is under way.
+    pub fn next_event(&self) -> Time {
+        self.due.iter().copied().min().unwrap_or(Time::MAX)
+    }
+
+    /// Takes a packet that was read from `port` at `now`, up to which [`Network::advance`] has been called. Returns its
+    /// number, or `None` if no port has its destination.
+    pub fn inject(
+        &mut self,
+        now: Time,
+        port: u32,
+        header: &Header,
+        bytes: &[u8],
+        mut report: impl FnMut(&Network, Time, &LivePacket, Event),
+    ) -> Option<u64> {
+        let to = *self.port_of.get(&header.destination)?;
+        let hop = *self.routes.get(&(port, to))?;
+        let id = self.entered;
+        self.entered += 1;
+        let packet = LivePacket {
+            id,
+            buffer: self.buffers.insert(bytes),
+            wire_bytes: header.total_bytes,
+            flow_key: header.flow_key(),
+            payload: self.payload(header),
+            hop,
+            port: to,
+            ecn: header.ecn,
+        };
+        self.now = self.now.max(now);
+        self.forward(self.now, packet, &mut report);
+        Some(id)
+    }
+
+    /// Lets everything happen that is scheduled up to `now`, in the order of the schedule (ties: by link).
+    pub fn advance(&mut self, now: Time, mut report: impl FnMut(&Network, Time, &LivePacket, Event)) {
+        while let Some((index, at)) = self.earliest().filter(|&(_, at)| at <= now) {
+            self.now = self.now.max(at);
+            let link = &mut self.links[index];
+            if link.next_service() <= at {
+                link.serve(at);
+                self.after_queue(index, at, &mut report);
+            }
+            while let Some(packet) = self.links[index].arrive(at) {
+                self.forward(at, LivePacket { hop: packet.hop + 1, ..packet }, &mut report);
+            }
+            self.update_due(index);
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn earliest(&self) -> Option<(usize, Time)> {
+        self.due.iter().copied().enumerate().min_by_key(|&(_, at)| at)
+    }
+
+    /// Onto the link of the packet's hop, or out.
+    fn forward(&mut self, at: Time, packet: LivePacket, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
+        let index = self.hops[packet.hop as usize];
+        if index == DELIVER {
+            report(self, at, &packet, Event::Delivered);
+            self.buffers.release(packet.buffer);
+            return;
+        }
+        let link = &mut self.links[index as usize];
+        let mut offered = link.offer(at, packet);
+        loop {
+            self.after_offer(index, at, &packet, offered, report);
+            self.after_queue(index as usize, at, report);
+            let Some(copy) = self.links[index as usize].pop_copy() else { break };
+            self.buffers.share(copy.buffer);
+            offered = self.links[index as usize].offer_copy(at, copy);
+        }
+        self.update_due(index as usize);
+    }
+
+    fn after_offer(
+        &mut self,
+        index: u32,
+        at: Time,
+        packet: &LivePacket,
+        offered: Offered<LivePacket>,
+        report: &mut impl FnMut(&Network, Time, &LivePacket, Event),
+    ) {
+        match offered {
+            Offered::Queued => {}
+            Offered::Marked => report(self, at, packet, Event::Marked(index)),
+            Offered::Dropped(cause, packet) => {
+                report(self, at, &packet, Event::Dropped(index, cause));
+                self.buffers.release(packet.buffer);
+            }
+        }
+    }
+
+    /// What a queue that decides at departure dropped or marked at its last call.
+    fn after_queue(&mut self, index: usize, at: Time, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
+        if !self.links[index].decides_at_departure() {
+            return;
+        }
+        while let Some((cause, packet)) = self.links[index].pop_dropped() {
+            report(self, at, &packet, Event::Dropped(index as u32, cause));
+            self.buffers.release(packet.buffer);
+        }
+        if let Some(packet) = self.links[index].take_marked() {
+            report(self, at, &packet, Event::Marked(index as u32));
+        }
+    }
+
+    fn update_due(&mut self, index: usize) {
+        let link = &self.links[index];
+        self.due[index] = link.next_arrival().min(link.next_service());
+    }
+
+    /// Offset in the stream and length of the TCP payload. Offsets count from the flow's SYN; without losses scripted
+    /// by sequence nobody needs them.
+    fn payload(&mut self, header: &Header) -> (u64, u32) {
+        let (Some(initial), Some(tcp)) = (&mut self.initial, header.tcp) else { return (0, 0) };
+        let key = header.flow_key();
+        if tcp.flags & Tcp::SYN != 0 {
+            initial.insert(key, tcp.seq.wrapping_add(1));
+        }
+        let first = initial.get(&key).copied().unwrap_or(tcp.seq);
+        (u64::from(tcp.seq.wrapping_sub(first)), tcp.payload)
+    }
+
+    /// The bytes of a packet that an event is about, as it was read.
+    pub fn bytes(&self, packet: &LivePacket) -> &[u8] {
+        self.buffers.bytes(packet.buffer)
+    }
+    /// Packets that have entered: the number of the next one.
+    pub fn entered(&self) -> u64 {
+        self.entered
+    }
+    /// Packets inside.
+    pub fn packets_inside(&self) -> usize {
+        self.buffers.in_use()
+    }
+    /// A link's counters.
+    pub fn counters(&self, link: usize) -> &LinkCounters {
+        self.links[link].counters()
+    }
+    /// A link's queue now: packets and bytes, the one in service included, and the queue's own average.
+    pub fn queue(&mut self, link: usize, now: Time) -> (u32, u64, Option<f64>) {
+        let backlog = self.links[link].backlog(now);
+        (backlog.packets, backlog.bytes, self.links[link].average())
+    }
+    /// How long a link's RED average was below, between and above its thresholds.
+    pub fn regions(&mut self, link: usize, now: Time) -> Option<Regions> {
+        self.links[link].regions(now)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+use super::*;
+
+const RFC2416: &str = r#"{
+  "duration_ns": 60000000000, "nodes": ["source", "r1", "r2", "receiver"], "tcp": [], "traffic": [],
+  "links": [
+    {"name":"s>r1","from":0,"to":1,"rate_bps":100000000,"delay_ns":0,"queue":{"kind":"drop-tail","limit":100}},
+    {"name":"r1>r2","from":1,"to":2,"rate_bps":1500000,"delay_ns":25000000,"queue":{"kind":"drop-tail","limit":100}},
+    {"name":"r2>r","from":2,"to":3,"rate_bps":9600,"delay_ns":150000000,"queue":QUEUE,"impairments":IMPAIRMENTS},
+    {"name":"r>r2","from":3,"to":2,"rate_bps":9600,"delay_ns":150000000,"queue":{"kind":"drop-tail","limit":3}},
+    {"name":"r2>r1","from":2,"to":1,"rate_bps":1500000,"delay_ns":25000000,"queue":{"kind":"drop-tail","limit":100}},
+    {"name":"r1>s","from":1,"to":0,"rate_bps":100000000,"delay_ns":0,"queue":{"kind":"drop-tail","limit":100}}]}"#;
+
+fn network(queue: &str, impairments: &str) -> Network {
+    let json = RFC2416.replace("QUEUE", queue).replace("IMPAIRMENTS", impairments);
+    let scenario = Scenario::from_json(&json).unwrap();
+    let ports = [(0, vec![Ipv4Addr::new(10, 0, 0, 1)]), (3, vec![Ipv4Addr::new(10, 0, 0, 2)])];
+    Network::new(&scenario, Streams::new(1, 0), &ports).unwrap()
+}
+
+/// A packet of 1000 bytes from the source to the receiver.
+fn data(ecn: u8) -> Vec<u8> {
+    let mut packet = vec![0; 1000];
+    packet[..20].copy_from_slice(&[0x45, ecn, 3, 232, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    packet
+}
+
+/// Injects `count` packets at once and gives all that happens: id, time, event.
+fn run(network: &mut Network, count: u64, packet: &[u8]) -> Vec<(u64, Time, Event)> {
+    let mut log = Vec::new();
+    let header = Header::parse(packet).unwrap();
+    for _ in 0..count {
+        network.inject(Time::ZERO, 0, &header, packet, |_, at, packet, event| log.push((packet.id, at, event)));
+    }
+    // A slow driver: scheduled times do not depend on when it looks.
+    for second in 1..120 {
+        network.advance(Time::from_secs(second), |_, at, packet, event| log.push((packet.id, at, event)));
+    }
+    log
+}
+
+#[test]
+fn a_packet_takes_the_time_of_its_links_whenever_the_driver_looks() {
+    let mut network = network(r#"{"kind":"drop-tail","limit":3}"#, "[]");
+    // 0.08 ms + 5.333 ms + 25 ms + 833.333 ms + 150 ms, each rounded to the nanosecond.
+    let expected = Time::from_nanos(80_000 + 5_333_333 + 25_000_000 + 833_333_333 + 150_000_000);
+    assert_eq!(run(&mut network, 1, &data(0)), [(0, expected, Event::Delivered)]);
+    assert_eq!(network.packets_inside(), 0);
+}
+
+#[test]
+fn four_packets_into_three_buffers_lose_one_and_the_rest_leaves_at_the_bottlenecks_pace() {
+    let mut network = network(r#"{"kind":"drop-tail","limit":3}"#, "[]");
+    let log = run(&mut network, 4, &data(0));
+    let dropped: Vec<_> = log.iter().filter(|(.., event)| *event == Event::Dropped(2, DropCause::Full)).collect();
+    assert_eq!((dropped.len(), dropped[0].0), (1, 3));
+    let times: Vec<_> = log.iter().filter(|(.., event)| *event == Event::Delivered).map(|&(_, at, _)| at).collect();
+    assert_eq!(times[1] - times[0], Time::from_nanos(833_333_333));
+    assert_eq!(times.len(), 3);
+    assert_eq!(network.packets_inside(), 0);
+    assert_eq!(network.counters(2).drops, [1, 0, 0]);
+}
+
+#[test]
+fn a_queue_that_decides_at_departure_marks_and_every_packet_is_accounted_for() {
+    let mut network = network(r#"{"kind":"codel","ecn":true,"interval_ns":500000000}"#, "[]");
+    let log = run(&mut network, 100, &data(2));
+    let count = |wanted: fn(&Event) -> bool| log.iter().filter(|(.., event)| wanted(event)).count();
+    assert_eq!(count(|event| *event == Event::Delivered), 100);
+    assert!(count(|event| matches!(event, Event::Marked(2))) > 5);
+    assert_eq!(network.packets_inside(), 0);
+}
+
+#[test]
+fn a_duplicate_shares_its_bytes_and_both_are_delivered() {
+    let mut network = network(r#"{"kind":"infinite"}"#, r#"[{"kind":"duplicate","p":1.0}]"#);
+    let log = run(&mut network, 3, &data(0));
+    assert_eq!(log.iter().map(|&(id, ..)| id).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2]);
+    assert_eq!(network.packets_inside(), 0);
+}
+
+#[test]
+fn a_packet_for_nobody_is_refused() {
+    let mut network = network(r#"{"kind":"infinite"}"#, "[]");
+    let mut packet = data(0);
+    packet[19] = 77;
+    let header = Header::parse(&packet).unwrap();
+    assert_eq!(network.inject(Time::ZERO, 0, &header, &packet, |_, _, _, _| ()), None);
+    assert_eq!(network.packets_inside(), 0);
+}

@@ -1,0 +1,209 @@
+//! What the router says of itself: how late it was, what was lost unseen, whether the run is valid.
+
+use cwndlab_engine::Scenario;
+use cwndlab_net::DropCause;
+use cwndlab_units::Time;
+use serde::Serialize;
+
+use crate::config::Limits;
+use crate::network::Network;
+
+/// Distribution of lateness, the time from a packet's scheduled departure to its write: bins of a microsecond up to
+/// 65 ms, later ones together in the last.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    bins: Vec<u64>,
+    count: u64,
+    max: Time,
+}
+
+const BINS: usize = 1 << 16;
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Lateness { bins: vec![0; BINS], count: 0, max: Time::ZERO }
+    }
+}
+
+impl Lateness {
+    /// Counts one packet.
+    pub fn add(&mut self, late: Time) {
+        let bin = (late.as_nanos() / 1000).min(BINS as u64 - 1);
+        self.bins[bin as usize] += 1;
+        self.count += 1;
+        self.max = self.max.max(late);
+    }
+
+    /// The lateness that a share of the packets does not exceed, rounded up to a microsecond; zero without packets.
+    pub fn percentile(&self, share: f64) -> Time {
+        let wanted = (share * self.count as f64).ceil() as u64;
+        let mut seen = 0;
+        for (bin, &count) in self.bins.iter().enumerate() {
+            seen += count;
+            if seen >= wanted && seen > 0 {
+                let upper = Time::from_micros(bin as u64 + 1);
+                return if bin == BINS - 1 { self.max } else { upper.min(self.max) };
+            }
+        }
+        Time::ZERO
+    }
+}
+
+/// Printed as one line of JSON at the end.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Always "summary".
+    pub event: &'static str,
+    /// Whether the run kept within its limits. If not, no number of it counts.
+    pub valid: bool,
+    /// Which limits it broke.
+    pub invalid_because: Vec<String>,
+    /// The kernel's release.
+    pub kernel: String,
+    /// Length of the run.
+    pub wall_ns: u64,
+    /// CPU time of the router by wall time.
+    pub cpu_share: f64,
+    /// Whether real-time scheduling was granted.
+    pub real_time: bool,
+    /// Packets written.
+    pub packets: u64,
+    /// Median lateness.
+    pub lateness_p50_ns: u64,
+    /// 99th percentile of lateness.
+    pub lateness_p99_ns: u64,
+    /// Largest lateness.
+    pub lateness_max_ns: u64,
+    /// Packets still inside at the end.
+    pub packets_inside: usize,
+    /// The ports in the configuration's order.
+    pub ports: Vec<PortSummary>,
+    /// The links in the scenario's order.
+    pub links: Vec<LinkSummary>,
+}
+
+/// What a port saw.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PortSummary {
+    /// The device.
+    pub device: String,
+    /// Packets read.
+    pub read: u64,
+    /// Packets written.
+    pub written: u64,
+    /// Packets that could not be written.
+    pub write_errors: u64,
+    /// Packets read that are not IPv4 (a kernel's own router solicitations, say).
+    pub ignored: u64,
+    /// Packets read to an address of no connected port.
+    pub unroutable: u64,
+    /// Packets longer than the device's MTU: segmentation offload is not off.
+    pub oversized: u64,
+    /// Packets that the kernel dropped at the device.
+    pub kernel_drops: u64,
+}
+
+/// What a link counted.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkSummary {
+    /// Its name.
+    pub name: String,
+    /// Packets offered.
+    pub arrivals: u64,
+    /// Packets accepted.
+    pub accepted: u64,
+    /// Bytes accepted.
+    pub bytes: u64,
+    /// Drops of a full buffer.
+    pub drops_full: u64,
+    /// Drops of active queue management.
+    pub drops_aqm: u64,
+    /// Losses.
+    pub drops_loss: u64,
+    /// Marks.
+    pub marks: u64,
+    /// Time its transmitter was busy.
+    pub busy_ns: u64,
+    /// Largest number of packets in it.
+    pub max_queue_packets: u32,
+    /// Share of the time in which RED's average was between its thresholds.
+    pub red_share_between: Option<f64>,
+}
+
+/// The summaries of all links.
+pub fn links(scenario: &Scenario, network: &mut Network, now: Time) -> Vec<LinkSummary> {
+    let of = |(index, spec): (usize, &cwndlab_engine::LinkSpec)| {
+        let red_share_between = network.regions(index, now).and_then(|regions| regions.share_between());
+        let counters = network.counters(index);
+        LinkSummary {
+            name: spec.name.clone(),
+            arrivals: counters.arrivals,
+            accepted: counters.accepted,
+            bytes: counters.bytes,
+            drops_full: counters.drops[DropCause::Full as usize],
+            drops_aqm: counters.drops[DropCause::Aqm as usize],
+            drops_loss: counters.drops[DropCause::Loss as usize],
+            marks: counters.marks,
+            busy_ns: counters.busy.as_nanos(),
+            max_queue_packets: counters.max_packets,
+            red_share_between,
+        }
+    };
+    scenario.links.iter().enumerate().map(of).collect()
+}
+
+/// The limits that a run broke, in words.
+pub fn violations(limits: &Limits, lateness: &Lateness, cpu_share: f64, ports: &[PortSummary]) -> Vec<String> {
+    let mut broken = Vec::new();
+    let p99 = lateness.percentile(0.99);
+    if p99 > limits.lateness_p99_ns {
+        broken.push(format!("one packet in a hundred was over {p99} late; the limit is {}", limits.lateness_p99_ns));
+    }
+    if lateness.max > limits.lateness_max_ns {
+        broken.push(format!("a packet was {} late; the limit is {}", lateness.max, limits.lateness_max_ns));
+    }
+    if cpu_share > limits.cpu_share {
+        broken.push(format!("the router used {cpu_share:.2} of a CPU; the limit is {}", limits.cpu_share));
+    }
+    for port in ports {
+        let hidden = port.kernel_drops + port.write_errors;
+        if hidden > limits.hidden_drops {
+            broken.push(format!("{hidden} packets were lost at {} outside the scenario's queues", port.device));
+        }
+        if port.oversized > 0 {
+            broken
+                .push(format!("{} packets from {} exceed its MTU: turn its offloads off", port.oversized, port.device));
+        }
+    }
+    broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_upper_bounds_to_the_microsecond() {
+        let mut lateness = Lateness::default();
+        for us in 1..=1000 {
+            lateness.add(Time::from_nanos(us * 1000 - 500));
+        }
+        assert_eq!(lateness.percentile(0.5), Time::from_micros(500));
+        assert_eq!(lateness.percentile(0.99), Time::from_micros(990));
+        assert_eq!(lateness.percentile(1.0), Time::from_nanos(999_500));
+        lateness.add(Time::from_secs(2));
+        assert_eq!(lateness.percentile(1.0), Time::from_secs(2));
+        assert_eq!(Lateness::default().percentile(0.99), Time::ZERO);
+    }
+
+    #[test]
+    fn each_broken_limit_is_named() {
+        let mut lateness = Lateness::default();
+        assert_eq!(violations(&Limits::default(), &lateness, 0.1, &[]), Vec::<String>::new());
+        lateness.add(Time::from_secs(1));
+        let port = PortSummary { device: "t0".into(), kernel_drops: 2, oversized: 1, ..PortSummary::default() };
+        let broken = violations(&Limits::default(), &lateness, 0.9, &[port]);
+        assert_eq!(broken.len(), 5);
+        assert!(broken[3].contains("2 packets were lost at t0"), "{}", broken[3]);
+    }
+}

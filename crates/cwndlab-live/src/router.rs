@@ -1,0 +1,320 @@
+//! The loop: wait, read, advance, write.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd as _;
+
+use cwndlab_engine::Streams;
+use cwndlab_units::Time;
+use thiserror::Error;
+
+use crate::config::{parse_mac, DeviceConfig, PortConfig, RouterConfig};
+use crate::header::{mark_ce, Header};
+use crate::network::{Event, LivePacket, Network};
+use crate::report::{self, Lateness, PortSummary, Summary};
+use crate::sys::{self, Epoll, InNamespace, PacketSocket};
+use crate::trace::{Line, Trace};
+
+/// The most packets read from one port before the others and the schedule have their turn.
+const BATCH: usize = 32;
+/// The largest IPv4 packet.
+const MAX_PACKET: usize = 65_535;
+/// Token of the signals.
+const TERMINATION: u64 = u64::MAX;
+
+/// Why the router could not run.
+#[derive(Debug, Error)]
+pub enum RouterError {
+    /// A call of the kernel failed; says what for.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The scenario's routes are broken.
+    #[error("scenario: {0}")]
+    Scenario(#[from] cwndlab_engine::ScenarioError),
+}
+
+fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RouterError {
+    let what = what.into();
+    move |source| RouterError::System { what, source }
+}
+
+/// A device that packets come from and go to.
+#[derive(Debug)]
+struct Port {
+    device: Device,
+    mtu: u32,
+    /// `/proc/net/dev` of the device's namespace, for what the kernel drops there.
+    statistics: File,
+    drops_at_start: u64,
+    summary: PortSummary,
+}
+
+#[derive(Debug)]
+enum Device {
+    Tun(File),
+    Packet { socket: PacketSocket, peer: [u8; 6] },
+}
+
+impl Port {
+    fn open(config: &PortConfig) -> Result<Port, RouterError> {
+        let name = config.device.name();
+        let _there = match &config.netns {
+            Some(path) => {
+                let entered = InNamespace::enter(path);
+                Some(entered.map_err(system(format!("entering network namespace {}", path.display())))?)
+            }
+            None => None,
+        };
+        let device = match &config.device {
+            DeviceConfig::Tun { name } => {
+                Device::Tun(sys::open_tun(name).map_err(system(format!("opening TUN device {name}")))?)
+            }
+            DeviceConfig::Packet { name, peer_mac } => Device::Packet {
+                socket: PacketSocket::open(name).map_err(system(format!("opening packet socket on {name}")))?,
+                peer: parse_mac(peer_mac).expect("RouterConfig checks it"),
+            },
+        };
+        let mtu = sys::mtu(name).map_err(system(format!("asking for the MTU of {name}")))?;
+        // Bound to the namespace that this thread is in as it is opened.
+        let statistics =
+            File::open("/proc/thread-self/net/dev").map_err(system("opening /proc/thread-self/net/dev"))?;
+        let summary = PortSummary { device: name.to_owned(), ..PortSummary::default() };
+        let mut port = Port { device, mtu, statistics, drops_at_start: 0, summary };
+        port.drops_at_start = port.kernel_drops().map_err(system(format!("reading the statistics of {name}")))?;
+        Ok(port)
+    }
+
+    fn file(&self) -> &File {
+        match &self.device {
+            Device::Tun(file) => file,
+            Device::Packet { socket, .. } => &socket.file,
+        }
+    }
+
+    fn write(&mut self, packet: &[u8]) {
+        let written = match &self.device {
+            Device::Tun(file) => (&*file).write(packet).map(|_| ()),
+            Device::Packet { socket, peer } => socket.send(*peer, packet),
+        };
+        match written {
+            Ok(()) => self.summary.written += 1,
+            Err(_) => self.summary.write_errors += 1,
+        }
+    }
+
+    /// Packets dropped at the device in either direction since it exists, and at the socket since the last call.
+    fn kernel_drops(&mut self) -> io::Result<u64> {
+        self.statistics.rewind()?;
+        let mut text = String::new();
+        self.statistics.read_to_string(&mut text)?;
+        let prefix = format!("{}:", self.summary.device);
+        let line = text.lines().map(str::trim_start).find_map(|line| line.strip_prefix(&prefix)).unwrap_or("");
+        // Eight columns each of receive and transmit; the fourth of each is "drop".
+        let drops = |column: usize| line.split_whitespace().nth(column).and_then(|word| word.parse::<u64>().ok());
+        let at_socket = match &self.device {
+            Device::Tun(_) => 0,
+            Device::Packet { socket, .. } => u64::from(socket.dropped()?),
+        };
+        Ok(drops(3).unwrap_or(0) + drops(11).unwrap_or(0) + at_socket)
+    }
+}
+
+/// What leaves the network goes here: ports, lateness, trace.
+struct Exits {
+    ports: Vec<Port>,
+    lateness: Lateness,
+    trace: Option<Trace>,
+    trace_error: Option<io::Error>,
+    scratch: Vec<u8>,
+    start_ns: u64,
+}
+
+impl Exits {
+    fn now(&self) -> Time {
+        Time::from_nanos(sys::monotonic_ns() - self.start_ns)
+    }
+
+    fn on_event(&mut self, network: &Network, at: Time, packet: &LivePacket, event: Event) {
+        let bytes = network.bytes(packet);
+        let ce = packet.is_ce();
+        if event == Event::Delivered {
+            // The bytes may be shared with a duplicate that has another fate, so the mark is set in a copy.
+            self.scratch.clear();
+            self.scratch.extend_from_slice(bytes);
+            if ce {
+                mark_ce(&mut self.scratch);
+            }
+            self.ports[packet.port as usize].write(&self.scratch);
+            self.lateness.add(self.now().saturating_sub(at));
+        }
+        self.record(at, Line::of(event, packet.port), packet.id, bytes, ce);
+    }
+
+    fn record(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) {
+        if let Some(trace) = &mut self.trace {
+            if let Err(error) = trace.packet(at, line, id, bytes, ce) {
+                self.trace_error.get_or_insert(error);
+            }
+        }
+    }
+}
+
+/// Runs until the configured time has passed or a signal comes. `ready` is called once, with the start on the monotonic
+/// clock, as soon as packets are forwarded.
+///
+/// # Errors
+/// If a device can't be opened, a file not be written, or the kernel refuses to wait.
+pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, RouterError> {
+    sys::end_with_parent();
+    let ports: Vec<Port> = config.ports.iter().map(Port::open).collect::<Result<_, _>>()?;
+    let places: Vec<(u32, Vec<Ipv4Addr>)> = config.ports.iter().map(|p| (p.node, p.addresses.clone())).collect();
+    let mut network = Network::new(&config.scenario, Streams::new(config.seed, config.replicate), &places)?;
+    let epoll = Epoll::new().map_err(system("epoll"))?;
+    for (token, port) in ports.iter().enumerate() {
+        epoll
+            .add(port.file().as_raw_fd(), token as u64)
+            .map_err(system(format!("waiting for {}", port.summary.device)))?;
+    }
+    let signals = sys::termination().map_err(system("signalfd"))?;
+    epoll.add(signals.as_raw_fd(), TERMINATION).map_err(system("waiting for signals"))?;
+    sys::least_timer_slack();
+    let real_time = config.real_time_priority > 0 && sys::real_time(config.real_time_priority).is_ok();
+
+    let mut sampler = Sampler::new(config);
+    let trace = match &config.trace {
+        Some(path) => {
+            let create = Trace::create(path, sampler.interval.is_some());
+            Some(create.map_err(system(format!("creating {}", path.display())))?)
+        }
+        None => None,
+    };
+    let start_ns = sys::monotonic_ns();
+    let cpu_start = sys::cpu_ns();
+    let mut exits = Exits {
+        ports,
+        lateness: Lateness::default(),
+        trace,
+        trace_error: None,
+        scratch: Vec::with_capacity(MAX_PACKET),
+        start_ns,
+    };
+    ready(start_ns);
+    let end = config.duration_ns.unwrap_or(Time::MAX);
+    let mut tokens = Vec::new();
+    let mut buffer = vec![0; MAX_PACKET];
+    loop {
+        let now = exits.now();
+        sampler.advance(&mut network, &mut exits, now);
+        if now >= end || tokens.contains(&TERMINATION) {
+            break;
+        }
+        let next = network.next_event().min(sampler.next).min(end);
+        let wait = (!next.is_never()).then(|| next.saturating_sub(exits.now()).as_nanos());
+        epoll.wait(wait, &mut tokens).map_err(system("epoll_pwait2"))?;
+        for &token in tokens.iter().filter(|&&token| token != TERMINATION) {
+            read_port(token as usize, &mut network, &mut exits, &mut sampler, &mut buffer);
+        }
+    }
+    let wall_ns = sys::monotonic_ns() - start_ns;
+    if let Some(trace) = exits.trace.take() {
+        let outcome = exits.trace_error.take().map_or(Ok(()), Err).and_then(|()| trace.finish());
+        outcome.map_err(system("writing the trace"))?;
+    }
+    Ok(summarize(config, &mut network, exits, wall_ns, sys::cpu_ns() - cpu_start, real_time))
+}
+
+fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &mut Sampler, buffer: &mut [u8]) {
+    for _ in 0..BATCH {
+        // An error is "would block", or a device that is down and shows up as silence.
+        let Ok(length) = exits.ports[index].file().read(buffer) else { return };
+        let now = exits.now();
+        sampler.advance(network, exits, now);
+        let mtu = exits.ports[index].mtu;
+        let port = &mut exits.ports[index].summary;
+        port.read += 1;
+        let Some(header) = Header::parse(&buffer[..length]) else {
+            port.ignored += 1;
+            continue;
+        };
+        port.oversized += u64::from(header.total_bytes > mtu);
+        let bytes = &buffer[..header.total_bytes as usize];
+        let next_id = network.entered();
+        exits.record(now, Line::In(index as u32), next_id, bytes, false);
+        let report = |network: &Network, at, packet: &LivePacket, event| exits.on_event(network, at, packet, event);
+        if network.inject(now, index as u32, &header, bytes, report).is_none() {
+            exits.ports[index].summary.unroutable += 1;
+        }
+    }
+}
+
+/// Advances the network, with samples of queues at their times on the way.
+struct Sampler {
+    queues: Vec<u32>,
+    interval: Option<Time>,
+    next: Time,
+}
+
+impl Sampler {
+    fn new(config: &RouterConfig) -> Sampler {
+        let probes = &config.scenario.probes;
+        let interval = probes.queue_interval_ns.filter(|_| !probes.queues.is_empty() && config.trace.is_some());
+        let next = if interval.is_some() { Time::ZERO } else { Time::MAX };
+        Sampler { queues: probes.queues.clone(), interval, next }
+    }
+
+    fn advance(&mut self, network: &mut Network, exits: &mut Exits, now: Time) {
+        while let Some(interval) = self.interval.filter(|_| self.next <= now) {
+            network.advance(self.next, |network, at, packet, event| exits.on_event(network, at, packet, event));
+            for &link in &self.queues {
+                let sample = network.queue(link as usize, self.next);
+                let Some(trace) = &mut exits.trace else { continue };
+                if let Err(error) = trace.queue(self.next, link, sample) {
+                    exits.trace_error.get_or_insert(error);
+                }
+            }
+            self.next += interval;
+        }
+        network.advance(now, |network, at, packet, event| exits.on_event(network, at, packet, event));
+    }
+}
+
+fn summarize(
+    config: &RouterConfig,
+    network: &mut Network,
+    mut exits: Exits,
+    wall_ns: u64,
+    cpu_ns: u64,
+    real_time: bool,
+) -> Summary {
+    for port in &mut exits.ports {
+        let drops = port.kernel_drops().unwrap_or(port.drops_at_start);
+        port.summary.kernel_drops = drops.saturating_sub(port.drops_at_start);
+    }
+    let lateness = exits.lateness;
+    let ports: Vec<PortSummary> = exits.ports.into_iter().map(|port| port.summary).collect();
+    let cpu_share = cpu_ns as f64 / wall_ns.max(1) as f64;
+    let invalid_because = report::violations(&config.limits, &lateness, cpu_share, &ports);
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Summary {
+        event: "summary",
+        valid: invalid_because.is_empty(),
+        invalid_because,
+        kernel: release.trim().to_owned(),
+        wall_ns,
+        cpu_share,
+        real_time,
+        packets: ports.iter().map(|port| port.written).sum(),
+        lateness_p50_ns: lateness.percentile(0.5).as_nanos(),
+        lateness_p99_ns: lateness.percentile(0.99).as_nanos(),
+        lateness_max_ns: lateness.percentile(1.0).as_nanos(),
+        packets_inside: network.packets_inside(),
+        ports,
+        links: report::links(&config.scenario, network, Time::from_nanos(wall_ns)),
+    }
+}

@@ -1,0 +1,310 @@
+//! The calls of the kernel that the router needs and the standard library lacks. Every `unsafe` block is one call with
+//! arguments made right above it.
+#![expect(
+    unsafe_code,
+    reason = "namespaces, TUN, packet sockets, epoll_pwait2 and scheduling have no safe call in std"
+)]
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::ptr;
+
+use libc::{c_int, c_long, c_ulong};
+
+/// The longest device name, without the terminating zero.
+pub const MAX_DEVICE_NAME: usize = libc::IFNAMSIZ - 1;
+
+/// The result of a call that gives -1 and errno on failure.
+fn checked(result: c_int) -> io::Result<c_int> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+fn owned(fd: c_int) -> io::Result<OwnedFd> {
+    let fd = checked(fd)?;
+    // SAFETY: the caller got `fd` from a call that opened it, and hands it over here only.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid timespec to write to; the clocks used exist on every Linux.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// `CLOCK_MONOTONIC`, in nanoseconds.
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// CPU time of this process, in nanoseconds.
+pub fn cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// This thread is in another network namespace while the value lives.
+#[derive(Debug)]
+pub struct InNamespace {
+    home: File,
+}
+
+impl InNamespace {
+    /// Enters the namespace that the file stands for (`/run/netns/NAME`, `/proc/PID/ns/net`).
+    ///
+    /// # Errors
+    /// If the file can't be opened, or the caller may not enter (`CAP_SYS_ADMIN` there).
+    pub fn enter(path: &Path) -> io::Result<InNamespace> {
+        let home = File::open("/proc/thread-self/ns/net")?;
+        let target = File::open(path)?;
+        // SAFETY: `target` is open; only this thread's namespace changes.
+        checked(unsafe { libc::setns(target.as_raw_fd(), libc::CLONE_NEWNET) })?;
+        Ok(InNamespace { home })
+    }
+}
+
+impl Drop for InNamespace {
+    fn drop(&mut self) {
+        // SAFETY: `home` is open. It can't fail: the thread came from there with the same credentials.
+        let back = unsafe { libc::setns(self.home.as_raw_fd(), libc::CLONE_NEWNET) };
+        assert_eq!(back, 0, "could not return to the thread's own network namespace");
+    }
+}
+
+/// An `ifreq` with a device's name.
+fn ifreq(device: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: all-zero bytes are a valid ifreq: integers, arrays and pointers that are not followed.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    if device.is_empty() || device.len() > MAX_DEVICE_NAME {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("device name {device:?} has not 1 to 15 bytes"),
+        ));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// Creates a TUN device in the present namespace, or attaches to one that exists. Reads and writes are whole IP packets
+/// and never block.
+///
+/// # Errors
+/// If `/dev/net/tun` can't be opened, or the device not be created.
+pub fn open_tun(device: &str) -> io::Result<File> {
+    let path = CString::new("/dev/net/tun")?;
+    // SAFETY: `path` is a terminated string.
+    let tun = owned(unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC) })?;
+    let mut request = ifreq(device)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+    // SAFETY: TUNSETIFF reads and writes one ifreq.
+    checked(unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF as c_ulong, &raw mut request) })?;
+    Ok(File::from(tun))
+}
+
+/// A packet socket on a device of the present namespace: IPv4 packets without link header. Reads never block and do
+/// not see what was sent.
+#[derive(Debug)]
+pub struct PacketSocket {
+    /// For reading.
+    pub file: File,
+    index: c_int,
+}
+
+impl PacketSocket {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// If there is no such device, or the caller lacks `CAP_NET_RAW` in the namespace.
+    pub fn open(device: &str) -> io::Result<PacketSocket> {
+        let protocol = (libc::ETH_P_IP as u16).to_be();
+        let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: plain integers.
+        let socket = owned(unsafe { libc::socket(libc::AF_PACKET, kind, c_int::from(protocol)) })?;
+        let name = CString::new(device)?;
+        // SAFETY: `name` is a terminated string.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+        if index == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, 8 << 20)?;
+        let address = link_address(index as c_int, [0; 6]);
+        let length = mem::size_of_val(&address) as libc::socklen_t;
+        // SAFETY: `address` is a sockaddr_ll of `length` bytes.
+        checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+        Ok(PacketSocket { file: File::from(socket), index: index as c_int })
+    }
+
+    /// Sends an IPv4 packet to a link address.
+    ///
+    /// # Errors
+    /// Those of sendto(2); `WouldBlock` if the device's queue is full.
+    pub fn send(&self, to: [u8; 6], packet: &[u8]) -> io::Result<()> {
+        let address = link_address(self.index, to);
+        let length = mem::size_of_val(&address) as libc::socklen_t;
+        // SAFETY: `packet` and `address` are valid for their lengths.
+        let sent = unsafe {
+            let fd = self.file.as_raw_fd();
+            libc::sendto(fd, packet.as_ptr().cast(), packet.len(), 0, (&raw const address).cast(), length)
+        };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// Packets that the kernel dropped because the socket was full, since the last call.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn dropped(&self) -> io::Result<u32> {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = mem::size_of_val(&statistics) as libc::socklen_t;
+        let (fd, option) = (self.file.as_raw_fd(), libc::PACKET_STATISTICS);
+        // SAFETY: the kernel writes at most `length` bytes to `statistics`.
+        checked(unsafe {
+            libc::getsockopt(fd, libc::SOL_PACKET, option, (&raw mut statistics).cast(), &raw mut length)
+        })?;
+        Ok(statistics.tp_drops)
+    }
+}
+
+fn link_address(index: c_int, mac: [u8; 6]) -> libc::sockaddr_ll {
+    let mut address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: (libc::ETH_P_IP as u16).to_be(),
+        sll_ifindex: index,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 6,
+        sll_addr: [0; 8],
+    };
+    address.sll_addr[..6].copy_from_slice(&mac);
+    address
+}
+
+fn set_option(socket: &OwnedFd, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
+    let length = mem::size_of_val(&value) as libc::socklen_t;
+    // SAFETY: `value` is an int of `length` bytes.
+    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) })?;
+    Ok(())
+}
+
+/// The MTU of a device of the present namespace.
+///
+/// # Errors
+/// If there is no such device.
+pub fn mtu(device: &str) -> io::Result<u32> {
+    let mut request = ifreq(device)?;
+    // SAFETY: plain integers.
+    let socket = owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: SIOCGIFMTU reads the name and writes the MTU of one ifreq.
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as c_ulong, &raw mut request) })?;
+    // SAFETY: the call above wrote this member.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// Waits for any of several files.
+#[derive(Debug)]
+pub struct Epoll {
+    fd: OwnedFd,
+}
+
+impl Epoll {
+    /// Waits for nothing yet.
+    ///
+    /// # Errors
+    /// If the kernel has no descriptor left.
+    pub fn new() -> io::Result<Epoll> {
+        // SAFETY: a plain integer.
+        Ok(Epoll { fd: owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })? })
+    }
+
+    /// Also waits until `fd` can be read, and then says `token`.
+    ///
+    /// # Errors
+    /// If `fd` can't be waited for.
+    pub fn add(&self, fd: RawFd, token: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
+        // SAFETY: `event` is valid; the kernel copies it.
+        checked(unsafe { libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) })?;
+        Ok(())
+    }
+
+    /// Waits for at most `timeout_ns` (`None`: for ever), and writes the tokens of the files that can be read.
+    ///
+    /// # Errors
+    /// Those of `epoll_pwait2`(2), but for an interruption by a signal, which is an empty answer.
+    pub fn wait(&self, timeout_ns: Option<u64>, tokens: &mut Vec<u64>) -> io::Result<()> {
+        const MAX: usize = 64;
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; MAX];
+        let timeout = timeout_ns.map(|ns| libc::timespec {
+            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (ns % 1_000_000_000) as c_long,
+        });
+        let timeout_ptr = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: `events` has room for MAX; `timeout_ptr` is null or points to `timeout`, which lives here. The call has no
+        // wrapper in C libraries before glibc 2.35.
+        let ready = unsafe {
+            let fd = self.fd.as_raw_fd();
+            let mask: *const libc::sigset_t = ptr::null();
+            libc::syscall(libc::SYS_epoll_pwait2, fd, events.as_mut_ptr(), MAX as c_int, timeout_ptr, mask, 8_usize)
+        };
+        tokens.clear();
+        match checked(ready as c_int) {
+            Ok(ready) => tokens.extend(events[..ready as usize].iter().map(|event| event.u64)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Makes SIGINT and SIGTERM readable from a file in place of ending the process.
+///
+/// # Errors
+/// If the kernel has no descriptor left.
+pub fn termination() -> io::Result<OwnedFd> {
+    // SAFETY: `set` is written by sigemptyset before use; the other calls read it.
+    unsafe {
+        let mut set: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGINT);
+        libc::sigaddset(&raw mut set, libc::SIGTERM);
+        checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut()))?;
+        owned(libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC))
+    }
+}
+
+/// Asks to be ended with the process that started this one, so that nothing is left if that is killed.
+pub fn end_with_parent() {
+    // SAFETY: plain integers. Without it only the tidiness after a kill is lost, so a failure is ignored.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as c_ulong, 0, 0, 0) };
+}
+
+/// Runs this process before all ordinary ones (`SCHED_FIFO`) and keeps its memory from being paged out.
+///
+/// # Errors
+/// If the caller may not (`CAP_SYS_NICE`, `RLIMIT_RTPRIO`).
+pub fn real_time(priority: u8) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: c_int::from(priority) };
+    // SAFETY: `parameters` is valid.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) })?;
+    // SAFETY: plain integers. Paging is unlikely and shows as lateness, so a failure is ignored.
+    unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+    Ok(())
+}
+
+/// Lets waits of an ordinary process end within a nanosecond of their time instead of 50 microseconds.
+pub fn least_timer_slack() {
+    // SAFETY: plain integers; a failure shows as lateness.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as c_ulong, 0, 0, 0) };
+}

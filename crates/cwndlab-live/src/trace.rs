@@ -1,0 +1,110 @@
+//! The trace: a CSV line for each thing that happened to a packet, and each sample of a queue.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use cwndlab_net::DropCause;
+use cwndlab_units::Time;
+
+use crate::header::Header;
+use crate::network::Event;
+
+/// Times are scheduled times since the start of the router. `place` is the port of `in` and `out`, else the link.
+/// `packet` numbers packets in the order of their entry. `options` are the TCP options in hexadecimal.
+const COLUMNS: &str = "time_ns,event,place,packet,source,destination,source_port,destination_port,\
+                       flags,seq,ack,window,payload_bytes,wire_bytes,ecn,options";
+
+/// What a line is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Line {
+    /// Read from a port.
+    In(u32),
+    /// Written to a port.
+    Out(u32),
+    Dropped(u32, DropCause),
+    Marked(u32),
+}
+
+impl Line {
+    pub(crate) fn of(event: Event, port: u32) -> Line {
+        match event {
+            Event::Delivered => Line::Out(port),
+            Event::Dropped(link, cause) => Line::Dropped(link, cause),
+            Event::Marked(link) => Line::Marked(link),
+        }
+    }
+    fn words(self) -> (&'static str, u32) {
+        match self {
+            Line::In(port) => ("in", port),
+            Line::Out(port) => ("out", port),
+            Line::Dropped(link, DropCause::Full) => ("drop-full", link),
+            Line::Dropped(link, DropCause::Aqm) => ("drop-aqm", link),
+            Line::Dropped(link, DropCause::Loss) => ("drop-loss", link),
+            Line::Marked(link) => ("mark", link),
+        }
+    }
+}
+
+/// Writes to two files: packets at the path given, samples beside it with `.queues.csv` appended.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    packets: BufWriter<File>,
+    queues: Option<BufWriter<File>>,
+    line: String,
+}
+
+impl Trace {
+    pub(crate) fn create(path: &Path, with_queues: bool) -> io::Result<Trace> {
+        let mut packets = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        writeln!(packets, "{COLUMNS}")?;
+        let mut queues = None;
+        if with_queues {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".queues.csv");
+            let mut file = BufWriter::with_capacity(1 << 18, File::create(name)?);
+            writeln!(file, "time_ns,link,packets,bytes,average")?;
+            queues = Some(file);
+        }
+        Ok(Trace { packets, queues, line: String::new() })
+    }
+
+    /// A packet's line; `ce` if it left the router marked.
+    pub(crate) fn packet(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
+        let Some(header) = Header::parse(bytes) else { return Ok(()) };
+        let (event, place) = line.words();
+        let out = &mut self.line;
+        out.clear();
+        let _ = write!(out, "{},{event},{place},{id},{},{},", at.as_nanos(), header.source, header.destination);
+        let ecn = if ce { 3 } else { header.ecn as u8 };
+        if let Some(tcp) = header.tcp {
+            let (sport, dport) = (tcp.source_port, tcp.destination_port);
+            let _ = write!(out, "{sport},{dport},{},{},{},", tcp.flags, tcp.seq, tcp.ack);
+            let _ = write!(out, "{},{},{},{ecn},", tcp.window, tcp.payload, header.total_bytes);
+            for byte in &bytes[usize::from(tcp.options.0)..usize::from(tcp.options.1)] {
+                let _ = write!(out, "{byte:02x}");
+            }
+        } else {
+            let _ = write!(out, ",,,,,,,{},{ecn},", header.total_bytes);
+        }
+        out.push('\n');
+        self.packets.write_all(out.as_bytes())
+    }
+
+    /// A queue's line.
+    pub(crate) fn queue(&mut self, at: Time, link: u32, sample: (u32, u64, Option<f64>)) -> io::Result<()> {
+        let Some(file) = &mut self.queues else { return Ok(()) };
+        let (packets, bytes, average) = sample;
+        write!(file, "{},{link},{packets},{bytes},", at.as_nanos())?;
+        match average {
+            Some(average) => writeln!(file, "{average}"),
+            None => writeln!(file),
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.packets.flush()?;
+        self.queues.as_mut().map_or(Ok(()), BufWriter::flush)
+    }
+}
