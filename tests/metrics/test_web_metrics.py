@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class Run:
         return 1
 
 
-def objects(rows: list[tuple[int, str, float, float | None, int]]) -> dict[str, Any]:
+def objects(rows: Sequence[tuple[int, str, float, float | None, int]]) -> dict[str, Any]:
     """Rows of (traffic, kind, start s, end s or None, bytes)."""
     return {
         "traffic": np.array([r[0] for r in rows], dtype=np.uint32),
