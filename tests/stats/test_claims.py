@@ -71,6 +71,19 @@ def test_lists_are_compared_whole_and_element_by_element(expression: str) -> Non
     assert verdict(expression, TRACE) is Verdict.HOLDS
 
 
+def test_lists_that_came_out_empty_or_short_are_no_error() -> None:
+    cells = synthetic.grid(variant=["a", "b"])
+    drops = {("variant=a", "drops"): [[7.0, 9.0]], ("variant=b", "drops"): [[]]}
+    results = Results(cells, {"drops": ""}, drops, deterministic=lambda cell: True)
+    assert verdict("drops[variant=a] == [7, 9]", results) is Verdict.HOLDS
+    assert verdict("drops[variant=b] == []", results) is Verdict.HOLDS
+    assert verdict("drops[variant=b] == [7]", results) is Verdict.FAILS
+    assert verdict("all(take(drops, 1) == [7])", results) is Verdict.FAILS
+    assert verdict("drops[variant=b, index=3] > 0", results) is Verdict.UNDECIDED
+    assert verdict("all(drops[variant=b] > 0)", results) is Verdict.UNDECIDED
+    assert verdict("size(drops[variant=b]) == 0", results) is Verdict.HOLDS
+
+
 def test_a_claim_inside_the_noise_is_undecided() -> None:
     rng = np.random.default_rng(1)
     cells = synthetic.grid(iw=[1, 2])
@@ -162,6 +175,9 @@ def test_the_detail_names_the_cells_that_fail() -> None:
         ("mean(page_delay, over=size) < 1", 1, "cannot reduce over"),
         ("abs(1, 2) < 1", 1, "takes 1 value"),
         ("1 in [1]", 1, "no comparison"),
+        ("[1] < [2]", 1, "compared by =="),
+        ("1 is 1", 1, "no comparison"),
+        ("page_delay == [1]", 1, "only a list quantity"),
         ("(" * 60 + "1" + ")" * 60 + "+" + "-" * 60 + "1 < 2", 1, "nested deeper"),
         ("1 < " + "1" * 3000, 2000, "longer than"),
     ],

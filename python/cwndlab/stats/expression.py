@@ -26,12 +26,16 @@ from cwndlab.stats import intervals
 from cwndlab.stats.field import (
     INDEX,
     Field,
+    Key,
+    close,
     combine,
     fewest,
     kleene_and,
     kleene_not,
     kleene_or,
+    known,
     leaf,
+    lists_equal,
     reduce,
 )
 from cwndlab.stats.results import Results
@@ -40,8 +44,6 @@ Floats: TypeAlias = NDArray[np.float64]
 
 LONGEST = 2000
 DEEPEST = 40
-CLOSE = 1e-9
-"""Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
 
 
 class ExpressionError(ValueError):
@@ -109,21 +111,13 @@ _ARITHMETIC: dict[type[ast.operator], Operation] = {
 }
 
 
-def _close(a: Floats, b: Floats) -> NDArray[np.bool_]:
-    return np.asarray(np.abs(a - b) <= CLOSE * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b))))
-
-
-def _known(a: Floats, b: Floats, condition: NDArray[np.bool_]) -> Floats:
-    return np.where(np.isnan(a) | np.isnan(b), np.nan, condition.astype(np.float64))
-
-
 _COMPARISONS: dict[type[ast.cmpop], Operation] = {
-    ast.Lt: lambda a, b: _known(a, b, (a < b) & ~_close(a, b)),
-    ast.LtE: lambda a, b: _known(a, b, (a <= b) | _close(a, b)),
-    ast.Gt: lambda a, b: _known(a, b, (a > b) & ~_close(a, b)),
-    ast.GtE: lambda a, b: _known(a, b, (a >= b) | _close(a, b)),
-    ast.Eq: lambda a, b: _known(a, b, _close(a, b)),
-    ast.NotEq: lambda a, b: _known(a, b, ~_close(a, b)),
+    ast.Lt: lambda a, b: known(a, b, (a < b) & ~close(a, b)),
+    ast.LtE: lambda a, b: known(a, b, (a <= b) | close(a, b)),
+    ast.Gt: lambda a, b: known(a, b, (a > b) & ~close(a, b)),
+    ast.GtE: lambda a, b: known(a, b, (a >= b) | close(a, b)),
+    ast.Eq: lambda a, b: known(a, b, close(a, b)),
+    ast.NotEq: lambda a, b: known(a, b, ~close(a, b)),
 }
 
 
@@ -258,12 +252,13 @@ class Evaluator:
                 raise ExpressionError(
                     f"{type(kind).__name__} is no comparison here", node.col_offset + 1, "< <= > >= == !="
                 )
-            if (a.literal or b.literal) and not _same_length(a, b):
-                step = Field((), {(): np.array([0.0])}, fewest(a.n, b.n), condition=True)
+            if a.literal or b.literal:
+                if not isinstance(kind, ast.Eq | ast.NotEq):
+                    raise ExpressionError("lists are compared by == or !=", node.col_offset + 1)
+                step = lists_equal(a, b)
+                step = step if isinstance(kind, ast.Eq) else step.map(kleene_not)
             else:
                 step = combine(a, b, _COMPARISONS[type(kind)], condition=True)
-                if a.literal or b.literal:  # a list equals a list as a whole
-                    step = reduce(step, every, INDEX, condition=True)
             result = step if result is None else combine(result, step, kleene_and, condition=True)
         assert result is not None  # the grammar gives at least one comparison
         return result
@@ -303,7 +298,7 @@ class Evaluator:
             attribute = "value" if name == "estimate" else name
             return Field(first.axes, {k: np.array([float(getattr(i, attribute))]) for k, i in ends.items()})
         if name == "size":
-            return Field.number(len(first.data))
+            return Field.number(float(len(first.data)))
         second_value = self._constant(args[1])
         if name == "quantile":
             if not 0.0 <= second_value <= 1.0:
@@ -334,6 +329,7 @@ class Evaluator:
             )
         data: dict[tuple[Any, ...], Floats] = {}
         counts: list[int | None] = []
+        lengths: dict[Key, int] = {}
         axes = tuple(open_axes)
         is_list = self.results.is_list(name)
         statistic = self.results.statistic(name)
@@ -350,15 +346,15 @@ class Evaluator:
             padded = np.full((len(samples), longest), np.nan)
             for row, sample in zip(padded, samples, strict=True):
                 row[: len(sample)] = sample
-            for i in range(longest):
-                if positions is None or i in positions:
-                    data[(*key, i)] = leaf(padded[:, i], deterministic=exact, statistic=statistic)
+            lengths[key] = longest
+            for i in range(longest) if positions is None else sorted(positions):
+                values = padded[:, i] if i < longest else np.full(len(samples), math.nan)
+                data[(*key, i)] = leaf(values, deterministic=exact, statistic=statistic)
             counts.append(None if exact else len(samples))
         if is_list:
             axes = (*axes, INDEX)
-        if not data:
-            data[(*(cells[0].axes[a] for a in open_axes), *((0,) if is_list else ()))] = np.array([math.nan])
-        return Field(axes, data, fewest(*counts))
+        whole = lengths if is_list and positions is None else None
+        return Field(axes, data, fewest(*counts), lengths=whole)
 
     def _where(
         self, args: list[ast.expr], keywords: list[ast.keyword]
@@ -402,20 +398,19 @@ def _axis_value(node: ast.expr) -> Any:
     )
 
 
-def _same_length(a: Field, b: Field) -> bool:
-    lengths = [len({k[f.axes.index(INDEX)] for k in f.data}) for f in (a, b) if INDEX in f.axes]
-    return len(set(lengths)) == 1
-
-
 def _reindex(x: Field, name: str, k: int) -> Field:
     """`take(x, k)`: a list's first k (last for negative k); `shift(x, k)`: position i becomes i + k."""
     at = x.axes.index(INDEX)
-    length = 1 + max((int(key[at]) for key in x.data), default=-1)
+    longest = 1 + max((int(key[at]) for key in x.data), default=-1)
+    lengths = None
+    if name == "take" and x.lengths is not None:
+        lengths = {key: min(n, abs(k)) for key, n in x.lengths.items()}
     data = {}
     for key, value in x.data.items():
         position = int(key[at])
+        length = (x.lengths or {}).get((*key[:at], *key[at + 1 :]), longest)
         if name == "shift":
             data[(*key[:at], position + k, *key[at + 1 :])] = value
         elif (position < k) if k >= 0 else (position >= length + k):
             data[key] = value
-    return Field(x.axes, data, x.n)
+    return Field(x.axes, data, x.n, lengths=lengths if k >= 0 else None)

@@ -8,7 +8,7 @@ is computed from several cells stays paired. A result without randomness holds t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -35,6 +35,8 @@ class Field:
     n: int | None = None
     """Fewest replicates behind any random value; None when nothing is random."""
     condition: bool = False
+    lengths: Mapping[Key, int] | None = None
+    """Of list quantities, as long as they are whole: key without the index -> length."""
     literal: bool = False
     """Written out in the expression: a list `[7, 9]`."""
 
@@ -46,7 +48,8 @@ class Field:
     @classmethod
     def sequence(cls, values: Iterable[float]) -> Field:
         """A list written in the expression."""
-        return cls((INDEX,), {(i,): np.array([float(v)]) for i, v in enumerate(values)}, literal=True)
+        data: dict[Key, Floats] = {(i,): np.array([float(v)]) for i, v in enumerate(values)}
+        return cls((INDEX,), data, lengths={(): len(data)}, literal=True)
 
     def map(self, f: Callable[[Floats], Floats]) -> Field:
         """Applies `f` to every value."""
@@ -83,7 +86,7 @@ def fewest(*ns: int | None) -> int | None:
 def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats], *, condition: bool = False) -> Field:
     """`f` on the values of both that agree in the axes they share; other axes are crossed.
 
-    Raises ValueError when nothing agrees.
+    Raises ValueError when nothing agrees, unless a side is empty (a list that came out empty).
     """
     shared = [x for x in a.axes if x in b.axes]
     a_at = [a.axes.index(x) for x in shared]
@@ -96,7 +99,7 @@ def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats], *, condit
     for key, value in a.data.items():
         for other_key, other in by_shared.get(tuple(key[i] for i in a_at), []):
             data[(*key, *(other_key[i] for i in extra))] = f(value, other)
-    if not data:
+    if a.data and b.data and not data:
         raise ValueError(f"the two sides have no {' and '.join(shared) or 'cells'} in common")
     return Field((*a.axes, *(b.axes[i] for i in extra)), data, fewest(a.n, b.n), condition)
 
@@ -109,11 +112,46 @@ def reduce(x: Field, f: Callable[[Floats], Floats], over: str | None, *, conditi
     groups: dict[Key, list[Floats]] = {}
     for key, value in x.data.items():
         groups.setdefault(tuple(key[i] for i in keep), []).append(value)
+    if not groups and not keep:
+        groups[()] = [np.array([math.nan])]  # nothing can be said of nothing
     data = {
         key: f(np.stack(np.broadcast_arrays(*rows)) if len(rows) > 1 else np.atleast_2d(rows[0]))
         for key, rows in groups.items()
     }
     return Field(tuple(x.axes[i] for i in keep), data, x.n, condition)
+
+
+def lists_equal(a: Field, b: Field) -> Field:
+    """Whether lists are equal as wholes, list by list: the same length and the same elements."""
+    whole, literal = (a, b) if b.literal else (b, a)
+    if whole.lengths is None or literal.lengths is None:
+        raise ValueError("only a list quantity (or take() of one) is compared with a list")
+    at = whole.axes.index(INDEX)
+    data: dict[Key, Floats] = {}
+    for key, length in whole.lengths.items():
+        same = np.array([1.0 if length == literal.lengths[()] else 0.0])
+        for (i,), wanted in literal.data.items():
+            if not same.any():
+                break
+            value = whole.data[(*key[:at], i, *key[at:])]
+            same = kleene_and(same, known(value, wanted, close(value, wanted)))
+        data[key] = same
+    axes = tuple(x for x in whole.axes if x != INDEX)
+    return Field(axes, data, whole.n, condition=True)
+
+
+CLOSE = 1e-9
+"""Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
+
+
+def close(a: Floats, b: Floats) -> NDArray[np.bool_]:
+    """Whether numbers are equal up to what computing them leaves."""
+    return np.asarray(np.abs(a - b) <= CLOSE * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b))))
+
+
+def known(a: Floats, b: Floats, condition: NDArray[np.bool_]) -> Floats:
+    """A condition on two numbers, unknown where one of them is."""
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, condition.astype(np.float64))
 
 
 def kleene_and(a: Floats, b: Floats) -> Floats:
