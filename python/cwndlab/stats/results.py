@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,14 +73,14 @@ class Results:
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
 
-    @property
+    @cached_property
     def axes(self) -> dict[str, list[AxisValue]]:
         """Every axis with its values, in the order of the cells."""
         seen: dict[str, list[AxisValue]] = {}
         for cell in self.cells:
             for name, value in cell.axes.items():
                 values = seen.setdefault(name, [])
-                if not any(same_value(value, known) for known in values):
+                if not any(value is known or same_value(value, known) for known in values):
                     values.append(value)
         return seen
 
