@@ -67,13 +67,26 @@ pub enum DeviceConfig {
         name: String,
     },
     /// The far end of a veth pair, by a packet socket, for those who may not open `/dev/net/tun`. The offloads of
-    /// the near end must be off.
+    /// the near end must be off, and it needs no address resolution (`arp off`).
     Packet {
         /// Its name.
         name: String,
         /// Link address of the near end, like `02:00:00:00:00:01`.
         peer_mac: String,
+        /// The near end, if the router is to turn its offloads off.
+        #[serde(default)]
+        near: Option<NearEnd>,
     },
+}
+
+/// The host's end of a veth pair.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NearEnd {
+    /// Its network namespace, as a file.
+    pub netns: PathBuf,
+    /// Its name.
+    pub name: String,
 }
 
 /// Limits of validity. Their defaults are an order of magnitude above what a quiet machine shows with real-time

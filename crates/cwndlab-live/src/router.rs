@@ -64,6 +64,11 @@ enum Device {
 impl Port {
     fn open(config: &PortConfig) -> Result<Port, RouterError> {
         let name = config.device.name();
+        if let DeviceConfig::Packet { near: Some(near), .. } = &config.device {
+            let entered = InNamespace::enter(&near.netns);
+            let _near = entered.map_err(system(format!("entering network namespace {}", near.netns.display())))?;
+            sys::turn_offloads_off(&near.name).map_err(system(format!("turning off the offloads of {}", near.name)))?;
+        }
         let _there = match &config.netns {
             Some(path) => {
                 let entered = InNamespace::enter(path);
@@ -75,7 +80,7 @@ impl Port {
             DeviceConfig::Tun { name } => {
                 Device::Tun(sys::open_tun(name).map_err(system(format!("opening TUN device {name}")))?)
             }
-            DeviceConfig::Packet { name, peer_mac } => Device::Packet {
+            DeviceConfig::Packet { name, peer_mac, .. } => Device::Packet {
                 socket: PacketSocket::open(name).map_err(system(format!("opening packet socket on {name}")))?,
                 peer: parse_mac(peer_mac).expect("RouterConfig checks it"),
             },

@@ -212,6 +212,32 @@ pub fn mtu(device: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
+/// Turns off what makes a device of the present namespace hand over packets that no wire would carry: partial
+/// checksums and segments beyond the MTU.
+///
+/// # Errors
+/// If there is no such device, or the caller lacks `CAP_NET_ADMIN` in the namespace.
+pub fn turn_offloads_off(device: &str) -> io::Result<()> {
+    /// `struct ethtool_value` of linux/ethtool.h.
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        data: u32,
+    }
+    // ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO and ETHTOOL_SGRO of the same file.
+    const COMMANDS: [u32; 4] = [0x17, 0x1f, 0x24, 0x2c];
+    // SAFETY: plain integers.
+    let socket = owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+    for command in COMMANDS {
+        let mut value = Value { command, data: 0 };
+        let mut request = ifreq(device)?;
+        request.ifr_ifru.ifru_data = (&raw mut value).cast();
+        // SAFETY: SIOCETHTOOL reads the name and the Value that the request points to, which lives here.
+        checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as c_ulong, &raw mut request) })?;
+    }
+    Ok(())
+}
+
 /// Waits for any of several files.
 #[derive(Debug)]
 pub struct Epoll {

@@ -216,7 +216,7 @@ impl Network {
     ) {
         match offered {
             Offered::Queued => {}
-            Offered::Marked => report(self, at, packet, Event::Marked(index)),
+            Offered::Marked => report(self, at, &LivePacket { ecn: Ecn::Ce, ..*packet }, Event::Marked(index)),
             Offered::Dropped(cause, packet) => {
                 report(self, at, &packet, Event::Dropped(index, cause));
                 self.buffers.release(packet.buffer);
