@@ -26,7 +26,9 @@ class FakeRecords:
 
 
 class FakeCore:
-    """Draws a goodput around the bottleneck's rate; `broken` seeds a failure, `sleep_s` makes a run take its time."""
+    """Draws a goodput around the bottleneck's rate; `broken` seeds a failure, `sleep_s` makes a run take its
+    time.
+    """
 
     def __init__(self, *, broken: str | None = None, sleep_s: float = 0.0, version: str = "fake-1") -> None:
         self.broken = broken

@@ -79,7 +79,7 @@ def check(
     for name, extra in loaded.outline.sensitivity.items():
         typer.echo(f"  {name:<14}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
     typer.echo(
-        f"{len(plan.cells)} cells, {plan.runs} runs of {plan.study.base.run.duration / 1e9:g} s, seed {plan.seed}"
+        f"{len(plan.cells)} cells, {plan.runs} runs of {loaded.base.run.duration / 1e9:g} s, seed {plan.seed}"
     )
     seconds = estimate_seconds(plan)
     if seconds is not None:

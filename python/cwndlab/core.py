@@ -1,4 +1,6 @@
-"""What the rest of the package asks of the Rust core, as a protocol: `cwndlab._core` is one, tests have another."""
+"""What the rest of the package asks of the Rust core, as a protocol: `cwndlab._core` is one, tests have
+another.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ class Records(Protocol):
     def table(self, name: str, /) -> Any:
         """A table with ``__arrow_c_stream__``."""
 
-    def write_trace(self, path: str, format: str) -> None:  # noqa: A002 - the core's own name
+    def write_trace(self, path: str, format: str) -> None:
         """Writes the segments seen at the observation point as "pcapng", "ns" or "xplot"."""
 
 

@@ -1,4 +1,6 @@
-"""Errors of cwndlab. Every one says what is wrong, where, and what would be right; the command line prints it and no traceback."""
+"""Errors of cwndlab. Every one says what is wrong, where, and what would be right; the command line prints it
+and no traceback.
+"""
 
 from __future__ import annotations
 

@@ -84,6 +84,7 @@ pub enum RecoveryKind {
     /// RFC 5681, section 3.2.
     Reno,
     /// RFC 6582.
+    #[serde(alias = "newreno")]
     NewReno,
     /// RFC 6675.
     Sack,

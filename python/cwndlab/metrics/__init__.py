@@ -1,4 +1,5 @@
-"""Metrics: pure functions from one run's records to a number, or to one number per object. One file per metric.
+"""Metrics: pure functions from one run's records to a number, or to one number per object. One file per
+metric.
 
 A metric module `metrics/<name>.py` has
 

@@ -11,7 +11,9 @@ NS = 1e-9
 
 
 def events(run: RunView, *kinds: str, connection: int = 0) -> dict[str, Column]:
-    """Time (s), packet number, payload bytes and event of the segments of one connection with one of these events, in order."""
+    """Time (s), packet number, payload bytes and event of the segments of one connection with one of these
+    events, in order.
+    """
     table = run.columns("segments")
     event = np.asarray(table["event"])
     keep = np.isin(event, kinds) & (np.asarray(table["connection"]) == connection)

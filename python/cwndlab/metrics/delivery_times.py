@@ -1,7 +1,8 @@
-"""When packet N has been delivered in order, N = 1, 2, …, as the acknowledgments at the observation point tell.
+"""When packet N has been delivered in order, N = 1, 2, …, as the acknowledgments at the observation point
+tell.
 
-Packet N counts as delivered with the first acknowledgment that covers it, so the times include the way back of the
-acknowledgment; differences between cells do not depend on that, as long as the way back is the same.
+Packet N counts as delivered with the first acknowledgment that covers it, so the times include the way back
+of the acknowledgment; differences between cells do not depend on that, as long as the way back is the same.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Goodput: payload bytes delivered in order (both directions), times 8, over the run's duration.
 
-Not measurable when the traffic is not in the cell. The warm-up is not left out: the connections table holds totals.
+Not measurable when the traffic is not in the cell. The warm-up is not left out: the connections table holds
+totals.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class RecordTables(Mapping[str, pa.Table]):
     """Record tables of each cell's first replicate, as Arrow.
 
-    ``records["segments"]`` is a pyarrow Table; it has ``__arrow_c_stream__``, so polars, pandas and DuckDB take it
-    without a copy. A column `cell` names the cell; ``records.of(variant="sack")`` narrows the cells.
+    ``records["segments"]`` is a pyarrow Table; it has ``__arrow_c_stream__``, so polars, pandas and DuckDB
+    take it without a copy. A column `cell` names the cell; ``records.of(variant="sack")`` narrows the cells.
     """
 
     def __init__(self, campaign: Campaign, cells: tuple[str, ...]) -> None:
@@ -79,7 +79,7 @@ class RecordTables(Mapping[str, pa.Table]):
 
 @dataclass
 class RunResult:
-    """A study's results: `results` for statistics, `records` for tables of packets, `estimates` for numbers."""
+    """A study's results: `results` for statistics, `records` for packets, `estimates` for numbers."""
 
     study: Study
     plan: Plan
@@ -108,7 +108,9 @@ class RunResult:
 
     @property
     def estimates(self) -> pa.Table:
-        """Every quantity that is a number, of every cell, with its 95 % interval: a table, one row an estimate."""
+        """Every quantity that is a number, of every cell, with its 95 % interval: a table, one row an
+        estimate.
+        """
         rows: list[dict[str, Any]] = []
         lists = {name for name in self.results.units if self.results.is_list(name)}
         for cell in self.results.cells:
@@ -165,7 +167,7 @@ def _short(value: Any) -> str:
 def run(
     study: str | Path | Study,
     *,
-    set: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the command line
+    set: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     replicates: int | None = None,
     seed: int | None = None,
@@ -186,6 +188,7 @@ def run(
         threads: of this machine; default: all processors.
         cluster: address of a dask scheduler ("tcp://…") in place of threads.
         sensitivity: an axis of [sensitivity], or "all".
+
     """
     loaded = study if isinstance(study, Study) else Study.load(study)
     if set:

@@ -1,4 +1,6 @@
-"""Runs a plan to its end: what is missing in the store, in rounds if it stops sequentially; then gathers the results."""
+"""Runs a plan to its end: what is missing in the store, in rounds if it stops sequentially; then gathers the
+results.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,7 @@ class Campaign:
     # ── sequential stopping ───────────────────────────────────────────────────────────────────────────────
 
     def _extend(self) -> bool:
-        """Asks for more replicates where the rule is not fulfilled. The same whatever the order of the runs."""
+        """Asks for more replicates where the rule is not fulfilled, the same whatever the order of runs."""
         assert self.rule is not None
         more = 0
         for cell, wanted in self.wanted.items():

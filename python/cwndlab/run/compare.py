@@ -46,8 +46,8 @@ class Comparison:
 def compare(a: Path, b: Path) -> Comparison:
     """Compares every number of every cell that both folders have.
 
-    With equal seeds replicate k saw the same random numbers in both, so the difference is paired; otherwise it is
-    Welch's (B. L. Welch, Biometrika 34, 1947).
+    With equal seeds replicate k saw the same random numbers in both, so the difference is paired; otherwise
+    it is Welch's (B. L. Welch, Biometrika 34, 1947).
     """
     _, plan_a, campaign_a, store_a, _ = output.load(a)
     if a.resolve() == b.resolve():

@@ -118,7 +118,7 @@ class Cluster:
                 except KilledWorker:
                     if attempt >= RETRIES:
                         raise ClusterError(
-                            f"{self.address}: {len(batch)} runs brought down a worker {RETRIES + 1} times (out of memory?); "
+                            f"{self.address}: {len(batch)} runs brought a worker down {RETRIES + 1} times; "
                             "what is finished is kept"
                         ) from None
                     give(batch, attempt + 1)

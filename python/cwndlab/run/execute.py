@@ -1,4 +1,6 @@
-"""One replicate: the engine's run, then the study's quantities of its records. The same on a thread and on a cluster."""
+"""One replicate: the engine's run, then the study's quantities of its records. The same on a thread and on a
+cluster.
+"""
 
 from __future__ import annotations
 

@@ -51,7 +51,8 @@ class _Pool:
         self.scenario = scenario
         self.lock = threading.Lock()
         self.stop = threading.Event()
-        # Bounded: when delivering (the disk) is slower than running, the threads wait and memory does not grow.
+        # Bounded: when delivering (the disk) is slower than running, the threads wait and memory does not
+        # grow.
         self.done: queue.Queue[list[Outcome] | BaseException | None] = queue.Queue(maxsize=4 * count)
         self.threads = [
             threading.Thread(target=self._work, name=f"run-{i}", daemon=True) for i in range(count)

@@ -107,7 +107,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
         ) from None
     if content.get("unfinished"):
         raise OutputError(
-            f"{folder}: the run was stopped before its end; `cwndlab run {content['study']} -o {folder}` goes on"
+            f"{folder}: the run did not come to its end; `cwndlab run {content['study']} -o {folder}` goes on"
         )
     return content
 
@@ -163,7 +163,7 @@ def load(folder: Path) -> tuple[Study, Plan, Campaign, FolderStore, dict[str, An
     if lacking:
         store.close()
         raise OutputError(
-            f"{folder}: {lacking} replicates are missing, damaged, or were made by another version of cwndlab; "
+            f"{folder}: {lacking} replicates are missing, damaged, or made by another version of cwndlab; "
             f"`cwndlab run {folder / 'study.toml'} -o DIR` makes them anew"
         )
     return study, plan, campaign, store, content

@@ -16,7 +16,9 @@ from cwndlab.study.plan import Plan
 
 
 def git_hash() -> str | None:
-    """The commit of the source tree that cwndlab runs from, "+" after it if the tree was changed; None if installed."""
+    """The commit of the source tree that cwndlab runs from, "+" after it if the tree was changed; None if
+    installed.
+    """
     here = Path(__file__).resolve().parent
     try:
         commit = _git(here, "rev-parse", "HEAD")

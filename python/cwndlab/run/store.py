@@ -3,9 +3,12 @@
 Layout of ``DIR/store/``:
 
 - ``values.pack``: one line a replicate, sorted by key; written whole to a temporary file and renamed.
-- ``journal-*.log``: lines of the run that is under way, appended as replicates finish. A process that is killed
-  leaves at most one torn line, which its checksum gives away. A run that ends folds its journal into the pack.
-- ``records/<key>.arrows``: the record tables of a cell's first replicate; written to a temporary file and renamed.
+- ``journal-*.log``: lines of the run that is under way, appended as replicates finish. A process that is
+killed
+  leaves at most one torn line, which its checksum gives away. A run that ends folds its journal into the
+  pack.
+- ``records/<key>.arrows``: the record tables of a cell's first replicate; written to a temporary file and
+renamed.
 
 A line is ``key checksum json``. What does not fit its checksum is named, dropped and computed again.
 """
@@ -99,7 +102,7 @@ class FolderStore:
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 raise OutputError(
-                    f"{folder.parent}: another cwndlab run is writing there; wait for it, or choose another folder"
+                    f"{folder.parent}: another run is writing there; wait for it, or choose another folder"
                 ) from None
         for path in (*folder.glob("*.tmp-*"), *(folder / "records").glob("*.tmp-*")):
             path.unlink(missing_ok=True)  # of a run that was killed while it wrote
@@ -237,7 +240,7 @@ def writing(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise OutputError(
-                f"{folder}: the disk is full ({error.strerror}); what was finished is kept: make room and run again"
+                f"{folder}: the disk is full ({error.strerror}); finished runs are kept: make room, run again"
             ) from None
         raise OutputError(
             f"{error.filename or folder}: cannot be written: {error.strerror}; choose another folder"

@@ -40,7 +40,7 @@ def _is_tables(value: Any) -> bool:
 
 
 def _key(key: str) -> str:
-    return key if _BARE.match(key) else json.dumps(key)
+    return key if _BARE.match(key) else _text(key)
 
 
 def _value(value: Any) -> str:
@@ -49,8 +49,7 @@ def _value(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        text = repr(value)
-        return text if text not in ("inf", "-inf", "nan") else text
+        return repr(value)
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):

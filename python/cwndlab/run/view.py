@@ -15,7 +15,7 @@ from cwndlab.metrics import Column
 
 
 def to_numpy(column: pa.ChunkedArray) -> Column:
-    """A record column as numpy; text becomes an object array, null in whole numbers -1, null elsewhere NaN."""
+    """A record column as numpy; text becomes an object array, null in whole numbers -1, elsewhere NaN."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         # Words repeat: look each up once, then index.

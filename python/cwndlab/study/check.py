@@ -1,4 +1,6 @@
-"""What a study must fulfil beyond its keys: names that refer to something, axes that change something, files that are there."""
+"""What a study must fulfil beyond its keys: names that refer to something, axes that change something, files
+that are there.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def _axes(study: Study) -> None:
 
 
 def _names(study: Study, what: str, sections: Iterable[str]) -> None:
-    """References to names that are neither parameter nor axis are found here, so that they are found in every cell."""
+    """References to names that are neither parameter nor axis are found here, so that they are found in every
+    cell.
+    """
     known = {*study.outline.parameters, *study.outline.axes, *study.outline.sensitivity}
     for section in sections:
         for path, text in _texts(study.raw.get(section), (section,)):

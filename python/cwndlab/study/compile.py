@@ -1,7 +1,10 @@
-"""Compiles one cell's model into the engine's scenario: names become indices, quantities integers in base units."""
+"""Compiles one cell's model into the engine's scenario: names become indices, quantities integers in base
+units.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections import deque
@@ -116,7 +119,7 @@ class _Compiler:
             raise Invalid(at, f'there is no node "{name}"', nearest(name, self.nodes), 0)
         return self.nodes[name]
 
-    # ── links ─────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── links ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _link(self, link: schema.Link, at: Path) -> None:
         ends = [[end] if isinstance(end, str) else list(end) for end in link.between]
@@ -223,7 +226,7 @@ class _Compiler:
     def _route(self, route: schema.Route, at: Path) -> dict[str, Any]:
         nodes = [self._node(name, (*at, "path", i)) for i, name in enumerate(route.path)]
         via: list[int] = []
-        for a, b in zip(nodes, nodes[1:], strict=False):
+        for a, b in itertools.pairwise(nodes):
             found = next(
                 (i for i, link in enumerate(self.links) if (link["from"], link["to"]) == (a, b)), None
             )
@@ -234,7 +237,7 @@ class _Compiler:
             via.append(found)
         return {"from": nodes[0], "to": nodes[-1], "via": via}
 
-    # ── endpoints and traffic ─────────────────────────────────────────────────────────────────────────────────
+    # ── endpoints and traffic ─────────────────────────────────────────────────────────────────────────────
 
     def _profile(self, name: str, at: Path) -> dict[str, Any]:
         try:
@@ -329,7 +332,7 @@ class _Compiler:
             0,
         )
 
-    # ── the rest ──────────────────────────────────────────────────────────────────────────────────────────────
+    # ── the rest ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _probes(self) -> dict[str, Any]:
         probes = self.model.probes
@@ -386,7 +389,7 @@ class _Compiler:
         return made
 
 
-# ── errors of the core ────────────────────────────────────────────────────────────────────────────────────────
+# ── errors of the core ────────────────────────────────────────────────────────────────────────────────────
 
 
 def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
@@ -399,21 +402,54 @@ def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
     elif found := re.match(r"(\w+)(?:\[(\d+)\])?(?: \([^)]*\))?((?:\.\w+(?:\[\d+\])?)*):\s*", plain):
         place = [part for part in (found[1], found[2], *re.findall(r"\w+", found[3])) if part]
         plain = plain[found.end() :]
-    path: Path = ()
+    unknown = re.search(r"unknown (field|variant) `([^`]*)`, expected (.*)", plain)
+    if not unknown:
+        return Invalid(_origin(compiled, place), plain, None, 0)
+    # The core reads a table with a `kind` whole before it looks inside: its place may be some levels too high.
+    place += _search(_at(compiled.scenario, place), unknown[2], key=unknown[1] == "field")
+    known = [_UNIT_SUFFIX.sub("", name) for name in re.findall(r"`([^`]*)`", unknown[3])]
+    given = _UNIT_SUFFIX.sub("", unknown[2])
+    path = tuple(
+        _UNIT_SUFFIX.sub("", step) if isinstance(step, str) else step for step in _origin(compiled, place)
+    )
+    return Invalid(
+        path, f"unknown {'key' if unknown[1] == 'field' else 'name'} {given!r}", nearest(given, known), 0
+    )
+
+
+_UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
+
+
+def _origin(compiled: Compiled, place: Sequence[str]) -> Path:
+    """The study's key of a place in the scenario."""
     for length in range(len(place), 0, -1):
         origin = compiled.origins.get(".".join(place[:length]))
         if origin is not None:
-            path = (*origin, *(int(p) if p.isdigit() else p for p in place[length:]))
-            break
-    unknown = re.search(r"unknown (field|variant) `([^`]*)`, expected (.*)", plain)
-    if unknown:
-        known = re.findall(r"`([^`]*)`", unknown[3])
-        what = "key" if unknown[1] == "field" else "name"
-        known = [re.sub(r"_(ns|bytes|bps|s)\Z", "", name) for name in known]
-        given = re.sub(r"_(ns|bytes|bps|s)\Z", "", unknown[2])
-        at = path if what == "name" or (path and path[-1] == given) else (*path, given)
-        return Invalid(at, f"unknown {what} {given!r}", nearest(given, known), 0)
-    return Invalid(path, plain, None, 0)
+            return (*origin, *(int(step) if step.isdigit() else step for step in place[length:]))
+    return ()
+
+
+def _at(value: Any, place: Sequence[str]) -> Any:
+    for step in place:
+        value = (
+            value[int(step)]
+            if isinstance(value, list)
+            else value.get(step)
+            if isinstance(value, dict)
+            else None
+        )
+    return value
+
+
+def _search(value: Any, wanted: str, *, key: bool) -> list[str]:
+    """The way from `value` down to a key, or to a text, of this name; empty if there is none."""
+    items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    for step, item in items:
+        if (step if key else item) == wanted:
+            return [str(step)]
+        if deeper := _search(item, wanted, key=key):
+            return [str(step), *deeper]
+    return []
 
 
 def _json_path(text: str, offset: int) -> list[str]:

@@ -1,8 +1,9 @@
-"""Arithmetic and conditions in a study: a small expression language, evaluated without running any code of the study.
+"""Arithmetic and conditions in a study: a small expression language, evaluated without running any code of
+the study.
 
-Numbers, texts, true/false, names, ``+ - * / // %``, comparisons, ``and or not in``, ``a if c else b``, lists, and
-``min max round abs int float``. There are no powers, attributes, subscripts or other calls, so nothing in a study
-can reach the interpreter or make a number without bound.
+Numbers, texts, true/false, names, ``+ - * / // %``, comparisons, ``and or not in``, ``a if c else b``, lists,
+and ``min max round abs int float``. There are no powers, attributes, subscripts or other calls, so nothing in
+a study can reach the interpreter or make a number without bound.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "int": int,
     "float": float,
 }
+#: Whatever else Python's grammar knows is refused before anything is computed.
+_NODES = (
+    *(ast.Constant, ast.Name, ast.Load, ast.List, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.USub, ast.Not),
+    *(ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.IfExp, ast.Call, *_ARITHMETIC, *_COMPARISON),
+)
 _WORDS = {"true": True, "false": False}
 
 
@@ -51,12 +57,28 @@ def _parse(text: str) -> ast.expr:
     if len(text) > MAX_LENGTH:
         raise StudyError(f"the expression has {len(text)} characters", right=f"at most {MAX_LENGTH}")
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
         raise StudyError(
             f"{text!r} is no expression ({reason})", right='write for instance "= 2 * webs" or "ftps > 0"'
         ) from None
+    for node in ast.walk(tree):
+        if not isinstance(node, _NODES) or (isinstance(node, ast.Call) and not _is_known_call(node)):
+            raise _refused(node)
+    return tree
+
+
+def _is_known_call(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS and not node.keywords
+
+
+def _refused(node: ast.AST) -> StudyError:
+    shown = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
+    return StudyError(
+        f"{shown!r} is not allowed in an expression",
+        right="numbers, names, + - * / // %, comparisons, and/or/not, if/else, " + " ".join(_FUNCTIONS),
+    )
 
 
 def names_in(text: str) -> set[str]:
@@ -120,10 +142,7 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return _value(body if _value(test, names) else orelse, names)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
             return _bounded(_FUNCTIONS[name](*(_value(arg, names) for arg in args)))
-    raise StudyError(
-        f"{ast.unparse(node)!r} is not allowed in an expression",
-        right="numbers, names, + - * / // %, comparisons, and/or/not, if/else, " + " ".join(_FUNCTIONS),
-    )
+    raise _refused(node)
 
 
 def _bounded(value: Any) -> Any:

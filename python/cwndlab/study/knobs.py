@@ -1,4 +1,5 @@
-"""Knobs that the core defines, written with units: "6s" for a key `initial` becomes `initial_ns = 6000000000`.
+"""Knobs that the core defines, written with units: "6s" for a key `initial` becomes `initial_ns =
+6000000000`.
 
 The rule: a value with a unit goes to the key that has the unit in its name. TCP knobs are checked against the
 profile's own keys; the keys of applications, queues and impairments are checked by the core.
@@ -67,7 +68,8 @@ def tcp(template: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> di
         if isinstance(value, Mapping):
             _known(key, template, at)
             nested = template[key]
-            # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } }) replaces.
+            # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } })
+            # replaces.
             plain = isinstance(nested, Mapping) and any(part.endswith("_ns") for part in nested)
             made[key] = tcp(nested, value, at) if plain else free(value, at)
             continue
@@ -164,7 +166,9 @@ def free(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def app(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Knobs of an application. Sizes and times may be distributions; one value alone is the fixed distribution."""
+    """Knobs of an application. Sizes and times may be distributions; one value alone is the fixed
+    distribution.
+    """
     made: dict[str, Any] = {}
     for key, value in given.items():
         at = (*path, key)

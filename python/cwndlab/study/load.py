@@ -49,8 +49,9 @@ def shipped() -> dict[str, Path]:
 class Study:
     """A study: what is simulated, what is varied, what is asked and shown.
 
-    Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.from_dict({...})`; change one with
-    `study.set({"iw": 4, "run.duration": "10s"})`; `study.plan()` gives its cells and `study.run()` runs it.
+    Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.from_dict({...})`;
+    change one with `study.set({"iw": 4, "run.duration": "10s"})`; `study.plan()` gives its cells, `study.run()`
+    runs it.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Study:
     #: Other keys changed by `set`.
     changed: Mapping[str, Any] = field(default_factory=dict)
 
-    # ── making one ────────────────────────────────────────────────────────────────────────────────────────────
+    # ── making one ────────────────────────────────────────────────────────────────────────────────────────
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Study:
@@ -129,7 +130,9 @@ class Study:
         return study
 
     def set(self, changes: Mapping[str, Any]) -> Study:
-        """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed (`{"run.duration": "10s"}`)."""
+        """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
+        (`{"run.duration": "10s"}`).
+        """
         raw = copy.deepcopy(dict(self.raw))
         chosen, changed = dict(self.chosen), dict(self.changed)
         extra: dict[str, list[schema.Scalar]] = {}
@@ -160,7 +163,7 @@ class Study:
         made = Study._build(raw, name=self.name, file=self.file, text=self.text, claims_text="")
         return replace(made, claims=self.claims, chosen=chosen, changed=changed)
 
-    # ── using it ──────────────────────────────────────────────────────────────────────────────────────────────
+    # ── using it ──────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def title(self) -> str:

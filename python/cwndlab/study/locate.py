@@ -1,4 +1,4 @@
-"""Finds the line of a dotted key in TOML text, for error messages. Best effort: never raises, may not find."""
+"""Finds the line of a dotted key in TOML text, for error messages. Best effort: it never raises."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ def _better(
         if a != b:
             break
         shared += 1
+    if 0 < shared == len(path) < len(here) and best is None:
+        return (shared, number, number)  # a table that only its sub-tables' headings name
     if shared == len(here) and shared > 0 and (best is None or shared > best[0]):
         return (shared, number, number)
     return best

@@ -97,7 +97,7 @@ def make_plan(
     if total > MAX_CELLS:
         error = StudyError(
             f"the sweep has {total:,} cells ({where})",
-            right=f"at most {MAX_CELLS:,}; leave out values, restrict them with `when` in smaller [[grids]], or zip axes",
+            right=f"at most {MAX_CELLS:,}; leave out values, make several smaller [[grids]], or zip axes",
         )
         raise study.place.locate(error, ("grids",) if study.outline.grids else ("axes",))
     if total * replicates > MAX_RUNS:

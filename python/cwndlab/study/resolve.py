@@ -1,4 +1,6 @@
-"""References in the model sections ("$name", "= 2 * name", "{name}B") and dotted keys that axes and --set write to."""
+"""References in the model sections ("$name", "= 2 * name", "{name}B") and dotted keys that axes and --set
+write to.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _PIECE = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 
 
 class Names(Mapping[str, Any]):
-    """Parameters and axis values; a parameter that refers to others is resolved when asked for, cycles are an error."""
+    """Parameters and axis values; a parameter that refers to others is resolved when asked for, cycles are an
+    error.
+    """
 
     def __init__(self, parameters: Mapping[str, Any], axes: Mapping[str, Any]) -> None:
         self._raw = {**parameters, **axes}

@@ -1,12 +1,16 @@
-"""The one home of the study file's keys, as pydantic models; `study.schema.json` for editors is generated from here.
+"""The one home of the study file's keys, as pydantic models; `study.schema.json` for editors is generated
+from here.
 
 The models describe a study after its references ("$name", "= 2 * name", "{name}B") are resolved: once for the
-study as written and once for each cell. Quantities with a unit are held in the core's integers (ns, bit/s, bytes).
+study as written and once for each cell. Quantities with a unit are held in the core's integers (ns, bit/s,
+bytes).
 """
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
@@ -47,7 +51,7 @@ class Open(BaseModel):
         return dict(self.model_extra or {})
 
 
-# ── the model: what is simulated ──────────────────────────────────────────────────────────────────────────────
+# ── the model: what is simulated ──────────────────────────────────────────────────────────────────────────
 
 
 class Queue(Open):
@@ -118,7 +122,9 @@ class App(Open):
 
 
 class Traffic(Strict):
-    """One or `count` applications between clients and servers (instance i takes the i-th of each list, round robin)."""
+    """One or `count` applications between clients and servers (instance i takes the i-th of each list, round
+    robin).
+    """
 
     name: Label
     client: End
@@ -176,7 +182,9 @@ class Run(Strict):
 
 
 class Probes(Strict):
-    """What is recorded; a probe that is off costs nothing. Connections, objects and links are always recorded."""
+    """What is recorded; a probe that is off costs nothing. Connections, objects and links are always
+    recorded.
+    """
 
     segments_at: str | None = Field(None, description="the node at whose side segments are observed")
     queues: list[str] = Field([], description='directions of links, as "r2>receiver"')
@@ -185,7 +193,7 @@ class Probes(Strict):
     cwnd: bool = False
 
 
-# ── the plan ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the plan ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class AxisValue(Strict):
@@ -222,7 +230,9 @@ class Axis(Strict):
 
 
 class Sensitivity(Axis):
-    """An axis that is run only on demand (`--sensitivity`), one at a time around the cells of `where`; reported apart."""
+    """An axis that is run only on demand (`--sensitivity`), one at a time around the cells of `where`;
+    reported apart.
+    """
 
     where: Where = {}
 
@@ -241,13 +251,15 @@ class Grid(Strict):
     cells: list[dict[str, Scalar]] = Field([], description="cells listed one by one, in place of axes")
 
 
-# ── what is asked of the records ──────────────────────────────────────────────────────────────────────────────
+# ── what is asked of the records ──────────────────────────────────────────────────────────────────────────
 
 
 class Quantity(Strict):
-    """A number (or a list) per replicate: a metric of the records, or derived from two quantities of the same cell.
+    """A number (or a list) per replicate: a metric of the records, or derived from two quantities of the same
+    cell.
 
-    Comparisons between cells are asked for where they are shown: `compare` in columns and figures, functions in claims.
+    Comparisons between cells are asked for where they are shown: `compare` in columns and figures, functions
+    in claims.
     """
 
     name: Name
@@ -260,7 +272,7 @@ class Quantity(Strict):
     options: dict[str, Any] = {}
     within: str | None = Field(
         None,
-        description="a metric with many samples per replicate is reduced by mean, median, min, max, sum, count or p95",
+        description="reduces many samples a replicate to one: mean, median, min, max, sum, count or p95",
     )
     statistic: Literal["mean", "median"] = Field("mean", description="across replicates")
     derived: Literal["ratio", "difference", "sum", "product"] | None = Field(
@@ -325,7 +337,7 @@ class Outline(Strict):
 
 
 class Model(Strict):
-    """One cell's model: what its scenario is compiled from. Only here are references resolved and axes set."""
+    """One cell's model: what its scenario is compiled from. References and axes act only here."""
 
     topology: Topology
     traffic: list[Traffic] = Field(min_length=1)
@@ -382,3 +394,12 @@ def _or_reference(definition: dict[str, Any]) -> dict[str, Any]:
         }
         return {"anyOf": [definition, reference]} | kept
     return definition
+
+
+def schema_text() -> str:
+    """`study.schema.json`: `python -m cwndlab.study.schema` writes it, a test keeps it current."""
+    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("study.schema.json").write_text(schema_text(), encoding="utf-8")

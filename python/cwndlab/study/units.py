@@ -1,4 +1,6 @@
-"""Quantities as people write them. The strict parsing itself is the core's (`cwndlab-units`); here are the types of the schema."""
+"""Quantities as people write them. The strict parsing itself is the core's (`cwndlab-units`); here are the
+types of the schema.
+"""
 
 from __future__ import annotations
 

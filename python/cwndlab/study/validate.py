@@ -34,7 +34,8 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
         found = [_explain(model, data, detail) for detail in error.errors(include_url=False)]
     except RecursionError:
         raise Invalid((), "it is nested too deeply", None, 0) from None
-    # An unknown key explains most of the others (what it meant to set is then missing); a union's other branches follow.
+    # An unknown key explains most of the others (what it meant to set is then missing); a union's other
+    # branches follow.
     found.sort(key=lambda item: (item[0], -len(item[1])))
     paths = {path for _, path, _, _ in found}
     _, path, problem, right = found[0]
