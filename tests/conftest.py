@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake_core import FakeCore
 
 from cwndlab.core import replace_core
+from fake_core import FakeCore
 
 
 @pytest.fixture

@@ -53,7 +53,8 @@ class Scenario:
     def run(self, seed: int, replicate: int) -> Records:
         """One replicate, without holding the GIL.
 
-        ValueError if two nodes that talk are not connected; RuntimeError with the scenario's hash if the engine breaks.
+        ValueError if two nodes that talk are not connected; RuntimeError with the scenario's hash if the
+        engine breaks.
         """
 
 @final

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from small_study import edited
 
 from cwndlab import _core
 from cwndlab.errors import StudyError
 from cwndlab.study.load import Study, shipped
+from small_study import edited
 
 
 def scenario(*changes: tuple[str, str]) -> dict[str, Any]:
@@ -37,7 +37,9 @@ def test_quantities_become_integers_in_base_units() -> None:
         ("3 packets", {"limit": 3, "unit": "packets"}),
     ],
 )
-def test_queue_limits_in_packets_bytes_and_bandwidth_delay_products(limit: str, queue: dict[str, Any]) -> None:
+def test_queue_limits_in_packets_bytes_and_bandwidth_delay_products(
+    limit: str, queue: dict[str, Any]
+) -> None:
     assert scenario(('"25pkt"', f'"{limit}"'))["links"][0]["queue"] == {"kind": "drop-tail", **queue}
 
 
@@ -47,7 +49,9 @@ def test_a_given_round_trip_time_makes_the_bandwidth_delay_product() -> None:
 
 
 def test_directions_can_differ() -> None:
-    made = scenario(('delay = "10ms"', 'delay = "10ms"\nreverse = { rate = "64kbps", queue = { kind = "infinite" } }'))
+    made = scenario(
+        ('delay = "10ms"', 'delay = "10ms"\nreverse = { rate = "64kbps", queue = { kind = "infinite" } }')
+    )
     assert [link["rate_bps"] for link in made["links"]] == [1_000_000, 64_000]
     assert [link["queue"]["kind"] for link in made["links"]] == ["drop-tail", "infinite"]
 
@@ -57,13 +61,15 @@ def test_directions_can_differ() -> None:
     [("= 4", {"segments": 4}), ('= "rfc6928"', "rfc6928"), ('= "4pkt"', {"segments": 4})],
 )
 def test_initial_windows_as_people_write_them(window: str, compiled: Any) -> None:
-    made = scenario(("rto =", f"initial_window {window}\nrto ="), ('sets = "tcp.initial_window"', 'sets = "run.seed"'))
+    made = scenario(
+        ("rto =", f"initial_window {window}\nrto ="), ('sets = "tcp.initial_window"', 'sets = "run.seed"')
+    )
     assert made["tcp"][0]["initial_window"] == compiled
 
 
 def test_tcp_groups_build_on_the_default_and_equal_ones_are_one() -> None:
     made = scenario(
-        ("[run]", '[tcp.groups.big]\ninitial_window = 10\n[tcp.groups.same]\n[run]'),
+        ("[run]", "[tcp.groups.big]\ninitial_window = 10\n[tcp.groups.same]\n[run]"),
         ('app = { kind = "bulk" }', 'app = { kind = "bulk" }\ntcp_client = "big"\ntcp_server = "same"'),
     )
     assert [tcp["initial_window"] for tcp in made["tcp"]] == [{"segments": 1}, {"segments": 10}]

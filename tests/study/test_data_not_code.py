@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_study import edited
 
 from cwndlab.errors import StudyError
 from cwndlab.study.load import Study
+from small_study import edited
 
 SIZES = '[distributions.size]\nfile = "{file}"\nvalues = "bytes"\ncounts = "count"\n\n[run]'
 
@@ -75,7 +75,9 @@ def test_expressions_compute_and_do_nothing_else(tmp_path: Path, expression: str
     with pytest.raises(StudyError):
         Study.from_toml(text)
     with pytest.raises(StudyError):
-        Study.from_toml(edited(("[[quantities]]", f'[[grids]]\naxes = ["iw"]\nwhen = """{expression}"""\n[[quantities]]')))
+        Study.from_toml(
+            edited(("[[quantities]]", f'[[grids]]\naxes = ["iw"]\nwhen = """{expression}"""\n[[quantities]]'))
+        )
     assert not mark.exists()
 
 

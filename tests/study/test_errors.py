@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from small_study import TEXT, edited
 
 from cwndlab.errors import StudyError
 from cwndlab.study.load import Study
+from small_study import TEXT, edited
 
 
 def error_of(text: str, tmp_path: Path) -> StudyError:
@@ -21,16 +21,46 @@ def error_of(text: str, tmp_path: Path) -> StudyError:
 
 
 CASES = {
-    "unknown section": (('[probes]\nsegments_at = "a"', '[probe]\nx = 1'), "probe", "unknown key", '"probes"'),
+    "unknown section": (
+        ('[probes]\nsegments_at = "a"', "[probe]\nx = 1"),
+        "probe",
+        "unknown key",
+        '"probes"',
+    ),
     "unknown key": (("seed = 7", "sed = 7"), "run.sed", "unknown key", '"seed"'),
-    "unknown key in an inline table": (("limit =", "limt ="), "topology.links.wire.queue.limt", "unknown key", '"limit"'),
-    "unknown TCP knob": (("rto =", "initial_windw = 3\nrto ="), "tcp.initial_windw", "no TCP knob", '"initial_window"'),
+    "unknown key in an inline table": (
+        ("limit =", "limt ="),
+        "topology.links.wire.queue.limt",
+        "unknown key",
+        '"limit"',
+    ),
+    "unknown TCP knob": (
+        ("rto =", "initial_windw = 3\nrto ="),
+        "tcp.initial_windw",
+        "no TCP knob",
+        '"initial_window"',
+    ),
     "unknown nested knob": (("min = ", "mim = "), "tcp.rto.mim", "no TCP knob", '"min"'),
     "unknown profile": (("rfc5681", "rfc5861"), "tcp.profile", "rfc5861", "rfc5681"),
-    "unknown queue": (('kind = "drop-tail"', 'kind = "drop-tial"'), "topology.links.wire.queue", "drop-tial", "drop-tail"),
+    "unknown queue": (
+        ('kind = "drop-tail"', 'kind = "drop-tial"'),
+        "topology.links.wire.queue",
+        "drop-tial",
+        "drop-tail",
+    ),
     "unknown application": (('kind = "bulk"', 'kind = "blk"'), "traffic.bulk.app", "blk", "bulk"),
-    "unknown key of an application": (('kind = "bulk"', 'kind = "bulk", byts = "1MB"'), "traffic.bulk.app", "byts", '"bytes"'),
-    "wrong unit": (('delay = "10ms"', 'delay = "10Mbps"'), "topology.links.wire.delay", "unit is unknown", "ns us ms s"),
+    "unknown key of an application": (
+        ('kind = "bulk"', 'kind = "bulk", byts = "1MB"'),
+        "traffic.bulk.app",
+        "byts",
+        '"bytes"',
+    ),
+    "wrong unit": (
+        ('delay = "10ms"', 'delay = "10Mbps"'),
+        "topology.links.wire.delay",
+        "unit is unknown",
+        "ns us ms s",
+    ),
     "no unit": (('delay = "10ms"', "delay = 10"), "topology.links.wire.delay", "not a time", '"50ms"'),
     "unit of another kind for a knob": (('"200ms"', '"200B"'), "tcp.rto.min", "is a time", '"200ms"'),
     "negative rate": (('"1Mbps"', '"-1Mbps"'), "topology.links.wire.rate", "sign", "1.5Mbps"),
@@ -41,26 +71,66 @@ CASES = {
     "unknown node": (('server = "b"', 'server = "c"'), "traffic.bulk.server", 'no node "c"', "a, b"),
     "unreachable node": (('nodes = ["a", "b"]', 'nodes = ["a", "b", "c"]'), "", "", ""),
     "wrong probe": (('segments_at = "a"', 'queues = ["a>c"]'), "probes.queues.1", "no direction", '"a>b"'),
-    "text for a number": (("replicates = 3", 'replicates = "three"'), "run.replicates", "'three'", "whole number"),
-    "no replicates": (("replicates = 3", "replicates = 0"), "run.replicates", "0", "greater than or equal to 1"),
+    "text for a number": (
+        ("replicates = 3", 'replicates = "three"'),
+        "run.replicates",
+        "'three'",
+        "whole number",
+    ),
+    "no replicates": (
+        ("replicates = 3", "replicates = 0"),
+        "run.replicates",
+        "0",
+        "greater than or equal to 1",
+    ),
     "unknown reference": (("$webs", "$web"), "traffic.bulk.count", '"web" is neither', '"webs"'),
-    "cycle of references": (("webs = 2", 'webs = "$x"\nx = "= y + 1"\ny = "{webs}"'), "parameters", "in a circle", ""),
+    "cycle of references": (
+        ("webs = 2", 'webs = "$x"\nx = "= y + 1"\ny = "{webs}"'),
+        "parameters",
+        "in a circle",
+        "",
+    ),
     "axis of nothing": (('sets = "tcp.initial_window"\n', ""), "axes.iw", "names no parameter", "sets ="),
-    "axis that misses": (('"tcp.initial_window"', '"tpc.initial_window"'), "axes.iw", "names no parameter", '"tcp"'),
+    "axis that misses": (
+        ('"tcp.initial_window"', '"tpc.initial_window"'),
+        "axes.iw",
+        "names no parameter",
+        '"tcp"',
+    ),
     "axis that misses a list": (
         ('"tcp.initial_window"', '"topology.links.wier.rate"'),
         "axes.iw",
         'there is no "wier"',
         '"wire"',
     ),
-    "axis value that does not fit": (('"tcp.initial_window"', '"run.duration"'), "axes.iw", "run.duration", "50ms"),
+    "axis value that does not fit": (
+        ('"tcp.initial_window"', '"run.duration"'),
+        "axes.iw",
+        "run.duration",
+        "50ms",
+    ),
     "empty axis": (("values = [1, 4]", "values = []"), "axes.iw.values", "", "at least 1"),
     "axis value twice": (("values = [1, 4]", "values = [1, 1]"), "axes.iw", "stands twice", ""),
-    "unknown metric": (('metric = "goodput"', 'metric = "godput"'), "quantities.goodput.metric", "no metric", '"goodput"'),
+    "unknown metric": (
+        ('metric = "goodput"', 'metric = "godput"'),
+        "quantities.goodput.metric",
+        "no metric",
+        '"goodput"',
+    ),
     "unit that does not convert": (('"kbit/s"', '"ms"'), "quantities.goodput", "no unit", "kbit/s"),
-    "unknown option": (("unit =", "options = { trafic = 1 }\nunit ="), "quantities.goodput", "no option", '"traffic"'),
+    "unknown option": (
+        ("unit =", "options = { trafic = 1 }\nunit ="),
+        "quantities.goodput",
+        "no option",
+        '"traffic"',
+    ),
     "probability above one": (("p = 0.01", "p = 1.5"), "topology.links.wire", "1.5", "0..=1"),
-    "code in an expression": (("$webs", "= __import__('os').getpid()"), "traffic.bulk.count", '"__import__" is neither', ""),
+    "code in an expression": (
+        ("$webs", "= __import__('os').getpid()"),
+        "traffic.bulk.count",
+        "not allowed",
+        "",
+    ),
     "power in an expression": (("$webs", "= 9 ** 9 ** 9"), "traffic.bulk.count", "not allowed", ""),
     "sweep without end": (
         (
@@ -94,7 +164,7 @@ def test_an_unreachable_node_is_named_with_what_is_reached(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (('delay = "10ms"', "delay = 10"), 'delay = 10\n'),
+        (('delay = "10ms"', "delay = 10"), "delay = 10\n"),
         (("seed = 7", "sed = 7"), "sed = 7"),
         (("$webs", "$web"), "$web"),
         (("p = 0.01", "p = 1.5"), "impairments"),

@@ -6,10 +6,10 @@ import json
 import time
 
 import pytest
-from small_study import TEXT, edited
 
 from cwndlab.errors import StudyError
 from cwndlab.study.load import Study
+from small_study import TEXT, edited
 
 AXES = """\
 [axes.variant]
@@ -32,11 +32,17 @@ def ids(plan_of: Study, **options: str) -> list[str]:
 
 def test_without_grids_every_axis_is_crossed_with_every_other() -> None:
     names = ids(study())
-    assert len(names) == 12 and names[0] == "iw=1,variant=reno,flows=1" and names[-1] == "iw=4,variant=SACK,flows=3"
+    assert (
+        len(names) == 12
+        and names[0] == "iw=1,variant=reno,flows=1"
+        and names[-1] == "iw=4,variant=SACK,flows=3"
+    )
 
 
 def test_a_grid_leaves_out_what_its_condition_refuses() -> None:
-    names = ids(study('[[grids]]\naxes = ["iw", "flows"]\nwhen = "flows > iw or iw == 4 and flows == webs"\n'))
+    names = ids(
+        study('[[grids]]\naxes = ["iw", "flows"]\nwhen = "flows > iw or iw == 4 and flows == webs"\n')
+    )
     assert names == ["iw=1,flows=2", "iw=1,flows=3", "iw=4,flows=2"]
 
 
@@ -68,7 +74,9 @@ def test_a_value_sets_many_keys_and_a_reference_takes_its_name() -> None:
 
 def test_dependent_parameters_follow_the_axes() -> None:
     text = edited(
-        ("webs = 2", 'webs = "= iw * 2"\nqueue = "{webs}pkt"'), ('"25pkt"', '"$queue"'), ("$webs", "= webs + 1")
+        ("webs = 2", 'webs = "= iw * 2"\nqueue = "{webs}pkt"'),
+        ('"25pkt"', '"$queue"'),
+        ("$webs", "= webs + 1"),
     )
     scenarios = [json.loads(cell.scenario) for cell in Study.from_toml(text).plan().cells]
     assert [len(s["traffic"]) for s in scenarios] == [3, 9]
@@ -76,7 +84,9 @@ def test_dependent_parameters_follow_the_axes() -> None:
 
 
 def test_set_restricts_axes_and_changes_keys() -> None:
-    changed = study().set({"iw": "4", "variant": ["SACK"], "run.duration": "80ms", "topology.links.wire.rate": "2Mbps"})
+    changed = study().set(
+        {"iw": "4", "variant": ["SACK"], "run.duration": "80ms", "topology.links.wire.rate": "2Mbps"}
+    )
     cells = changed.plan().cells
     assert [cell.id for cell in cells] == [f"iw=4,variant=SACK,flows={n}" for n in (1, 2, 3)]
     scenario = json.loads(cells[0].scenario)
@@ -91,7 +101,8 @@ def test_set_takes_numbers_that_a_numeric_axis_does_not_list() -> None:
 
 
 def test_sensitivity_axes_run_only_on_demand_and_one_at_a_time() -> None:
-    extra = '[sensitivity.delay]\nsets = "topology.links.wire.delay"\nvalues = ["1ms", "50ms"]\nwhere = { iw = 4 }\n'
+    extra = '[sensitivity.delay]\nsets = "topology.links.wire.delay"\nvalues = ["1ms", "50ms"]\n'
+    extra += "where = { iw = 4 }\n"
     base = Study.from_toml(edited(("[[quantities]]", extra + "[[quantities]]")))
     assert ids(base) == ["iw=1", "iw=4"]
     plan = base.plan(sensitivity="delay")

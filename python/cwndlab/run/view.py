@@ -102,4 +102,4 @@ class _Columns(Mapping[str, Column]):
         return iter(self._table.column_names)
 
     def __len__(self) -> int:
-        return self._table.num_columns
+        return int(self._table.num_columns)

@@ -405,7 +405,8 @@ def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
     unknown = re.search(r"unknown (field|variant) `([^`]*)`, expected (.*)", plain)
     if not unknown:
         return Invalid(_origin(compiled, place), plain, None, 0)
-    # The core reads a table with a `kind` whole before it looks inside: its place may be some levels too high.
+    # The core reads a table with a `kind` whole before it looks inside: its place may be some levels too
+    # high.
     place += _search(_at(compiled.scenario, place), unknown[2], key=unknown[1] == "field")
     known = [_UNIT_SUFFIX.sub("", name) for name in re.findall(r"`([^`]*)`", unknown[3])]
     given = _UNIT_SUFFIX.sub("", unknown[2])

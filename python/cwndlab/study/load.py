@@ -50,8 +50,8 @@ class Study:
     """A study: what is simulated, what is varied, what is asked and shown.
 
     Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.from_dict({...})`;
-    change one with `study.set({"iw": 4, "run.duration": "10s"})`; `study.plan()` gives its cells, `study.run()`
-    runs it.
+    change one with `study.set({"iw": 4, "run.duration": "10s"})`; `study.plan()` gives its cells,
+    `study.run()` runs it.
     """
 
     name: str
