@@ -1,0 +1,143 @@
+"""Closed-form laws of TCP against the simulator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from cwndlab import _core
+
+from .row import Row
+from .simulate import ACK, MSS, mean_window, one_link, table
+
+WIDE = {"max_window": "1000000pkt"}
+
+
+def slow_start_s(segments: int, initial_window: int, rate_bps: float, delay_s: float) -> float:
+    """When the last of `segments` packets has arrived, in slow start without loss, every packet acknowledged.
+
+    Round r sends IW 2^r packets, and packet i of it (from 0) leaves the link at r RTT + (i + 1) packet times: true
+    as long as a round's packets do not fill the round trip.
+    """
+    packet_s, ack_s = MSS * 8 / rate_bps, ACK * 8 / rate_bps
+    rtt_s = packet_s + ack_s + 2 * delay_s
+    sent, window, rounds = 0, initial_window, 0
+    while sent + window < segments:
+        sent, window, rounds = sent + window, 2 * window, rounds + 1
+    if window * packet_s > rtt_s:
+        raise ValueError("the window fills the round trip: the closed form does not hold")
+    return rounds * rtt_s + (segments - sent) * packet_s + delay_s
+
+
+def slow_start() -> Iterator[Row]:
+    """Transfer times of 100 packets for initial windows of 1, 2, 3, 4 and 10."""
+    for window in (1, 2, 3, 4, 10):
+        scenario = one_link(
+            rate="10Mbps",
+            delay="50ms",
+            duration_s=5,
+            segments=100,
+            tcp=WIDE | {"initial_window": window},
+        )
+        objects = table(_core.run(scenario, 1, 0), "objects")
+        measured = (objects["end_ns"][0].as_py() - objects["start_ns"][0].as_py()) / 1e9
+        yield Row(
+            group="Slow start in closed form",
+            check=f"100 packets of 1000 B over 10 Mb/s, 50 ms, IW {window}",
+            source="sum over the rounds",
+            unit="s",
+            expected=slow_start_s(100, window, 10e6, 0.05),
+            measured=measured,
+            tolerance=1e-6,
+            absolute=True,
+        )
+
+
+def periodic_loss() -> Iterator[Row]:
+    """Average window of Reno's law when every n-th packet is lost: sqrt(3/2) / sqrt(p)."""
+    for recovery in ("new-reno", "sack"):
+        for every in (400, 1000, 4000):
+            # An epoch is about 0.8 sqrt(n) round trips of 0.1 s; these are at least 60 epochs.
+            end_s = 10 * math.sqrt(every)
+            measured = mean_window(
+                rate="10Gbps",
+                delay_ms=50,
+                until_s=(end_s / 5, end_s),
+                tcp=WIDE | {"recovery": recovery, "sack": recovery == "sack"},
+                impairments=[{"kind": "drop-every", "every": every}],
+            )
+            yield Row(
+                group="Average window under periodic loss",
+                check=f"{recovery}, p = 1/{every}",
+                source="1.22/sqrt(p) (Mathis et al. 1997)",
+                unit="packets",
+                expected=math.sqrt(1.5 * every),
+                measured=measured,
+                tolerance=0.05,
+            )
+
+
+def pftk_packets_per_s(p: float, rtt_s: float, rto_s: float, acked_per_ack: int = 1) -> float:
+    """Padhye, Firoiu, Towsley and Kurose (1998), equation 30, for a window that is never limited."""
+    b = acked_per_ack
+    fast = rtt_s * math.sqrt(2 * b * p / 3)
+    slow = rto_s * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
+    return 1.0 / (fast + slow)
+
+
+def random_loss() -> Iterator[Row]:
+    """Throughput under independent loss against PFTK; the mean of ten replicates."""
+    rtt_s, rto_s = 0.1, 1.0
+    for p in (0.001, 0.003, 0.01, 0.03):
+        window = partial(
+            mean_window,
+            rate="10Gbps",
+            delay_ms=1e3 * rtt_s / 2,
+            until_s=(100.0, 1100.0),
+            tcp=WIDE | {"recovery": "reno", "rto": {"min": "1s", "tick": "0ms"}},
+            impairments=[{"kind": "bernoulli", "p": p}],
+        )
+        measured = float(np.mean([window(replicate=k) for k in range(10)])) / rtt_s
+        yield Row(
+            group="Throughput under random loss",
+            check=f"reno, p = {p:g}, RTT 0.1 s, RTO 1 s",
+            source="PFTK (Padhye et al. 1998), eq. 30, b = 1",
+            unit="packets/s",
+            expected=pftk_packets_per_s(p, rtt_s, rto_s),
+            measured=measured,
+            tolerance=0.15,
+        )
+
+
+#: RFC 9438, section 5.1, tables 1 and 2: RTT (s) -> loss rate -> CUBIC's average window (packets), C = 0.4.
+RFC9438_AVERAGE_WINDOWS = {
+    0.1: {1e-2: 12, 1e-3: 38, 1e-4: 187, 1e-5: 1054},
+    0.01: {1e-2: 12, 1e-3: 38, 1e-4: 120, 1e-5: 379},
+}
+
+
+def cubic() -> Iterator[Row]:
+    """CUBIC's average windows under periodic loss."""
+    for rtt_s, windows in RFC9438_AVERAGE_WINDOWS.items():
+        for p, expected in windows.items():
+            epoch_s = 1 / (p * expected) * rtt_s
+            measured = mean_window(
+                rate="100Gbps",
+                delay_ms=1e3 * rtt_s / 2,
+                until_s=(20 * epoch_s, 60 * epoch_s),
+                tcp=WIDE
+                | {"recovery": "sack", "sack": True, "window_law": "cubic", "cubic_fast_convergence": False},
+                impairments=[{"kind": "drop-every", "every": round(1 / p)}],
+            )
+            yield Row(
+                group="CUBIC's average windows",
+                check=f"p = {p:g}, RTT {rtt_s:g} s",
+                source="RFC 9438, section 5.1, tables 1 and 2 (C = 0.4)",
+                unit="packets",
+                expected=expected,
+                measured=measured,
+                tolerance=0.1,
+            )

@@ -1,0 +1,51 @@
+"""One line of the validation table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was expected, what was measured, and how far apart they may be."""
+
+    group: str
+    """The heading under which the line stands."""
+    check: str
+    """What is compared, with its parameters."""
+    source: str
+    """Where the expected value comes from."""
+    unit: str
+    expected: float
+    measured: float
+    tolerance: float
+    """Relative to the expected value, unless `absolute`."""
+    absolute: bool = False
+    """Whether the tolerance is in the quantity's unit."""
+    note: str = ""
+
+    @property
+    def off(self) -> float:
+        """Measured less expected; relative to the expected value unless `absolute`."""
+        difference = self.measured - self.expected
+        return difference if self.absolute else difference / self.expected
+
+    @property
+    def passed(self) -> bool:
+        """Whether the measured value lies within the tolerance."""
+        return math.isfinite(self.off) and abs(self.off) <= self.tolerance
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields, and the two computed ones."""
+        return asdict(self) | {"off": self.off, "passed": self.passed}
+
+    def cells(self) -> list[str]:
+        """The line as text: check, source, expected, measured, off, tolerance, verdict."""
+        if self.absolute:
+            off, tolerance = f"{self.off:+.3g} {self.unit}", f"{self.tolerance:g} {self.unit}"
+        else:
+            off, tolerance = f"{self.off:+.1%}", f"{self.tolerance:.0%}"
+        expected, measured = (f"{value:.6g} {self.unit}" for value in (self.expected, self.measured))
+        return [self.check, self.source, expected, measured, off, tolerance, "yes" if self.passed else "NO"]

@@ -1,0 +1,40 @@
+"""The simulator beside closed-form laws, each within its tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from . import laws
+from .row import Row
+
+
+@pytest.mark.parametrize(
+    "law",
+    [laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic],
+    ids=lambda law: law.__name__,
+)
+def test_law_holds_within_its_tolerance(law: Callable[[], Iterator[Row]]) -> None:
+    """Every line of the law's table."""
+    outside = [row.cells() for row in law() if not row.passed]
+    assert not outside
+
+
+def test_closed_form_refuses_a_window_that_fills_the_round_trip() -> None:
+    """There the packets no longer come in rounds."""
+    with pytest.raises(ValueError, match="fills the round trip"):
+        laws.slow_start_s(1000, 10, 10e6, 0.05)
+
+
+def test_slow_start_by_hand() -> None:
+    """Seven packets from one: rounds of 1, 2 and 4, so two round trips and four packet times."""
+    packet_s, ack_s = 1e-3, 4e-5
+    assert laws.slow_start_s(7, 1, 8e6, 0.1) == pytest.approx(
+        2 * (0.2 + packet_s + ack_s) + 4 * packet_s + 0.1
+    )
+
+
+def test_pftk_by_hand() -> None:
+    """At p = 0.01, RTT 0.1 s, RTO 1 s: 0.1 sqrt(0.02/3) + min(1, 3 sqrt(0.03/8)) 0.01 (1.0032) s a packet."""
+    assert laws.pftk_packets_per_s(0.01, 0.1, 1.0) == pytest.approx(1 / (0.0081650 + 0.0018430), rel=1e-4)
