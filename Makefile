@@ -2,6 +2,7 @@
 # make test   sets up, passes every test
 # make check  formatters, linters, types     make bench  speed     make docs  the manual
 # make setup  .venv/ and the Rust core, again only when something changed
+# make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
 # make lock   requirements/*.txt anew        make clean  all that was made here
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
@@ -12,7 +13,7 @@ OUT    ?= build/reports
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 
-.PHONY: run test test-rust test-python check bench docs setup lock clean
+.PHONY: run test test-rust test-python check bench validate docs setup lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -38,6 +39,9 @@ check: setup
 
 bench: setup
 	$(BIN)/python benches/bench.py
+
+validate: setup
+	$(BIN)/python -m validation
 
 docs: setup $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs

@@ -45,7 +45,7 @@ def read_golden(path: Path) -> list[Event]:
 
 
 def of_segments(segments: pa.Table) -> list[Event]:
-    """The same list of the run's segments: what the observed node sends and hears, and data packets dropped."""
+    """The same list of the run's segments: what the observed node sends and hears, and data dropped."""
     events = []
     for row in segments.to_pylist():
         kind = row["event"]
@@ -57,7 +57,7 @@ def of_segments(segments: pa.Table) -> list[Event]:
 def first_parting(
     ours: Sequence[Event], theirs: Sequence[Event], tolerance_s: float, end_s: float
 ) -> Parting | None:
-    """The first event that is another in one list, else the first whose times differ by more than the tolerance.
+    """The first event that is another in one list, else the first whose times differ beyond the tolerance.
 
     Events within the tolerance of the end of the run may be missing in one of the lists.
     """

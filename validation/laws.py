@@ -19,8 +19,8 @@ WIDE = {"max_window": "1000000pkt"}
 def slow_start_s(segments: int, initial_window: int, rate_bps: float, delay_s: float) -> float:
     """When the last of `segments` packets has arrived, in slow start without loss, every packet acknowledged.
 
-    Round r sends IW 2^r packets, and packet i of it (from 0) leaves the link at r RTT + (i + 1) packet times: true
-    as long as a round's packets do not fill the round trip.
+    Round r sends IW 2^r packets, and packet i of it (from 0) leaves the link at r RTT + (i + 1) packet times:
+    true as long as a round's packets do not fill the round trip.
     """
     packet_s, ack_s = MSS * 8 / rate_bps, ACK * 8 / rate_bps
     rtt_s = packet_s + ack_s + 2 * delay_s
