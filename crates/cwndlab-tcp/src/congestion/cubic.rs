@@ -72,25 +72,27 @@ impl Cubic {
     /// An ACK in congestion avoidance; the new cwnd in bytes.
     #[inline]
     pub fn avoid(&mut self, cwnd_bytes: u32, acked_bytes: u64, ack: &AckSample) -> u32 {
+        // Two divisions an ACK in all: the rest are products.
         let mss = f64::from(ack.mss);
-        let cwnd = f64::from(cwnd_bytes) / mss;
+        let per_mss = 1.0 / mss;
+        let cwnd = f64::from(cwnd_bytes) * per_mss;
         if self.epoch_start.is_never() {
             self.begin(ack.now, cwnd);
         }
         self.last_ack = ack.now;
-        let t = ack.now.saturating_sub(self.epoch_start).as_secs_f64();
-        let segments_acked = acked_bytes as f64 / mss;
+        let t = ack.now.saturating_sub(self.epoch_start).as_nanos() as f64 * 1e-9;
+        let windows_acked = acked_bytes as f64 * per_mss / cwnd;
 
         // Section 4.3, equation 4: alpha is 1 once W_est has reached cwnd_prior.
         let alpha = if self.w_est >= f64::from(self.cwnd_prior) { 1.0 } else { ALPHA };
-        self.w_est += alpha * segments_acked / cwnd;
+        self.w_est += alpha * windows_acked;
         if self.w_cubic(t) < self.w_est {
             // Reno-friendly region. W_est never lies below a window that something else raised.
             return cwnd_bytes.max((self.w_est * mss) as u32);
         }
         // Sections 4.4 and 4.5: towards the window wanted one RTT later, at most half as much again per RTT.
-        let target = self.w_cubic(t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
-        let credit = f64::from(self.credit_bytes) + (target - cwnd) / cwnd * segments_acked * mss;
+        let target = self.w_cubic(t + ack.srtt.as_nanos() as f64 * 1e-9).clamp(cwnd, 1.5 * cwnd);
+        let credit = f64::from(self.credit_bytes) + (target - cwnd) * windows_acked * mss;
         let whole = credit as u32;
         self.credit_bytes = (credit - f64::from(whole)) as f32;
         cwnd_bytes.saturating_add(whole)
