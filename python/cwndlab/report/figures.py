@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from cwndlab.errors import StudyError
+from cwndlab.errors import StudyError, nearest
 from cwndlab.report.packets import decimate, time_sequence_rows
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
@@ -28,6 +28,9 @@ Row: TypeAlias = dict[str, Any]
 
 WIDTH, HEIGHT = 620, 300
 """Of one panel, in pixels."""
+
+PANELS = 12
+"""More of them in one figure can no longer be compared by eye."""
 
 PALETTE = ["#2f7fd0", "#d9730d", "#2a9d6f", "#9a5fc9", "#d6455d", "#8a8f98", "#b8860b", "#139fa8"]
 """Told apart by readers with colour blindness as far as eight can be; at least 3:1 on white and on black."""
@@ -256,24 +259,28 @@ def _cdf(spec: Figure, results: Results, seconds: Callable[[str | float], float]
 # ── from records: time-sequence, cwnd, queue ────────────────────────────────────────────
 
 
-def _records(spec: Figure, results: Results, table: str, probe: str) -> list[tuple[str, Columns]]:
-    """One panel per cell; a cell without the records is an error that names the probe."""
+def _records(spec: Figure, results: Results, table: str, probe: str) -> list[tuple[str, str, Columns]]:
+    """Cell, panel title and records of each panel; missing records are an error that names the probe."""
     found = []
     for panel, name, cell in series.figure_cells(spec, results):
         title = ", ".join(part for part in (_panel_title(spec, panel), name) if part)
         try:
-            found.append((title, results.records(cell.id, table)))
+            found.append((cell.id, title, results.records(cell.id, table)))
         except KeyError:
             raise StudyError(
                 f"cell {cell.id} has no {table} records",
                 key=f"figures.{spec.id}",
                 right=f"set [probes] {probe}",
             ) from None
-    if len(found) > 12:
+    if not any(len(columns["time_ns"]) for _, _, columns in found):
+        raise StudyError(f"no {table} were recorded", key=f"figures.{spec.id}")
+    if len(found) > PANELS:
         raise StudyError(
-            f"{len(found)} cells, a panel each", key=f"figures.{spec.id}.where", right="select 12 at most"
+            f"{len(found)} cells, a panel each",
+            key=f"figures.{spec.id}.where",
+            right=f"select {PANELS} at most",
         )
-    if len(found) > 1 and len({title for title, _ in found}) < len(found):
+    if len({title for _, title, _ in found}) < len(found):
         raise StudyError(
             f"{len(found)} cells share a panel", key=f"figures.{spec.id}", right="fix their axes in `where`"
         )
@@ -304,7 +311,8 @@ def _time_sequence(
     window = _window(spec, seconds)
     rows: dict[str, list[Row]] = {}
     titles = []
-    for number, (title, columns) in enumerate(_records(spec, results, "segments", 'segments_at = "NODE"')):
+    recorded = _records(spec, results, "segments", 'segments_at = "NODE"')
+    for number, (_, title, columns) in enumerate(recorded):
         rows[f"panel{number}"] = time_sequence_rows(columns, window, spec.connection or 0, WIDTH, HEIGHT)
         titles.append(title)
     events = [row for panel in rows.values() for row in panel]
@@ -340,14 +348,14 @@ def _time_sequence(
 
 def _cwnd(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
     panels = []
-    for title, columns in _records(spec, results, "cwnd", "cwnd = true"):
+    for _, title, columns in _records(spec, results, "cwnd", "cwnd = true"):
         mine = columns["connection"] == (spec.connection or 0)
         mine &= np.asarray(columns["from_client"], dtype=bool) == _busy_side(columns, mine)
         time = columns["time_ns"][mine] / 1e9
-        # An unset ssthresh is "infinite"; it would flatten everything else.
         ssthresh = columns["ssthresh_bytes"][mine].astype(np.float64)
         cwnd = columns["cwnd_bytes"][mine].astype(np.float64)
-        ssthresh[ssthresh > 4 * max(1.0, float(cwnd.max(initial=1.0)))] = np.nan
+        # An ssthresh not yet set is missing (-1) or endless; drawn, it would flatten everything else.
+        ssthresh[(ssthresh < 0) | (ssthresh > 4 * max(1.0, float(cwnd.max(initial=1.0))))] = np.nan
         panels.append((title, time, {"cwnd": cwnd / 1000, "ssthresh": ssthresh / 1000}))
     return _against_time(spec, panels, _window(spec, seconds), "window (kB)")
 
@@ -359,12 +367,25 @@ def _busy_side(columns: Columns, mine: Any) -> bool:
     return spread[1] >= spread[0]
 
 
+def _link(spec: Figure, results: Results, cell: str, recorded: Any) -> int:
+    """Index of the link that a queue figure shows."""
+    if isinstance(spec.link, int):
+        return spec.link
+    if spec.link is None:
+        return int(recorded[0]) if len(recorded) else 0
+    names = list(results.links(cell))
+    if spec.link not in names:
+        raise StudyError(
+            f"no link {spec.link!r}", key=f"figures.{spec.id}.link", right=nearest(spec.link, names)
+        )
+    return names.index(spec.link)
+
+
 def _queue(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
     panels = []
-    for title, columns in _records(spec, results, "queues", 'queues = ["a>b"]'):
+    for cell, title, columns in _records(spec, results, "queues", 'queues = ["a>b"]'):
         links = columns["link"]
-        wanted = spec.link if isinstance(spec.link, int) else (links[0] if len(links) else 0)
-        mine = links == wanted
+        mine = links == _link(spec, results, cell, links)
         lines = {"queue": columns["packets"][mine].astype(np.float64)}
         average = columns.get("average")
         if average is not None:

@@ -194,6 +194,7 @@ class Campaign:
             names=self.plan.study.outline.cells,
             deterministic=lambda cell: self.cells[cells[cell]].deterministic,
             records=lambda cell, table: self.records(cells[cell], table),
+            links=lambda cell: [link["name"] for link in self._scenario(cells[cell])["links"]],
         )
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:

@@ -38,7 +38,7 @@ from cwndlab.stats.field import (
     lists_equal,
     reduce,
 )
-from cwndlab.stats.results import Results
+from cwndlab.stats.results import Results, listed
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -347,18 +347,19 @@ class Evaluator:
             for row, sample in zip(padded, samples, strict=True):
                 row[: len(sample)] = sample
             lengths[key] = longest
-            for i in range(longest) if positions is None else sorted(positions):
+            for i in range(longest) if positions is None else listed(positions):
                 values = padded[:, i] if i < longest else np.full(len(samples), math.nan)
-                data[(*key, i)] = leaf(values, deterministic=exact, statistic=statistic)
+                at = key if type(positions) is int else (*key, i)
+                data[at] = leaf(values, deterministic=exact, statistic=statistic)
             counts.append(None if exact else len(samples))
-        if is_list:
+        if is_list and type(positions) is not int:
             axes = (*axes, INDEX)
         whole = lengths if is_list and positions is None else None
         return Field(axes, data, fewest(*counts), lengths=whole)
 
     def _where(
         self, args: list[ast.expr], keywords: list[ast.keyword]
-    ) -> tuple[dict[str, Any], set[int] | None]:
+    ) -> tuple[dict[str, Any], list[int] | int | None]:
         where: dict[str, Any] = {}
         for arg in args:
             if not isinstance(arg, ast.Name) or arg.id not in self.results.names:
@@ -368,13 +369,15 @@ class Evaluator:
                     nearest(getattr(arg, "id", ""), self.results.names),
                 )
             where.update(self.results.names[arg.id])
-        positions: set[int] | None = None
+        positions: list[int] | int | None = None
         for keyword in keywords:
             if keyword.arg is None:
                 raise ExpressionError("** is not allowed", keyword.value.col_offset + 1)
             value = _axis_value(keyword.value)
             if keyword.arg == INDEX:
-                positions = {int(v) for v in (value if isinstance(value, list) else [value])}
+                positions = value
+                if not all(type(v) is int and v >= 0 for v in listed(value)):
+                    raise ExpressionError("a position is a whole number from 0", keyword.value.col_offset + 1)
                 continue
             where[keyword.arg] = value
         return where, positions

@@ -62,7 +62,8 @@ class Results:
     measurable in this run) or a list of numbers. Replicate k of every cell used the same random numbers.
     `statistics` says over replicates `mean` (the default) or `median`; `names` are named cells.
     `deterministic` tells of a cell whether nothing in it is random, so that one replicate says it all.
-    `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off.
+    `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off, and
+    `links(cell id)` the names of the links that its `link` columns number.
     """
 
     cells: tuple[CellInfo, ...]
@@ -72,6 +73,7 @@ class Results:
     names: Mapping[str, Mapping[str, AxisValue]] = field(default_factory=dict)
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
+    links: Callable[[str], Sequence[str]] = field(default=lambda cell: ())
 
     @cached_property
     def axes(self) -> dict[str, list[AxisValue]]:

@@ -1,0 +1,43 @@
+"""From a shipped study to its report, with the simulator; and a broken TCP that must turn cells red."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+import cwndlab
+
+
+def verdicts(folder: Path, table: str) -> list[str]:
+    rows = csv.DictReader(io.StringIO((folder / "verdicts.csv").read_text()))
+    return [row["verdict"] for row in rows if row["table"] == table and row["verdict"]]
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("rfc2416")
+    cwndlab.run("rfc2416", set={"variant": "tahoe", "iw": [1, 4]}, out=out)
+    return out
+
+
+def test_the_memos_printed_times_come_out_but_for_the_misprint(traced: Path) -> None:
+    found = verdicts(traced, "listing")
+    assert len(found) == 17
+    assert found.count("source suspect") == 1
+    assert found.count("agrees") == 16
+
+
+def test_the_report_of_a_real_run_shows_its_parts(traced: Path) -> None:
+    page = (traced / "report.html").read_text()
+    for part in ("line by line", "<svg", "claim-not-harmful", "run again", "source suspect"):
+        assert part in page
+
+
+@pytest.mark.parametrize("broken", [{"tcp.rto.initial": "0.5s"}, {"tcp.header": "40B"}])
+def test_a_broken_tcp_turns_cells_red(tmp_path: Path, broken: dict[str, object]) -> None:
+    cwndlab.run("rfc2416", set={"variant": "tahoe", "iw": [1, 4], **broken}, out=tmp_path / "o")
+    found = verdicts(tmp_path / "o", "listing")
+    assert found.count("differs") >= 2
