@@ -238,6 +238,9 @@ def test_a_figure_with_more_than_a_drawing_is_refused() -> None:
     for inside in ("<script/>", "<foreignObject/>", "<image/>", "<a/>", "<style/>"):
         with pytest.raises(ValueError, match="no place"):
             inline_svg(f"{start}{inside}</svg>")
+    clipped = '<clipPath id="c"><path d="M0,0.12345"/></clipPath><g clip-path="url(#c)"/></svg>'
+    assert inline_svg(start + clipped, "f-").count("f-c") == 2
+    assert "M0,0.12" in inline_svg(start + clipped)
     with pytest.raises(ValueError, match="refers to"):
         inline_svg(f'{start}<rect fill="url(https://x.example/)"/></svg>')
 

@@ -23,8 +23,9 @@ _ATTRIBUTES = frozenset(
     """class width height viewBox version color opacity d x y x1 x2 y1 y2 cx cy r rx ry transform id
     fill fill-opacity stroke stroke-width stroke-opacity stroke-dasharray stroke-dashoffset stroke-linecap
     stroke-linejoin stroke-miterlimit clip-path offset stop-color font-family font-size font-weight font-style
-    text-anchor dominant-baseline role aria-label aria-roledescription aria-hidden""".split()
+    text-anchor dominant-baseline""".split()
 )
+"""Without the label of every single mark: thousands of them help no reader; the figure has one of its own."""
 
 
 @lru_cache(maxsize=2)
@@ -46,7 +47,7 @@ def _source(name: str) -> str:
 
 def html(view: ReportView) -> str:
     """The report as one self-contained page: no script, no request to anywhere."""
-    svg = {f.id: Markup(inline_svg(f.svg)) for f in view.figures}
+    svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-")) for f in view.figures}
     template = _environment(False).get_template("report.html.j2")
     return template.render(view=_with_safe_url(view), css=Markup(_source("style.css")), svg=svg)
 
@@ -94,10 +95,11 @@ def _with_safe_url(view: ReportView) -> ReportView:
     return replace(view, url="")
 
 
-def inline_svg(svg: str) -> str:
+def inline_svg(svg: str, prefix: str = "") -> str:
     """A figure's SVG for use inside a page: only drawing elements and attributes, no links, no scripts.
 
-    A figure with anything else is a ValueError, not a page with a hole.
+    A figure with anything else is a ValueError, not a page with a hole. `prefix` goes before its ids, so
+    that figures of one page do not take each other's clips.
     """
     root = ElementTree.fromstring(svg)
     for element in root.iter():
@@ -107,9 +109,16 @@ def inline_svg(svg: str) -> str:
         for name in list(element.attrib):
             if name not in _ATTRIBUTES:
                 del element.attrib[name]
-            elif name not in ("aria-label", "d") and "url(" in element.attrib[name]:
-                if not re.fullmatch(r"url\(#[\w-]+\)", element.attrib[name]):
+            elif "url(" in element.attrib[name]:
+                inside = re.fullmatch(r"url\(#([\w-]+)\)", element.attrib[name])
+                if not inside:
                     raise ValueError(f"attribute {name} refers to {element.attrib[name]!r}")
+                element.attrib[name] = f"url(#{prefix}{inside[1]})"
+            elif name == "id":
+                element.attrib[name] = prefix + element.attrib[name]
+            elif name in ("transform", "d"):
+                # A hundredth of a pixel is finer than any screen.
+                element.attrib[name] = re.sub(r"(\.\d\d)\d+", r"\1", element.attrib[name])
     root.attrib.pop("id", None)
     root.set("viewBox", root.get("viewBox") or f"0 0 {root.get('width')} {root.get('height')}")
     for attribute in ("width", "height"):
