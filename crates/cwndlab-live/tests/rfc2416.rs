@@ -59,7 +59,7 @@ fn run(name: &str, initial_window: u32, seconds: f64) -> Option<[Vec<(f64, u32)>
         let listener = TcpListener::bind(("10.93.0.1", server().port())).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
-        let _ = stream.write_all(&[7; 100_000]);
+        let _ = stream.write_all(&vec![7; 100_000]);
         thread::sleep(Duration::from_secs_f64(seconds));
     });
     let receiver = namespaces.run(1, || TcpStream::connect(("10.93.0.1", server().port())).unwrap());

@@ -4,8 +4,8 @@ use cwndlab_units::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ArrivalQueue, Cbq, CbqConfig, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, FqCodel, FqCodelConfig,
-    Pie, PieConfig, Queue, Red, RedConfig,
+    ArrivalQueue, Cbq, CbqConfig, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, DualPi2, DualPi2Config,
+    FqCodel, FqCodelConfig, Pie, PieConfig, Queue, Red, RedConfig,
 };
 
 /// What a limit counts.
@@ -37,6 +37,9 @@ pub enum QueueConfig {
     /// Fair queueing with `CoDel` for each flow, RFC 8290.
     #[serde(rename = "fq-codel")]
     FqCodel(FqCodelConfig),
+    /// Dual-queue coupled PI, RFC 9332.
+    #[serde(rename = "dualpi2")]
+    DualPi2(DualPi2Config),
     /// Class-based queueing, Floyd and Jacobson 1995.
     Cbq(CbqConfig),
 }
@@ -54,6 +57,7 @@ impl QueueConfig {
             QueueConfig::Codel(config) => config.check(),
             QueueConfig::Pie(config) => config.check(),
             QueueConfig::FqCodel(config) => config.check(),
+            QueueConfig::DualPi2(config) => config.check(),
             QueueConfig::Cbq(config) => config.check(),
         }
     }
@@ -67,6 +71,9 @@ impl QueueConfig {
             QueueConfig::Red(config) => Queue::Arrival(ArrivalQueue::Red(Box::new(Red::new(config.clone(), rate)))),
             QueueConfig::Codel(config) => Queue::Departure(DepartureQueue::Codel(Box::new(Codel::new(config.clone())))),
             QueueConfig::Pie(config) => Queue::Departure(DepartureQueue::Pie(Box::new(Pie::new(config.clone())))),
+            QueueConfig::DualPi2(config) => {
+                Queue::Departure(DepartureQueue::DualPi2(Box::new(DualPi2::new(config.clone(), rate))))
+            }
             QueueConfig::Cbq(config) => Queue::Departure(DepartureQueue::Cbq(Box::new(Cbq::new(config, rate)))),
             QueueConfig::FqCodel(config) => {
                 Queue::Departure(DepartureQueue::FqCodel(Box::new(FqCodel::new(config.clone(), seed))))

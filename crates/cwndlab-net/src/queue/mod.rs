@@ -9,6 +9,7 @@ mod cbq;
 mod codel;
 mod config;
 mod drop_tail;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod pie;
@@ -18,6 +19,7 @@ pub use cbq::{Cbq, CbqClassConfig, CbqConfig, Sharing};
 pub use codel::{Codel, CodelConfig};
 pub use config::{QueueConfig, Unit};
 pub use drop_tail::{DropTail, DropTailConfig};
+pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pie::{DelayEstimate, Pie, PieConfig};
 pub use red::{weight_for_burst, Red, RedConfig, Regions};
@@ -138,6 +140,8 @@ pub enum DepartureQueue<P> {
     Pie(Box<Pie<P>>),
     /// FQ-CoDel, RFC 8290.
     FqCodel(Box<FqCodel<P>>),
+    /// `DualPI2`, RFC 9332.
+    DualPi2(Box<DualPi2<P>>),
     /// Class-based queueing.
     Cbq(Box<Cbq<P>>),
 }
@@ -150,6 +154,7 @@ impl<P: Packet> DepartureQueue<P> {
             DepartureQueue::Codel(queue) => queue.enqueue(now, packet, dropped),
             DepartureQueue::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
             DepartureQueue::FqCodel(queue) => queue.enqueue(now, packet, dropped),
+            DepartureQueue::DualPi2(queue) => queue.enqueue(now, packet, dropped),
             DepartureQueue::Cbq(queue) => queue.enqueue(now, packet, rng, dropped),
         }
     }
@@ -161,6 +166,7 @@ impl<P: Packet> DepartureQueue<P> {
             DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
             DepartureQueue::Pie(queue) => queue.dequeue(now),
             DepartureQueue::FqCodel(queue) => queue.dequeue(now, dropped),
+            DepartureQueue::DualPi2(queue) => queue.dequeue(now, dropped),
             DepartureQueue::Cbq(queue) => queue.dequeue(now),
         }
     }
@@ -180,6 +186,7 @@ impl<P: Packet> DepartureQueue<P> {
             DepartureQueue::Codel(queue) => queue.packets(),
             DepartureQueue::Pie(queue) => queue.packets(),
             DepartureQueue::FqCodel(queue) => queue.packets(),
+            DepartureQueue::DualPi2(queue) => queue.packets(),
             DepartureQueue::Cbq(queue) => queue.packets(),
         }
     }
@@ -188,7 +195,7 @@ impl<P: Packet> DepartureQueue<P> {
     pub fn average(&self) -> Option<f64> {
         match self {
             DepartureQueue::Cbq(queue) => queue.average(),
-            DepartureQueue::Codel(_) | DepartureQueue::Pie(_) | DepartureQueue::FqCodel(_) => None,
+            _ => None,
         }
     }
 
@@ -196,7 +203,7 @@ impl<P: Packet> DepartureQueue<P> {
     pub fn regions(&self, now: Time) -> Option<Regions> {
         match self {
             DepartureQueue::Cbq(queue) => queue.regions(now),
-            DepartureQueue::Codel(_) | DepartureQueue::Pie(_) | DepartureQueue::FqCodel(_) => None,
+            _ => None,
         }
     }
 
@@ -206,6 +213,7 @@ impl<P: Packet> DepartureQueue<P> {
             DepartureQueue::Codel(queue) => queue.bytes(),
             DepartureQueue::Pie(queue) => queue.bytes(),
             DepartureQueue::FqCodel(queue) => queue.bytes(),
+            DepartureQueue::DualPi2(queue) => queue.bytes(),
             DepartureQueue::Cbq(queue) => queue.bytes(),
         }
     }

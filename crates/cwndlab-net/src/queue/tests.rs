@@ -61,6 +61,12 @@ fn configs() -> Vec<QueueConfig> {
         QueueConfig::Pie(pie.clone()),
         QueueConfig::Pie(PieConfig { estimate: DelayEstimate::Rate, activate_at: Some(0.5), ecn: false, ..pie }),
         QueueConfig::FqCodel(fq),
+        QueueConfig::DualPi2(DualPi2Config {
+            limit: 30,
+            target_ns: short,
+            update_ns: short,
+            ..DualPi2Config::default()
+        }),
         cbq(Sharing::Formal),
         cbq(Sharing::AncestorsOnly),
     ]
@@ -92,7 +98,11 @@ fn conserve(config: &QueueConfig, traffic: &[(u64, u32, u64, bool)]) -> Result<V
         if arrival == Some(next) {
             let (id, &(_, bytes, flow, ect)) = arrivals.next().expect("peeked");
             next_arrival = next;
-            let ecn = if ect { Ecn::Ect0 } else { Ecn::NotEct };
+            let ecn = match (flow, ect) {
+                (4.., _) => Ecn::Ect1, // whole flows, since DualPI2 keeps them apart
+                (_, true) => Ecn::Ect0,
+                _ => Ecn::NotEct,
+            };
             let packet = TestPacket { id: id as u64, bytes, ecn, flow, offset: 0 };
             waiting.insert(packet.id, packet);
             marks.0 += u32::from(queue.enqueue(now, packet, &mut rng, &mut dropped));

@@ -1,0 +1,224 @@
+//! `DualPI2`, a dual-queue coupled AQM for L4S (RFC 9332, appendix A): a low-latency queue for packets with ECT(1) or CE,
+//! a classic one for all others, and one PI controller whose output marks the one and, squared, drops from the other.
+
+use cwndlab_units::{Rate, Time};
+use serde::{Deserialize, Serialize};
+
+use super::config::{positive, within};
+use super::fifo::Fifo;
+use super::{Dequeued, Dropped};
+use crate::{DropCause, Ecn, Packet};
+
+/// Parameters of [`DualPi2`]; the defaults are those of RFC 9332, appendix A.1.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DualPi2Config {
+    /// Packets that may wait in both queues together. Linux has 10000.
+    pub limit: u32,
+    /// Target delay, in nanoseconds; 15 ms.
+    pub target_ns: Time,
+    /// Interval of the controller's updates, in nanoseconds; 16 ms.
+    pub update_ns: Time,
+    /// Integral gain, in Hz; 0.16.
+    pub alpha: f64,
+    /// Proportional gain, in Hz; 3.2.
+    pub beta: f64,
+    /// Coupling factor k: a mark in the low-latency queue k times as likely as the square root of a classic drop.
+    pub coupling: f64,
+    /// Below this delay the low-latency queue marks nothing of its own, in nanoseconds; 800 µs. At least the time of one
+    /// packet of 1500 bytes.
+    pub min_th_ns: Time,
+    /// From `min_th_ns` to all packets marked, in nanoseconds; 400 µs.
+    pub range_ns: Time,
+    /// Share of the link that the classic queue is sure of; 0.1.
+    pub classic_share: f64,
+    /// Marks classic packets with ECT(0) where others are dropped, short of overload.
+    pub ecn: bool,
+}
+
+impl Default for DualPi2Config {
+    fn default() -> Self {
+        DualPi2Config {
+            limit: 10_000,
+            target_ns: Time::from_millis(15),
+            update_ns: Time::from_millis(16),
+            alpha: 0.16,
+            beta: 3.2,
+            coupling: 2.0,
+            min_th_ns: Time::from_micros(800),
+            range_ns: Time::from_micros(400),
+            classic_share: 0.1,
+            ecn: true,
+        }
+    }
+}
+
+impl DualPi2Config {
+    pub(super) fn check(&self) -> Result<(), String> {
+        positive("limit", u64::from(self.limit))?;
+        positive("target_ns", self.target_ns.as_nanos())?;
+        positive("update_ns", self.update_ns.as_nanos())?;
+        within("alpha", self.alpha, 0.0..=f64::MAX)?;
+        within("beta", self.beta, 0.0..=f64::MAX)?;
+        within("coupling", self.coupling, 1.0..=100.0)?;
+        within("classic_share", self.classic_share, 0.0..=1.0)
+    }
+}
+
+/// The two queues.
+#[derive(Clone, Debug)]
+pub struct DualPi2<P> {
+    config: DualPi2Config,
+    low: Lane<P>,
+    classic: Lane<P>,
+    /// The controller's output p'.
+    base: f64,
+    delay_old_s: f64,
+    /// Updates are made up for at the next packet. One at a packet's own instant precedes it.
+    next_update: Time,
+    /// Bytes by which the classic queue is behind its share (positive), weighted.
+    owed: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Lane<P> {
+    fifo: Fifo<P>,
+    /// Sum of the probabilities since the last signal: A.1's `recur`, which spaces signals evenly.
+    accumulated: f64,
+}
+
+impl<P> Lane<P> {
+    fn new() -> Lane<P> {
+        Lane { fifo: Fifo::default(), accumulated: 0.0 }
+    }
+    fn recur(&mut self, probability: f64) -> bool {
+        self.accumulated += probability;
+        let hit = self.accumulated > 1.0;
+        if hit {
+            self.accumulated -= 1.0;
+        }
+        hit
+    }
+    fn delay_s(&self, now: Time) -> f64 {
+        self.fifo.head_arrival().map_or(0.0, |arrived| now.saturating_sub(arrived).as_secs_f64())
+    }
+}
+
+impl<P> DualPi2<P> {
+    /// Empty, for a link of `rate`, with a checked configuration.
+    pub fn new(mut config: DualPi2Config, rate: Rate) -> DualPi2<P> {
+        config.min_th_ns = config.min_th_ns.max(rate.serialization_time(1500));
+        DualPi2 {
+            low: Lane::new(),
+            classic: Lane::new(),
+            base: 0.0,
+            delay_old_s: 0.0,
+            next_update: config.update_ns,
+            owed: 0.0,
+            config,
+        }
+    }
+    /// Packets waiting.
+    pub fn packets(&self) -> u32 {
+        self.low.fifo.len() + self.classic.fifo.len()
+    }
+    /// Bytes waiting.
+    pub fn bytes(&self) -> u64 {
+        self.low.fifo.bytes + self.classic.fifo.bytes
+    }
+
+    /// A.1, `dualpi2_update`.
+    fn update_until(&mut self, now: Time) {
+        while self.next_update <= now {
+            let at = self.next_update;
+            let delay_s = self.low.delay_s(at).max(self.classic.delay_s(at));
+            if self.base == 0.0 && delay_s == 0.0 && self.delay_old_s == 0.0 && self.packets() == 0 {
+                // At rest: all further updates until now do nothing either.
+                let skipped = (now - at).as_nanos() / self.config.update_ns.as_nanos();
+                self.next_update += self.config.update_ns * (skipped + 1);
+                return;
+            }
+            let target_s = self.config.target_ns.as_secs_f64();
+            let step = self.config.alpha * (delay_s - target_s) + self.config.beta * (delay_s - self.delay_old_s);
+            self.base = (self.base + step).clamp(0.0, 1.0);
+            self.delay_old_s = delay_s;
+            self.next_update += self.config.update_ns;
+        }
+    }
+
+    /// The low-latency queue's own ramp (A.1, `laqm`).
+    fn native(&self, delay_s: f64) -> f64 {
+        let over_s = delay_s - self.config.min_th_ns.as_secs_f64();
+        if over_s < 0.0 {
+            return 0.0;
+        }
+        (over_s / self.config.range_ns.as_secs_f64()).min(1.0)
+    }
+
+    /// Whether the low-latency queue is next: always, but for the share that the classic one is sure of.
+    fn low_is_next(&self) -> bool {
+        self.low.fifo.len() > 0 && (self.classic.fifo.len() == 0 || self.owed <= 0.0)
+    }
+}
+
+impl<P: Packet> DualPi2<P> {
+    /// A.1, `dualpi2_enqueue`: takes a packet that arrives at `now`, or drops it if the buffer is full.
+    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
+        self.update_until(now);
+        if self.packets() >= self.config.limit {
+            dropped.push((DropCause::Full, packet));
+            return false;
+        }
+        // RFC 9331, section 5.1: ECT(1) and CE identify L4S.
+        let lane = if matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) { &mut self.low } else { &mut self.classic };
+        lane.fifo.push(now, packet);
+        false
+    }
+
+    /// A.1 and A.2, `dualpi2_dequeue`: the next packet to send.
+    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
+        self.update_until(now);
+        while self.packets() > 0 {
+            let coupled = self.config.coupling * self.base; // p_CL
+            let squared = self.base * self.base; // p_C
+            let overload = coupled >= 1.0; // A.2: marks are used up, so both queues drop
+            if self.low_is_next() {
+                let delay_s = self.low.delay_s(now);
+                let (_, packet) = self.low.fifo.pop()?;
+                if overload && self.low.recur(squared) {
+                    dropped.push((DropCause::Aqm, packet));
+                    continue;
+                }
+                let marks = self.native(delay_s).max(coupled);
+                let signal = overload || self.low.recur(marks);
+                return Some(self.send(true, packet, signal));
+            }
+            let (_, packet) = self.classic.fifo.pop()?;
+            let signal = self.classic.recur(squared);
+            if signal && (overload || !self.config.ecn || packet.ecn() == Ecn::NotEct) {
+                dropped.push((DropCause::Aqm, packet));
+                continue;
+            }
+            return Some(self.send(false, packet, signal));
+        }
+        None
+    }
+
+    /// Charges the packet to its queue's share, and marks it if it is to carry a signal.
+    fn send(&mut self, low: bool, mut packet: P, signal: bool) -> Dequeued<P> {
+        let bytes = f64::from(packet.wire_bytes());
+        let share = self.config.classic_share;
+        self.owed += if low { share * bytes } else { -(1.0 - share) * bytes };
+        if self.classic.fifo.len() == 0 || self.low.fifo.len() == 0 {
+            self.owed = 0.0; // nothing is owed to a queue that has nothing to send
+        }
+        let marked = signal && packet.ecn() != Ecn::Ce;
+        if marked {
+            packet.mark_ce();
+        }
+        Dequeued { packet, marked }
+    }
+}
+
+#[cfg(test)]
+mod tests;
