@@ -93,5 +93,5 @@ def test_nodes_that_are_not_connected_are_refused(scenario: Make) -> None:
 
 
 def test_a_table_that_is_not_there_is_refused_with_the_names_there_are(scenario: Make) -> None:
-    with pytest.raises(KeyError, match="there is no table .*; there are segments, connections"):
+    with pytest.raises(KeyError, match=r"there is no table .*; there are segments, connections"):
         _core.run(json.dumps(scenario()), 1, 0)["packets"]

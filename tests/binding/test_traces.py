@@ -96,7 +96,7 @@ def test_tcptrace_counts_what_the_run_did(traced: tuple[Path, Rows]) -> None:
 def test_a_run_that_observed_nothing_has_no_trace(scenario: Make, tmp_path: Path) -> None:
     blind = scenario()
     blind["probes"] = {}
-    with pytest.raises(ValueError, match="observed no segments: .* segments_at"):
+    with pytest.raises(ValueError, match=r"observed no segments: .* segments_at"):
         _core.run(json.dumps(blind), 1, 0).write_trace(tmp_path / "trace", "pcapng")
 
 
