@@ -133,6 +133,11 @@ pub(crate) fn invalid(place: impl Into<String>, why: impl Into<String>) -> Scena
     ScenarioError::Invalid { place: place.into(), why: why.into() }
 }
 
+/// Saturn is 80 minutes away.
+const LONGEST_DELAY: Time = Time::from_secs(86_400);
+/// 3 GB of records.
+const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
+
 impl Scenario {
     /// Reads and checks.
     ///
@@ -167,8 +172,12 @@ impl Scenario {
             if link.from == link.to {
                 return Err(invalid(place("to"), "a link must join two different nodes"));
             }
-            if link.rate_bps.as_bps() < 8 {
-                return Err(invalid(place("rate_bps"), "must be at least 8 bit/s"));
+            // faster, a small packet would take no time at all; slower, its time would not fit its type
+            if !(8..=400_000_000_000).contains(&link.rate_bps.as_bps()) {
+                return Err(invalid(place("rate_bps"), "must be at least 8 bit/s and at most 400 Gbit/s"));
+            }
+            if link.delay_ns > LONGEST_DELAY {
+                return Err(invalid(place("delay_ns"), "must be at most a day"));
             }
             link.queue.check().map_err(|why| invalid(place("queue"), why))?;
             for (k, impairment) in link.impairments.iter().enumerate() {
@@ -176,7 +185,7 @@ impl Scenario {
             }
         }
         for (i, tcp) in self.tcp.iter().enumerate() {
-            check_tcp(tcp).map_err(|why| invalid(format!("tcp[{i}]"), why))?;
+            tcp.check().map_err(|why| invalid(format!("tcp[{i}]"), why))?;
         }
         for (i, traffic) in self.traffic.iter().enumerate() {
             let place = |field: &str| format!("traffic[{i}] ({}).{field}", traffic.name);
@@ -197,19 +206,13 @@ impl Scenario {
         if let Some(link) = self.probes.queues.iter().find(|&&link| link as usize >= self.links.len()) {
             return Err(invalid("probes.queues", format!("link {link} does not exist")));
         }
-        if self.probes.queue_interval_ns == Some(Time::ZERO) {
-            return Err(invalid("probes.queue_interval_ns", "must be positive"));
+        if let Some(interval) = self.probes.queue_interval_ns {
+            let samples = self.duration_ns.as_nanos() / interval.as_nanos().max(1) * self.probes.queues.len() as u64;
+            if interval == Time::ZERO || samples > MAX_QUEUE_SAMPLES {
+                let why = format!("must be positive, and long enough for at most {MAX_QUEUE_SAMPLES} samples in a run");
+                return Err(invalid("probes.queue_interval_ns", why));
+            }
         }
         Ok(())
     }
-}
-
-fn check_tcp(tcp: &TcpConfig) -> Result<(), String> {
-    if tcp.mss == 0 || tcp.mss > 65_535 {
-        return Err(format!("mss is {}; it must be in 1..=65535 bytes", tcp.mss));
-    }
-    if tcp.header_bytes > 1000 || tcp.ack_bytes == 0 || tcp.ack_bytes > 1000 {
-        return Err("header_bytes and ack_bytes must be at most 1000, and ack_bytes at least 1".into());
-    }
-    Ok(())
 }

@@ -1,5 +1,7 @@
 //! Every knob of an endpoint. Profiles (`ns2-1998`, `rfc5681`, `linux-6`) are tables of these, each value with its source.
 
+mod check;
+
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 

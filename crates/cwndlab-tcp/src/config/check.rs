@@ -1,0 +1,106 @@
+//! Which values of the knobs make an endpoint that can run: not whether they are wise.
+
+use super::{AckPolicy, InitialWindow, MaxWindow, TcpConfig};
+use cwndlab_units::Time;
+
+/// The largest window that the window scale option can offer (RFC 7323, section 2.3).
+const LARGEST_WINDOW: u64 = 1 << 30;
+/// A timer that fires more often than this would stop the run's clock for want of progress.
+const SHORTEST_TIMER: Time = Time::from_micros(1);
+
+fn demand(holds: bool, knob: &str, right: &str) -> Result<(), String> {
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("{knob} must be {right}"))
+    }
+}
+
+impl TcpConfig {
+    /// Whether an endpoint can run with these values; else the knob and what would be right.
+    ///
+    /// # Errors
+    /// The first knob that is out of its range.
+    pub fn check(&self) -> Result<(), String> {
+        demand((1..=65_535).contains(&self.mss), "mss", "in 1..=65535 bytes")?;
+        let options = self.timestamps || self.sack;
+        demand(!options || self.mss > 40, "mss", "over 40 bytes, which options may take, if timestamps or sack is on")?;
+        demand(self.header_bytes <= 1000, "header_bytes", "at most 1000")?;
+        demand((1..=1000).contains(&self.ack_bytes), "ack_bytes", "in 1..=1000")?;
+        demand(self.dup_thresh >= 1, "dup_thresh", "at least 1")?;
+        if let InitialWindow::Segments(segments) = self.initial_window {
+            demand((1..=65_535).contains(&segments), "initial_window", "in 1..=65535 segments")?;
+        }
+        match self.max_window {
+            MaxWindow::Segments(segments) => {
+                let fits = u64::from(segments) * u64::from(self.mss) <= LARGEST_WINDOW;
+                demand(segments >= 1 && fits, "max_window", "at least 1 segment and at most 2^30 bytes")?;
+            }
+            MaxWindow::Bytes(bytes) => {
+                demand((1..=LARGEST_WINDOW).contains(&bytes), "max_window", "in 1..=2^30 bytes")?;
+            }
+        }
+        let buffer = self.receive_buffer_bytes;
+        demand((1..=LARGEST_WINDOW).contains(&buffer), "receive_buffer_bytes", "in 1..=2^30")?;
+        self.check_timers()
+    }
+
+    fn check_timers(&self) -> Result<(), String> {
+        let timer = |time: Time, knob: &str| demand(time >= SHORTEST_TIMER && !time.is_never(), knob, "at least 1us");
+        match self.ack_policy {
+            AckPolicy::Every => {}
+            AckPolicy::Delayed { timeout_ns } | AckPolicy::QuickThenDelayed { timeout_ns, .. } => {
+                timer(timeout_ns, "ack_policy.timeout")?;
+            }
+            AckPolicy::Heartbeat { grid_ns } => timer(grid_ns, "ack_policy.grid")?,
+            AckPolicy::QuickThenHeartbeat { grid_ns, every, .. } => {
+                timer(grid_ns, "ack_policy.grid")?;
+                demand(every >= 1, "ack_policy.every", "at least 1 segment")?;
+            }
+        }
+        let rto = &self.rto;
+        timer(rto.initial_ns, "rto.initial")?;
+        timer(rto.max_ns, "rto.max")?;
+        demand(rto.min_ns <= rto.max_ns, "rto.min", "at most rto.max")?;
+        demand(rto.tick_ns <= rto.max_ns, "rto.tick", "at most rto.max")?;
+        // without either, a round trip in no time would be timed out in no time
+        let floor = rto.min_ns.max(rto.tick_ns);
+        demand(floor >= SHORTEST_TIMER, "rto.min", "at least 1us if rto.tick is 0")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+
+    #[test]
+    fn every_profile_can_run() {
+        for profile in Profile::ALL {
+            assert_eq!(profile.config().check(), Ok(()), "{}", profile.name());
+        }
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_refused_with_its_knob_and_what_would_be_right() {
+        type Change = fn(&mut TcpConfig);
+        let changes: [(&str, Change); 9] = [
+            ("mss must be in 1..=65535 bytes", |tcp| tcp.mss = 0),
+            ("mss must be over 40 bytes, which options may take, if timestamps or sack is on", |tcp| tcp.mss = 40),
+            ("dup_thresh must be at least 1", |tcp| tcp.dup_thresh = 0),
+            ("initial_window must be in 1..=65535 segments", |tcp| tcp.initial_window = InitialWindow::Segments(0)),
+            ("max_window must be in 1..=2^30 bytes", |tcp| tcp.max_window = MaxWindow::Bytes(1 << 31)),
+            ("receive_buffer_bytes must be in 1..=2^30", |tcp| tcp.receive_buffer_bytes = 0),
+            ("ack_policy.grid must be at least 1us", |tcp| {
+                tcp.ack_policy = AckPolicy::Heartbeat { grid_ns: Time::ZERO };
+            }),
+            ("rto.min must be at most rto.max", |tcp| tcp.rto.max_ns = Time::from_millis(1)),
+            ("rto.min must be at least 1us if rto.tick is 0", |tcp| tcp.rto.min_ns = Time::ZERO),
+        ];
+        for (why, change) in changes {
+            let mut tcp = Profile::Linux6.config();
+            change(&mut tcp);
+            assert_eq!(tcp.check().unwrap_err(), why);
+        }
+    }
+}
