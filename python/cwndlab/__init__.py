@@ -7,13 +7,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+# The sub-package is bound to its name first; the function `run` below then keeps that name for good.
+import cwndlab.run  # noqa: F401
 from cwndlab._core import version
 from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
-    from cwndlab.run.api import RecordTables, RunResult, run
+    from cwndlab.run.api import RecordTables, RunResult
     from cwndlab.study.load import Study
     from cwndlab.study.plan import Cell, Plan
 
@@ -34,7 +38,6 @@ __all__ = [
 ]
 
 _HOME = {
-    "run": "cwndlab.run.api",
     "RunResult": "cwndlab.run.api",
     "RecordTables": "cwndlab.run.api",
     "Study": "cwndlab.study.load",
@@ -52,3 +55,47 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     raise AttributeError(f"module 'cwndlab' has no attribute {name!r}")
+
+
+def run(
+    study: str | Path | Study,
+    *,
+    set: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+    until: float | None = None,
+    threads: int | None = None,
+    cluster: str | None = None,
+    sensitivity: str | None = None,
+) -> RunResult:
+    """Runs a study: a shipped name, a file, or a `Study`.
+
+    Args:
+        study: what to run.
+        set: axes to restrict (``{"variant": "sack"}``) and keys to change (``{"run.duration": "10s"}``).
+        out: folder for records, verdicts and report; without it everything stays in memory.
+        replicates: of each cell; default: the study's.
+        seed: of all random streams; default: the study's.
+        until: sequential stopping, the relative half-width (0.02) of each number's 95 % interval.
+        threads: of this machine; default: all processors.
+        cluster: address of a dask scheduler ("tcp://…") in place of threads.
+        sensitivity: an axis of [sensitivity], or "all".
+
+    """
+    from cwndlab.run.api import run_study
+    from cwndlab.study.load import Study
+
+    loaded = study if isinstance(study, Study) else Study.load(study)
+    if set:
+        loaded = loaded.set(set)
+    return run_study(
+        loaded,
+        out=out,
+        replicates=replicates,
+        seed=seed,
+        until=until,
+        threads=threads,
+        cluster=cluster,
+        sensitivity=sensitivity,
+    )

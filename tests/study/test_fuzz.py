@@ -18,7 +18,7 @@ from small_study import TEXT
 QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 WORDS = (
-    "a|b|$webs|$webz|= webs * 2|= 1/0|{webs}B|{|$|=|1Mbps|-5ms|25pkt|1BDP|999999999999999999999999h|tcp.rto|tcp||"
+    "a|b|$webs|$webz|= webs * 2|= 1/0|{webs}B|{|$|=|1Mbps|-5ms|25pkt|1BDP|99999999999999999999h|tcp.rto|tcp||"
     "topology.links.wire.rate|traffic.bulk.count|drop-tail|red|bulk|../x|/etc/passwd|\x00|é|1e9|NaN|100%"
 )
 words = st.sampled_from(WORDS.split("|"))

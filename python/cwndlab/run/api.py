@@ -1,4 +1,4 @@
-"""`cwndlab.run`: a study from Python."""
+"""Runs a study and hands over its results: what `cwndlab.run` and the command line call."""
 
 from __future__ import annotations
 
@@ -164,47 +164,6 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-def run(
-    study: str | Path | Study,
-    *,
-    set: Mapping[str, Any] | None = None,
-    out: str | Path | None = None,
-    replicates: int | None = None,
-    seed: int | None = None,
-    until: float | None = None,
-    threads: int | None = None,
-    cluster: str | None = None,
-    sensitivity: str | None = None,
-) -> RunResult:
-    """Runs a study: a shipped name, a file, or a `Study`.
-
-    Args:
-        study: what to run.
-        set: axes to restrict (``{"variant": "sack"}``) and keys to change (``{"run.duration": "10s"}``).
-        out: folder for records, verdicts and report; without it everything stays in memory.
-        replicates: of each cell; default: the study's.
-        seed: of all random streams; default: the study's.
-        until: sequential stopping, the relative half-width (0.02) of each number's 95 % interval.
-        threads: of this machine; default: all processors.
-        cluster: address of a dask scheduler ("tcp://…") in place of threads.
-        sensitivity: an axis of [sensitivity], or "all".
-
-    """
-    loaded = study if isinstance(study, Study) else Study.load(study)
-    if set:
-        loaded = loaded.set(set)
-    return run_study(
-        loaded,
-        out=out,
-        replicates=replicates,
-        seed=seed,
-        until=until,
-        threads=threads,
-        cluster=cluster,
-        sensitivity=sensitivity,
-    )
-
-
 def run_study(
     study: Study,
     *,
@@ -217,7 +176,7 @@ def run_study(
     sensitivity: str | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
-    """Runs a loaded study; see `run`."""
+    """Runs a loaded study; the options are those of `cwndlab.run`."""
     began = datetime.now(UTC)
     if threads is not None and threads < 1:
         raise StudyError(f"{threads} threads do nothing", key="--threads", right="at least 1")

@@ -51,9 +51,9 @@ def compare(a: Path, b: Path) -> Comparison:
     """
     _, plan_a, campaign_a, store_a, _ = output.load(a)
     if a.resolve() == b.resolve():
+        numbers = len(campaign_a.results().data)
         store_a.close()
-        results = campaign_a.results()
-        return Comparison([], len(results.data), [], [])
+        return Comparison([], numbers, [], [])
     _, plan_b, campaign_b, store_b, _ = output.load(b)
     try:
         left, right = campaign_a.results(), campaign_b.results()

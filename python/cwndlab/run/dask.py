@@ -60,12 +60,12 @@ class Cluster:
         scenario: Callable[[str], Mapping[str, Any]],
     ) -> None:
         """Performs all jobs on the cluster and delivers each outcome here."""
+        if "://" not in self.address:
+            raise ClusterError(f"{self.address}: is no address of a scheduler; write tcp://host:8786")
         try:
             from distributed import Client
         except ImportError:
             raise ClusterError("--cluster needs dask.distributed: pip install 'cwndlab[cluster]'") from None
-        if "://" not in self.address:
-            raise ClusterError(f"{self.address}: is no address of a scheduler; write tcp://host:8786")
         try:
             client = Client(self.address, timeout=self.timeout_s, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:

@@ -100,6 +100,7 @@ class FolderStore:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            self._lock.close()
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 raise OutputError(
                     f"{folder.parent}: another run is writing there; wait for it, or choose another folder"

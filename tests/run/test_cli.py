@@ -1,0 +1,116 @@
+"""The command line: what it prints, and how it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cwndlab.cli import app
+from fake_core import FakeCore
+from small_study import TEXT, edited
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command."""
+    with pytest.raises(SystemExit) as caught:
+        app([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return int(caught.value.code or 0), out, err
+
+
+@pytest.fixture
+def study(tmp_path: Path, fake_core: FakeCore) -> Path:
+    (tmp_path / "study.toml").write_text(TEXT)
+    return tmp_path / "study.toml"
+
+
+def test_list_names_the_shipped_studies(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "list")
+    assert code == 0 and "rfc2416" in out
+
+
+def test_check_prints_the_plan(capsys: pytest.CaptureFixture[str], study: Path) -> None:
+    code, out, _ = call(capsys, "check", study, "--replicates", 5)
+    assert code == 0 and "2 cells, 10 runs" in out and "estimated" in out
+
+
+def test_run_report_and_compare(capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path) -> None:
+    code, out, _ = call(capsys, "run", study, "-o", tmp_path / "a", "--threads", 2)
+    assert code == 0 and out.strip().endswith("report.html") and (tmp_path / "a/report.html").exists()
+    assert call(capsys, "report", tmp_path / "a")[0] == 0
+    call(
+        capsys, "run", study, "-o", tmp_path / "b", "--set", "topology.links.wire.rate=2Mbps", "--set", "iw=4"
+    )
+    code, out, _ = call(capsys, "compare", tmp_path / "a", tmp_path / "b")
+    assert code == 0 and "moved" in out and "only in" in out and "paired" in out
+    code, out, _ = call(capsys, "compare", tmp_path / "a", tmp_path / "a")
+    assert "2 numbers are equal, 0 differ" in out
+
+
+def test_trace_prints_events_to_the_microsecond(
+    capfdbinary: pytest.CaptureFixture[bytes], study: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        app(["trace", str(study), "--set", "iw=4"])
+    out = capfdbinary.readouterr().out.decode()
+    assert not caught.value.code
+    assert out.splitlines()[:4] == [
+        "time_s,event,segment",
+        "0.000000,send,1",
+        "0.000000,send,2",
+        "1.222293,ack,1",
+    ]
+    with pytest.raises(SystemExit):
+        app(["trace", str(study), "--set", "iw=4", "--format", "text", "-o", str(tmp_path / "t")])
+    assert "1.222293  an ack arrives covering packet 1" in (tmp_path / "t").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "STUDY", "-o", "OUT", "--set", "iww=4"], '"iw"'),
+        (["run", "STUDY", "-o", "OUT", "--set", "iw"], "--set iw=4"),
+        (["run", "STUDY", "-o", "OUT", "--until", "2"], '"2%"'),
+        (["run", "STUDY", "-o", "OUT", "--cluster", "nowhere"], "tcp://"),
+        (["run", "STUDY", "-o", "/proc/nowhere/out"], "cannot be written"),
+        (["run", "STUDY", "-o", "STUDY"], "is no folder"),
+        (["run", "rfc2461", "-o", "OUT"], "rfc2416"),
+        (["report", "OUT"], "no such folder"),
+        (["compare", "OUT", "OUT"], "no such folder"),
+        (["trace", "STUDY", "--format", "pdf"], "csv"),
+        (["trace", "STUDY", "-o", "/proc/nowhere"], "cannot be written"),
+        (["check", "OUT/missing.toml"], "no study"),
+    ],
+)
+def test_bad_input_ends_with_one_message_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    words = [a.replace("STUDY", str(study)).replace("OUT", str(tmp_path / "out")) for a in arguments]
+    code, _, err = call(capsys, *words)
+    assert code == 2 and said in err and "Traceback" not in err and len(err.strip().splitlines()) <= 2
+
+
+def test_a_run_that_failed_exits_with_1(
+    capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path, fake_core: FakeCore
+) -> None:
+    fake_core.broken = '"segments":4'
+    code, _, err = call(capsys, "run", study, "-o", tmp_path / "out")
+    assert code == 1 and "failed: iw=4" in err and "panicked" in err
+
+
+def test_the_command_starts_without_loading_what_it_does_not_need() -> None:
+    script = "import sys, cwndlab.cli; print({'pyarrow', 'numpy', 'altair', 'pydantic'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_an_error_has_no_traceback_from_the_shell(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(edited(('rate = "1Mbps"', 'rate = "-1Mbps"')))
+    done = subprocess.run(
+        [sys.executable, "-m", "cwndlab", "check", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"error: {tmp_path}/study.toml:12: topology.links.wire.rate: ")

@@ -1,0 +1,130 @@
+"""Runs from Python: results, records, failures, sequential stopping, the output folder."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cwndlab
+from cwndlab.core import replace_core
+from cwndlab.errors import OutputError, StudyError
+from cwndlab.study.load import Study
+from fake_core import FakeCore
+from small_study import TEXT, edited
+
+
+def test_records_are_arrow_that_others_take_without_a_copy(fake_core: FakeCore) -> None:
+    run = Study.from_toml(TEXT).run()
+    segments = run.records["segments"]
+    assert hasattr(segments, "__arrow_c_stream__")
+    assert duckdb.sql("select count(*) from segments where event = 'ack'").fetchall() == [(4,)]
+    one = run.records.of(iw=4)["segments"]
+    again = pa.table(one)
+    assert (
+        again.column("time_ns").chunk(0).buffers()[1].address
+        == one.column("time_ns").chunk(0).buffers()[1].address
+    )
+    assert set(run.records) == {"connections", "segments"}
+    with pytest.raises(KeyError, match="segments"):
+        run.records["segmnts"]
+
+
+def test_estimates_are_a_table_with_intervals(fake_core: FakeCore) -> None:
+    run = Study.from_toml(TEXT).run(replicates=12)
+    rows = run.estimates.to_pylist()
+    assert [row["iw"] for row in rows] == ["1", "4"] and rows[0]["unit"] == "kbit/s"
+    assert all(row["ci_low"] < row["value"] < row["ci_high"] for row in rows)
+    assert run.estimate("goodput", iw=4).replicates == 12
+    assert "<table>" in run._repr_html_() and "goodput" in run._repr_html_()
+
+
+def test_each_replicate_is_the_same_alone_as_among_others(fake_core: FakeCore) -> None:
+    few, many = (Study.from_toml(TEXT).run(replicates=n).results.values("iw=1", "goodput") for n in (3, 30))
+    assert np.array_equal(few, many[:3])
+
+
+def test_a_failed_run_is_told_and_the_others_are_there(tmp_path: Path, fake_core: FakeCore) -> None:
+    replace_core(FakeCore(broken='"segments":4'))
+    run = Study.from_toml(TEXT).run(tmp_path / "out")
+    assert {failure.cell for failure in run.failures} == {"iw=4"} and "panicked" in run.failures[0].reason
+    assert len(run.results.values("iw=1", "goodput")) == 3 and run.report is None
+    replace_core(mended := FakeCore())
+    assert Study.from_toml(TEXT).run(tmp_path / "out").failures == []
+    assert mended.runs == 3
+
+
+def test_sequential_stopping_runs_until_the_interval_is_narrow_and_no_further(fake_core: FakeCore) -> None:
+    study = Study.from_toml(TEXT)
+    loose, tight = study.run(until=0.05), study.run(until=0.01)
+    for run, bound in ((loose, 0.05), (tight, 0.01)):
+        for cell in ("iw=1", "iw=4"):
+            values = run.results.values(cell, "goodput")
+            half = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
+            assert half < bound * values.mean()
+    assert (
+        10
+        == len(loose.results.values("iw=1", "goodput"))
+        < len(tight.results.values("iw=1", "goodput"))
+        < 1000
+    )
+    again = study.run(until=0.01, threads=1)
+    assert np.array_equal(again.results.values("iw=1", "goodput"), tight.results.values("iw=1", "goodput"))
+
+
+def test_sequential_stopping_ends_at_the_cap(fake_core: FakeCore) -> None:
+    run = Study.from_toml(edited(("seed = 7", "seed = 7\nmax_replicates = 25"))).run(until=0.0001)
+    assert len(run.results.values("iw=1", "goodput")) == 25
+
+
+def test_the_folder_holds_what_is_needed_to_run_again(tmp_path: Path, fake_core: FakeCore) -> None:
+    study = Study.from_toml(TEXT).set({"iw": 4, "run.duration": "80ms"})
+    study.run(tmp_path / "out", seed=99)
+    content = json.loads((tmp_path / "out/provenance.json").read_text())
+    assert content["seed"] == 99 and content["set"] == {"iw": [4]} and content["cwndlab"] == "fake-1"
+    assert content["scenario"]["tcp"][0]["dup_thresh"] == 3  # a default that the study does not name
+    assert content["cells"][0]["id"] == "iw=4"
+    raw = tomllib.loads((tmp_path / "out/study.toml").read_text())
+    assert raw["run"]["duration"] == "80ms"
+    again = Study.load(tmp_path / "out")
+    assert again.plan().cells[1].scenario == study.plan().cells[0].scenario
+
+
+@pytest.mark.parametrize("kind", ["a file", "other files", "another study", "a link to nothing"])
+def test_a_folder_that_is_not_ours_is_refused_and_left_alone(
+    tmp_path: Path, fake_core: FakeCore, kind: str
+) -> None:
+    out = tmp_path / "out"
+    if kind == "a file":
+        out.write_text("mine")
+    elif kind == "other files":
+        out.mkdir()
+        (out / "thesis.tex").write_text("mine")
+    elif kind == "another study":
+        Study.from_toml(TEXT, name="first").run(out)
+    else:
+        out.symlink_to(tmp_path / "nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(OutputError, match=str(out)):
+        Study.from_toml(TEXT, name="second").run(out)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_bad_options_are_refused(fake_core: FakeCore) -> None:
+    study = Study.from_toml(TEXT)
+    for options in ({"replicates": 0}, {"threads": 0}, {"until": 2.0}, {"sensitivity": "x"}):
+        with pytest.raises(StudyError):
+            study.run(**options)
+
+
+def test_a_study_can_be_built_in_code(fake_core: FakeCore) -> None:
+    raw = tomllib.loads(TEXT)
+    raw["axes"]["iw"]["values"] = [10]
+    run = cwndlab.run(cwndlab.Study.from_dict(raw, name="mine"), replicates=2)
+    assert [cell.id for cell in run.plan.cells] == ["iw=10"]
+    assert "<th>iw</th>" in run.study._repr_html_()

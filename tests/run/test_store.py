@@ -1,0 +1,258 @@
+"""The store keeps what is finished, whatever happens, and a resumed run ends in the same bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from cwndlab.core import replace_core
+from cwndlab.errors import OutputError
+from cwndlab.run.api import run_study
+from cwndlab.run.execute import Job, Outcome
+from cwndlab.run.store import FolderStore, decode_tables, encode_tables
+from cwndlab.study.load import Study
+from fake_core import FakeCore
+from small_study import TEXT, edited
+
+MANY = edited(("replicates = 3", "replicates = 40"))
+
+
+def outcome(key: str, **values: float | list[float]) -> Outcome:
+    return Outcome(Job(key, "cell", "{}", 1, 0, keep_records=False), values, packets=1)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """All that must not depend on how a run came about."""
+    names = [
+        "store/values.pack",
+        *(str(p.relative_to(folder)) for p in sorted(folder.glob("records/*.parquet"))),
+    ]
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def test_values_come_back_exactly(tmp_path: Path) -> None:
+    values = {"a": 0.1 + 0.2, "b": math.nan, "c": [1e-300, math.inf, -0.0, 3.0], "d": -math.inf, "e": []}
+    with FolderStore(tmp_path / "store") as store:
+        store.add(outcome("k" * 40, **values))
+        store.finish()
+    with FolderStore(tmp_path / "store") as store:
+        assert repr(store.values("k" * 40)) == repr(values)
+
+
+def test_record_tables_come_back_exactly() -> None:
+    tables = {
+        "x": pa.table(
+            {"t_ns": pa.array([1, None, 3], pa.uint64()), "e": pa.array(["a", "b", "a"]).dictionary_encode()}
+        )
+    }
+    data = encode_tables(tables)
+    assert decode_tables(data)["x"].equals(tables["x"])
+    for position in (0, len(data) // 2, len(data) - 1):
+        damaged = bytearray(data)
+        damaged[position] ^= 1
+        with pytest.raises(ValueError):
+            decode_tables(bytes(damaged))
+
+
+def test_a_second_run_does_only_what_is_missing(tmp_path: Path, fake_core: FakeCore) -> None:
+    study = Study.from_toml(TEXT)
+    run_study(study, out=tmp_path / "out")
+    assert fake_core.runs == 6
+    run_study(study, out=tmp_path / "out")
+    assert fake_core.runs == 6
+    run_study(study, out=tmp_path / "out", replicates=5)
+    assert fake_core.runs == 10
+    run_study(study, out=tmp_path / "out", seed=8)
+    assert fake_core.runs == 16
+
+
+def test_another_version_of_the_engine_computes_anew(tmp_path: Path, fake_core: FakeCore) -> None:
+    study = Study.from_toml(TEXT)
+    run_study(study, out=tmp_path / "out")
+    newer = FakeCore(version="fake-2")
+    replace_core(newer)
+    run_study(study, out=tmp_path / "out")
+    assert newer.runs == 6
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_bytes_do_not_depend_on_the_number_of_threads(
+    tmp_path: Path, fake_core: FakeCore, threads: int
+) -> None:
+    study = Study.from_toml(MANY)
+    run_study(study, out=tmp_path / "one", threads=1)
+    run_study(study, out=tmp_path / "many", threads=threads)
+    assert content(tmp_path / "one") == content(tmp_path / "many")
+
+
+def test_damage_is_named_and_computed_again(tmp_path: Path, fake_core: FakeCore) -> None:
+    study, out = Study.from_toml(TEXT), tmp_path / "out"
+    run_study(study, out=out)
+    whole = content(out)
+    pack = bytearray((out / "store/values.pack").read_bytes())
+    pack[len(pack) // 2] ^= 1
+    (out / "store/values.pack").write_bytes(pack)
+    records = sorted((out / "store/records").iterdir())[0]
+    records.write_bytes(records.read_bytes()[:-1])
+    result = run_study(study, out=out)
+    assert (
+        7 <= fake_core.runs <= 8
+    )  # of the damaged line, and of the damaged tables unless they are one replicate's
+    named = " ".join(result.damaged)
+    assert "values.pack, line" in named and records.name in named
+    assert content(out) == whole
+    assert run_study(study, out=out).damaged == []
+
+
+def test_a_torn_line_at_the_end_of_a_journal_is_computed_again(tmp_path: Path, fake_core: FakeCore) -> None:
+    with FolderStore(tmp_path) as store:
+        store.add(outcome("a" * 40, x=1.0))
+        store.add(outcome("b" * 40, x=2.0))
+    journal = tmp_path / "journal-1.log"
+    journal.write_bytes(journal.read_bytes()[:-5])
+    with FolderStore(tmp_path) as store:
+        assert "a" * 40 in store and "b" * 40 not in store and store.damaged == []
+        store.add(outcome("b" * 40, x=2.0))
+        store.finish()
+        assert store.values("b" * 40) == {"x": 2.0}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "records", "values.pack"]
+
+
+def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
+    with FolderStore(tmp_path), pytest.raises(OutputError, match="another run is writing"):
+        FolderStore(tmp_path)
+
+
+def test_a_full_disk_is_said_and_what_is_finished_is_kept(
+    tmp_path: Path, fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, out = Study.from_toml(MANY), tmp_path / "out"
+    add, room = FolderStore.add, [30]
+
+    def add_until_full(store: FolderStore, done: Outcome) -> None:
+        room[0] -= 1
+        if room[0] < 0:
+            from cwndlab.run.store import writing
+
+            with writing(store.folder):
+                raise OSError(28, "No space left on device")
+        add(store, done)
+
+    monkeypatch.setattr(FolderStore, "add", add_until_full)
+    with pytest.raises(OutputError, match="disk is full"):
+        run_study(study, out=out)
+    monkeypatch.undo()
+    before = fake_core.runs
+    run_study(study, out=out)
+    assert fake_core.runs - before == 80 - 30
+    run_study(study, out=tmp_path / "plain")
+    assert content(out) == content(tmp_path / "plain")
+
+
+def test_a_real_limit_of_the_file_system_is_said(tmp_path: Path) -> None:
+    """A file-size limit fails a write half-way, as a full disk does."""
+    script = (
+        "import resource, sys; sys.path.insert(0, sys.argv[1]);"
+        "from cwndlab.run.store import FolderStore; from cwndlab.errors import OutputError;"
+        "from cwndlab.run.execute import Job, Outcome; from pathlib import Path;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); store = FolderStore(Path(sys.argv[2]))\n"
+        "try:\n"
+        "    for i in range(1000):\n"
+        "        store.add(Outcome(Job(f'{i:040}', 'c', '{}', 1, 0, False), {'x': 1.5}, 1))\n"
+        "except OutputError as error: print(i, error)\n"
+    )
+    here = Path(__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", script, here, tmp_path], capture_output=True, text=True, check=True
+    )
+    kept = int(done.stdout.split()[0])
+    assert "disk is full" in done.stdout and kept > 10
+    with FolderStore(tmp_path) as store:
+        assert all(f"{i:040}" in store for i in range(kept))
+
+
+RUNNER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from fake_core import FakeCore
+from cwndlab.core import replace_core
+from cwndlab.run.api import run_study
+from cwndlab.study.load import Study
+replace_core(FakeCore(sleep_s=0.002))
+run_study(Study.load(sys.argv[2]), out=sys.argv[3], threads=2)
+"""
+
+
+def test_twenty_kills_lose_nothing_that_was_finished(tmp_path: Path, fake_core: FakeCore) -> None:
+    (tmp_path / "study.toml").write_text(edited(("replicates = 3", "replicates = 400")))
+    out = tmp_path / "out"
+    command = [
+        sys.executable,
+        "-c",
+        RUNNER,
+        str(Path(__file__).parent.parent),
+        str(tmp_path / "study.toml"),
+        str(out),
+    ]
+    chance = random.Random(1)
+    kills, counted = 0, 0
+    while kills < 20:
+        process = subprocess.Popen(command)
+        for _ in range(500):  # until it writes: start-up is most of its life
+            if len(list((out / "store").glob("journal-*.log"))) > kills or process.poll() is not None:
+                break
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 0.04))
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+        lines = sum(path.read_bytes().count(b"\n") for path in (out / "store").glob("journal-*.log"))
+        assert lines >= counted
+        counted = lines
+    assert kills >= 5 and 0 < counted < 800
+    run_study(Study.load(tmp_path / "study.toml"), out=out)
+    assert fake_core.runs == 800 - counted
+    run_study(Study.load(tmp_path / "study.toml"), out=tmp_path / "plain")
+    assert content(out) == content(tmp_path / "plain")
+
+
+def test_ctrl_c_stops_cleanly_and_keeps_what_is_done(tmp_path: Path, fake_core: FakeCore) -> None:
+    (tmp_path / "study.toml").write_text(edited(("replicates = 3", "replicates = 2000")))
+    out = tmp_path / "out"
+    runner = (
+        RUNNER.replace("run_study(S", "try:\n    run_study(S")
+        + "except KeyboardInterrupt:\n    sys.exit(130)\n"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        runner,
+        str(Path(__file__).parent.parent),
+        str(tmp_path / "study.toml"),
+        str(out),
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    journal = out / "store" / "journal-1.log"
+    for _ in range(1000):
+        if journal.exists() and journal.stat().st_size > 2000:
+            break
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130 and b"Traceback" not in stderr
+    kept = journal.read_bytes()
+    assert kept.endswith(b"\n") and json.loads(kept.splitlines()[-1].split(b" ", 2)[2])
+    with FolderStore(out / "store") as store:
+        assert store.damaged == []
