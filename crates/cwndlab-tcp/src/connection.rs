@@ -1,214 +1,371 @@
-//! First thin slice, so that the engine can run: a stream without handshake or close. The full endpoint replaces this file
-//! (owner tcp: take yours wholesale on conflict).
+//! Local stand-in: the authors' agent.
 #![allow(missing_docs, dead_code, unused, clippy::pedantic)]
+use crate::ack_policy::{AckState, Arrival, Due};
 use crate::reassembly::Reassembly;
 use crate::*;
 use cwndlab_units::Time;
 
 pub struct Connection {
+    client: bool,
     state: State,
-    snd_una: u64,
-    snd_nxt: u64,
+    una: u64,
+    nxt: u64,
+    max: u64,
     end: u64,
-    recover: u64,
-    dups: u32,
-    in_rec: bool,
-    recovery_high: u64,
+    fin: bool,
     rcv_nxt: u64,
-    ack_now: u32,
+    peer_fin: Option<u64>,
+    peer_closed: bool,
+    was_est: bool,
     law: WindowLaw,
     rtt: RttEstimator,
     rto_at: Time,
     timed: Option<(u64, Time)>,
-    ooo: Reassembly,
+    dups: u32,
+    in_rec: bool,
+    recover: u64,
+    recover_rto: bool,
     resend: bool,
-    closed: bool,
+    ack_now: bool,
+    ack_due: Time,
+    acks: AckState,
+    ooo: Reassembly,
+    first_data: bool,
+    finished: bool,
     stats: Stats,
-    max_sent: u64,
 }
 impl Connection {
-    fn new(cfg: &TcpConfig) -> Self {
+    fn new(cfg: &TcpConfig, client: bool) -> Self {
+        let hs = cfg.handshake;
         Connection {
-            state: State::Established,
-            snd_una: 1,
-            snd_nxt: 1,
+            client,
+            state: if hs { if client { State::SynSent } else { State::Listen } } else { State::Established },
+            una: u64::from(!hs),
+            nxt: u64::from(!hs),
+            max: u64::from(!hs),
             end: 1,
-            recover: 0,
-            dups: 0,
-            in_rec: false,
-            recovery_high: 0,
-            rcv_nxt: 1,
-            ack_now: 0,
+            fin: false,
+            rcv_nxt: u64::from(!hs),
+            peer_fin: None,
+            peer_closed: false,
+            was_est: !hs,
             law: WindowLaw::new(cfg, cfg.mss),
             rtt: RttEstimator::new(&cfg.rto),
             rto_at: Time::MAX,
             timed: None,
-            ooo: Reassembly::default(),
+            dups: 0,
+            in_rec: false,
+            recover: 0,
+            recover_rto: false,
             resend: false,
-            closed: false,
+            ack_now: false,
+            ack_due: Time::MAX,
+            acks: AckState::new(cfg.ack_policy),
+            ooo: Reassembly::default(),
+            first_data: false,
+            finished: false,
             stats: Stats::default(),
-            max_sent: 1,
         }
     }
     pub fn client(cfg: &TcpConfig, iss: u32, now: Time) -> Self {
-        Self::new(cfg)
+        Self::new(cfg, true)
     }
     pub fn server(cfg: &TcpConfig, iss: u32, now: Time) -> Self {
-        Self::new(cfg)
+        Self::new(cfg, false)
+    }
+    fn top(&self) -> u64 {
+        self.end + u64::from(self.fin)
+    }
+    fn sample(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) {
+        let timed = self.timed.filter(|(p, _)| ack >= *p);
+        if cfg.rto.one_way {
+            let us = (now.as_nanos() / 1000) as u32;
+            let d = us.wrapping_sub(seg.ts_val);
+            self.rtt.on_sample(&cfg.rto, now, Time::from_micros(u64::from(d)));
+        } else if let Some((_, t)) = timed {
+            self.rtt.on_sample(&cfg.rto, now, now - t);
+        }
+        if timed.is_some() {
+            self.rtt.clear_backoff();
+            self.timed = None;
+        }
     }
     pub fn handle_segment(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
-        if seg.len > 0 {
-            let s = u64::from(seg.seq);
-            let e = s + u64::from(seg.len);
-            if s == self.rcv_nxt {
-                self.rcv_nxt = if self.ooo.is_empty() { e } else { self.ooo.advance(e) };
-            } else if s > self.rcv_nxt {
-                self.ooo.insert(s, e);
+        let seq = u64::from(seg.seq);
+        let ack = u64::from(seg.ack);
+        if seg.flags.has(Flags::SYN) {
+            if self.client {
+                if self.state == State::SynSent {
+                    self.rcv_nxt = 1;
+                    self.una = 1;
+                    self.nxt = 1;
+                    self.rto_at = Time::MAX;
+                    self.sample(cfg, now, seg, 1);
+                    self.state = State::Established;
+                    self.was_est = true;
+                }
+                self.ack_now = true;
+            } else if self.state == State::Listen {
+                self.rcv_nxt = 1;
+                self.state = State::SynReceived;
             }
-            self.ack_now += 1;
+            return;
         }
-        if seg.flags.has(Flags::ACK) {
-            let ack = u64::from(seg.ack);
-            if ack > self.snd_una {
-                let acked = ack - self.snd_una;
-                let prior = self.snd_nxt - self.snd_una;
-                self.snd_una = ack;
-                self.snd_nxt = self.snd_nxt.max(ack);
+        if self.finished || self.state == State::Listen || self.state == State::SynSent {
+            return;
+        }
+        if self.state == State::SynReceived && ack >= 1 {
+            self.state = State::Established;
+            self.was_est = true;
+            self.una = 1;
+            self.nxt = self.nxt.max(1);
+            self.sample(cfg, now, seg, 1);
+            self.rto_at = Time::MAX;
+        }
+        if ack > self.una && ack <= self.max {
+            let acked = ack - self.una;
+            let prior = self.nxt - self.una;
+            if self.in_rec {
+                self.in_rec = false;
+                let out = (self.max - ack).div_ceil(u64::from(cfg.mss)) + 2;
+                let w = out * u64::from(cfg.mss);
+                // as the agents: only if inflated
+                let inflated = self.law.cwnd() + u64::from(self.dups * cfg.mss);
+                if inflated > self.law.ssthresh() {
+                    self.law.set_cwnd(w, cfg.mss);
+                }
+            }
+            self.dups = 0;
+            self.sample(cfg, now, seg, ack);
+            self.una = ack;
+            self.nxt = self.nxt.max(ack);
+            self.rto_at = if ack >= self.max { Time::MAX } else { now + self.rtt.rto(&cfg.rto) };
+            if self.first_data {
+                self.law.on_ack(
+                    cfg,
+                    &AckSample {
+                        now,
+                        acked_bytes: acked,
+                        delivered_bytes: acked,
+                        prior_in_flight_bytes: prior,
+                        snd_nxt: self.nxt,
+                        snd_una: ack,
+                        mss: cfg.mss,
+                        cwnd_limited: true,
+                        ..AckSample::default()
+                    },
+                );
+            }
+            if self.fin && ack == self.top() && self.peer_closed {
+                self.finished = true;
+                self.state = State::Closed;
+            }
+        } else if ack == self.una && seg.len == 0 && !seg.flags.has(Flags::FIN) {
+            if self.rto_at.is_never() || (self.una == self.recover && self.recover_rto) {
                 self.dups = 0;
-                if let Some((p, t)) = self.timed {
-                    if ack >= p {
-                        self.rtt.on_sample(&cfg.rto, now, now - t);
-                        self.rtt.clear_backoff();
-                        self.timed = None;
-                    }
-                }
-                if self.in_rec {
-                    if ack >= self.recovery_high {
-                        self.in_rec = false;
-                        self.law.set_cwnd(self.law.ssthresh(), cfg.mss);
-                    } else {
-                        self.resend = true;
-                    }
-                } else {
-                    self.law.on_ack(
-                        cfg,
-                        &AckSample {
-                            now,
-                            acked_bytes: acked,
-                            delivered_bytes: acked,
-                            prior_in_flight_bytes: prior,
-                            snd_nxt: self.snd_nxt,
-                            snd_una: ack,
-                            mss: cfg.mss,
-                            cwnd_limited: true,
-                            ..AckSample::default()
-                        },
-                    );
-                }
-                self.rto_at = if self.snd_una < self.max_sent { now + self.rtt.rto(&cfg.rto) } else { Time::MAX };
-            } else if ack == self.snd_una && seg.len == 0 && self.snd_una < self.snd_nxt {
+            } else {
                 self.dups += 1;
-                if self.dups == 3 && !self.in_rec {
-                    self.in_rec = true;
-                    self.recovery_high = self.max_sent;
-                    self.law.on_congestion(cfg, CongestionEvent::Loss, self.snd_nxt - self.snd_una, cfg.mss);
-                    self.resend = true;
-                    self.stats.fast_retransmits += 1;
+                if self.dups == 3 {
+                    self.law.on_congestion(cfg, CongestionEvent::Loss, self.nxt - self.una, cfg.mss);
                     self.timed = None;
+                    self.rtt.backoff(&cfg.rto);
+                    self.in_rec = true;
+                    self.recover = self.max;
+                    self.recover_rto = false;
+                    self.resend = true;
+                    self.rto_at = Time::MAX;
+                    self.stats.fast_retransmits += 1;
+                }
+            }
+        }
+        let fin = seg.flags.has(Flags::FIN);
+        let stop = seq + u64::from(seg.len);
+        if seg.len > 0 || fin {
+            self.first_data = true;
+            if fin {
+                self.peer_fin = Some(stop);
+            }
+            let before = self.rcv_nxt;
+            let regular = seq == self.rcv_nxt && self.ooo.is_empty();
+            if stop > self.rcv_nxt && seg.len > 0 {
+                if seq <= self.rcv_nxt {
+                    self.rcv_nxt = self.ooo.advance(stop);
+                } else {
+                    self.ooo.insert(seq, stop);
+                }
+            }
+            let due = if regular && seg.len > 0 {
+                self.acks.on_data(cfg, now, cfg.mss, Arrival::InOrder { bytes: seg.len })
+            } else {
+                self.acks.on_data(cfg, now, cfg.mss, Arrival::Irregular)
+            };
+            match due {
+                Due::Now => self.ack_now = true,
+                Due::By(t) => self.ack_due = self.ack_due.min(t),
+            }
+            if self.peer_fin == Some(self.rcv_nxt) && !self.peer_closed {
+                self.rcv_nxt += 1;
+                self.peer_closed = true;
+                self.ack_now = true;
+                if self.fin && self.una == self.top() {
+                    self.finished = true;
+                    self.state = State::Closed;
                 }
             }
         }
     }
     pub fn handle_timeout(&mut self, cfg: &TcpConfig, now: Time) {
-        self.stats.timeouts += 1;
-        self.rtt.backoff(&cfg.rto);
-        self.law.on_congestion(cfg, CongestionEvent::Rto, self.snd_nxt - self.snd_una, cfg.mss);
-        self.snd_nxt = self.snd_una;
-        self.in_rec = false;
-        self.dups = 0;
-        self.timed = None;
-        self.rto_at = now + self.rtt.rto(&cfg.rto);
-    }
-    pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        if self.ack_now > 0 {
-            self.ack_now -= 1;
-            self.stats.segments_sent += 1;
-            return Some(Segment {
-                seq: self.snd_nxt as u32,
-                ack: self.rcv_nxt as u32,
-                window: 1 << 30,
-                wire_bytes: cfg.ack_bytes,
-                flags: Flags::ACK,
-                ..Segment::default()
-            });
+        if self.ack_due <= now {
+            self.ack_due = Time::MAX;
+            self.ack_now = true;
         }
-        let (at, len) = if self.resend {
-            self.resend = false;
-            (self.snd_una, u64::from(cfg.mss).min(self.end - self.snd_una))
-        } else {
-            let w = self.law.cwnd() + if self.in_rec { u64::from(self.dups * cfg.mss) } else { 0 };
-            let len = u64::from(cfg.mss).min(self.end.saturating_sub(self.snd_nxt));
-            if len == 0 || self.snd_nxt + len > self.snd_una + w {
-                return None;
-            }
-            let at = self.snd_nxt;
-            self.snd_nxt += len;
-            (at, len)
-        };
-        if len == 0 {
-            return None;
-        }
-        let re = at < self.max_sent;
-        if re {
-            self.stats.retransmits += 1
-        } else {
-            self.max_sent = at + len;
-            if self.timed.is_none() {
-                self.timed = Some((at + len, now));
-            }
-        }
-        if self.rto_at.is_never() {
+        if self.rto_at <= now {
+            self.stats.timeouts += 1;
+            self.rtt.backoff(&cfg.rto);
+            self.law.on_congestion(cfg, CongestionEvent::Rto, self.nxt - self.una, cfg.mss);
+            self.recover = self.max;
+            self.recover_rto = true;
+            self.nxt = self.una;
+            self.in_rec = false;
+            self.dups = 0;
+            self.timed = None;
             self.rto_at = now + self.rtt.rto(&cfg.rto);
         }
-        self.stats.segments_sent += 1;
-        self.stats.bytes_sent += len;
-        Some(Segment {
-            seq: at as u32,
-            ack: self.rcv_nxt as u32,
-            len: len as u32,
-            window: 1 << 30,
-            wire_bytes: cfg.header_bytes + len as u32,
-            flags: Flags::ACK,
-            retransmission: re,
-            ..Segment::default()
-        })
+    }
+    fn stamp(&self, cfg: &TcpConfig, now: Time, mut s: Segment) -> Segment {
+        if cfg.rto.one_way {
+            s.ts_val = (now.as_nanos() / 1000) as u32;
+        }
+        s
+    }
+    pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
+        if self.state == State::Listen {
+            return None;
+        }
+        let syn = self.state == State::SynSent || self.state == State::SynReceived;
+        if syn {
+            if self.nxt > 0 {
+                return None;
+            }
+            if self.max > 0 {
+                self.stats.retransmits += 1;
+            }
+            self.nxt = 1;
+            self.max = 1;
+            if self.timed.is_none() {
+                self.timed = Some((1, now));
+            }
+            self.rto_at = self.rto_at.min(now + self.rtt.rto(&cfg.rto));
+            self.stats.segments_sent += 1;
+            let flags = if self.client { Flags::SYN } else { Flags::SYN | Flags::ACK };
+            return Some(self.stamp(
+                cfg,
+                now,
+                Segment { seq: 0, ack: self.rcv_nxt as u32, window: 1 << 30, wire_bytes: cfg.ack_bytes, flags, ..Segment::default() },
+            ));
+        }
+        let mut limit = self.law.cwnd() + if self.in_rec { u64::from(self.dups * cfg.mss) } else { 0 };
+        if let MaxWindow::Segments(n) = cfg.max_window {
+            limit = limit.min(u64::from(n * cfg.mss));
+        }
+        let from = if self.resend { self.una } else { self.nxt };
+        let mut len = u64::from(cfg.mss).min(self.end.saturating_sub(from));
+        if !self.resend {
+            len = len.min((self.una + limit).saturating_sub(from));
+            if len < u64::from(cfg.mss) && from + len < self.end {
+                len = 0; // whole segments
+            }
+        }
+        let last = from + len == self.end;
+        let fin = self.fin && last && (self.resend || from <= self.end) && (len > 0 || from == self.end);
+        let resend = std::mem::take(&mut self.resend);
+        if !self.finished && (len > 0 || fin) {
+            let stop = from + len + u64::from(fin);
+            let re = from < self.max;
+            if !resend {
+                self.nxt = stop;
+            }
+            if re {
+                self.stats.retransmits += 1;
+            }
+            if stop > self.max {
+                self.max = stop;
+                if self.timed.is_none() {
+                    self.timed = Some((from + 1, now));
+                }
+            }
+            if self.rto_at.is_never() {
+                self.rto_at = now + self.rtt.rto(&cfg.rto);
+            }
+            self.stats.segments_sent += 1;
+            self.stats.bytes_sent += len;
+            self.ack_now = false;
+            self.ack_due = Time::MAX;
+            self.acks.on_sent();
+            return Some(self.stamp(
+                cfg,
+                now,
+                Segment {
+                    seq: from as u32,
+                    ack: self.rcv_nxt as u32,
+                    len: len as u32,
+                    window: 1 << 30,
+                    wire_bytes: cfg.header_bytes + len as u32,
+                    flags: if fin { Flags::ACK | Flags::FIN } else { Flags::ACK },
+                    retransmission: re,
+                    ..Segment::default()
+                },
+            ));
+        }
+        if self.ack_now {
+            self.ack_now = false;
+            self.ack_due = Time::MAX;
+            self.acks.on_sent();
+            self.stats.segments_sent += 1;
+            return Some(self.stamp(
+                cfg,
+                now,
+                Segment {
+                    seq: self.nxt as u32,
+                    ack: self.rcv_nxt as u32,
+                    window: 1 << 30,
+                    wire_bytes: cfg.ack_bytes,
+                    flags: Flags::ACK,
+                    ..Segment::default()
+                },
+            ));
+        }
+        None
     }
     pub fn poll_timeout(&self) -> Time {
-        self.rto_at
+        if self.finished {
+            return Time::MAX;
+        }
+        self.rto_at.min(self.ack_due)
     }
     pub fn write(&mut self, bytes: u64) {
         self.end += bytes
     }
     pub fn close(&mut self) {
-        self.closed = true
+        self.fin = true;
     }
     pub fn received(&self) -> u64 {
-        self.rcv_nxt - 1
+        self.rcv_nxt.saturating_sub(1 + u64::from(self.peer_closed))
     }
     pub fn state(&self) -> State {
         self.state
     }
     pub fn is_finished(&self) -> bool {
-        self.closed && self.snd_una == self.end
+        self.finished
     }
     pub fn error(&self) -> Option<CloseReason> {
         None
     }
     pub fn peer_closed(&self) -> bool {
-        false
+        self.peer_closed
     }
     pub fn was_established(&self) -> bool {
-        true
+        self.was_est
     }
     pub fn cwnd_bytes(&self) -> u64 {
         self.law.cwnd()
@@ -217,7 +374,7 @@ impl Connection {
         self.law.ssthresh()
     }
     pub fn in_flight(&self) -> u64 {
-        self.snd_nxt - self.snd_una
+        self.nxt - self.una
     }
     pub fn srtt(&self) -> Time {
         Time::ZERO
