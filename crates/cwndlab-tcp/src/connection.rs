@@ -1,8 +1,9 @@
-//! Local stand-in: the authors' agent.
+//! Stand-in until the full endpoint lands (owner tcp: take yours wholesale on conflict): Reno as the agents of RFC 2415's
+//! authors have it, with handshake, close, ACK policies and one-way RTO. No SACK, no NewReno, no RST.
 #![allow(missing_docs, dead_code, unused, clippy::pedantic)]
-use crate::ack_policy::{AckState, Arrival, Due};
 use crate::reassembly::Reassembly;
 use crate::*;
+use acks::{AckState, Arrival, Due};
 use cwndlab_units::Time;
 
 pub struct Connection {
@@ -13,6 +14,8 @@ pub struct Connection {
     max: u64,
     end: u64,
     fin: bool,
+    closing: bool,
+    use_fin: bool,
     rcv_nxt: u64,
     peer_fin: Option<u64>,
     peer_closed: bool,
@@ -39,12 +42,22 @@ impl Connection {
         let hs = cfg.handshake;
         Connection {
             client,
-            state: if hs { if client { State::SynSent } else { State::Listen } } else { State::Established },
+            state: if hs {
+                if client {
+                    State::SynSent
+                } else {
+                    State::Listen
+                }
+            } else {
+                State::Established
+            },
             una: u64::from(!hs),
             nxt: u64::from(!hs),
             max: u64::from(!hs),
             end: 1,
             fin: false,
+            closing: false,
+            use_fin: cfg.fin,
             rcv_nxt: u64::from(!hs),
             peer_fin: None,
             peer_closed: false,
@@ -140,7 +153,7 @@ impl Connection {
             self.una = ack;
             self.nxt = self.nxt.max(ack);
             self.rto_at = if ack >= self.max { Time::MAX } else { now + self.rtt.rto(&cfg.rto) };
-            if self.first_data {
+            {
                 self.law.on_ack(
                     cfg,
                     &AckSample {
@@ -155,6 +168,10 @@ impl Connection {
                         ..AckSample::default()
                     },
                 );
+            }
+            if !cfg.fin && self.closing && ack == self.end {
+                self.finished = true;
+                self.state = State::Closed;
             }
             if self.fin && ack == self.top() && self.peer_closed {
                 self.finished = true;
@@ -261,7 +278,14 @@ impl Connection {
             return Some(self.stamp(
                 cfg,
                 now,
-                Segment { seq: 0, ack: self.rcv_nxt as u32, window: 1 << 30, wire_bytes: cfg.ack_bytes, flags, ..Segment::default() },
+                Segment {
+                    seq: 0,
+                    ack: self.rcv_nxt as u32,
+                    window: 1 << 30,
+                    wire_bytes: cfg.ack_bytes,
+                    flags,
+                    ..Segment::default()
+                },
             ));
         }
         let mut limit = self.law.cwnd() + if self.in_rec { u64::from(self.dups * cfg.mss) } else { 0 };
@@ -347,7 +371,8 @@ impl Connection {
         self.end += bytes
     }
     pub fn close(&mut self) {
-        self.fin = true;
+        self.closing = true;
+        self.fin = self.use_fin;
     }
     pub fn received(&self) -> u64 {
         self.rcv_nxt.saturating_sub(1 + u64::from(self.peer_closed))
@@ -381,5 +406,115 @@ impl Connection {
     }
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+}
+
+mod acks {
+
+    use crate::config::{AckPolicy, TcpConfig};
+    use cwndlab_units::Time;
+
+    /// What a segment with data was.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Arrival {
+        /// In order, nothing beyond it known.
+        InOrder {
+            /// its payload bytes
+            bytes: u32,
+        },
+        /// Out of order, a duplicate, or filling a hole: acknowledged at once (RFC 5681, 4.2).
+        Irregular,
+    }
+
+    /// When the acknowledgment is due.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Due {
+        /// Now.
+        Now,
+        /// By this time at the latest, unless a timer already runs.
+        By(Time),
+    }
+
+    /// What the policies remember.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct AckState {
+        /// In-order bytes not yet acknowledged.
+        pending_bytes: u32,
+        /// In-order segments not yet acknowledged.
+        pending_segments: u32,
+        /// What is left of the quick phase, in the policy's unit (bytes or segments).
+        quick_left: u64,
+    }
+
+    impl AckState {
+        pub fn new(policy: AckPolicy) -> Self {
+            let quick_left = match policy {
+                AckPolicy::QuickThenHeartbeat { quick_bytes, .. } => quick_bytes,
+                AckPolicy::QuickThenDelayed { quick_segments, .. } => u64::from(quick_segments),
+                AckPolicy::Every | AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } => 0,
+            };
+            AckState { pending_bytes: 0, pending_segments: 0, quick_left }
+        }
+
+        /// A segment with data came; `mss` as it is in force.
+        #[inline]
+        pub fn on_data(&mut self, cfg: &TcpConfig, now: Time, mss: u32, arrival: Arrival) -> Due {
+            if cfg.ack_policy == AckPolicy::Every {
+                return Due::Now;
+            }
+            self.by_policy(cfg.ack_policy, now, mss, arrival)
+        }
+
+        fn by_policy(&mut self, policy: AckPolicy, now: Time, mss: u32, arrival: Arrival) -> Due {
+            let Arrival::InOrder { bytes } = arrival else {
+                if let AckPolicy::QuickThenHeartbeat { quick_bytes, .. } = policy {
+                    self.quick_left = quick_bytes; // quick again after a loss or reordering
+                }
+                return Due::Now;
+            };
+            self.pending_bytes = self.pending_bytes.saturating_add(bytes);
+            self.pending_segments += 1;
+            // RFC 5681, 4.2: at least for every second full-sized segment
+            let second_full = self.pending_bytes >= 2 * mss;
+            match policy {
+                AckPolicy::Every => Due::Now,
+                AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } if second_full => Due::Now,
+                AckPolicy::Delayed { timeout_ns } => Due::By(now + timeout_ns),
+                AckPolicy::Heartbeat { grid_ns } => Due::By(next_beat(now, grid_ns)),
+                AckPolicy::QuickThenHeartbeat { every, grid_ns, .. } => {
+                    if self.quick_left > 0 {
+                        self.quick_left = self.quick_left.saturating_sub(u64::from(bytes));
+                        Due::Now
+                    } else if self.pending_segments >= every {
+                        Due::Now
+                    } else {
+                        Due::By(next_beat(now, grid_ns))
+                    }
+                }
+                AckPolicy::QuickThenDelayed { timeout_ns, .. } => {
+                    if self.quick_left > 0 {
+                        self.quick_left -= 1;
+                        Due::Now
+                    } else if second_full {
+                        Due::Now
+                    } else {
+                        Due::By(now + timeout_ns)
+                    }
+                }
+            }
+        }
+
+        /// An acknowledgment went out.
+        #[inline]
+        pub fn on_sent(&mut self) {
+            self.pending_bytes = 0;
+            self.pending_segments = 0;
+        }
+    }
+
+    /// The first beat of the grid after `now`.
+    fn next_beat(now: Time, grid: Time) -> Time {
+        let ns = grid.as_nanos().max(1);
+        Time::from_nanos((now.as_nanos() / ns + 1) * ns)
     }
 }

@@ -1,7 +1,6 @@
 //! A TCP endpoint, sans-IO: it knows no simulator, no link, no clock and no socket.
 #![forbid(unsafe_code)]
 
-mod ack_policy;
 mod config;
 mod congestion;
 mod connection;
