@@ -67,12 +67,14 @@ def check(
     sensitivity: Annotated[str | None, typer.Option(help="an axis of [sensitivity], or all")] = None,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
+    from cwndlab.run.api import check_outputs
     from cwndlab.run.estimate import estimate_seconds
     from cwndlab.run.local import available
 
     loaded = _load(study, set_)
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
     plan.check()
+    check_outputs(loaded)
     typer.echo(f"{loaded.name}: {loaded.title}")
     for name, axis in loaded.outline.axes.items():
         typer.echo(f"  {name:<14}{', '.join(str(value) for value in axis.names)}")

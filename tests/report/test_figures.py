@@ -94,6 +94,8 @@ def test_a_cdf_rises_to_one_and_pools_the_replicates() -> None:
         ({"kind": "bar", "x": "iw", "quantity": "powre"}, 'did you mean "power"'),
         ({"kind": "cdf", "quantity": "page_delays", "series": ["iq"]}, "no axis 'iq'"),
         ({"kind": "cwnd"}, "no cwnd records"),
+        ({"kind": "line", "x": "index", "quantity": "power"}, "no list"),
+        ({"kind": "line", "x": "iw", "quantity": "page_delays"}, "is a list"),
     ],
 )
 def test_what_is_wrong_with_a_figure_is_named(keys: dict[str, Any], says: str) -> None:

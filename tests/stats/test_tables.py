@@ -122,6 +122,7 @@ def test_a_broken_model_turns_cells_red(tmp_path: Path) -> None:
         ({"rows": ["web", "ftps"]}, "tables.t1.rows: no axis 'web'; did you mean \"webs\"?"),
         ({"published": "gone.csv"}, "cannot be read"),
         ({"columns": [{"heading": "x", "quantity": "page_dely"}]}, 'did you mean "page_delay"'),
+        ({"columns": [{"heading": "x", "quantity": "page_delays"}]}, "is a list"),
         ({"columns": [{"heading": "x", "quantity": "page_delay"}]}, "4 cells match"),
         ({"columns": [{"heading": "x", "quantity": "page_delay", "where": {"vi": 1}}]}, "no axis 'vi'"),
         (

@@ -149,6 +149,14 @@ def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
     return of
 
 
+def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
+    """Whether a quantity is a list of numbers per run."""
+    if quantity.metric is not None:
+        many = str(inspect.signature(get(quantity.metric).measure).return_annotation).startswith("list")
+        return many and quantity.within is None
+    return is_list(quantities[str(quantity.of)], quantities)
+
+
 def measure_all(quantities: Sequence[Quantity], run: RunView) -> dict[str, Value]:
     """Every quantity of a study in one run."""
     known = {quantity.name: quantity for quantity in quantities}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from cwndlab import metrics
 from cwndlab.errors import StudyError, nearest
 from cwndlab.stats import intervals
-from cwndlab.stats.results import Estimate, Results
+from cwndlab.stats.results import CellInfo, Estimate, Results
 from cwndlab.stats.stopping import StoppingRule
 from cwndlab.study.load import Study
 from cwndlab.study.plan import Plan
@@ -28,6 +29,7 @@ from .store import FolderStore, MemoryStore
 
 if TYPE_CHECKING:
     from cwndlab.report.view import Fact
+    from cwndlab.report.write import Outputs
     from cwndlab.study.schema import Source
 
 
@@ -182,6 +184,7 @@ def run_study(
         raise StudyError(f"{threads} threads do nothing", key="--threads", right="at least 1")
     plan = study.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
     plan.check()
+    check_outputs(study)
     executor: Executor = Threads(threads)
     if cluster is not None:
         from .dask import Cluster
@@ -246,11 +249,26 @@ def report(
     variations: Sequence[tuple[str, str, Results]] = (),
 ) -> Path:
     """Writes verdicts, figures and the report from the folder's own copy of the study."""
-    from cwndlab.report.write import Outputs, Variation, write
+    from cwndlab.report.write import Variation, write
     from cwndlab.study.units import parse_time
 
+    outputs = _outputs(study, folder)
+    write(
+        outputs,
+        results,
+        folder,
+        facts=_facts(content),
+        variations=[Variation(axis, value, varied) for axis, value, varied in variations],
+        seconds=lambda text: text if isinstance(text, float) else parse_time(text) / 1e9,
+    )
+    return folder / "report.html"
+
+
+def _outputs(study: Study, folder: Path) -> Outputs:
+    from cwndlab.report.write import Outputs
+
     outline, source = study.outline, study.outline.source
-    outputs = Outputs(
+    return Outputs(
         title=study.title,
         folder=folder,
         source=_citation(source) if source is not None else "",
@@ -261,15 +279,21 @@ def report(
         marks=outline.marks,
         claims=study.claims.claims,
     )
-    write(
-        outputs,
-        results,
-        folder,
-        facts=_facts(content),
-        variations=[Variation(axis, value, varied) for axis, value, varied in variations],
-        seconds=lambda text: text if isinstance(text, float) else parse_time(text) / 1e9,
+
+
+def check_outputs(study: Study) -> None:
+    """StudyError for a table, figure or claim that no run could show; restricted axes are no error."""
+    from cwndlab.report.check import check, without_values
+
+    whole = replace(study, chosen={})
+    quantities = {quantity.name: quantity for quantity in study.outline.quantities}
+    results = without_values(
+        [CellInfo(cell.id, cell.axes) for cell in whole.plan().cells],
+        {name: metrics.unit_of(quantity, quantities) for name, quantity in quantities.items()},
+        [name for name, quantity in quantities.items() if metrics.is_list(quantity, quantities)],
+        study.outline.cells,
     )
-    return folder / "report.html"
+    check(_outputs(study, study.folder or Path()), results)
 
 
 def _citation(source: Source) -> str:

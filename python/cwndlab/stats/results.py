@@ -133,14 +133,39 @@ class Results:
                     raise StudyError(
                         f"axis {axis!r} has no value {value!r}", right=nearest(str(value), values)
                     )
-        return [c for c in self.cells if matches(c, where)]
+        return self.having(where)
+
+    def having(self, where: Mapping[str, Any]) -> list[CellInfo]:
+        """The cells whose axes have the wanted values, none if there are none."""
+        found = (1 << len(self.cells)) - 1
+        for axis, wanted in where.items():
+            some = 0
+            for value in listed(wanted):
+                some |= self._positions.get((axis, label(value)), 0)
+            found &= some
+        cells = []
+        while found:
+            lowest = found & -found
+            cells.append(self.cells[lowest.bit_length() - 1])
+            found ^= lowest
+        return cells
+
+    @cached_property
+    def _positions(self) -> dict[tuple[str, str], int]:
+        """Axis value -> its cells, as bits."""
+        found: dict[tuple[str, str], int] = {}
+        for position, cell in enumerate(self.cells):
+            for axis, value in cell.axes.items():
+                key = (axis, label(value))
+                found[key] = found.get(key, 0) | 1 << position
+        return found
 
     def find(self, where: Mapping[str, Any]) -> CellInfo | None:
         """The one cell at these axis values, None when it was not run.
 
         Among several the one that has no other axes; else a StudyError that names the axes to fix too.
         """
-        cells = [c for c in self.cells if matches(c, where)]
+        cells = self.having(where)
         if len(cells) > 1:
             exact = [c for c in cells if c.axes.keys() == where.keys()]
             if len(exact) != 1:
@@ -163,23 +188,20 @@ class Results:
         return cell
 
 
-def matches(cell: CellInfo, where: Mapping[str, Any]) -> bool:
-    """Whether the cell has all wanted axis values."""
-    return all(
-        axis in cell.axes and any(same_value(v, cell.axes[axis]) for v in listed(wanted))
-        for axis, wanted in where.items()
-    )
-
-
 def listed(value: Any) -> list[Any]:
     """A selection's value or values as a list."""
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
+def label(value: object) -> str:
+    """An axis value as it is compared: 1, 1.0 and "1" are one label, and so are true and "true"."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
 def same_value(a: object, b: object) -> bool:
-    """Equal as axis values: 1 and 1.0 and "1" are the same label, True and 1 are not."""
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b or str(a).lower() == str(b).lower()
-    if isinstance(a, str) != isinstance(b, str):
-        return str(a) == str(b)
-    return a == b
+    """Whether two axis values are the same label."""
+    return label(a) == label(b)

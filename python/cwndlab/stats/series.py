@@ -68,6 +68,13 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
 def points(spec: Figure, results: Results) -> list[Point]:
     """The points of a line or bar figure; two cells at the same place are a StudyError."""
     assert spec.quantity is not None and spec.x is not None  # the schema demands both
+    if results.is_list(spec.quantity) != (spec.x == INDEX):
+        wrong = "a list" if spec.x != INDEX else "one number per run, no list"
+        raise StudyError(
+            f"{spec.quantity!r} is {wrong}",
+            key=f"figures.{spec.id}.quantity",
+            right='x = "index" draws a list; a quantity with `within` is one number',
+        )
     found: list[Point] = []
     taken: dict[tuple[AxisValue | None, str, AxisValue], str] = {}
     for panel, series, cell in figure_cells(spec, results):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cwndlab.errors import StudyError, nearest
 from cwndlab.stats import intervals
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed, matches, same_value
+from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed, same_value
 from cwndlab.stats.verdict import Judgement, Neighbour, Verdict, decimals, half_unit, judge
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _rows(
     """The rows in the order of the paper, or of the axes when nothing is printed."""
     axes = results.axes
     if not printed:
-        present = [c for c in results.cells if matches(c, spec.where)]
+        present = results.having(spec.where)
         combos = itertools.product(*(axes[a] for a in spec.rows))
         return [(r, {}) for r in combos if any(_at(c, spec.rows, r) for c in present)]
     rows: list[tuple[tuple[AxisValue, ...], Row]] = []
@@ -186,6 +186,10 @@ class _Draft:
         place = f"{what}.columns, {column.heading!r}"
         try:
             results.unit(column.quantity)
+            if results.is_list(column.quantity):
+                raise StudyError(
+                    f"{column.quantity!r} is a list", right="a quantity with `within` is one number"
+                )
             for axis in where:
                 if axis not in results.axes:
                     raise StudyError(f"no axis {axis!r}", right=nearest(axis, results.axes))

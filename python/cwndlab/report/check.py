@@ -1,0 +1,62 @@
+"""Finds what is wrong with tables, figures and claims before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from cwndlab.report.write import Outputs
+from cwndlab.stats import series
+from cwndlab.stats.claims import judge_claims
+from cwndlab.stats.listing import judge_listing
+from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results, Value
+from cwndlab.stats.tables import judge_table, reference
+from cwndlab.study.outputs import Figure, Table
+
+_NOTHING: dict[str, type] = {
+    "time_ns": np.uint64,
+    "event": np.str_,
+    "segment": np.int64,
+    "connection": np.uint32,
+}
+
+
+def without_values(
+    cells: Iterable[CellInfo],
+    units: Mapping[str, str],
+    lists: Iterable[str],
+    names: Mapping[str, Mapping[str, AxisValue]],
+) -> Results:
+    """Results of a study that was not run: every cell and quantity is there, and nothing was measurable."""
+    whole = tuple(cells)
+    many = set(lists)
+    data: dict[tuple[str, str], Sequence[Value]] = {
+        (c.id, q): [[]] if q in many else [float("nan")] for c in whole for q in units
+    }
+
+    def records(cell: str, table: str) -> Columns:
+        return {name: np.array([], dtype=kind) for name, kind in _NOTHING.items()}
+
+    return Results(whole, units, data, names=names, deterministic=lambda cell: True, records=records)
+
+
+def check(outputs: Outputs, results: Results) -> None:
+    """StudyError for the first part that no run of the study could show; `results` are `without_values`."""
+    for spec in outputs.tables:
+        if isinstance(spec, Table):
+            judge_table(spec, results, outputs.folder, outputs.marks)
+        else:
+            judge_listing(spec, results, outputs.folder, outputs.marks)
+    for figure in outputs.figures:
+        _check_figure(figure, results)
+    judge_claims(outputs.claims, results)
+
+
+def _check_figure(figure: Figure, results: Results) -> None:
+    cells = [cell for _, _, cell in series.figure_cells(figure, results)]
+    if figure.compare is not None:
+        for cell in cells:
+            reference(results, cell, figure.compare)
+    if figure.kind in ("line", "bar"):
+        series.points(figure, results)
