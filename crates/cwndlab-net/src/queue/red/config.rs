@@ -46,6 +46,10 @@ pub struct RedConfig {
     /// The drop probability rises from `max_p` to 1 between `max_th` and twice `max_th`, in place of the jump.
     #[serde(default)]
     pub gentle: bool,
+    /// ns-2's `wait_`, on by default there: at least 1/p packets pass between two drops or marks, so that their spacing
+    /// is uniform on 1/p..2/p.
+    #[serde(default)]
+    pub wait: bool,
     /// Whether average and limit count the packet in service. ns-2 and Linux do not.
     #[serde(default)]
     pub counts_in_service: bool,
@@ -83,6 +87,7 @@ impl RedConfig {
             ecn: false,
             hard_drop: true,
             gentle: false,
+            wait: false,
             counts_in_service: false,
         }
     }

@@ -151,8 +151,8 @@ impl Red {
     /// Section 7: makes the number of packets from one signal to the next uniform on 1..=1/p, by the probability
     /// p / (1 - count p), where `count` packets have passed since the last one.
     fn spaced(&mut self, p: f64, rng: &mut Rng) -> bool {
-        let used = f64::from(self.count) * p;
-        let hit = used + p >= 1.0 || rng.random::<f64>() * (1.0 - used) < p;
+        let used = f64::from(self.count) * p - if self.config.wait { 1.0 } else { 0.0 };
+        let hit = used >= 0.0 && (used + p >= 1.0 || rng.random::<f64>() * (1.0 - used) < p);
         self.count = if hit { 0 } else { self.count + 1 };
         hit
     }
