@@ -94,7 +94,7 @@ class Cluster:
         source = iter(jobs)
         size = 1
         sent: dict[Any, tuple[list[Job], int]] = {}
-        running = as_completed()
+        running = as_completed(loop=client.loop)
 
         def give(batch: list[Job], attempt: int) -> None:
             future = client.submit(perform_batch, batch, asked, version, pure=False, retries=RETRIES)

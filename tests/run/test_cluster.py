@@ -1,0 +1,117 @@
+"""Runs on a real two-process dask cluster end in the same bytes as local ones, also when a worker is killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_core import FakeCore
+from small_study import TEXT, edited
+from test_store import content
+
+from cwndlab.core import replace_core
+from cwndlab.errors import ClusterError
+from cwndlab.run.api import run_study
+from cwndlab.study.load import Study
+
+HERE = Path(__file__).parent.parent
+PRELOAD = """
+import sys
+sys.path.insert(0, {here!r})
+from fake_core import FakeCore
+from cwndlab.core import replace_core
+replace_core(FakeCore(sleep_s=0.005, version={version!r}))
+"""
+
+
+class TestCluster:
+    """A scheduler and two workers, each a process of its own."""
+
+    __test__ = False
+
+    def __init__(self, folder: Path, version: str = "fake-1") -> None:
+        preload = folder / "preload.py"
+        preload.write_text(PRELOAD.format(here=str(HERE), version=version))
+        self.file = folder / "scheduler.json"
+        common = ["--scheduler-file", str(self.file), "--no-dashboard"]
+        self.log = (folder / "log").open("w")
+        self.scheduler = self._start("scheduler", *common, "--host", "127.0.0.1", "--port", "0")
+        work = ["--nthreads", "1", "--no-nanny", "--preload", str(preload), "--local-directory", str(folder)]
+        self.workers = [self._start("worker", *common, *work) for _ in range(2)]
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", "dask", *words], stdout=self.log, stderr=self.log)
+
+    @property
+    def address(self) -> str:
+        """Waits for the scheduler and both workers."""
+        import json
+
+        from distributed import Client
+
+        for _ in range(300):
+            if self.file.exists() and self.file.read_text().endswith("}"):
+                break
+            time.sleep(0.1)
+        address = str(json.loads(self.file.read_text())["address"])
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+        return address
+
+    def close(self) -> None:
+        for process in [*self.workers, self.scheduler]:
+            process.kill()  # a worker that looks for its scheduler ends slowly
+        for process in [*self.workers, self.scheduler]:
+            process.wait(30)
+        self.log.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[TestCluster]:
+    made = TestCluster(tmp_path)
+    yield made
+    made.close()
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def test_a_cluster_with_a_killed_worker_gives_the_bytes_of_a_local_run(
+    cluster: TestCluster, tmp_path: Path, fake_core: FakeCore
+) -> None:
+    study = Study.from_toml(edited(("replicates = 3", "replicates = 400")))
+    address = cluster.address
+    killer = threading.Timer(1.5, lambda: cluster.workers[0].send_signal(signal.SIGKILL))
+    killer.start()
+    result = run_study(study, out=tmp_path / "far", cluster=address)
+    killer.join()
+    assert cluster.workers[0].wait(10) == -signal.SIGKILL
+    assert result.failures == [] and fake_core.runs == 0
+    run_study(study, out=tmp_path / "near")
+    assert fake_core.runs == 800
+    assert content(tmp_path / "far") == content(tmp_path / "near")
+
+
+def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
+    made = TestCluster(tmp_path, version="fake-2")
+    replace_core(FakeCore())
+    try:
+        with pytest.raises(ClusterError, match="fake-2"):
+            run_study(Study.from_toml(TEXT), cluster=made.address)
+    finally:
+        replace_core(None)
+        made.close()
+
+
+def test_a_cluster_that_is_not_there_is_said(fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cwndlab.run.dask.Cluster.timeout_s", 0.5)
+    with pytest.raises(ClusterError, match="no dask scheduler answers"):
+        run_study(Study.from_toml(TEXT), cluster="tcp://127.0.0.1:9")
+    with pytest.raises(ClusterError, match="tcp://"):
+        run_study(Study.from_toml(TEXT), cluster="somewhere")
