@@ -26,6 +26,7 @@ def main() -> None:
     extras = project["optional-dependencies"]
     dev = [
         *project["dependencies"],
+        *extras["cluster"],
         *extras["query"],
         *(r for r in extras["dev"] if not r.startswith("cwndlab")),
     ]

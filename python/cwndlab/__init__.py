@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# The sub-package is bound to its name first; the function `run` below then keeps that name for good.
-import cwndlab.run  # noqa: F401
 from cwndlab._core import version
 from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
-    from cwndlab.run.api import RecordTables, RunResult
+    from cwndlab.runs.api import RecordTables, RunResult
     from cwndlab.study.load import Study
     from cwndlab.study.plan import Cell, Plan
 
@@ -38,8 +36,8 @@ __all__ = [
 ]
 
 _HOME = {
-    "RunResult": "cwndlab.run.api",
-    "RecordTables": "cwndlab.run.api",
+    "RunResult": "cwndlab.runs.api",
+    "RecordTables": "cwndlab.runs.api",
     "Study": "cwndlab.study.load",
     "Cell": "cwndlab.study.plan",
     "Plan": "cwndlab.study.plan",
@@ -83,7 +81,7 @@ def run(
         sensitivity: an axis of [sensitivity], or "all".
 
     """
-    from cwndlab.run.api import run_study
+    from cwndlab.runs.api import run_study
     from cwndlab.study.load import Study
 
     loaded = study if isinstance(study, Study) else Study.load(study)

@@ -67,9 +67,9 @@ def check(
     sensitivity: Annotated[str | None, typer.Option(help="an axis of [sensitivity], or all")] = None,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
-    from cwndlab.run.api import check_outputs
-    from cwndlab.run.estimate import estimate_seconds
-    from cwndlab.run.local import available
+    from cwndlab.runs.api import check_outputs
+    from cwndlab.runs.estimate import estimate_seconds
+    from cwndlab.runs.local import available
 
     loaded = _load(study, set_)
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
@@ -106,8 +106,8 @@ def run_command(
     sensitivity: Annotated[str | None, typer.Option(help="an axis of [sensitivity], or all")] = None,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
-    from cwndlab.run.api import run_study
-    from cwndlab.run.progress import Bar, Progress, Quiet
+    from cwndlab.runs.api import run_study
+    from cwndlab.runs.progress import Bar, Progress, Quiet
 
     loaded = _load(study, set_)
     share = _share(until)
@@ -149,8 +149,8 @@ def run_command(
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")]) -> None:
     """Write the report of a finished run again."""
-    from cwndlab.run import output
-    from cwndlab.run.api import report as write
+    from cwndlab.runs import output
+    from cwndlab.runs.api import report as write
 
     study, _, campaign, store, content = output.load(folder)
     try:
@@ -172,8 +172,8 @@ def trace(
     replicate: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """Print what the study's observation point sees in one run (of the first cell that --set leaves)."""
-    from cwndlab.run.store import write_atomic, writing
-    from cwndlab.run.trace import trace as make
+    from cwndlab.runs.store import write_atomic, writing
+    from cwndlab.runs.trace import trace as make
 
     plan = _load(study, set_).plan(seed=seed)
     cell = plan.cells[0]
@@ -199,7 +199,7 @@ def compare(
     a: Annotated[Path, typer.Argument(metavar="DIR_A")], b: Annotated[Path, typer.Argument(metavar="DIR_B")]
 ) -> None:
     """Show which estimates moved between two runs, and whether significantly."""
-    from cwndlab.run.compare import compare as make
+    from cwndlab.runs.compare import compare as make
 
     found = make(a, b)
     for move in found.moved:
@@ -220,7 +220,7 @@ def compare(
 @app.command()
 def doctor() -> None:
     """Tell what is installed and works, and what an extra would add."""
-    from cwndlab.run.doctor import examine
+    from cwndlab.runs.doctor import examine
 
     good = True
     for item in examine():

@@ -9,7 +9,7 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import StudyError
-from cwndlab.run.api import check_outputs
+from cwndlab.runs.api import check_outputs
 from cwndlab.study.load import Study, shipped
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cwndlab.errors import StudyError
-from cwndlab.run import toml
+from cwndlab.runs import toml
 from cwndlab.study.expr import evaluate
 from cwndlab.study.load import Study
 from cwndlab.study.locate import line_of

@@ -259,7 +259,7 @@ class Study:
 
     def run(self, out: str | Path | None = None, **options: Any) -> Any:
         """Runs the study; the options are those of `cwndlab.run`."""
-        from cwndlab.run.api import run_study
+        from cwndlab.runs.api import run_study
 
         return run_study(self, out=out, **options)
 

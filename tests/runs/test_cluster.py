@@ -1,4 +1,4 @@
-"""Runs on a real two-process dask cluster end in the same bytes as local ones, also when a worker is killed."""
+"""Runs on a real two-process dask cluster end in the bytes of local ones, also when a worker is killed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_core import FakeCore
-from small_study import TEXT, edited
 from test_store import content
 
 from cwndlab.core import replace_core
 from cwndlab.errors import ClusterError
-from cwndlab.run.api import run_study
+from cwndlab.runs.api import run_study
 from cwndlab.study.load import Study
+from fake_core import FakeCore
+from small_study import TEXT, edited
 
 HERE = Path(__file__).parent.parent
 PRELOAD = """
@@ -79,7 +79,9 @@ def cluster(tmp_path: Path) -> Iterator[TestCluster]:
     made.close()
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 
 
 def test_a_cluster_with_a_killed_worker_gives_the_bytes_of_a_local_run(
@@ -110,7 +112,7 @@ def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_is_not_there_is_said(fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cwndlab.run.dask.Cluster.timeout_s", 0.5)
+    monkeypatch.setattr("cwndlab.runs.dask.CONNECT_S", 0.5)
     with pytest.raises(ClusterError, match="no dask scheduler answers"):
         run_study(Study.from_toml(TEXT), cluster="tcp://127.0.0.1:9")
     with pytest.raises(ClusterError, match="tcp://"):

@@ -1,5 +1,8 @@
 """Runs jobs on a dask.distributed cluster that is already there, in batches of a few seconds of work."""
 
+# distributed is typed in part.
+# mypy: disable-error-code="no-untyped-call"
+
 from __future__ import annotations
 
 import itertools
@@ -18,6 +21,8 @@ BATCH_S = 3.0
 MAX_BATCH = 2000
 #: A batch that went down with its worker is given out so many times again.
 RETRIES = 5
+#: So long a scheduler and its first worker may take to answer.
+CONNECT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,6 @@ class Cluster:
     """The executor for a cluster, by the address of its scheduler."""
 
     address: str
-    timeout_s: float = 10.0
 
     def execute(
         self,
@@ -67,7 +71,7 @@ class Cluster:
         except ImportError:
             raise ClusterError("--cluster needs dask.distributed: pip install 'cwndlab[cluster]'") from None
         try:
-            client = Client(self.address, timeout=self.timeout_s, set_as_default=False)
+            client = Client(self.address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise ClusterError(
                 f"{self.address}: no dask scheduler answers there ({error or 'it timed out'}); "
@@ -85,7 +89,7 @@ class Cluster:
         from distributed.scheduler import KilledWorker
 
         try:
-            client.wait_for_workers(1, timeout=self.timeout_s)
+            client.wait_for_workers(1, timeout=CONNECT_S)
         except TimeoutError:
             raise ClusterError(
                 f"{self.address}: the scheduler has no worker; start some with `dask worker`"
