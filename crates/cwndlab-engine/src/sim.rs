@@ -73,6 +73,8 @@ pub struct Simulation<P: Probe> {
     /// Node at which segments are seen; `u32::MAX` if none.
     observed: u32,
     probes: ProbeSpec,
+    /// Serial number, cwnd and ssthresh of each end as last sampled; empty if windows are not recorded.
+    last_windows: Vec<(u32, u64, u64)>,
     probe: P,
     duration: Time,
     summary: Summary,

@@ -1,25 +1,31 @@
 //! A TCP endpoint, sans-IO: it knows no simulator, no link, no clock and no socket.
 #![forbid(unsafe_code)]
 
+mod ack_policy;
 mod config;
 mod congestion;
 mod connection;
 mod profile;
 mod reassembly;
+mod receiver;
+mod recovery;
 mod rto;
+mod scoreboard;
 mod segment;
+mod sender;
 mod sequence;
 mod state;
 mod stats;
-pub use connection::Connection;
-pub use state::{CloseReason, State};
-pub use stats::Stats;
+mod timers;
 
 pub use config::{
     AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, TcpConfig,
     WindowLawKind,
 };
 pub use congestion::{AckSample, CongestionEvent, WindowLaw};
+pub use connection::Connection;
 pub use profile::{knobs_json, Knob, KNOBS};
 pub use rto::RttEstimator;
 pub use segment::{Flags, SackBlocks, Segment};
+pub use state::{CloseReason, State};
+pub use stats::Stats;

@@ -30,7 +30,6 @@ pub(super) struct Conn {
     pub(super) number: u32,
     start: Time,
     established: Time,
-    last_windows: [(u64, u64); 2],
 }
 
 // At most 1 kB a live connection beside its links.
@@ -84,7 +83,6 @@ impl<P: Probe> Simulation<P> {
             number,
             start: self.now,
             established: Time::MAX,
-            last_windows: [(0, 0); 2],
         };
         if P::ENABLED {
             let [tcp_client, tcp_server] = configs;
@@ -226,8 +224,12 @@ impl<P: Probe> Simulation<P> {
             told.peer_closed = true;
             return Some(Notice::PeerClosed);
         }
-        let gone = |tcp: &Connection| tcp.is_finished() || tcp.state() == State::Listen;
-        if conn.ends.iter().all(gone) && conn.ends.iter().any(Connection::is_finished) {
+        let without_fin = |side: usize| !self.configs[usize::from(conn.configs[side])].fin;
+        let gone = |side: usize| {
+            let tcp = &conn.ends[side];
+            tcp.is_finished() || tcp.state() == State::Listen || (without_fin(side) && tcp.is_quiet())
+        };
+        if (gone(0) && gone(1)) && conn.ends.iter().any(Connection::is_finished) {
             conn.live = false;
             let failed = conn.ends.iter().any(|tcp| tcp.error().is_some());
             let slot = end >> 1;
@@ -259,17 +261,20 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     fn sample_window(&mut self, end: u32) {
         let side = (end & 1) as usize;
-        let conn = &mut self.conns[(end >> 1) as usize];
+        let conn = &self.conns[(end >> 1) as usize];
         let tcp = &conn.ends[side];
-        let window = (tcp.cwnd_bytes(), tcp.ssthresh_bytes());
-        if tcp.stats().bytes_sent == 0 || conn.last_windows[side] == window {
+        let window = (conn.serial, tcp.cwnd_bytes(), tcp.ssthresh_bytes());
+        if self.last_windows.len() <= end as usize {
+            self.last_windows.resize(end as usize + 1, (u32::MAX, 0, 0));
+        }
+        if tcp.stats().bytes_sent == 0 || self.last_windows[end as usize] == window {
             return;
         }
-        conn.last_windows[side] = window;
+        self.last_windows[end as usize] = window;
         let sample = WindowSample {
-            cwnd_bytes: window.0,
-            ssthresh_bytes: window.1,
-            srtt: tcp.srtt(),
+            cwnd_bytes: window.1,
+            ssthresh_bytes: window.2,
+            srtt: tcp.srtt(&self.configs[usize::from(conn.configs[side])]),
             in_flight_bytes: tcp.in_flight(),
         };
         self.probe.window(self.now, Way { connection: conn.serial, from_client: side == 0 }, &sample);

@@ -42,6 +42,7 @@ impl<P: Probe> Simulation<P> {
             commands: Vec::new(),
             observed: scenario.probes.segments_at.unwrap_or(u32::MAX),
             probes: scenario.probes.clone(),
+            last_windows: Vec::new(),
             probe,
             duration: scenario.duration_ns,
             summary: Summary::default(),

@@ -2,6 +2,7 @@ use cwndlab_net::LinkCounters;
 use cwndlab_tcp::Segment;
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
+use proptest::prelude::*;
 
 use super::*;
 use crate::probe::{ConnectionRecord, WindowSample};
@@ -83,4 +84,29 @@ fn a_node_that_cannot_be_reached_is_named() {
     scenario.links.remove(4);
     let error = Simulation::new(&scenario, 1, 0, Log::default()).err().unwrap().to_string();
     assert_eq!(error, "topology: no path leads from node b to node a");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn every_packet_is_accounted_for_and_every_byte_arrives(
+        profile in proptest::sample::select(&cwndlab_tcp::Profile::ALL),
+        recovery in proptest::sample::select(&["tahoe", "reno", "new-reno", "sack", "fack", "prr"]),
+        bytes in 1_u64..120_000, limit in 2_u64..30, loss in 0.0..0.15_f64, reorder in 0.0..0.1_f64,
+        duplicate in 0.0..0.05_f64, codel in any::<bool>(), replicate in 0_u64..1000
+    ) {
+        let queue = if codel { r#"{"kind": "codel"}"#.into() } else { format!(r#"{{"kind": "drop-tail", "limit": {limit}}}"#) };
+        let impairments = format!(
+            r#"{{"kind": "bernoulli", "p": {loss}}}, {{"kind": "reorder", "p": {reorder}, "extra_ns": 15000000}}, {{"kind": "duplicate", "p": {duplicate}}}"#
+        );
+        let scenario = chain(&tcp(profile, recovery), bytes, &queue, &impairments, 3600);
+        let (summary, log) = run(&scenario, replicate);
+        prop_assert_eq!(summary.injected, summary.delivered + summary.dropped + summary.in_flight);
+        let record = log.connections[0];
+        prop_assert!(record.bytes_up == bytes || record.failed, "{record:?}");
+        prop_assert_eq!(log.connections.len(), 1);
+        let (again, second) = run(&scenario, replicate);
+        prop_assert_eq!(summary, again);
+        prop_assert_eq!(log.segments, second.segments);
+    }
 }

@@ -1,0 +1,68 @@
+//! Closing (RFC 9293, 3.6 and 3.10.7.4): FIN in every order, simultaneous close, TIME-WAIT.
+
+use cwndlab_units::Time;
+
+use super::Connection;
+use crate::config::TcpConfig;
+use crate::state::State;
+use crate::timers::Timer;
+
+impl Connection {
+    /// Our FIN went out (again).
+    pub(super) fn on_fin_sent(&mut self) {
+        self.state = match self.state {
+            State::Established | State::SynReceived => State::FinWait1,
+            State::CloseWait => State::LastAck,
+            other => other,
+        };
+    }
+
+    /// Everything up to our FIN is acknowledged.
+    pub(super) fn on_fin_acked(&mut self, cfg: &TcpConfig, now: Time) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.enter_time_wait(cfg, now),
+            State::LastAck => {
+                self.state = State::Closed;
+                self.timers.stop(Timer::Retransmit);
+                self.timers.stop(Timer::DelayedAck);
+            }
+            _ => {}
+        }
+    }
+
+    /// The peer's FIN has arrived in order.
+    pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time) {
+        self.receiver.nxt += 1;
+        self.receiver.fin_received = true;
+        self.receiver.ack_now = true;
+        match self.state {
+            State::SynReceived | State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing, // ours acknowledged by the same segment: FIN-WAIT-2 by now
+            State::FinWait2 => self.enter_time_wait(cfg, now),
+            _ => {}
+        }
+    }
+
+    pub(super) fn enter_time_wait(&mut self, cfg: &TcpConfig, now: Time) {
+        self.state = State::TimeWait;
+        self.timers.stop(Timer::Retransmit);
+        self.timers.stop(Timer::DelayedAck);
+        self.timers.set(Timer::TimeWait, now + cfg.time_wait_ns);
+    }
+
+    /// Without FIN the closed end is over once everything is acknowledged.
+    pub(super) fn finish_without_fin(&mut self) {
+        if self.closing && !self.ends_by_fin && self.sender.una == self.sender.end && self.was_established {
+            self.state = State::Closed;
+            self.timers.stop(Timer::Retransmit);
+        }
+    }
+
+    /// Closed before anything was exchanged: nobody needs to be told.
+    pub(super) fn fail_quietly(&mut self) {
+        self.state = State::Closed;
+        self.control = super::Control::None;
+        self.timers.stop(Timer::Retransmit);
+    }
+}

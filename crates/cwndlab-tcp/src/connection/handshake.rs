@@ -1,0 +1,134 @@
+//! The three-way handshake (RFC 9293, 3.5 and 3.10.7), also when both ends open at once, and its options.
+
+use cwndlab_units::Time;
+
+use super::{timestamp, Connection, Control, MAX_SYN_RETRIES};
+use crate::config::TcpConfig;
+use crate::segment::{Flags, Segment};
+use crate::sequence::from_wire;
+use crate::state::{CloseReason, State};
+use crate::timers::Timer;
+
+/// RFC 9293, 3.7.1: without the option the peer takes segments of 536 bytes.
+const DEFAULT_MSS: u32 = 536;
+/// RFC 7323, section 2.3.
+const MAX_SHIFT: u8 = 14;
+
+/// The shift that lets the receive buffer be offered whole.
+pub(super) fn wanted_shift(cfg: &TcpConfig) -> u8 {
+    (0..MAX_SHIFT).find(|&shift| cfg.receive_buffer_bytes >> shift <= 0xffff).unwrap_or(MAX_SHIFT)
+}
+
+impl Connection {
+    /// LISTEN: a SYN begins a connection.
+    pub(super) fn on_listen(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
+        if seg.flags.has(Flags::RST) {
+            return;
+        }
+        if seg.flags.has(Flags::ACK) {
+            self.control = Control::Reset(seg.ack);
+            return;
+        }
+        if !seg.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_syn(cfg, seg);
+        self.state = State::SynReceived;
+        self.control = Control::SynAck;
+        self.time_syn(cfg, now);
+    }
+
+    /// SYN-SENT.
+    pub(super) fn on_syn_sent(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
+        let acks_syn = seg.flags.has(Flags::ACK) && from_wire(self.iss, seg.ack, 1) == 1;
+        if seg.flags.has(Flags::ACK) && !acks_syn {
+            if !seg.flags.has(Flags::RST) {
+                self.control = Control::Reset(seg.ack);
+            }
+            return;
+        }
+        if seg.flags.has(Flags::RST) {
+            if acks_syn {
+                self.fail(CloseReason::Refused);
+            }
+            return;
+        }
+        if !seg.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_syn(cfg, seg);
+        if acks_syn {
+            self.control = Control::None;
+            self.establish(cfg, now, seg);
+            self.receiver.ack_now = true;
+        } else {
+            // both ends open at once: SYN-ACK, and wait for the other's
+            self.state = State::SynReceived;
+            self.control = Control::SynAck;
+        }
+    }
+
+    /// What a SYN or SYN-ACK says: the peer's initial sequence number and options.
+    fn take_syn(&mut self, cfg: &TcpConfig, seg: &Segment) {
+        self.irs = seg.seq;
+        self.receiver.nxt = 1;
+        self.receiver.edge = 1 + cfg.receive_buffer_bytes.min(0xffff);
+        self.receiver.ts_recent = seg.ts_val;
+        self.agreed.sack = cfg.sack && seg.sack_permitted;
+        self.agreed.timestamps = cfg.timestamps && seg.has_timestamps;
+        self.agreed.shift = if cfg.window_scale && seg.window_scale_plus_1 > 0 { wanted_shift(cfg) } else { 0 };
+        self.sender.edge = 1 + u64::from(seg.window);
+        let peer = if seg.mss == 0 { DEFAULT_MSS } else { u32::from(seg.mss) };
+        self.set_mss(cfg, cfg.mss.min(peer));
+    }
+
+    /// Our SYN is acknowledged.
+    pub(super) fn establish(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
+        self.state = State::Established;
+        self.was_established = true;
+        self.sender.edge = self.sender.una + u64::from(seg.window);
+        self.timers.stop(Timer::Retransmit);
+        let s = &mut self.sender;
+        if self.retries > 0 {
+            // RFC 6298, 5.7; RFC 5681, section 3.1: a lost SYN leaves one segment
+            s.rtt.after_lost_syn();
+            let mss = s.mss;
+            s.law.set_cwnd(u64::from(mss), mss);
+        } else if s.timed_end == 1 {
+            let rtt = if cfg.rto.one_way {
+                Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val)))
+            } else {
+                now - s.timed_at
+            };
+            s.rtt.on_sample(&cfg.rto, now, rtt);
+        }
+        s.timed_end = 0;
+        self.retries = 0;
+        if cfg.handshake_ack_opens_window {
+            let mss = u64::from(s.mss);
+            s.cwnd_limited = true;
+            s.grow(cfg, now, mss, mss, None);
+        }
+    }
+
+    fn time_syn(&mut self, cfg: &TcpConfig, now: Time) {
+        self.sender.timed_end = 1;
+        self.sender.timed_at = now;
+        let rto = self.sender.rtt.rto(&cfg.rto);
+        self.timers.set(Timer::Retransmit, now + rto);
+    }
+
+    /// The SYN or SYN-ACK goes again (RFC 6298, 5.5).
+    pub(super) fn on_syn_timeout(&mut self, cfg: &TcpConfig, now: Time) {
+        self.retries += 1;
+        self.stats.timeouts += 1;
+        if self.retries > MAX_SYN_RETRIES {
+            return self.fail(CloseReason::ConnectTimeout);
+        }
+        self.sender.timed_end = 0; // Karn
+        self.sender.rtt.backoff(&cfg.rto);
+        self.control = if self.state == State::SynSent { Control::Syn } else { Control::SynAck };
+        let rto = self.sender.rtt.rto(&cfg.rto);
+        self.timers.set(Timer::Retransmit, now + rto);
+    }
+}

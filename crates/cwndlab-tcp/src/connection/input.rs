@@ -1,0 +1,243 @@
+//! A segment arrives (RFC 9293, 3.10.7).
+
+use cwndlab_units::Time;
+
+use super::{schedule_ack, timestamp, Connection, Control};
+use crate::config::TcpConfig;
+use crate::recovery::NewAck;
+use crate::segment::{Flags, Segment};
+use crate::sequence::from_wire;
+use crate::state::{CloseReason, State};
+use crate::timers::Timer;
+
+impl Connection {
+    /// A segment arrives.
+    #[inline]
+    pub fn handle_segment(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
+        self.stats.segments_received += 1;
+        match self.state {
+            State::Closed => self.on_closed(seg),
+            State::Listen => self.on_listen(cfg, now, seg),
+            State::SynSent => self.on_syn_sent(cfg, now, seg),
+            _ => self.on_synchronized(cfg, now, seg),
+        }
+    }
+
+    /// CLOSED: everything but a RST is answered by a RST, unless the connection ended as agreed.
+    fn on_closed(&mut self, seg: &Segment) {
+        let ended_as_agreed = self.error.is_none() || !self.ends_by_fin;
+        if seg.flags.has(Flags::RST) || ended_as_agreed {
+            return;
+        }
+        self.control = Control::Reset(if seg.flags.has(Flags::ACK) { seg.ack } else { 0 });
+    }
+
+    #[inline]
+    fn on_synchronized(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
+        let start = from_wire(self.irs, seg.seq, self.receiver.nxt);
+        let plain = seg.flags.0 & (Flags::SYN | Flags::RST | Flags::FIN).0 == 0;
+        if !plain && !self.on_control(cfg, start, seg) {
+            return;
+        }
+        if !seg.flags.has(Flags::ACK) {
+            return;
+        }
+        if start > self.receiver.edge as i64 {
+            self.receiver.ack_now = true; // beyond the window: step 1
+            return;
+        }
+        if self.state == State::SynReceived && !self.on_handshake_ack(cfg, now, seg) {
+            return;
+        }
+        self.on_ack(cfg, now, seg, start);
+        if self.state == State::Closed {
+            return;
+        }
+        // what of the payload is not before the first byte of the stream
+        let end = start + i64::from(seg.len);
+        if seg.len > 0 && end > 0 {
+            self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
+        }
+        if seg.flags.has(Flags::FIN) && end > 0 {
+            self.receiver.fin_at = end as u64;
+            if self.receiver.nxt > end as u64 {
+                self.receiver.ack_now = true; // the FIN again
+                if self.state == State::TimeWait {
+                    self.enter_time_wait(cfg, now);
+                }
+            }
+        }
+        if self.receiver.fin_at != 0 && self.receiver.nxt == self.receiver.fin_at && !self.receiver.fin_received {
+            self.on_peer_fin(cfg, now);
+        }
+    }
+
+    #[inline]
+    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: u64, end: u64) {
+        if self.agreed.timestamps && start <= self.receiver.nxt {
+            self.receiver.ts_recent = seg.ts_val; // RFC 7323, section 4.3, without PAWS: positions are 64 bits wide
+        }
+        if !self.state.may_receive() && end > self.receiver.nxt {
+            return;
+        }
+        let due = self.receiver.take(cfg, now, self.sender.mss, start, end);
+        schedule_ack(&mut self.timers, &mut self.receiver, due);
+    }
+
+    /// RST, SYN and FIN of a synchronized connection; whether the segment is to be looked at further.
+    #[inline(never)]
+    fn on_control(&mut self, cfg: &TcpConfig, start: i64, seg: &Segment) -> bool {
+        if seg.flags.has(Flags::RST) {
+            // RFC 5961, section 3.2: only at exactly RCV.NXT; elsewhere in the window a challenge
+            if start == self.receiver.nxt as i64 {
+                if self.state == State::TimeWait {
+                    self.state = State::Closed;
+                } else {
+                    self.fail(CloseReason::Reset);
+                }
+            } else if start > self.receiver.nxt as i64 && start < self.receiver.edge as i64 {
+                self.receiver.ack_now = true;
+            }
+            return false;
+        }
+        if seg.flags.has(Flags::SYN) {
+            if self.state == State::SynReceived && start == 0 {
+                if seg.flags.has(Flags::ACK) {
+                    return true; // the other half of a simultaneous open
+                }
+                self.control = Control::SynAck; // our SYN-ACK was lost
+                return false;
+            }
+            self.receiver.ack_now = true; // RFC 5961, section 4.2: challenge; also the answer to a SYN-ACK that came again
+            let _ = cfg;
+            return false;
+        }
+        true
+    }
+
+    /// SYN-RECEIVED: the ACK of our SYN establishes.
+    fn on_handshake_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
+        let ack = from_wire(self.iss, seg.ack, self.sender.nxt);
+        if ack < 1 || ack > self.sender.max as i64 {
+            self.control = Control::Reset(seg.ack);
+            return false;
+        }
+        self.control = Control::None;
+        self.establish(cfg, now, seg);
+        true
+    }
+
+    #[inline]
+    fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
+        let ack = from_wire(self.iss, seg.ack, self.sender.una);
+        if ack > self.sender.max as i64 {
+            self.receiver.ack_now = true; // acknowledges what was not sent
+            return;
+        }
+        if ack < self.sender.una as i64 {
+            return; // old
+        }
+        let ack = ack as u64;
+        let reported = if seg.sack.len > 0 && self.agreed.sack { self.learn_sack(seg) } else { 0 };
+        // RFC 9293, 3.10.7.4: the window of the newest segment counts. Older ones are told by their position.
+        let edge = ack + u64::from(seg.window);
+        let window_changed = edge != self.sender.edge;
+        if start >= self.receiver.nxt as i64 || edge > self.sender.edge {
+            self.sender.edge = edge;
+        }
+        if ack > self.sender.una {
+            self.on_new_ack(cfg, now, seg, ack, reported);
+        } else if self.is_duplicate(seg, window_changed, reported) {
+            self.on_duplicate_ack(cfg, now, reported);
+        } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt {
+            self.timers.stop(Timer::Retransmit); // a window update ends probing
+        }
+    }
+
+    /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new.
+    fn is_duplicate(&self, seg: &Segment, window_changed: bool, reported: u64) -> bool {
+        let outstanding = self.sender.max > self.sender.una;
+        let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
+        if self.agreed.sack {
+            return outstanding && (reported > 0 || (bare && !window_changed && seg.sack.len == 0));
+        }
+        outstanding && bare && !window_changed
+    }
+
+    /// Bytes that the blocks newly report. A block at or below the ACK is a duplicate's (RFC 2883).
+    fn learn_sack(&mut self, seg: &Segment) -> u64 {
+        let una = from_wire(self.iss, seg.ack, self.sender.una).max(self.sender.una as i64);
+        let mut reported = 0;
+        for &(left, right) in seg.sack.as_slice() {
+            let (left, right) = (from_wire(self.iss, left, una as u64), from_wire(self.iss, right, una as u64));
+            if left >= una && left < right && right <= self.sender.max as i64 {
+                reported += self.sender.scoreboard.insert(left as u64, right as u64);
+            }
+        }
+        reported
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64, reported: u64) {
+        let s = &mut self.sender;
+        let acked = ack - s.una;
+        let prior_in_flight = s.flight();
+        s.una = ack;
+        s.nxt = s.nxt.max(ack);
+        s.resend_first = false;
+        let known = s.scoreboard.advance(ack);
+        self.retries = 0;
+        let rtt = self.measure(cfg, now, seg, ack);
+        let s = &mut self.sender;
+        let data_acked = acked - u64::from(s.fin && ack > s.end);
+        let new = NewAck { acked: data_acked, delivered: data_acked + reported - known };
+        let reaction = self.recovery.on_new_ack(cfg, s, &new);
+        if s.una == s.max {
+            self.timers.stop(Timer::Retransmit); // RFC 6298, 5.2
+        } else if reaction.restart_timer {
+            self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto)); // 5.3
+        }
+        if reaction.grow && data_acked > 0 {
+            s.grow(cfg, now, data_acked, prior_in_flight, rtt);
+        }
+        if s.fin && ack > s.end {
+            self.on_fin_acked(cfg, now);
+        }
+        if !self.ends_by_fin {
+            self.finish_without_fin();
+        }
+    }
+
+    /// Takes a round-trip time if this ACK gives one: Karn's rule, or RFC 7323's timestamps.
+    #[inline]
+    fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> Option<Time> {
+        let s = &mut self.sender;
+        let timed = s.timed_end != 0 && ack >= s.timed_end;
+        let rtt = if cfg.rto.one_way {
+            // the authors' TCP of RFC 2415: one-way delays, on the timed segment's ACK
+            timed.then(|| Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val))))
+        } else if self.agreed.timestamps && seg.ts_ecr != 0 {
+            Some(Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_ecr))))
+        } else {
+            timed.then(|| now - s.timed_at)
+        };
+        if timed {
+            s.timed_end = 0;
+        }
+        let rtt = rtt?;
+        s.rtt.on_sample(&cfg.rto, now, rtt);
+        s.rtt.clear_backoff();
+        Some(rtt)
+    }
+
+    #[inline(never)]
+    fn on_duplicate_ack(&mut self, cfg: &TcpConfig, now: Time, reported: u64) {
+        self.stats.dup_acks += 1;
+        let s = &mut self.sender;
+        s.dup_acks += 1;
+        if self.recovery.on_dup_ack(cfg, s, reported) {
+            self.stats.fast_retransmits += 1;
+            self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
+        }
+    }
+}

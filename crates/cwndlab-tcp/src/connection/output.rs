@@ -1,0 +1,215 @@
+//! What is to be sent (RFC 9293, 3.10).
+
+use cwndlab_units::Time;
+
+use super::handshake::wanted_shift;
+use super::{timestamp, Connection, Control};
+use crate::config::TcpConfig;
+use crate::segment::{Flags, SackBlocks, Segment};
+use crate::sender::Piece;
+use crate::sequence::to_wire;
+use crate::state::State;
+use crate::timers::Timer;
+
+/// Timestamps option with its padding (RFC 7323, appendix A).
+pub(super) const TIMESTAMPS_BYTES: u32 = 12;
+/// Two NOPs and the option's head (RFC 2018, section 3); each block has 8 bytes.
+const SACK_HEAD_BYTES: u32 = 4;
+const SACK_BLOCK_BYTES: u32 = 8;
+/// Most blocks beside timestamps, and without.
+const BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
+const BLOCKS: usize = 4;
+
+impl Connection {
+    /// The next segment to send, or none. Call until none.
+    #[inline]
+    pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
+        if self.control != Control::None {
+            return self.control_segment(cfg, now);
+        }
+        if self.state.may_send() && (self.sender.nxt < self.sender.limit() || self.sender.una < self.sender.max) {
+            self.restart_after_idle(cfg, now);
+            if let Some(piece) = self.recovery.next(cfg, &mut self.sender) {
+                return Some(self.data_segment(cfg, now, piece));
+            }
+            self.arm_persist(cfg, now);
+        }
+        if self.receiver.ack_now {
+            return Some(self.pure_ack(cfg, now));
+        }
+        None
+    }
+
+    /// RFC 5681, section 4.1: after an idle time of more than an RTO the window starts anew.
+    #[inline]
+    fn restart_after_idle(&mut self, cfg: &TcpConfig, now: Time) {
+        let s = &mut self.sender;
+        if cfg.restart_after_idle
+            && s.una == s.max
+            && s.nxt < s.end
+            && s.last_sent > Time::ZERO
+            && now.saturating_sub(s.last_sent) > s.rtt.rto(&cfg.rto)
+        {
+            let mss = s.mss;
+            s.law.on_idle_restart(cfg, mss);
+            s.last_sent = now;
+        }
+    }
+
+    /// Data waits behind a closed window and nothing is under way that could open it.
+    #[inline]
+    fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
+        let s = &self.sender;
+        if s.una == s.max && s.nxt < s.end && !self.timers.is_running(Timer::Retransmit) && s.edge < s.end {
+            self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
+        }
+    }
+
+    #[inline]
+    fn data_segment(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Segment {
+        let s = &mut self.sender;
+        let mut end = piece.start + u64::from(piece.len);
+        let fin = s.fin && end == s.end;
+        end += u64::from(fin);
+        let again = piece.start < s.max;
+        if s.resend_first && piece.start == s.una {
+            s.resend_first = false;
+        } else if s.burst_left != u32::MAX {
+            s.burst_left -= 1;
+        }
+        if piece.start == s.nxt {
+            s.nxt = end;
+        }
+        if again {
+            self.stats.retransmits += 1;
+            // Karn: a measurement that covers a segment sent again is void
+            if s.timed_end > piece.start {
+                s.timed_end = 0;
+            }
+        } else if s.timed_end == 0 {
+            s.timed_end = end;
+            s.timed_at = now;
+        }
+        if end > s.max {
+            s.max = end;
+        }
+        s.nxt = s.nxt.max(s.una);
+        s.last_sent = now;
+        self.recovery.on_sent(piece);
+        if !self.timers.is_running(Timer::Retransmit) {
+            self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
+            // RFC 6298, 5.1
+        }
+        self.stats.bytes_sent += u64::from(piece.len);
+        let last = end >= self.sender.end;
+        let flags =
+            Flags(Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0));
+        if fin {
+            self.on_fin_sent();
+        }
+        let base = if piece.len > 0 { cfg.header_bytes } else { cfg.ack_bytes };
+        self.segment(cfg, now, flags, piece.start, piece.len, base, again)
+    }
+
+    fn pure_ack(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
+        let position = self.sender.nxt.max(self.sender.max);
+        self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
+    }
+
+    #[allow(clippy::too_many_arguments)] // the fields of a segment
+    #[inline]
+    fn segment(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        flags: Flags,
+        position: u64,
+        len: u32,
+        base_bytes: u32,
+        retransmission: bool,
+    ) -> Segment {
+        let window = self.receiver.offer(cfg, self.agreed.shift);
+        let sack =
+            if self.receiver.beyond.is_some() && self.agreed.sack { self.blocks() } else { SackBlocks::default() };
+        self.receiver.tidy();
+        self.receiver.ack_now = false;
+        self.receiver.policy.on_sent();
+        self.timers.stop(Timer::DelayedAck);
+        self.stats.segments_sent += 1;
+        Segment {
+            seq: to_wire(self.iss, position),
+            ack: to_wire(self.irs, self.receiver.nxt),
+            window,
+            len,
+            ts_val: timestamp(now),
+            ts_ecr: if self.agreed.timestamps { self.receiver.ts_recent } else { 0 },
+            wire_bytes: base_bytes + len + self.option_bytes(cfg, sack.len),
+            flags,
+            has_timestamps: self.agreed.timestamps,
+            retransmission,
+            sack,
+            ..Segment::default()
+        }
+    }
+
+    /// Options of a segment after the handshake. Profiles without headers state wire sizes: options are part of them.
+    #[inline]
+    fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
+        if cfg.header_bytes == 0 {
+            return 0;
+        }
+        let sack = if blocks > 0 { SACK_HEAD_BYTES + SACK_BLOCK_BYTES * u32::from(blocks) } else { 0 };
+        sack + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 }
+    }
+
+    #[inline(never)]
+    fn blocks(&mut self) -> SackBlocks {
+        let most = if self.agreed.timestamps { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
+        let irs = self.irs;
+        self.receiver.beyond.as_mut().map_or(SackBlocks::default(), |beyond| beyond.sack_blocks(irs, most))
+    }
+
+    /// SYN, SYN-ACK or RST.
+    #[inline(never)]
+    fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
+        let control = std::mem::replace(&mut self.control, Control::None);
+        self.stats.segments_sent += 1;
+        let again = self.retries > 0;
+        let segment = match control {
+            Control::None => return None,
+            Control::Reset(seq) => {
+                return Some(Segment { seq, flags: Flags::RST, wire_bytes: cfg.ack_bytes, ..Segment::default() })
+            }
+            Control::Syn => Segment { flags: Flags::SYN, ..Segment::default() },
+            Control::SynAck => {
+                Segment { flags: Flags::SYN | Flags::ACK, ack: to_wire(self.irs, 1), ..Segment::default() }
+            }
+        };
+        if again {
+            self.stats.retransmits += 1;
+        }
+        // a SYN offers everything, a SYN-ACK what was offered to us (RFC 7323, 2.2 and 3.2; RFC 2018, section 2)
+        let answer = control == Control::SynAck && self.state == State::SynReceived;
+        let (sack, timestamps) =
+            if answer { (self.agreed.sack, self.agreed.timestamps) } else { (cfg.sack, cfg.timestamps) };
+        let scale = cfg.window_scale && (!answer || self.agreed.shift > 0 || wanted_shift(cfg) == 0);
+        let option_bytes = 4 // MSS
+            + if timestamps { TIMESTAMPS_BYTES } else { 0 }
+            + if sack && !timestamps { 4 } else { 0 } // fills the padding of the timestamps otherwise
+            + if scale { 4 } else { 0 };
+        self.receiver.ack_now = false;
+        Some(Segment {
+            seq: self.iss,
+            window: cfg.receive_buffer_bytes.min(0xffff) as u32,
+            ts_val: timestamp(now),
+            ts_ecr: if control == Control::SynAck { self.receiver.ts_recent } else { 0 },
+            has_timestamps: timestamps,
+            sack_permitted: sack,
+            mss: cfg.mss.min(0xffff) as u16,
+            window_scale_plus_1: if scale { wanted_shift(cfg) + 1 } else { 0 },
+            wire_bytes: cfg.ack_bytes + option_bytes,
+            retransmission: again,
+            ..segment
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! The receiving half: what has arrived, what may be sent to us, when to acknowledge.
+
+use cwndlab_units::Time;
+
+use crate::ack_policy::{AckState, Arrival, Due};
+use crate::config::TcpConfig;
+use crate::reassembly::Reassembly;
+
+/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// RCV.NXT
+    pub nxt: u64,
+    /// Right edge of the window offered: never moves back (RFC 9293, 3.8.6.2.1).
+    pub edge: u64,
+    /// In-order bytes that the application has not read.
+    pub unread: u64,
+    /// Whether the application reads at once.
+    pub auto_read: bool,
+    /// Position of the peer's FIN; 0 = none yet.
+    pub fin_at: u64,
+    /// Whether the FIN has been received in order.
+    pub fin_received: bool,
+    /// TS.Recent (RFC 7323, section 4.3).
+    pub ts_recent: u32,
+    /// An acknowledgment is due now.
+    pub ack_now: bool,
+    pub policy: AckState,
+    pub beyond: Option<Box<Reassembly>>,
+}
+
+impl Receiver {
+    pub fn new(cfg: &TcpConfig) -> Self {
+        Receiver {
+            nxt: 1,
+            edge: 1,
+            unread: 0,
+            auto_read: true,
+            fin_at: 0,
+            fin_received: false,
+            ts_recent: 0,
+            ack_now: false,
+            policy: AckState::new(cfg.ack_policy),
+            beyond: None,
+        }
+    }
+
+    /// Payload bytes received in order.
+    #[inline]
+    pub fn received(&self) -> u64 {
+        self.nxt - 1 - u64::from(self.fin_received)
+    }
+
+    /// Takes payload `[start, end)`; when its acknowledgment is due.
+    #[inline]
+    pub fn take(&mut self, cfg: &TcpConfig, now: Time, mss: u32, start: u64, end: u64) -> Due {
+        // what lies beyond the window is not taken (RFC 9293, 3.10.7.4: trimmed to the window)
+        let end = end.min(self.edge.max(self.nxt));
+        if start == self.nxt && self.beyond.is_none() {
+            self.nxt = end;
+            self.unread += if self.auto_read { 0 } else { end - start };
+            return self.policy.on_data(cfg, now, mss, Arrival::InOrder { bytes: (end - start) as u32 });
+        }
+        self.take_irregular(start, end);
+        self.policy.on_data(cfg, now, mss, Arrival::Irregular)
+    }
+
+    #[inline(never)]
+    fn take_irregular(&mut self, start: u64, end: u64) {
+        if end <= self.nxt {
+            self.beyond.get_or_insert_default().note_duplicate(start, end);
+            return;
+        }
+        let before = self.nxt;
+        let beyond = self.beyond.get_or_insert_default();
+        if start <= self.nxt {
+            self.nxt = beyond.advance(end);
+        } else {
+            beyond.insert(start, end);
+        }
+        self.unread += if self.auto_read { 0 } else { self.nxt - before };
+    }
+
+    /// Forgets the reassembly once nothing lies beyond a hole and nothing is left to report.
+    pub fn tidy(&mut self) {
+        if self.beyond.as_ref().is_some_and(|beyond| beyond.is_empty()) {
+            self.beyond = None;
+        }
+    }
+
+    /// The window to offer in units of `1 << shift`, and at most what the header's 16 bits hold.
+    #[inline]
+    pub fn offer(&mut self, cfg: &TcpConfig, shift: u8) -> u32 {
+        let free = cfg.receive_buffer_bytes.saturating_sub(self.unread);
+        let unit = (free >> shift).min(0xffff) << shift;
+        let mut edge = (self.nxt + unit).max(self.edge);
+        // a window that grew by less than a segment stays closed (RFC 9293, 3.8.6.2.2)
+        let gain = edge - self.edge;
+        if gain < u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) && self.edge > self.nxt && !self.auto_read {
+            edge = self.edge;
+        }
+        if free < u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) {
+            edge = self.edge.max(self.nxt);
+        }
+        self.edge = edge;
+        (edge - self.nxt).min(u64::from(u32::MAX)) as u32
+    }
+}

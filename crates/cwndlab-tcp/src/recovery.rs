@@ -1,0 +1,164 @@
+//! Loss recovery: what to send again, and when an episode begins and ends. Each algorithm is a type of its own.
+//!
+//! Contract, for every type:
+//! - `on_dup_ack`: for each duplicate ACK (RFC 5681, section 2), after the scoreboard has learnt its blocks.
+//! - `on_new_ack`: for each ACK of new data, after `una` has moved; says whether the window law may grow and whether the
+//!   retransmission timer restarts.
+//! - `on_timeout`: once per expiry, after the window law has cut and `nxt` has gone back.
+//! - `next`: the next piece to send, or none; `on_sent` for each piece that went.
+
+mod fack;
+mod new_reno;
+mod prr;
+mod reno;
+mod sack;
+mod selective;
+mod tahoe;
+
+use crate::config::{RecoveryKind, TcpConfig};
+use crate::congestion::CongestionEvent;
+use crate::sender::{Piece, Sender};
+use fack::Fack;
+use new_reno::NewReno;
+use prr::Prr;
+use reno::Reno;
+use sack::Sack;
+use tahoe::Tahoe;
+
+/// What an ACK of new data was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewAck {
+    /// Bytes newly acknowledged cumulatively.
+    pub acked: u64,
+    /// Bytes newly known to have arrived, by SACK or cumulatively.
+    pub delivered: u64,
+}
+
+/// What follows from an ACK of new data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reaction {
+    /// The window law takes the ACK.
+    pub grow: bool,
+    /// The retransmission timer restarts (RFC 6298, 5.3).
+    pub restart_timer: bool,
+}
+
+pub(crate) const GROW: Reaction = Reaction { grow: true, restart_timer: true };
+pub(crate) const HOLD: Reaction = Reaction { grow: false, restart_timer: true };
+
+/// One recovery algorithm.
+#[derive(Clone, Debug)]
+pub(crate) enum Recovery {
+    Tahoe(Tahoe),
+    Reno(Reno),
+    NewReno(NewReno),
+    Sack(Sack),
+    Fack(Fack),
+    Prr(Prr),
+}
+
+macro_rules! each {
+    ($self:ident, $r:ident => $call:expr) => {
+        match $self {
+            Recovery::Tahoe($r) => $call,
+            Recovery::Reno($r) => $call,
+            Recovery::NewReno($r) => $call,
+            Recovery::Sack($r) => $call,
+            Recovery::Fack($r) => $call,
+            Recovery::Prr($r) => $call,
+        }
+    };
+}
+
+impl Recovery {
+    /// The configured one; without SACK on the connection the selective ones fall back to NewReno (RFC 6675, section 1).
+    pub fn new(kind: RecoveryKind, sack: bool) -> Self {
+        match kind {
+            RecoveryKind::Tahoe => Recovery::Tahoe(Tahoe::default()),
+            RecoveryKind::Reno => Recovery::Reno(Reno::default()),
+            RecoveryKind::Sack if sack => Recovery::Sack(Sack::default()),
+            RecoveryKind::Fack if sack => Recovery::Fack(Fack::default()),
+            RecoveryKind::Prr if sack => Recovery::Prr(Prr::default()),
+            RecoveryKind::NewReno | RecoveryKind::Sack | RecoveryKind::Fack | RecoveryKind::Prr => {
+                Recovery::NewReno(NewReno::default())
+            }
+        }
+    }
+
+    /// A duplicate ACK that newly reported `delivered` bytes; true if it began an episode.
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) -> bool {
+        each!(self, r => r.on_dup_ack(cfg, s, delivered))
+    }
+
+    #[inline]
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+        each!(self, r => r.on_new_ack(cfg, s, ack))
+    }
+
+    pub fn on_timeout(&mut self, s: &mut Sender) {
+        each!(self, r => r.on_timeout(s));
+    }
+
+    #[inline]
+    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+        each!(self, r => r.next(cfg, s))
+    }
+
+    #[inline]
+    pub fn on_sent(&mut self, piece: Piece) {
+        match self {
+            Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => {}
+            Recovery::Sack(r) => r.episode.on_sent(piece),
+            Recovery::Fack(r) => r.episode.on_sent(piece),
+            Recovery::Prr(r) => r.on_sent(piece),
+        }
+    }
+
+    pub fn in_recovery(&self) -> bool {
+        match self {
+            Recovery::Tahoe(_) => false,
+            Recovery::Reno(r) => r.active,
+            Recovery::NewReno(r) => r.active,
+            Recovery::Sack(r) => r.episode.active,
+            Recovery::Fack(r) => r.episode.active,
+            Recovery::Prr(r) => r.episode.active,
+        }
+    }
+}
+
+/// Cuts the window for an episode (RFC 5681, equation 4) and sends the first unacknowledged segment again.
+fn cut(cfg: &TcpConfig, s: &mut Sender) {
+    let (flight, mss) = (s.flight(), s.mss);
+    s.law.on_congestion(cfg, CongestionEvent::Loss, flight, mss);
+    s.resend_first = true;
+    s.timed_end = 0; // Karn: the segment sent again may be the timed one
+}
+
+/// Whether more than `recover` has been acknowledged, so that a fast retransmit is not for the losses of the last
+/// episode (RFC 6582, section 3.2, step 2: "covers more than recover").
+fn beyond(recover: u64, s: &Sender) -> bool {
+    s.una > recover + 1 || recover == 0
+}
+
+/// The next piece of the algorithms without SACK: the first segment if it is to be sent again, else what the inflated
+/// window lets go.
+#[inline]
+fn next_cumulative(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+    if s.resend_first {
+        return Some(s.first());
+    }
+    if s.burst_left == 0 {
+        return None;
+    }
+    let mut window = s.window(cfg);
+    if s.dup_acks > 0 && s.inflation == 0 && s.dup_acks < cfg.dup_thresh {
+        if cfg.limited_transmit {
+            // RFC 3042, section 2: a new segment for each of the first two duplicate ACKs, beyond cwnd
+            window += u64::from(s.dup_acks.min(2) * s.mss);
+        } else if Sender::counts_packets(cfg) && cfg.recovery != RecoveryKind::Tahoe {
+            return None; // the agents of 1998 do not even try on the first two
+        }
+    }
+    let in_flight = s.flight();
+    s.next_in_order(cfg, window, in_flight)
+}

@@ -1,0 +1,106 @@
+//! NewReno: fast recovery that lasts until all data outstanding at its start is acknowledged (RFC 6582).
+
+use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW, HOLD};
+use crate::config::TcpConfig;
+use crate::sender::{Piece, Sender};
+
+/// Pieces sent for one ACK in recovery by the agents of 1998 (RFC 6582, section 5 leaves the burst to the implementation).
+const BURST_OF_1998: u32 = 2;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NewReno {
+    pub active: bool,
+    /// RFC 6582, section 3.2: highest position sent when recovery began, or at the last timeout.
+    recover: u64,
+    /// Whether the episode has had a partial ACK: only the first restarts the timer ("impatient", RFC 6582, section 4).
+    partial_seen: bool,
+}
+
+impl NewReno {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+        if self.active {
+            s.inflation += s.mss; // RFC 5681, section 3.2, step 4
+            self.limit_burst(cfg, s);
+            return false;
+        }
+        // step 2: not for losses that the last episode knew
+        if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
+            return false;
+        }
+        self.active = true;
+        self.partial_seen = false;
+        self.recover = s.max - 1;
+        cut(cfg, s);
+        s.inflation = cfg.dup_thresh * s.mss;
+        true
+    }
+
+    #[inline]
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+        if !self.active {
+            s.dup_acks = 0;
+            return GROW;
+        }
+        self.in_recovery(cfg, s, ack)
+    }
+
+    #[inline(never)]
+    fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+        if s.una > self.recover {
+            // step 3, full acknowledgment: cwnd is ssthresh
+            self.active = false;
+            s.dup_acks = 0;
+            s.inflation = 0;
+            s.burst_left = u32::MAX;
+            if Sender::counts_packets(cfg) {
+                return GROW;
+            }
+            let mss = s.mss;
+            s.law.set_cwnd(s.law.ssthresh(), mss);
+            return HOLD;
+        }
+        // step 3, partial acknowledgment: the next hole goes again, the window deflates by what was acknowledged
+        // less one segment
+        s.resend_first = true;
+        self.deflate(s, ack.acked);
+        self.limit_burst(cfg, s);
+        let first = !std::mem::replace(&mut self.partial_seen, true);
+        Reaction { grow: false, restart_timer: first }
+    }
+
+    #[allow(clippy::unused_self)]
+    fn deflate(&mut self, s: &mut Sender, acked: u64) {
+        let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
+        if s.inflation >= acked {
+            s.inflation -= acked;
+        } else {
+            let cwnd = s.law.cwnd().saturating_sub(u64::from(acked - s.inflation)).max(u64::from(mss));
+            s.law.set_cwnd(cwnd, mss);
+            s.inflation = 0;
+        }
+        if acked >= mss {
+            s.inflation += mss;
+        }
+    }
+
+    #[allow(clippy::unused_self)]
+    fn limit_burst(&mut self, cfg: &TcpConfig, s: &mut Sender) {
+        if Sender::counts_packets(cfg) {
+            s.burst_left = BURST_OF_1998;
+        }
+    }
+
+    pub fn on_timeout(&mut self, s: &mut Sender) {
+        // section 3.2, step 4
+        self.active = false;
+        self.recover = s.max - 1;
+        s.inflation = 0;
+        s.burst_left = u32::MAX;
+    }
+
+    #[inline]
+    #[allow(clippy::unused_self)] // one signature for all
+    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+        next_cumulative(cfg, s)
+    }
+}

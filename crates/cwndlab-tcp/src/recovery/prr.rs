@@ -1,0 +1,117 @@
+//! Proportional rate reduction (RFC 6937, revised by RFC 9937) over the loss detection of RFC 6675.
+
+use super::selective::Episode;
+use super::{cut, NewAck, Reaction, GROW, HOLD};
+use crate::config::TcpConfig;
+use crate::sender::{Piece, Sender};
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prr {
+    pub episode: Episode,
+    /// Bytes delivered during recovery.
+    delivered_bytes: u32,
+    /// Bytes sent during recovery.
+    out_bytes: u32,
+    /// `FlightSize` when recovery began.
+    recover_fs: u32,
+    /// Bytes that may be sent before the next ACK (RFC 6937: `SndCnt`).
+    send_count: u32,
+}
+
+impl Prr {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) -> bool {
+        let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
+        if self.episode.active {
+            self.episode.set_pipe(s, lost_below);
+            self.on_ack(s, delivered, false);
+            return false;
+        }
+        let found = s.dup_acks >= cfg.dup_thresh || lost_below > s.una;
+        if !found || s.una <= self.episode.recover {
+            return false;
+        }
+        let recover_fs = (s.max - s.una) as u32; // windows are below 2^30
+        cut(cfg, s);
+        *self = Prr { recover_fs, ..Prr::default() };
+        self.episode.begin(s);
+        self.episode.set_pipe(s, lost_below.max(s.una + 1));
+        // RFC 9937, section 6.2: what was delivered before the trigger does not count; the fast retransmit is always sent
+        self.on_ack(s, delivered, false);
+        true
+    }
+
+    /// RFC 9937, section 6.2, on every ACK of the episode.
+    fn on_ack(&mut self, s: &mut Sender, delivered: u64, safe: bool) {
+        let (mss, ssthresh, pipe) = (u64::from(s.mss), s.law.ssthresh(), self.episode.pipe);
+        self.delivered_bytes += delivered as u32;
+        let (total, out) = (u64::from(self.delivered_bytes), u64::from(self.out_bytes));
+        let mut count = if pipe > ssthresh {
+            // proportional rate reduction
+            (total * ssthresh).div_ceil(u64::from(self.recover_fs.max(1))).saturating_sub(out)
+        } else {
+            // conservation bound; with a safe ACK, slow start up to ssthresh
+            let mut bound = total.saturating_sub(out).max(delivered);
+            if safe {
+                bound += mss;
+            }
+            bound.min(ssthresh - pipe)
+        };
+        if self.out_bytes == 0 {
+            count = count.max(mss); // the fast retransmit goes in any case
+        }
+        self.send_count = count as u32;
+        let mss = s.mss;
+        s.law.set_cwnd((pipe + count).max(u64::from(mss)), mss);
+    }
+
+    pub fn on_sent(&mut self, piece: Piece) {
+        self.episode.on_sent(piece);
+        if self.episode.active {
+            self.out_bytes += piece.len;
+            self.send_count = self.send_count.saturating_sub(piece.len);
+        }
+    }
+
+    #[inline]
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+        s.dup_acks = 0;
+        if !self.episode.active {
+            return GROW;
+        }
+        self.in_recovery(cfg, s, ack)
+    }
+
+    #[inline(never)]
+    fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+        if s.una > self.episode.recover {
+            // RFC 6937, section 3: recovery ends at ssthresh
+            self.episode.active = false;
+            let (ssthresh, mss) = (s.law.ssthresh(), s.mss);
+            s.law.set_cwnd(ssthresh, mss);
+        } else {
+            let lost_before = self.episode.lost_below;
+            let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
+            self.episode.set_pipe(s, lost_below);
+            // RFC 9937, section 6: an ACK is safe that advances SND.UNA and finds no further loss
+            let safe = self.episode.lost_below <= lost_before.max(s.una);
+            self.on_ack(s, ack.delivered, safe);
+        }
+        HOLD
+    }
+
+    pub fn on_timeout(&mut self, s: &mut Sender) {
+        self.episode.on_timeout(s);
+    }
+
+    #[inline]
+    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+        if !self.episode.active || s.resend_first {
+            return Episode::next_outside(cfg, s);
+        }
+        if self.send_count < s.mss {
+            return None;
+        }
+        let window = self.episode.pipe + u64::from(self.send_count);
+        self.episode.next_segment(cfg, s, window)
+    }
+}

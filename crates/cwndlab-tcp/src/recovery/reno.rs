@@ -1,0 +1,58 @@
+//! Reno: fast retransmit and fast recovery (RFC 5681, section 3.2).
+
+use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW, HOLD};
+use crate::config::TcpConfig;
+use crate::sender::{Piece, Sender};
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reno {
+    pub active: bool,
+    /// Highest position sent when the window was last cut. RFC 5681 has no such guard; RFC 6582, section 3.2 added it
+    /// and the agents of 1998 have it.
+    recover: u64,
+}
+
+impl Reno {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+        if self.active {
+            s.inflation += s.mss; // step 4
+            return false;
+        }
+        if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
+            return false;
+        }
+        self.active = true;
+        self.recover = s.max - 1;
+        cut(cfg, s); // step 2
+        s.inflation = cfg.dup_thresh * s.mss; // step 3
+        true
+    }
+
+    #[inline]
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
+        s.dup_acks = 0;
+        if !self.active {
+            return GROW;
+        }
+        self.active = false;
+        s.inflation = 0; // step 6: cwnd is ssthresh again
+                         // the agents of 1998 let the ACK that ends recovery open the window like any other
+        if Sender::counts_packets(cfg) {
+            GROW
+        } else {
+            HOLD
+        }
+    }
+
+    pub fn on_timeout(&mut self, s: &mut Sender) {
+        self.active = false;
+        self.recover = s.max - 1;
+        s.inflation = 0;
+    }
+
+    #[inline]
+    #[allow(clippy::unused_self)] // one signature for all
+    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+        next_cumulative(cfg, s)
+    }
+}

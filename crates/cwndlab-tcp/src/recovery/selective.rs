@@ -1,0 +1,104 @@
+//! What the recoveries with SACK share: an episode and its walk over the holes (RFC 6675, sections 3 to 5).
+
+use crate::config::TcpConfig;
+use crate::sender::{Piece, Sender};
+
+/// One episode.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Episode {
+    pub active: bool,
+    /// `RecoveryPoint`: highest position sent when it began, or at the last timeout.
+    pub recover: u64,
+    /// `HighRxt`: one past the highest position sent again in this episode.
+    pub high_rxt: u64,
+    /// Everything unreported below this is lost.
+    pub lost_below: u64,
+    /// Pipe: bytes thought to be in the network, as of the last ACK, plus what was sent since.
+    pub pipe: u64,
+    /// Whether the one rescue retransmission of the episode has gone (RFC 6675, section 4, `NextSeg`, rule 4).
+    rescued: bool,
+}
+
+impl Episode {
+    pub fn begin(&mut self, s: &Sender) {
+        *self = Episode { active: true, recover: s.max - 1, high_rxt: s.una, ..Episode::default() };
+    }
+
+    pub fn on_timeout(&mut self, s: &Sender) {
+        *self = Episode { recover: s.max - 1, high_rxt: s.una, ..Episode::default() };
+    }
+
+    /// `SetPipe` (RFC 6675, section 4) by intervals: what is neither reported nor lost, plus what was sent again.
+    pub fn set_pipe(&mut self, s: &Sender, lost_below: u64) {
+        self.lost_below = lost_below.max(s.una);
+        self.high_rxt = self.high_rxt.max(s.una);
+        let unreported = |from: u64, to: u64| to.saturating_sub(from) - s.scoreboard.sacked_in(from, to.max(from));
+        self.pipe = unreported(self.lost_below, s.max) + unreported(s.una, self.high_rxt);
+    }
+
+    #[inline]
+    pub fn on_sent(&mut self, piece: Piece) {
+        self.pipe += u64::from(piece.len);
+        if self.active {
+            self.high_rxt =
+                self.high_rxt.max(if piece.start < self.recover { piece.start + u64::from(piece.len) } else { 0 });
+        }
+    }
+
+    /// `NextSeg` (RFC 6675, section 4), given that a segment may go.
+    pub fn next_segment(&mut self, cfg: &TcpConfig, s: &mut Sender, window: u64) -> Option<Piece> {
+        let highest = s.scoreboard.highest().unwrap_or(s.una);
+        let (hole, hole_end) = s.scoreboard.hole(self.high_rxt);
+        let piece = |start: u64, end: u64, s: &Sender| Piece {
+            start,
+            len: end.min(s.end).saturating_sub(start).min(u64::from(s.mss)) as u32,
+        };
+        // rule 1: the first lost hole not yet sent again
+        if hole < highest && hole < self.lost_below {
+            return Some(piece(hole, hole_end, s));
+        }
+        // rule 2: new data
+        let in_flight = self.pipe;
+        if let Some(new) = s.next_in_order(cfg, window, in_flight) {
+            return Some(new);
+        }
+        // rule 3: a hole below a report, though not known to be lost
+        if hole < highest {
+            return Some(piece(hole, hole_end, s));
+        }
+        // rule 4: once, the last unreported segment, to learn of its fate
+        let last = s.max.min(s.end);
+        if self.active && !self.rescued && last > highest.max(self.high_rxt) && s.una <= self.recover {
+            self.rescued = true;
+            let start = highest.max(self.high_rxt).max(last.saturating_sub(u64::from(s.mss)));
+            return Some(piece(start, last, s));
+        }
+        None
+    }
+
+    /// Outside recovery: in order, over what is reported (after a timeout), with pipe as what is in flight
+    /// (RFC 6675, section 5 (3): so a duplicate ACK lets new data go, as RFC 3042 does).
+    #[inline]
+    pub fn next_outside(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+        if s.resend_first {
+            return Some(s.first());
+        }
+        let window = s.window(cfg);
+        if s.scoreboard.is_empty() {
+            let in_flight = s.flight();
+            return s.next_in_order(cfg, window, in_flight);
+        }
+        let again = s.nxt < s.max;
+        let mut hole_end = u64::MAX;
+        if again {
+            let hole = s.scoreboard.hole(s.nxt);
+            s.nxt = hole.0.min(s.max);
+            hole_end = hole.1;
+        }
+        let reported = if again || cfg.limited_transmit { s.scoreboard.sacked_in(s.una, s.nxt) } else { 0 };
+        let in_flight = s.flight() - reported;
+        let piece = s.next_in_order(cfg, window, in_flight)?;
+        let len = u64::from(piece.len).min(hole_end - piece.start) as u32;
+        Some(Piece { len, ..piece })
+    }
+}

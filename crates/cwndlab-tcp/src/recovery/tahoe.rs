@@ -1,0 +1,44 @@
+//! Tahoe: fast retransmit, then slow start from one segment (Jacobson 1988; Fall & Floyd 1996, section 2.1).
+
+use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW};
+use crate::config::TcpConfig;
+use crate::sender::{Piece, Sender};
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tahoe {
+    /// Highest position sent when the window was last cut: one fast retransmit a window of data.
+    recover: u64,
+}
+
+impl Tahoe {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+        if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
+            return false;
+        }
+        self.recover = s.max - 1;
+        cut(cfg, s);
+        let mss = s.mss;
+        s.law.set_cwnd(u64::from(mss), mss);
+        // everything from the first hole on goes again, as the window opens
+        s.nxt = s.una;
+        s.resend_first = false;
+        true
+    }
+
+    #[inline]
+    #[allow(clippy::unused_self)] // one signature for all
+    pub fn on_new_ack(&mut self, _: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
+        s.dup_acks = 0;
+        GROW
+    }
+
+    pub fn on_timeout(&mut self, s: &mut Sender) {
+        self.recover = s.max - 1;
+    }
+
+    #[inline]
+    #[allow(clippy::unused_self)]
+    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+        next_cumulative(cfg, s)
+    }
+}

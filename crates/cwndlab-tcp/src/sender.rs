@@ -1,0 +1,171 @@
+//! The sending half: positions, windows, the timed segment, and what every loss recovery shares.
+
+use cwndlab_units::Time;
+
+use crate::config::{MaxWindow, TcpConfig, WindowLawKind};
+use crate::congestion::{AckSample, WindowLaw};
+use crate::rto::RttEstimator;
+use crate::scoreboard::Scoreboard;
+
+/// A piece of the stream to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    pub start: u64,
+    /// Payload bytes.
+    pub len: u32,
+}
+
+/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    /// SND.UNA
+    pub una: u64,
+    /// SND.NXT: goes back on a timeout.
+    pub nxt: u64,
+    /// One past the highest position ever sent.
+    pub max: u64,
+    /// One past the last byte written.
+    pub end: u64,
+    /// First position that the peer's window excludes.
+    pub edge: u64,
+    pub law: WindowLaw,
+    pub rtt: RttEstimator,
+    /// One past the timed segment (0 = none is timed), and when it was sent.
+    pub timed_end: u64,
+    pub timed_at: Time,
+    /// When data was last sent (RFC 5681, section 4.1).
+    pub last_sent: Time,
+    /// RFC 5681, section 2: duplicate ACKs since the last ACK of new data.
+    pub dup_acks: u32,
+    /// Bytes by which fast recovery inflates the window (RFC 5681, section 3.2, steps 3 to 5).
+    pub inflation: u32,
+    /// Effective payload bytes of a full segment.
+    pub mss: u32,
+    /// Pieces that may still be sent before the next ACK; `u32::MAX` = no such limit.
+    pub burst_left: u32,
+    /// The first unacknowledged segment is to be sent now, whatever the window.
+    pub resend_first: bool,
+    /// Whether cwnd was what stopped the sender last.
+    pub cwnd_limited: bool,
+    /// Whether the application has closed; the FIN has position `end`.
+    pub fin: bool,
+    /// What SACK told; empty without SACK.
+    pub scoreboard: Scoreboard,
+}
+
+impl Sender {
+    pub fn new(cfg: &TcpConfig, mss: u32) -> Self {
+        Sender {
+            una: 1,
+            nxt: 1,
+            max: 1,
+            end: 1,
+            edge: 1 + cfg.receive_buffer_bytes,
+            law: WindowLaw::new(cfg, mss),
+            rtt: RttEstimator::new(&cfg.rto),
+            timed_end: 0,
+            timed_at: Time::ZERO,
+            last_sent: Time::ZERO,
+            dup_acks: 0,
+            inflation: 0,
+            mss,
+            burst_left: u32::MAX,
+            resend_first: false,
+            cwnd_limited: false,
+            fin: false,
+            scoreboard: Scoreboard::default(),
+        }
+    }
+
+    /// FlightSize (RFC 5681, section 2).
+    #[inline]
+    pub fn flight(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// One past everything that may be sent, FIN included.
+    #[inline]
+    pub fn limit(&self) -> u64 {
+        self.end + u64::from(self.fin)
+    }
+
+    /// Whether segments are counted, as by the one-way agents of 1998, rather than bytes.
+    #[inline]
+    pub fn counts_packets(cfg: &TcpConfig) -> bool {
+        cfg.window_law == WindowLawKind::RenoPackets
+    }
+
+    /// cwnd with the recovery's inflation, not beyond the configured maximum.
+    #[inline]
+    pub fn window(&self, cfg: &TcpConfig) -> u64 {
+        let most = match cfg.max_window {
+            MaxWindow::Segments(k) => u64::from(k) * u64::from(self.mss),
+            MaxWindow::Bytes(bytes) => bytes,
+        };
+        (self.law.cwnd() + u64::from(self.inflation)).min(most)
+    }
+
+    /// The next piece at `nxt` (new data, or again after a timeout) that fits into the window when `in_flight` bytes
+    /// count against it, by the rules against silly windows (RFC 1122, 4.2.3.4) and Nagle's.
+    #[inline]
+    pub fn next_in_order(&mut self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Option<Piece> {
+        let queued = self.end.saturating_sub(self.nxt);
+        if queued == 0 {
+            self.cwnd_limited = false;
+            return self.fin_alone();
+        }
+        let full = u64::from(self.mss);
+        let len = queued.min(full);
+        if in_flight + len > window {
+            self.cwnd_limited = true;
+            return None;
+        }
+        let offered = self.edge.saturating_sub(self.nxt);
+        if offered < len {
+            return self.small_window(offered, len);
+        }
+        // Nagle (RFC 9293, 3.7.4): a small segment waits while anything is unacknowledged; a closing one need not
+        if len < full && cfg.nagle && self.una != self.max && !self.fin && self.nxt >= self.max {
+            return None;
+        }
+        Some(Piece { start: self.nxt, len: len as u32 })
+    }
+
+    fn fin_alone(&self) -> Option<Piece> {
+        (self.fin && self.nxt == self.end).then_some(Piece { start: self.end, len: 0 })
+    }
+
+    /// The peer's window holds less than a segment: what fits goes only if nothing else will open the window
+    /// (RFC 1122, 4.2.3.4 (3) with the retransmission timer in place of the override timer).
+    fn small_window(&self, offered: u64, len: u64) -> Option<Piece> {
+        (offered > 0 && offered * 2 >= len && self.una == self.max)
+            .then_some(Piece { start: self.nxt, len: offered as u32 })
+    }
+
+    /// The first unacknowledged segment, again.
+    pub fn first(&self) -> Piece {
+        let hole = self.scoreboard.first_block_start(self.una).unwrap_or(u64::MAX);
+        let len = (self.end.saturating_sub(self.una)).min(u64::from(self.mss)).min(hole - self.una);
+        Piece { start: self.una, len: len as u32 }
+    }
+
+    /// Grows the window by an ACK of `acked` bytes.
+    #[inline]
+    pub fn grow(&mut self, cfg: &TcpConfig, now: Time, acked: u64, prior_in_flight: u64, rtt: Option<Time>) {
+        let sample = AckSample {
+            now,
+            mss: self.mss,
+            acked_bytes: acked,
+            delivered_bytes: acked,
+            prior_in_flight_bytes: prior_in_flight,
+            rtt,
+            min_rtt: self.rtt.min_rtt(),
+            srtt: self.rtt.srtt(&cfg.rto),
+            snd_nxt: self.nxt,
+            snd_una: self.una,
+            cwnd_limited: self.cwnd_limited,
+            in_recovery: false,
+        };
+        self.law.on_ack(cfg, &sample);
+    }
+}
