@@ -231,7 +231,8 @@ impl<P: Probe> Simulation<P> {
         }
         let wire = &mut self.wires[index as usize];
         let due = wire.link.next_service();
-        if due < wire.service_armed {
+        // an arrival at the very end of a service has already begun the next one: the due time moved on
+        if due != wire.service_armed && !due.is_never() {
             self.events.push(due, source);
         }
         wire.service_armed = due;
