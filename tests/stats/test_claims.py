@@ -94,6 +94,28 @@ def test_a_claim_inside_the_noise_is_undecided() -> None:
     assert verdict("delay[iw=1] < delay[iw=2]", noise) is Verdict.UNDECIDED
     assert verdict("delay[iw=1] < 0.5 or delay[iw=1] < delay[iw=2]", noise) is Verdict.UNDECIDED
     assert verdict("delay[iw=1] > 0.5 or delay[iw=1] < delay[iw=2]", noise) is Verdict.HOLDS
+    assert verdict("delay[iw=1] == delay[iw=2]", noise) is Verdict.UNDECIDED
+    assert verdict("delay[iw=1] == 5", noise) is Verdict.FAILS
+
+
+def test_many_noisy_cells_together_decide_nothing() -> None:
+    rng = np.random.default_rng(4)
+    cells = synthetic.grid(k=list(range(30)))
+    data = {(c.id, "delay"): rng.normal(1.0, 0.1, 10).tolist() for c in cells}
+    noise = Results(cells, {"delay": "s"}, data)
+    # Some sample mean lies above and some below 1 in nearly every resample; no single cell is sure of it.
+    assert verdict("any(delay > 1.09)", noise) is not Verdict.HOLDS
+    assert verdict("all(delay < 1.09)", noise) is not Verdict.FAILS
+    assert verdict("all(delay > 0.8)", noise) is Verdict.HOLDS
+    assert verdict("count(delay > 1) > 25", noise) in (Verdict.FAILS, Verdict.UNDECIDED)
+    assert verdict("count(delay > 1) >= 0 and share(delay > 0.8) == 1", noise) is Verdict.HOLDS
+    with pytest.raises(StudyError, match="plain numbers"):
+        verdict("count(delay > 1) > delay[k=1]", noise)
+
+
+def test_the_detail_of_a_claim_in_parts_tells_each_part() -> None:
+    judged = judge_claims([claim("all(page_delay > 0) and max(page_delay) < 1")], WEB)[0]
+    assert judged.detail == "holds: all(page_delay > 0); fails: max(page_delay) < 1."
 
 
 def test_pairing_decides_what_independent_runs_could_not() -> None:

@@ -14,7 +14,7 @@ from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
 from cwndlab.stats.tables import JudgedCell, JudgedTable
-from cwndlab.stats.verdict import Verdict, decimals
+from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.study.outputs import Listing, Table
 
 SYMBOLS: dict[Verdict, str] = {
@@ -57,6 +57,7 @@ class NumberView:
     relative: str
     mark: Mark | None
     note: str
+    """What else is known of the cell: where single runs lie, why it has this verdict."""
     footnote: int | None
 
 
@@ -146,6 +147,7 @@ class ClaimView:
     detail: str
     parts: tuple[PartView, ...]
     note: str
+    sensitivity: str
 
 
 @dataclass(frozen=True)
@@ -345,9 +347,17 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
         published,
         percent(judgement.relative_difference) if judgement else "",
         Mark.of(judgement.verdict) if judgement else None,
-        cell.note,
+        ". ".join(text for text in (cell.note, _single_runs(judgement, cell.digits)) if text),
         None if own_note else notes.number(cell.note),
     )
+
+
+def _single_runs(judgement: Judgement | None, digits: int | None) -> str:
+    """Where further runs would lie, for a cell that is judged by it."""
+    if judgement is None or not judgement.prediction_high > judgement.prediction_low:
+        return ""
+    low, high = (number(v, digits) for v in (judgement.prediction_low, judgement.prediction_high))
+    return f"95 % of runs: {low} … {high}"
 
 
 def listing_view(spec: Listing, judged: JudgedListing) -> ListingView:
@@ -399,8 +409,8 @@ def _entry(line: PublishedLine, entry: JudgedLine, notes: _Footnotes) -> Listing
     return ListingEntry(number(entry.measured.time_s, digits), apart, mark, note)
 
 
-def claim_view(judged: JudgedClaim) -> ClaimView:
-    """Lays out a claim."""
+def claim_view(judged: JudgedClaim, held: tuple[int, int] | None = None) -> ClaimView:
+    """Lays out a claim; `held` tells under how many choices of the sensitivity axes it holds, of how many."""
     parts = []
     for part in judged.parts:
         value = number(part.interval.value)
@@ -418,9 +428,16 @@ def claim_view(judged: JudgedClaim) -> ClaimView:
         judged.detail,
         tuple(parts),
         note,
+        f"Holds under {held[0]} of {held[1]} choices that the paper leaves open." if held else "",
     )
 
 
+_ORDER = (
+    *(Verdict.AGREES, Verdict.TREND, Verdict.DIFFERS, Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED),
+    *(Verdict.SUSPECT, Verdict.FITTED, Verdict.NOT_JUDGED, Verdict.NOT_CHECKED),
+)
+
+
 def count(verdicts: Sequence[Verdict]) -> tuple[CountView, ...]:
-    """How often each verdict was given, in the order of the rule."""
-    return tuple(CountView(Mark.of(v), verdicts.count(v)) for v in Verdict if v in verdicts)
+    """How often each verdict was given, the plain ones first."""
+    return tuple(CountView(Mark.of(v), verdicts.count(v)) for v in _ORDER if v in verdicts)

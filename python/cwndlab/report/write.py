@@ -28,8 +28,8 @@ from cwndlab.report.view import (
 from cwndlab.stats.claims import JudgedClaim, judge_claims
 from cwndlab.stats.listing import JudgedListing, judge_listing
 from cwndlab.stats.results import Results
-from cwndlab.stats.sensitivity import Outcome, effects
-from cwndlab.stats.tables import JudgedTable, judge_table
+from cwndlab.stats.sensitivity import Outcome, effects, held
+from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict, rule_text
 from cwndlab.study.outputs import Listing, Table
 
@@ -44,9 +44,9 @@ CSV_COLUMNS = (
 )
 
 CLAIM_RULE = (
-    "A claim holds when it is true of our estimates and of all but 2.5 % of the bootstrap samples of our "
-    "replicates, the same replicates in every cell; it fails when it is false of them likewise; else it is "
-    "undecided."
+    "A comparison is true or false when it is so of our estimates and of all but 2.5 % of the bootstrap "
+    "samples of our replicates (less for few replicates), the same replicates in every cell; else it is "
+    "undecided. A claim holds or fails when its comparisons leave no doubt."
 )
 
 
@@ -131,7 +131,7 @@ def write(
     """
     judged = judge(outputs, results)
     drawings = _draw(outputs, results, seconds, judged.omitted)
-    view = build_view(outputs, judged, drawings, facts, _sensitivity(outputs, judged, variations))
+    view = build_view(outputs, judged, drawings, facts, _outcomes(outputs, variations))
     from cwndlab.report import render
 
     _save(directory / "verdicts.csv", verdicts_csv(judged))
@@ -150,7 +150,7 @@ def build_view(
     judged: Judged,
     drawings: Sequence[Drawing],
     facts: Sequence[Fact],
-    sensitivity: SensitivityView | None = None,
+    outcomes: Sequence[Outcome] = (),
 ) -> ReportView:
     """The view model of a report."""
     views: list[TableView | ListingView] = []
@@ -161,6 +161,7 @@ def build_view(
             views.append(listing_view(spec, table))
     grids = [spec for spec in outputs.tables if isinstance(spec, Table)]
     unstable = max((t.unstable for t in grids), default=0.5)
+    under = held(outcomes)
     points = max((t.unstable_points for t in grids), default=25.0)
     return ReportView(
         title=outputs.title,
@@ -171,8 +172,8 @@ def build_view(
         claim_counts=count([c.verdict for c in judged.claims]),
         tables=tuple(views),
         figures=tuple(drawings),
-        claims=tuple(claim_view(c) for c in judged.claims),
-        sensitivity=sensitivity,
+        claims=tuple(claim_view(c, under.get(c.claim.id)) for c in judged.claims),
+        sensitivity=_sensitivity(judged, outcomes),
         omitted=tuple(judged.omitted),
         facts=tuple(facts),
         rule=tuple((Mark.of(v), text) for v, text in rule_text(unstable, points)),
@@ -199,15 +200,19 @@ def _draw(
     return drawings
 
 
-def _sensitivity(outputs: Outputs, judged: Judged, variations: Sequence[Variation]) -> SensitivityView | None:
-    if not variations:
-        return None
-    grids = [(s, t) for s, t in judged.tables if isinstance(s, Table) and isinstance(t, JudgedTable)]
+def _outcomes(outputs: Outputs, variations: Sequence[Variation]) -> list[Outcome]:
     outcomes = []
     for variation in variations:
         other = judge(outputs, variation.results)
         tables = [t for _, t in other.tables if isinstance(t, JudgedTable)]
         outcomes.append(Outcome(variation.axis, variation.value, tables, other.claims))
+    return outcomes
+
+
+def _sensitivity(judged: Judged, outcomes: Sequence[Outcome]) -> SensitivityView | None:
+    if not outcomes:
+        return None
+    grids = [(s, t) for s, t in judged.tables if isinstance(s, Table) and isinstance(t, JudgedTable)]
     rows = []
     for effect in effects([t for _, t in grids], judged.claims, outcomes):
         claims = f"{effect.held} of {effect.checked}"
@@ -251,10 +256,22 @@ def _table_lines(table: JudgedTable) -> list[list[str]]:
                 *numbers,
                 _text(cell.published.value) if cell.published else "",
                 cell.judgement.verdict.value if cell.judgement else "",
-                cell.note,
+                _note(cell),
             ]
         )
     return lines
+
+
+def _note(cell: JudgedCell) -> str:
+    judgement = cell.judgement
+    if (
+        judgement is None
+        or judgement.verdict is not Verdict.NOT_JUDGED
+        or math.isnan(judgement.prediction_low)
+    ):
+        return cell.note
+    low, high = _text(judgement.prediction_low), _text(judgement.prediction_high)
+    return f"{cell.note}: 95 % of runs between {low} and {high}"
 
 
 def _listing_lines(listing: JudgedListing) -> list[list[str]]:

@@ -74,17 +74,21 @@ def _judge(claim: Claim, evaluator: Evaluator, file: str) -> JudgedClaim:
         value = evaluator.evaluate(claim.assert_)
         if not value.condition:
             raise ExpressionError("the claim gives a number, not a condition", 1, "compare it with something")
-        whole = field.reduce(value, every, None, condition=True)
+        whole = field.reduce(value, every, None)
         tree = parse(claim.assert_)
-        detail = _detail(_inner(tree), evaluator)
-        parts = _parts(tree, claim.assert_.replace("\n", " "), evaluator)
+        text = claim.assert_.replace("\n", " ")
+        detail = _detail(tree, text, evaluator)
+        parts = _parts(tree, text, evaluator)
     except ExpressionError as error:
         raise _located(claim, error, file) from None
-    verdict = {True: Verdict.HOLDS, False: Verdict.FAILS, None: Verdict.UNDECIDED}[field.truth(whole)]
+    verdict = _VERDICTS[field.truth(whole)]
     if claim.suspect:
         detail = f"{verdict.value} as it stands. {detail}".strip()
         verdict = Verdict.SUSPECT
     return JudgedClaim(claim, verdict, detail, parts)
+
+
+_VERDICTS = {True: Verdict.HOLDS, False: Verdict.FAILS, None: Verdict.UNDECIDED}
 
 
 def _inner(tree: ast.expr) -> ast.expr:
@@ -98,8 +102,16 @@ def _inner(tree: ast.expr) -> ast.expr:
     return tree
 
 
-def _detail(condition: ast.expr, evaluator: Evaluator) -> str:
-    value = evaluator.value(condition)
+def _detail(tree: ast.expr, text: str, evaluator: Evaluator) -> str:
+    if isinstance(tree, ast.BoolOp):
+        answers_of = []
+        for node in tree.values:
+            whole = field.reduce(evaluator.value(node), every, None)
+            answers_of.append(
+                f"{_VERDICTS[field.truth(whole)].value}: {text[node.col_offset : node.end_col_offset]}"
+            )
+        return "; ".join(answers_of) + "."
+    value = evaluator.value(_inner(tree))
     if not value.condition or len(value.data) < 2:
         return ""
     answers: dict[bool | None, list[Key]] = {True: [], False: [], None: []}

@@ -27,14 +27,15 @@ from cwndlab.stats.field import (
     INDEX,
     Field,
     Key,
-    close,
     combine,
+    count,
+    equal,
     fewest,
     kleene_and,
     kleene_not,
     kleene_or,
-    known,
     leaf,
+    less,
     lists_equal,
     reduce,
 )
@@ -111,13 +112,15 @@ _ARITHMETIC: dict[type[ast.operator], Operation] = {
 }
 
 
-_COMPARISONS: dict[type[ast.cmpop], Operation] = {
-    ast.Lt: lambda a, b: known(a, b, (a < b) & ~close(a, b)),
-    ast.LtE: lambda a, b: known(a, b, (a <= b) | close(a, b)),
-    ast.Gt: lambda a, b: known(a, b, (a > b) & ~close(a, b)),
-    ast.GtE: lambda a, b: known(a, b, (a >= b) | close(a, b)),
-    ast.Eq: lambda a, b: known(a, b, close(a, b)),
-    ast.NotEq: lambda a, b: known(a, b, ~close(a, b)),
+Decision: TypeAlias = Callable[[Floats, Floats, int | None, bool], Floats]
+
+_COMPARISONS: dict[type[ast.cmpop], Decision] = {
+    ast.Lt: lambda a, b, n, bounds: less(a, b, n, bounds=bounds),
+    ast.LtE: lambda a, b, n, bounds: kleene_not(less(b, a, n, bounds=bounds)),
+    ast.Gt: lambda a, b, n, bounds: less(b, a, n, bounds=bounds),
+    ast.GtE: lambda a, b, n, bounds: kleene_not(less(a, b, n, bounds=bounds)),
+    ast.Eq: lambda a, b, n, bounds: equal(a, b, n, bounds=bounds),
+    ast.NotEq: lambda a, b, n, bounds: kleene_not(equal(a, b, n, bounds=bounds)),
 }
 
 
@@ -135,11 +138,12 @@ every = _kleene(kleene_and)
 """Three-valued and over the rows of a matrix."""
 
 _OVER_CONDITIONS: dict[str, tuple[Callable[[Floats], Floats], bool]] = {
-    "all": (every, True),
-    "any": (_kleene(kleene_or), True),
-    "count": (lambda m: np.asarray(np.sum(m, axis=0)), False),
-    "share": (lambda m: np.asarray(np.mean(m, axis=0)), False),
+    "all": (every, False),
+    "any": (_kleene(kleene_or), False),
+    "count": (count, True),
+    "share": (lambda m: np.asarray(count(m) / len(m)), True),
 }
+"""What it does to the conditions of the cells, and whether a number comes out."""
 
 _OVER_NUMBERS: dict[str, Callable[[Floats], Floats]] = {
     "min": lambda m: np.asarray(np.min(m, axis=0)),
@@ -198,7 +202,7 @@ class Evaluator:
             both = kleene_and if isinstance(node.op, ast.And) else kleene_or
             result = parts[0]
             for part in parts[1:]:
-                result = combine(result, part, both, condition=True)
+                result = combine(result, part, both)
             return result
         if isinstance(node, ast.Compare):
             return self._compare(node)
@@ -258,8 +262,8 @@ class Evaluator:
                 step = lists_equal(a, b)
                 step = step if isinstance(kind, ast.Eq) else step.map(kleene_not)
             else:
-                step = combine(a, b, _COMPARISONS[type(kind)], condition=True)
-            result = step if result is None else combine(result, step, kleene_and, condition=True)
+                step = _decide(a, b, _COMPARISONS[type(kind)])
+            result = step if result is None else combine(result, step, kleene_and)
         assert result is not None  # the grammar gives at least one comparison
         return result
 
@@ -276,9 +280,11 @@ class Evaluator:
         if len(args) != wanted and not several:
             raise ExpressionError(f"{name} takes {wanted} value(s), not {len(args)}", node.col_offset + 1)
         if name in _OVER_CONDITIONS:
-            rows, condition = _OVER_CONDITIONS[name]
-            return reduce(self._condition(args[0]), rows, over, condition=condition)
+            rows, number = _OVER_CONDITIONS[name]
+            return reduce(self._condition(args[0]), rows, over, bounds=number)
         first = self._number(args[0])
+        if first.bounds and name not in ("abs", "min", "max"):
+            raise ExpressionError(f"{name} takes no count", args[0].col_offset + 1)
         if several:
             pair = np.minimum if name == "min" else np.maximum
             for other in args[1:]:
@@ -381,6 +387,13 @@ class Evaluator:
                 continue
             where[keyword.arg] = value
         return where, positions
+
+
+def _decide(a: Field, b: Field, decision: Decision) -> Field:
+    """A comparison of two fields, decided cell by cell."""
+    n, bounds = fewest(a.n, b.n), a.bounds or b.bounds
+    decided = combine(a, b, lambda x, y: decision(x, y, n, bounds))
+    return Field(decided.axes, decided.data, n, condition=True)
 
 
 def _axis_value(node: ast.expr) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -28,13 +28,15 @@ INDEX = "index"
 
 @dataclass(frozen=True)
 class Field:
-    """Values over axes: key -> [point, bootstrap samples…]; in conditions 1 is true, 0 false, NaN unknown."""
+    """Values over axes: key -> [point, bootstrap samples…]; of a condition 1, 0, or NaN (undecided)."""
 
     axes: tuple[str, ...]
     data: dict[Key, Floats]
     n: int | None = None
     """Fewest replicates behind any random value; None when nothing is random."""
     condition: bool = False
+    bounds: bool = False
+    """A count of conditions: key -> [by the estimates, surely, not excluded]."""
     lengths: Mapping[Key, int] | None = None
     """Of list quantities, as long as they are whole: key without the index -> length."""
     literal: bool = False
@@ -53,12 +55,16 @@ class Field:
 
     def map(self, f: Callable[[Floats], Floats]) -> Field:
         """Applies `f` to every value."""
-        return Field(self.axes, {k: f(v) for k, v in self.data.items()}, self.n, self.condition)
+        return replace(self, data={k: f(v) for k, v in self.data.items()}, lengths=None, literal=False)
 
     def interval(self, key: Key = ()) -> Interval:
         """One value with its 95 % interval."""
         values = self.data[key]
         point = float(values[0])
+        if self.bounds:
+            return Interval(
+                point, float(values[1:].min()), float(values[1:].max()), 0, "sure to not excluded"
+            )
         if len(values) == 1 or self.n is None:
             return Interval(point, point, point, self.n or 1, "deterministic")
         if self.n < 2:
@@ -83,11 +89,13 @@ def fewest(*ns: int | None) -> int | None:
     return min(known) if known else None
 
 
-def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats], *, condition: bool = False) -> Field:
+def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats]) -> Field:
     """`f` on the values of both that agree in the axes they share; other axes are crossed.
 
     Raises ValueError when nothing agrees, unless a side is empty (a list that came out empty).
     """
+    if (a.bounds and not _plain(b)) or (b.bounds and not _plain(a)):
+        raise ValueError("a count stands beside plain numbers only")
     shared = [x for x in a.axes if x in b.axes]
     a_at = [a.axes.index(x) for x in shared]
     b_at = [b.axes.index(x) for x in shared]
@@ -101,10 +109,15 @@ def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats], *, condit
             data[(*key, *(other_key[i] for i in extra))] = f(value, other)
     if a.data and b.data and not data:
         raise ValueError(f"the two sides have no {' and '.join(shared) or 'cells'} in common")
-    return Field((*a.axes, *(b.axes[i] for i in extra)), data, fewest(a.n, b.n), condition)
+    axes = (*a.axes, *(b.axes[i] for i in extra))
+    return Field(axes, data, fewest(a.n, b.n), a.condition and b.condition, a.bounds or b.bounds)
 
 
-def reduce(x: Field, f: Callable[[Floats], Floats], over: str | None, *, condition: bool = False) -> Field:
+def _plain(x: Field) -> bool:
+    return not x.bounds and x.n is None and all(len(v) == 1 for v in x.data.values())
+
+
+def reduce(x: Field, f: Callable[[Floats], Floats], over: str | None, *, bounds: bool = False) -> Field:
     """`f` over the cells (rows of a matrix: one row per cell), over all axes or over the one named."""
     if over is not None and over not in x.axes:
         raise ValueError(f"cannot reduce over {over!r}: open axes are {', '.join(x.axes) or 'none'}")
@@ -118,7 +131,8 @@ def reduce(x: Field, f: Callable[[Floats], Floats], over: str | None, *, conditi
         key: f(np.stack(np.broadcast_arrays(*rows)) if len(rows) > 1 else np.atleast_2d(rows[0]))
         for key, rows in groups.items()
     }
-    return Field(tuple(x.axes[i] for i in keep), data, x.n, condition)
+    axes = tuple(x.axes[i] for i in keep)
+    return Field(axes, data, x.n, x.condition and not bounds, bounds)
 
 
 def lists_equal(a: Field, b: Field) -> Field:
@@ -134,7 +148,7 @@ def lists_equal(a: Field, b: Field) -> Field:
             if not same.any():
                 break
             value = whole.data[(*key[:at], i, *key[at:])]
-            same = kleene_and(same, known(value, wanted, close(value, wanted)))
+            same = kleene_and(same, equal(value, wanted, whole.n))
         data[key] = same
     axes = tuple(x for x in whole.axes if x != INDEX)
     return Field(axes, data, whole.n, condition=True)
@@ -144,14 +158,33 @@ CLOSE = 1e-9
 """Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
 
 
-def close(a: Floats, b: Floats) -> NDArray[np.bool_]:
-    """Whether numbers are equal up to what computing them leaves."""
-    return np.asarray(np.abs(a - b) <= CLOSE * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b))))
+def less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False) -> Floats:
+    """Whether `a` is surely less than `b`: 1, 0, or NaN where the replicates leave a doubt.
+
+    Sure is what is so of the estimates and of all but the tail of the bootstrap samples (2.5 %, less for few
+    replicates); of counts what is so of both their bounds.
+    """
+    near = np.abs(a - b) <= CLOSE * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
+    answers = np.atleast_1d((a < b) & ~near)
+    if np.isnan(a).any() or np.isnan(b).any():
+        return UNDECIDED
+    point = bool(answers[0])
+    agreeing = float(np.mean(answers[1:] == point)) if len(answers) > 1 else 1.0
+    needed = 1.0
+    if len(answers) > 1 and not bounds:
+        if n is None or n < 2:
+            return UNDECIDED
+        needed -= intervals.expanded_tail(n)
+    return np.array([float(point)]) if agreeing >= needed else UNDECIDED
 
 
-def known(a: Floats, b: Floats, condition: NDArray[np.bool_]) -> Floats:
-    """A condition on two numbers, unknown where one of them is."""
-    return np.where(np.isnan(a) | np.isnan(b), np.nan, condition.astype(np.float64))
+UNDECIDED: Floats = np.array([math.nan])
+
+
+def equal(a: Floats, b: Floats, n: int | None, *, bounds: bool = False) -> Floats:
+    """Whether `a` equals `b`: false where one is surely less, true where neither can be."""
+    lower, higher = less(a, b, n, bounds=bounds), less(b, a, n, bounds=bounds)
+    return kleene_and(kleene_not(lower), kleene_not(higher))
 
 
 def kleene_and(a: Floats, b: Floats) -> Floats:
@@ -170,18 +203,13 @@ def kleene_or(a: Floats, b: Floats) -> Floats:
 
 
 def truth(x: Field, key: Key = ()) -> bool | None:
-    """Whether a condition holds beyond the doubt of the replicates; None = undecided.
+    """What a condition came to; None = undecided."""
+    value = float(x.data[key][0])
+    return None if math.isnan(value) else value == 1.0
 
-    It holds when it is true of the estimate and of all but the tail of the bootstrap samples (2.5 %, less
-    for few replicates), and fails when it is false of them likewise.
-    """
-    values = x.data[key]
-    if np.isnan(values).any():
-        return None
-    point = values[0] == 1.0
-    if len(values) == 1 or x.n is None:
-        return bool(point)
-    if x.n < 2:
-        return None
-    sure = float(np.mean((values[1:] == 1.0) == point)) >= 1.0 - intervals.expanded_tail(x.n)
-    return bool(point) if sure else None
+
+def count(matrix: Floats) -> Floats:
+    """How many conditions (rows) are true: at best guess, surely, and at most."""
+    sure = float(np.count_nonzero(matrix == 1.0))
+    open_ = float(np.count_nonzero(np.isnan(matrix)))
+    return np.array([sure, sure, sure + open_])

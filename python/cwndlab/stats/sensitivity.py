@@ -57,6 +57,17 @@ def effects(
     return found
 
 
+def held(outcomes: Sequence[Outcome]) -> dict[str, tuple[int, int]]:
+    """Claim -> under how many of the choices it holds, of how many where it was evaluated."""
+    counts: dict[str, tuple[int, int]] = {}
+    for outcome in outcomes:
+        for claim in outcome.claims:
+            if claim.verdict is not Verdict.NOT_CHECKED:
+                holds, all_ = counts.get(claim.claim.id, (0, 0))
+                counts[claim.claim.id] = (holds + (claim.verdict is Verdict.HOLDS), all_ + 1)
+    return counts
+
+
 def _median_shift(before: JudgedTable, after: JudgedTable) -> float:
     moved = [
         abs(b.estimate.value / a.estimate.value - 1.0)

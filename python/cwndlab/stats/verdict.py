@@ -94,6 +94,7 @@ class Judgement:
     relative_difference: float
     """(measured - published) / |published|; NaN when the published value is 0."""
     prediction_low: float
+    """Where 95 % of further runs (as many as the paper averaged) would lie."""
     prediction_high: float
 
 
@@ -150,7 +151,7 @@ def judge(
     if low - slack <= published <= high + slack:
         limit = unstable_points if unit == "%" else unstable * abs(measured.value)
         if half > limit:
-            note = f"too unstable: a single run varies by ±{half:.3g} {unit}".rstrip()
+            note = "too unstable: single runs are further apart than the rule allows"
             return Judgement(Verdict.NOT_JUDGED, note, relative, low, high)
         return Judgement(Verdict.AGREES, "", relative, low, high)
     if _keeps_trend(published, rounding, measured.value, signed, neighbours):
