@@ -14,6 +14,7 @@ import pytest
 import cwndlab
 from cwndlab.core import replace_core
 from cwndlab.errors import OutputError, StudyError
+from cwndlab.runs import output
 from cwndlab.study.load import Study
 from fake_core import FakeCore
 from small_study import TEXT, edited
@@ -113,6 +114,13 @@ def test_a_folder_that_is_not_ours_is_refused_and_left_alone(
     with pytest.raises(OutputError, match=str(out)):
         Study.from_toml(TEXT, name="second").run(out)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_store_of_another_version_is_said(tmp_path: Path, fake_core: FakeCore) -> None:
+    Study.from_toml(TEXT).run(tmp_path / "out")
+    replace_core(FakeCore(version="fake-2"))
+    with pytest.raises(OutputError, match="6 replicates are missing, damaged, or made by another version"):
+        output.load(tmp_path / "out")
 
 
 def test_bad_options_are_refused(fake_core: FakeCore) -> None:

@@ -244,7 +244,7 @@ def writing(folder: Path) -> Iterator[None]:
                 f"{folder}: the disk is full ({error.strerror}); finished runs are kept: make room, run again"
             ) from None
         raise OutputError(
-            f"{error.filename or folder}: cannot be written: {error.strerror}; choose another folder"
+            f"{error.filename or folder}: cannot be written: {error.strerror or error}; choose another folder"
         ) from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import lru_cache
 from pathlib import Path
 
 from cwndlab.errors import StudyError, nearest
@@ -59,6 +60,17 @@ def inside(folder: Path | None, name: str) -> Path:
 def read_csv(folder: Path | None, name: str) -> tuple[list[str], list[dict[str, str]]]:
     """Column names and lines of a CSV file that a study names."""
     path = inside(folder, name)
+    try:
+        state = path.stat()
+        version = (state.st_mtime_ns, state.st_size)
+    except OSError:
+        version = (0, 0)  # reading it says what is wrong
+    return _csv(path, version)
+
+
+@lru_cache(maxsize=32)
+def _csv(path: Path, version: tuple[int, int]) -> tuple[list[str], list[dict[str, str]]]:
+    """Parsed once for all cells, as long as the file does not change."""
     text = read_text(path, what="a CSV file")
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
