@@ -1,6 +1,6 @@
 //! The queue of a link as a scenario states it.
 
-use cwndlab_units::Rate;
+use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -96,4 +96,12 @@ pub(super) fn positive(name: &str, value: u64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{name} is 0; it must be at least 1"))
+}
+
+/// `Ok` if the interval of a controller's updates is at least 0.1 ms: all of them are carried out, however short.
+pub(super) fn interval(name: &str, value: Time) -> Result<(), String> {
+    if value >= Time::from_micros(100) {
+        return Ok(());
+    }
+    Err(format!("{name} is {}; it must be at least 100000 (0.1 ms)", value.as_nanos()))
 }

@@ -181,6 +181,137 @@ proptest! {
     }
 }
 
+/// Numbers from the ordinary to the absurd.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => 0..20_u64, 6 => 0..100_000_000_u64, 1 => any::<u64>()]
+}
+
+fn real() -> impl Strategy<Value = f64> {
+    prop_oneof![8 => 0.0..1.0, 3 => 0.0..100.0, 1 => any::<f64>()]
+}
+
+/// A configuration of any kind with any numbers in it: most are refused.
+fn any_config() -> impl Strategy<Value = QueueConfig> {
+    (prop::array::uniform6(number()), prop::array::uniform4(real()), any::<[bool; 4]>(), 0..7_u8).prop_map(
+        |(n, r, b, kind)| {
+            let (small, time) = (|at: usize| n[at] as u32, |at: usize| Time::from_nanos(n[at]));
+            let unit = if b[0] { Unit::Packets } else { Unit::Bytes };
+            let red = RedConfig {
+                limit: n[0],
+                unit,
+                min_th: r[0],
+                max_th: r[0] + r[1],
+                max_p: r[2],
+                w_q: b[1].then_some(r[3]),
+                burst: (!b[1] && b[2]).then_some(small(1)),
+                mean_packet_bytes: small(2),
+                max_packet_bytes: small(3),
+                ecn: b[3],
+                hard_drop: b[2],
+                gentle: b[1],
+                wait: b[0],
+                counts_in_service: b[3],
+            };
+            let class = |parent, rate: u64| CbqClassConfig {
+                parent,
+                rate_bps: Rate::from_bps(rate),
+                priority: small(3) as u8,
+                bounded: b[0],
+                flows: vec![n[4] % 6],
+                queue: Some(Box::new(QueueConfig::Red(red.clone()))),
+                max_burst: small(2) % 1500,
+                min_idle_ns: b[1].then_some(time(2)),
+                max_packet_bytes: small(5),
+            };
+            match kind {
+                0 => QueueConfig::DropTail(DropTailConfig { limit: n[0], unit, counts_in_service: b[1] }),
+                1 => QueueConfig::Red(red),
+                2 => QueueConfig::Codel(CodelConfig {
+                    target_ns: time(0),
+                    interval_ns: time(1),
+                    limit: small(2),
+                    mtu: small(3),
+                    ecn: b[0],
+                }),
+                3 => QueueConfig::Pie(PieConfig {
+                    limit: small(0),
+                    target_ns: time(1),
+                    update_ns: time(2),
+                    alpha: r[0],
+                    beta: r[1],
+                    max_burst_ns: time(3),
+                    mean_packet_bytes: small(4),
+                    estimate: if b[0] { DelayEstimate::Rate } else { DelayEstimate::Timestamp },
+                    ecn: b[1],
+                    ecn_threshold: r[2],
+                    derandomize: b[2],
+                    cap_adjustment: b[3],
+                    activate_at: b[0].then_some(r[3]),
+                }),
+                4 => QueueConfig::FqCodel(FqCodelConfig {
+                    flows: small(0),
+                    quantum: small(1),
+                    limit: small(2),
+                    drop_batch: small(3),
+                    target_ns: time(4),
+                    interval_ns: time(5),
+                    mtu: 1500,
+                    ecn: b[0],
+                    perturbation: b[1].then_some(n[3]),
+                }),
+                5 => QueueConfig::DualPi2(DualPi2Config {
+                    limit: small(0),
+                    target_ns: time(1),
+                    update_ns: time(2),
+                    alpha: r[0],
+                    beta: r[1],
+                    coupling: 1.0 + r[2],
+                    min_th_ns: time(3),
+                    range_ns: time(4),
+                    classic_share: r[3],
+                    ecn: b[0],
+                }),
+                _ => {
+                    let root = CbqClassConfig {
+                        queue: None,
+                        flows: vec![],
+                        ..class(None, n[0].saturating_add(n[1]).saturating_add(9))
+                    };
+                    let classes =
+                        vec![root, class(Some(0), n[1]), CbqClassConfig { flows: vec![], ..class(Some(0), 9) }];
+                    QueueConfig::Cbq(CbqConfig { classes, default: 1, sharing: Sharing::Formal })
+                }
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn whatever_passes_the_check_runs_without_a_panic(config in any_config(), traffic in traffic()) {
+        if config.check().is_err() {
+            return Ok(());
+        }
+        let traffic = &traffic[..traffic.len().min(50)];
+        match config.build::<TestPacket>(RATE, 1) {
+            // Those with extreme numbers may hold packets for ages, but lose none.
+            Queue::Departure(_) => { conserve(&config, traffic)?; }
+            Queue::Arrival(mut queue) => {
+                let mut rng = Rng::seed_from_u64(1);
+                let mut now = Time::ZERO;
+                for &(gap, bytes, _, _) in traffic {
+                    let backlog = Backlog { free_at: now, ..Backlog::default() };
+                    now += Time::from_micros(gap);
+                    queue.on_arrival(now, backlog, bytes, Ecn::Ect0, &mut rng);
+                    prop_assert!(queue.average().is_none_or(f64::is_finite));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn configurations_are_read_from_json_and_unknown_keys_are_errors() {
     let good = r#"{"kind":"red","limit":60000,"unit":"bytes","min_th":15000.0,"max_th":45000.0,"burst":20,"ecn":true}"#;

@@ -97,7 +97,9 @@ impl CbqConfig {
     fn check_class(&self, index: usize, class: &CbqClassConfig) -> Result<(), String> {
         positive("rate_bps", class.rate_bps.as_bps())?;
         positive("max_packet_bytes", u64::from(class.max_packet_bytes))?;
-        positive("max_burst", u64::from(class.max_burst))?;
+        if !(1..=1000).contains(&class.max_burst) {
+            return Err(format!("max_burst is {}; it must be in 1..=1000 packets", class.max_burst));
+        }
         if let Some(parent) = class.parent.filter(|&parent| parent >= index) {
             return Err(format!("parent is {parent}; a class stands after its parent"));
         }

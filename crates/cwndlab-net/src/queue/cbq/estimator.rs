@@ -4,6 +4,9 @@ use cwndlab_units::Time;
 
 /// Weight of one packet in the average.
 const GAIN: f64 = 1.0 / 16.0;
+/// An average up to this counts as zero, in seconds: times are rounded to nanoseconds, and a class that waited until its average is
+/// zero must not take the rounding for a credit and send two packets in a row.
+const ZERO_S: f64 = 100e-9;
 
 /// Whether a class keeps to its rate: an average of `idle`, the time from the end of one packet to the end of the
 /// next less the time that the packet takes at the class's rate. Negative means over the limit.
@@ -50,7 +53,7 @@ impl Estimator {
         let average = self.avgidle_s + GAIN * (idle_s - self.avgidle_s);
         self.avgidle_s = average.clamp(self.min_idle_s, self.max_idle_s);
         self.last = end;
-        self.undertime = if self.avgidle_s > 0.0 {
+        self.undertime = if self.avgidle_s > ZERO_S {
             now
         } else {
             // The next packet, if it is as large, must bring an idle of (1/GAIN - 1) times the debt.

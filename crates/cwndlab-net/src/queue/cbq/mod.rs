@@ -101,7 +101,7 @@ impl<P> Cbq<P> {
         for index in (0..cbq.classes.len()).filter(is_leaf) {
             let class = &config.classes[index];
             // The slowest class of all may send one full packet in its turn, the others in proportion.
-            let weight = f64::from(class.max_packet_bytes) * bps(class.rate_bps) / slowest;
+            let weight = f64::from(class.max_packet_bytes.max(1500)) * bps(class.rate_bps) / slowest;
             cbq.add_leaf(index, class, weight as i64);
         }
         cbq.flows.sort_unstable();

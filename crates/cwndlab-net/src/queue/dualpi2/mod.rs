@@ -4,7 +4,7 @@
 use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
-use super::config::{positive, within};
+use super::config::{interval, positive, within};
 use super::fifo::Fifo;
 use super::{Dequeued, Dropped};
 use crate::{DropCause, Ecn, Packet};
@@ -57,7 +57,7 @@ impl DualPi2Config {
     pub(super) fn check(&self) -> Result<(), String> {
         positive("limit", u64::from(self.limit))?;
         positive("target_ns", self.target_ns.as_nanos())?;
-        positive("update_ns", self.update_ns.as_nanos())?;
+        interval("update_ns", self.update_ns)?;
         within("alpha", self.alpha, 0.0..=f64::MAX)?;
         within("beta", self.beta, 0.0..=f64::MAX)?;
         within("coupling", self.coupling, 1.0..=100.0)?;

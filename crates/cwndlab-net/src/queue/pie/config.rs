@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::queue::config::{positive, within};
+use crate::queue::config::{interval, positive, within};
 
 /// How PIE learns the queueing delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl PieConfig {
     pub(in crate::queue) fn check(&self) -> Result<(), String> {
         positive("limit", u64::from(self.limit))?;
         positive("target_ns", self.target_ns.as_nanos())?;
-        positive("update_ns", self.update_ns.as_nanos())?;
+        interval("update_ns", self.update_ns)?;
         within("alpha", self.alpha, 0.0..=f64::MAX)?;
         within("beta", self.beta, 0.0..=f64::MAX)?;
         within("ecn_threshold", self.ecn_threshold, 0.0..=1.0)?;
