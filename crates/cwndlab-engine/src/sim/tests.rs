@@ -110,3 +110,46 @@ proptest! {
         prop_assert_eq!(log.segments, second.segments);
     }
 }
+
+/// Two sources on links as fast as the bottleneck: packets arrive exactly as services end.
+fn merge(queue: &str) -> Scenario {
+    let tcp = tcp(cwndlab_tcp::Profile::Ns2_1998, "reno");
+    let link = |name: &str, from: u32, to: u32, queue: &str| {
+        format!(
+            r#"{{"name": "{name}", "from": {from}, "to": {to}, "rate_bps": 1500000, "delay_ns": 10000000, "queue": {queue}}}"#
+        )
+    };
+    let free = r#"{"kind": "infinite"}"#;
+    let links = [
+        link("a>r", 0, 2, free),
+        link("b>r", 1, 2, free),
+        link("r>c", 2, 3, queue),
+        link("c>r", 3, 2, free),
+        link("r>a", 2, 0, free),
+        link("r>b", 2, 1, free),
+    ];
+    let flow = |name: &str, client: u32| {
+        format!(
+            r#"{{"name": "{name}", "client": {client}, "server": 3, "tcp_client": 0, "tcp_server": 0, "start_ns": 0,
+                 "app": {{"kind": "bulk", "bytes": 300000, "from": "client"}}}}"#
+        )
+    };
+    Scenario::from_json(&format!(
+        r#"{{"duration_ns": 60000000000, "nodes": ["a", "b", "r", "c"], "links": [{}], "tcp": [{tcp}],
+             "traffic": [{}, {}], "probes": {{"connections": true}}}}"#,
+        links.join(","),
+        flow("one", 0),
+        flow("two", 1)
+    ))
+    .unwrap()
+}
+
+#[test]
+fn a_queue_that_decides_at_departure_but_never_drops_is_a_fifo_even_when_arrivals_meet_ends_of_service() {
+    let codel = r#"{"kind": "codel", "target_ns": 1000000000000, "interval_ns": 2000000000000}"#;
+    let (fifo, by_arrival) = run(&merge(r#"{"kind": "infinite"}"#), 0);
+    let (served, by_service) = run(&merge(codel), 0);
+    assert_eq!((served.delivered, served.dropped), (fifo.delivered, fifo.dropped));
+    assert_eq!(by_service.objects, by_arrival.objects);
+    assert_eq!(by_service.objects.len(), 2);
+}
