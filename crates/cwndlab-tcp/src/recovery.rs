@@ -105,12 +105,12 @@ impl Recovery {
     }
 
     #[inline]
-    pub fn on_sent(&mut self, piece: Piece) {
+    pub fn on_sent(&mut self, piece: Piece, again: bool) {
         match self {
             Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => {}
-            Recovery::Sack(r) => r.episode.on_sent(piece),
-            Recovery::Fack(r) => r.episode.on_sent(piece),
-            Recovery::Prr(r) => r.on_sent(piece),
+            Recovery::Sack(r) => r.episode.on_sent(piece, again),
+            Recovery::Fack(r) => r.episode.on_sent(piece, again),
+            Recovery::Prr(r) => r.on_sent(piece, again),
         }
     }
 

@@ -95,7 +95,7 @@ impl Connection {
         }
         s.nxt = s.nxt.max(s.una);
         s.last_sent = now;
-        self.recovery.on_sent(piece);
+        self.recovery.on_sent(piece, again);
         if !self.timers.is_running(Timer::Retransmit) {
             self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
             // RFC 6298, 5.1

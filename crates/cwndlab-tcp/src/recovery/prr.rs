@@ -64,8 +64,8 @@ impl Prr {
         s.law.set_cwnd((pipe + count).max(u64::from(mss)), mss);
     }
 
-    pub fn on_sent(&mut self, piece: Piece) {
-        self.episode.on_sent(piece);
+    pub fn on_sent(&mut self, piece: Piece, again: bool) {
+        self.episode.on_sent(piece, again);
         if self.episode.active {
             self.out_bytes += piece.len;
             self.send_count = self.send_count.saturating_sub(piece.len);

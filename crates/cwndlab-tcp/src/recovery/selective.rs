@@ -36,12 +36,13 @@ impl Episode {
         self.pipe = unreported(self.lost_below, s.max) + unreported(s.una, self.high_rxt);
     }
 
+    /// A piece went; `again` if it had been sent before.
     #[inline]
-    pub fn on_sent(&mut self, piece: Piece) {
+    pub fn on_sent(&mut self, piece: Piece, again: bool) {
+        let end = piece.start + u64::from(piece.len);
         self.pipe += u64::from(piece.len);
-        if self.active {
-            self.high_rxt =
-                self.high_rxt.max(if piece.start < self.recover { piece.start + u64::from(piece.len) } else { 0 });
+        if self.active && again {
+            self.high_rxt = self.high_rxt.max(end);
         }
     }
 
