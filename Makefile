@@ -19,7 +19,7 @@ STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/
 run: setup
 	@rm -rf $(OUT)
 	@set -e; for study in $(STUDIES); do $(BIN)/cwndlab run $$study -o $(OUT)/$$study; done
-	@printf 'report: %s\n' $(STUDIES:%=$(OUT)/%/report.html)
+	@$(BIN)/python -m cwndlab.report $(OUT)
 
 test: test-rust test-python
 

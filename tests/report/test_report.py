@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -15,6 +16,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import synthetic
+from cwndlab.errors import OutputError
 from cwndlab.report import Fact, Outputs, ReportView, Variation, write, write_index
 from cwndlab.report.render import inline_svg, markdown_code, markdown_text
 from cwndlab.report.write import CSV_COLUMNS
@@ -264,11 +266,16 @@ def test_the_same_results_give_the_same_report_to_the_byte(tmp_path: Path) -> No
 
 
 def test_the_index_leads_to_every_report(written: tuple[Path, ReportView], tmp_path: Path) -> None:
-    write_index({"rfc2415/report.html": written[1], "a b/report.html": written[1]}, tmp_path / "index.html")
-    page = (tmp_path / "index.html").read_text()
-    assert 'href="rfc2415/report.html"' in page
+    for name in ("a b", "rfc2415"):
+        shutil.copytree(written[0], tmp_path / name)
+    (tmp_path / "rfc2415/provenance.json").write_text('{"title": "<i>Windows</i>", "study": "rfc2415"}')
+    page = write_index(tmp_path).read_text()
+    assert 'href="rfc2415/report.html">&lt;i&gt;Windows' in page
     assert 'href="a%20b/report.html"' in page
     assert "source suspect" in page
+    assert "holds" in page
+    with pytest.raises(OutputError, match="holds no reports"):
+        write_index(tmp_path / "rfc2415")
 
 
 def test_a_report_without_figures_loads_no_drawing_library(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 Import what is needed from `cwndlab.report.write`; altair and vl-convert are loaded only to draw figures.
 """
 
+from cwndlab.report.index import write_index
 from cwndlab.report.view import Fact, ReportView
-from cwndlab.report.write import Outputs, Variation, judge, write, write_index
+from cwndlab.report.write import Outputs, Variation, judge, write
 
 __all__ = ["Fact", "Outputs", "ReportView", "Variation", "judge", "write", "write_index"]

@@ -29,6 +29,9 @@ Row: TypeAlias = dict[str, Any]
 WIDTH, HEIGHT = 620, 300
 """Of one panel, in pixels."""
 
+INK = "#010203"
+"""Stands for `currentColor`, which altair does not take for a colour."""
+
 PANELS = 12
 """More of them in one figure can no longer be compared by eye."""
 
@@ -85,10 +88,6 @@ def on_white(svg: str) -> str:
     return re.sub(
         r"(<svg\b[^>]*>)", r'\1<rect width="100%" height="100%" fill="#fff"/>', svg, count=1
     ).replace("<svg ", '<svg color="#111" ', 1)
-
-
-INK = "#010203"
-"""Stands for `currentColor`, which altair does not take for a colour."""
 
 
 def _config() -> dict[str, Any]:
@@ -299,7 +298,7 @@ _EVENTS: tuple[tuple[str, str, str], ...] = (
     ("dupack", "#b8860b", "M0,-.9L.9,.7H-.9Z"),
     ("mark", "#9a5fc9", "M-.7,-.7H.7V.7H-.7Z"),
     ("retransmit", "#d6455d", "M0,-1.1L1.1,0L0,1.1L-1.1,0Z"),
-    ("drop", "#d6455d", "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z"),
+    ("drop", INK, "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z"),
 )
 
 
@@ -405,6 +404,9 @@ def _against_time(
     import altair as alt
 
     names = list(dict.fromkeys(name for _, _, lines in panels for name in lines))
+    # One time scale for all panels, so that they can be compared.
+    last = max((float(time[-1]) for _, time, _ in panels if len(time)), default=1.0)
+    span = alt.Scale(domain=[window[0], min(window[1], last)], nice=False)
     rows: dict[str, list[Row]] = {}
     charts = []
     for number, (title, time, lines) in enumerate(panels):
@@ -419,7 +421,7 @@ def _against_time(
             alt.Chart(alt.NamedData(name=data))
             .mark_line(interpolate="step-after", strokeWidth=1.4)
             .encode(
-                x=alt.X("time:Q", title=spec.x_title or "time (s)", scale=alt.Scale(nice=False)),
+                x=alt.X("time:Q", title=spec.x_title or "time (s)", scale=span),
                 y=alt.Y("y:Q", title=spec.y_title or y_title),
                 color=alt.Color("series:N", legend=legend, scale=alt.Scale(domain=names, range=PALETTE)),
                 strokeDash=alt.StrokeDash(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -72,11 +72,6 @@ class IndexEntry:
     """Path of the report, relative to the index."""
     counts: tuple[CountView, ...]
     claim_counts: tuple[CountView, ...]
-
-    @classmethod
-    def of(cls, view: ReportView, path: str) -> IndexEntry:
-        """The entry of a report at a relative path."""
-        return cls(view.title, view.source, quote(path), view.counts, view.claim_counts)
 
 
 def index(entries: Sequence[IndexEntry]) -> str:

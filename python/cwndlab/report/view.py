@@ -234,8 +234,8 @@ def number(value: float, digits: int | None = None) -> str:
 
 def interval_text(interval: Interval, digits: int | None) -> str:
     """The 95 % interval, `exact` without randomness, `one run` when there is none."""
-    if interval.method == "deterministic":
-        return "exact"
+    if interval.exact:
+        return "exact" if interval.method == "deterministic" else interval.method
     if math.isnan(interval.low):
         return "one run" if interval.n == 1 else "no interval"
     if digits is None:
@@ -303,10 +303,10 @@ def table_view(spec: Table, judged: JudgedTable) -> TableView:
         c.estimate.method for line in judged.cells for c in line if c.estimate is not None
     )
     remarks = []
-    random = [m for m in methods if m != "deterministic"]
+    random = [m for m in methods if m not in ("deterministic", "all runs equal", "not measurable")]
     if random:
         remarks.append("95 % intervals: " + ", ".join(random) + ".")
-    elif methods:
+    elif "deterministic" in methods:
         remarks.append("Nothing in these cells is random: every number is exact.")
         rows = tuple(replace(r, numbers=tuple(replace(n, interval="") for n in r.numbers)) for r in rows)
     for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
@@ -414,7 +414,7 @@ def claim_view(judged: JudgedClaim, held: tuple[int, int] | None = None) -> Clai
     parts = []
     for part in judged.parts:
         value = number(part.interval.value)
-        if part.interval.method != "deterministic":
+        if not part.interval.exact:
             value += f" ({interval_text(part.interval, None)})"
         parts.append(PartView(part.text, value))
     claim = judged.claim

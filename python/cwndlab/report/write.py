@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -134,14 +134,14 @@ def write(
     view = build_view(outputs, judged, drawings, facts, _outcomes(outputs, variations))
     from cwndlab.report import render
 
-    _save(directory / "verdicts.csv", verdicts_csv(judged))
+    save(directory / "verdicts.csv", verdicts_csv(judged))
     if judged.claims:
-        _save(directory / "claims.csv", claims_csv(judged.claims))
+        save(directory / "claims.csv", claims_csv(judged.claims))
     for drawing in drawings:
-        _save(directory / "figures" / f"{drawing.id}.svg", drawing.svg_file)
-        _save(directory / "figures" / f"{drawing.id}.png", drawing.png())
-    _save(directory / "report.md", render.markdown(view))
-    _save(directory / "report.html", render.html(view))
+        save(directory / "figures" / f"{drawing.id}.svg", drawing.svg_file)
+        save(directory / "figures" / f"{drawing.id}.png", drawing.png())
+    save(directory / "report.md", render.markdown(view))
+    save(directory / "report.html", render.html(view))
     return view
 
 
@@ -313,14 +313,8 @@ def claims_csv(claims: Sequence[JudgedClaim]) -> str:
     return out.getvalue()
 
 
-def write_index(entries: Mapping[str, ReportView], path: Path) -> None:
-    """Writes the page that leads to several reports: path of each, relative to the page -> its view."""
-    from cwndlab.report import render
-
-    _save(path, render.index([render.IndexEntry.of(view, href) for href, view in entries.items()]))
-
-
-def _save(path: Path, content: str | bytes) -> None:
+def save(path: Path, content: str | bytes) -> None:
+    """Writes a file and its folder; OutputError says why it could not be."""
     data = content.encode() if isinstance(content, str) else content
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -39,6 +39,11 @@ class Interval:
     method: str
 
     @property
+    def exact(self) -> bool:
+        """Whether the interval has no width: nothing is random, or all replicates gave the same."""
+        return self.low == self.high
+
+    @property
     def half_width(self) -> float:
         """Half the interval's width, in the estimate's unit."""
         return (self.high - self.low) / 2.0
@@ -61,7 +66,7 @@ def _degenerate(x: Floats, deterministic: bool) -> Interval | None:
         return Interval(math.nan, math.nan, math.nan, 0, "not measurable")
     if (deterministic or n > 1) and is_constant(x):
         value = float(x[0])
-        return Interval(value, value, value, n, "deterministic")
+        return Interval(value, value, value, n, "deterministic" if deterministic else "all runs equal")
     if n == 1:
         return Interval(float(x[0]), math.nan, math.nan, 1, "one replicate: no interval")
     return None
@@ -186,7 +191,7 @@ def compare(
     value = float(relate(kind, centre(a, statistic), centre(b, statistic)))
     n = len(a)
     if (deterministic or n > 1) and is_constant(a) and is_constant(b):
-        return Interval(value, value, value, n, "deterministic")
+        return Interval(value, value, value, n, "deterministic" if deterministic else "all runs equal")
     if n == 1:
         return Interval(value, math.nan, math.nan, 1, "one replicate: no interval")
     low, high = bootstrap_ends(relate(kind, resampled(a, statistic), resampled(b, statistic)), n)

@@ -242,7 +242,7 @@ def _finish(
             draft.interval,
             per_run,
             unit=unit,
-            deterministic=draft.interval.method == "deterministic",
+            deterministic=draft.interval.exact,
             runs=spec.published_runs,
             signed=column.compare is not None and column.compare.kind != "ratio",
             neighbours=_neighbours(results, draft, everything),

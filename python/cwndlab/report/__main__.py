@@ -1,0 +1,17 @@
+"""`python -m cwndlab.report FOLDER`: the page that leads to all reports in the folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from cwndlab.errors import CwndlabError
+from cwndlab.report.index import write_index
+
+if len(sys.argv) != 2:
+    sys.exit("usage: python -m cwndlab.report FOLDER (whose sub-folders hold reports)")
+try:
+    print(f"reports: {write_index(Path(sys.argv[1]))}")
+except CwndlabError as error:
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)

@@ -1,0 +1,57 @@
+"""A page that leads to the reports of several studies, made from their result folders."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+from cwndlab.errors import OutputError
+from cwndlab.report.view import CountView, count
+from cwndlab.report.write import save
+from cwndlab.stats.verdict import Verdict
+
+
+def write_index(folder: Path) -> Path:
+    """Writes `index.html` into a folder whose sub-folders are results of studies; returns its path."""
+    from cwndlab.report import render
+
+    entries = []
+    for report in sorted(folder.glob("*/report.html")):
+        results = report.parent
+        title, source = _title(results)
+        entries.append(
+            render.IndexEntry(
+                title,
+                source,
+                f"{quote(results.name)}/report.html",
+                _counts(results / "verdicts.csv"),
+                _counts(results / "claims.csv"),
+            )
+        )
+    if not entries:
+        raise OutputError(f"{folder}: holds no reports; `cwndlab run STUDY -o {folder}/STUDY` makes one")
+    page = folder / "index.html"
+    save(page, render.index(entries))
+    return page
+
+
+def _title(results: Path) -> tuple[str, str]:
+    """The study's title and name, from its provenance."""
+    try:
+        content = json.loads((results / "provenance.json").read_text(encoding="utf-8"))
+        return str(content["title"]), str(content["study"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return results.name, ""
+
+
+def _counts(path: Path) -> tuple[CountView, ...]:
+    """How often each verdict stands in a CSV file of verdicts or claims."""
+    words = {verdict.value: verdict for verdict in Verdict}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            found = [row.get("verdict", "") for row in csv.DictReader(file)]
+    except (OSError, csv.Error, UnicodeDecodeError):
+        return ()
+    return count([words[word] for word in found if word in words])
