@@ -68,6 +68,7 @@ impl Port {
             let entered = InNamespace::enter(&near.netns);
             let _near = entered.map_err(system(format!("entering network namespace {}", near.netns.display())))?;
             sys::turn_offloads_off(&near.name).map_err(system(format!("turning off the offloads of {}", near.name)))?;
+            sys::wait_until_running(&near.name).map_err(system(format!("waiting for {}", near.name)))?;
         }
         let _there = match &config.netns {
             Some(path) => {
@@ -85,6 +86,7 @@ impl Port {
                 peer: parse_mac(peer_mac).expect("RouterConfig checks it"),
             },
         };
+        sys::wait_until_running(name).map_err(system(format!("waiting for {name}")))?;
         let mtu = sys::mtu(name).map_err(system(format!("asking for the MTU of {name}")))?;
         // Bound to the namespace that this thread is in as it is opened.
         let statistics =

@@ -12,6 +12,8 @@ use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::ptr;
+use std::thread;
+use std::time::Duration;
 
 use libc::{c_int, c_long, c_ulong};
 
@@ -210,6 +212,33 @@ pub fn mtu(device: &str) -> io::Result<u32> {
     checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as c_ulong, &raw mut request) })?;
     // SAFETY: the call above wrote this member.
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// Waits until a device of the present namespace that is up also runs: a kernel activates its queue some time after the
+/// other end appears, and silently drops what is sent before. One that is not up, or whose other end is missing,
+/// is not waited for beyond a second.
+///
+/// # Errors
+/// If there is no such device.
+pub fn wait_until_running(device: &str) -> io::Result<()> {
+    const STEP: Duration = Duration::from_millis(5);
+    let mut request = ifreq(device)?;
+    // SAFETY: plain integers.
+    let socket = owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+    for _ in 0..200 {
+        // SAFETY: SIOCGIFFLAGS reads the name and writes the flags of one ifreq.
+        checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as c_ulong, &raw mut request) })?;
+        // SAFETY: the call above wrote this member.
+        let flags = c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+        if flags & libc::IFF_UP == 0 {
+            return Ok(());
+        }
+        thread::sleep(STEP); // also once it runs: the queue follows the flag
+        if flags & libc::IFF_RUNNING != 0 {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Turns off what makes a device of the present namespace hand over packets that no wire would carry: partial
