@@ -16,7 +16,7 @@ from cwndlab.stats.results import CellInfo, Results
 from cwndlab.stats.stopping import StoppingRule
 from cwndlab.study.plan import Cell, Plan, cell_id, value_text
 
-from .execute import Asked, Job, Outcome, asked_key, cell_key, replicate_key
+from .execute import Asked, Job, Outcome, asked_key, cell_key, lean, replicate_key
 from .progress import Progress, Quiet
 from .store import FolderStore, Kept
 from .view import _Columns
@@ -104,11 +104,15 @@ class Campaign:
                     yield cell, replicate
 
     def _jobs(self) -> Iterator[Job]:
+        fewer: dict[str, str] = {}
         for cell, replicate in self._missing():
+            scenario = self.cells[cell].scenario
+            if replicate > 0:
+                if cell not in fewer:
+                    fewer = {cell: lean(self._scenario(cell), self.asked.quantities)}
+                scenario = fewer[cell]
             key = self.key(cell, replicate)
-            yield Job(
-                key, cell, self.cells[cell].scenario, self.plan.seed, replicate, keep_records=replicate == 0
-            )
+            yield Job(key, cell, scenario, self.plan.seed, replicate, keep_records=replicate == 0)
 
     def _scenario(self, cell: str) -> Mapping[str, Any]:
         return self.cells[cell].compiled.scenario

@@ -31,7 +31,7 @@ class Job:
     scenario: str
     seed: int
     replicate: int
-    #: Whether its record tables are kept (those of replicate 0 are).
+    #: Whether its record tables are kept (those of replicate 0 are); others run with fewer probes.
     keep_records: bool
 
 
@@ -68,6 +68,18 @@ def perform(job: Job, asked: Asked, scenario: Mapping[str, Any] | None = None) -
         return Outcome(job, {}, int(records.packets), error=f"metrics: {type(error).__name__}: {reason}")
     tables = {name: view.table(name) for name in records.names} if job.keep_records else None
     return Outcome(job, values, int(records.packets), tables)
+
+
+def lean(scenario: Mapping[str, Any], quantities: Sequence[Quantity]) -> str:
+    """The scenario with only the probes that quantities read, for replicates whose records are not kept."""
+    needed = {table for q in quantities if q.metric is not None for table in metrics.get(q.metric).tables}
+    probes = dict(scenario["probes"])
+    if "segments" not in needed:
+        probes["segments_at"] = None
+    if "queues" not in needed:
+        probes |= {"queues": [], "queue_interval_ns": None}
+    probes["cwnd"] = probes["cwnd"] and "cwnd" in needed
+    return json.dumps({**scenario, "probes": probes}, separators=(",", ":"), allow_nan=False)
 
 
 def asked_key(asked: Asked) -> str:
