@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import synthetic
 from cwndlab.errors import StudyError
@@ -16,6 +18,7 @@ from cwndlab.study.outputs import Claim
 
 WEB = synthetic.rfc2415()
 TRACE = synthetic.rfc2416()
+SMALL = Results(WEB.cells[:8], WEB.units, WEB.data)
 
 
 def claim(expression: str | None, **more: Any) -> Claim:
@@ -232,3 +235,73 @@ def test_nothing_in_a_claim_can_execute() -> None:
     ):
         with pytest.raises(StudyError):
             judge_claims([claim(expression)], WEB)
+
+
+WORDS = (
+    "page_delay power page_delays [ ] ( ) iw = webs == < > + - * / , 1 2 8 0.5 all any count share not and "
+    "or min mean quantile take shift decrease index over ** lambda if else for in is . : 'a' { } @ # \\"
+).split()
+
+LEAVES = st.sampled_from(
+    [
+        "1",
+        "0",
+        "-2.5",
+        "[1, 2]",
+        "page_delay",
+        "page_delays",
+        "power[iw=1]",
+        "page_delay[webs=8, ftps=[0, 1]]",
+        "page_delays[iw=1, index=0]",
+        "page_delays[index=[0, 3]]",
+        "take(page_delays[iw=1], 3)",
+        "page_delay[iw=9]",
+    ]
+)
+FORMS = st.sampled_from(
+    [
+        "{0} < {1}",
+        "{0} == {1}",
+        "{0} != {1}",
+        "{0} >= {1} > {0}",
+        "{0} + {1}",
+        "{0} / {1}",
+        "not {0}",
+        "-{0}",
+        "{0} and {1}",
+        "{0} or {1}",
+        "all({0})",
+        "any({0}, over=iw)",
+        "count({0}) > 2",
+        "share({0})",
+        "min({0}, {1})",
+        "max({0}, over=index)",
+        "mean({0})",
+        "median({0})",
+        "sum({0})",
+        "abs({0})",
+        "decrease({0}, {1})",
+        "size({0})",
+        "ratio({0}, {1})",
+        "low({0})",
+        "estimate({0})",
+        "quantile({0}, 0.5)",
+        "shift({0}, 2)",
+        "take({0}, {1})",
+    ]
+)
+EXPRESSIONS = st.recursive(
+    LEAVES,
+    lambda part: st.tuples(FORMS, part, part).map(lambda t: "(" + t[0].format(t[1], t[2]) + ")"),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join) | EXPRESSIONS | st.text(max_size=40))
+@settings(max_examples=600, deadline=None)
+def test_no_expression_does_more_than_fail_with_its_place(expression: str) -> None:
+    try:
+        judge_claims([claim(expression)], SMALL)
+    except StudyError as error:
+        assert error.key == "claims.c.assert"
+        assert "column" in str(error)

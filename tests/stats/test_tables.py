@@ -120,7 +120,8 @@ def test_a_broken_model_turns_cells_red(tmp_path: Path) -> None:
     ("change", "says"),
     [
         ({"rows": ["web", "ftps"]}, "tables.t1.rows: no axis 'web'; did you mean \"webs\"?"),
-        ({"published": "gone.csv"}, "cannot be read"),
+        ({"published": "gone.csv"}, "there is no such file"),
+        ({"published": "../t.csv"}, "outside the study's folder"),
         ({"columns": [{"heading": "x", "quantity": "page_dely"}]}, 'did you mean "page_delay"'),
         ({"columns": [{"heading": "x", "quantity": "page_delays"}]}, "is a list"),
         ({"columns": [{"heading": "x", "quantity": "page_delay"}]}, "4 cells match"),

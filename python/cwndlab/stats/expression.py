@@ -15,6 +15,7 @@ import math
 import operator
 import sys
 import tokenize
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -61,7 +62,9 @@ def parse(text: str) -> ast.expr:
         raise ExpressionError(f"longer than {LONGEST} characters", LONGEST)
     flat = text.replace("\n", " ").replace("\t", " ")
     try:
-        tree = ast.parse(_brackets_to_calls(flat), mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # of Python's own, about what is refused below
+            tree = ast.parse(_brackets_to_calls(flat), mode="eval").body
     except ExpressionError:
         raise
     except SyntaxError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
 from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results, same_value
-from cwndlab.stats.tables import Published, read_csv
+from cwndlab.stats.tables import Published, read_published
 from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence
     6, say), so that one line more or less does not shift all the others.
     """
     what = f"tables.{spec.id}"
-    published = _published(spec, results, read_csv(folder / spec.published, what), what)
+    published = _published(spec, results, read_published(folder, spec.published, what), what)
     variants = spec.variants or (None,)
     own = [m for m in marks if m.table == spec.id]
     grid: list[list[JudgedLine]] = [[] for _ in published]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from cwndlab.stats import intervals
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed, same_value
 from cwndlab.stats.verdict import Judgement, Neighbour, Verdict, decimals, half_unit, judge
+from cwndlab.study.files import read_csv
 
 if TYPE_CHECKING:
     from cwndlab.study.outputs import Column, Compare, Mark, Table
@@ -63,18 +63,12 @@ class JudgedTable:
     cells: tuple[tuple[JudgedCell, ...], ...]
 
 
-def read_csv(path: Path, what: str) -> list[dict[str, str]]:
-    """The rows of a published CSV file."""
+def read_published(folder: Path, name: str, what: str) -> list[dict[str, str]]:
+    """The rows of a published CSV file, which lies inside the study's folder."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [
-                {k: (v or "").strip() for k, v in row.items() if k is not None}
-                for row in csv.DictReader(line for line in file if not line.startswith("#"))
-            ]
-    except OSError as error:
-        raise StudyError(f"cannot be read: {error.strerror}", file=path, key=what) from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise StudyError(f"is not a CSV file: {error}", file=path, key=what) from error
+        return read_csv(folder, name)[1]
+    except StudyError as error:
+        raise error.located(file=name, line=None, key=what) from None
 
 
 def measure(results: Results, cell: CellInfo, quantity: str, comparison: Compare | None) -> Interval:
@@ -106,7 +100,7 @@ def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mar
     for axis in spec.rows:
         if axis not in results.axes:
             raise StudyError(f"no axis {axis!r}", key=f"{what}.rows", right=nearest(axis, results.axes))
-    printed = read_csv(folder / spec.published, what) if spec.published else []
+    printed = read_published(folder, spec.published, what) if spec.published else []
     rows = _rows(spec, results, printed, what)
     grid = [
         [_Draft.make(spec, results, row, line, k, column, what) for k, column in enumerate(spec.columns)]
