@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +23,8 @@ SetOption = Annotated[
         help="restrict an axis (iw=4, iw=1,4) or change a key (run.duration=10s)",
     ),
 ]
+#: `--set a=1 b=2` reads as one change and two further words; they are changes too.
+MoreSets = Annotated[list[str] | None, typer.Argument(metavar="", hidden=True)]
 SeedOption = Annotated[
     int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
 ]
@@ -62,6 +65,7 @@ def list_studies() -> None:
 @app.command()
 def check(
     study: StudyArgument,
+    more: MoreSets = None,
     set_: SetOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell")] = None,
     sensitivity: Annotated[str | None, typer.Option(help="an axis of [sensitivity], or all")] = None,
@@ -71,7 +75,7 @@ def check(
     from cwndlab.runs.estimate import estimate_seconds
     from cwndlab.runs.local import available
 
-    loaded = _load(study, set_)
+    loaded = _load(study, set_, more)
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
     plan.check()
     check_outputs(loaded)
@@ -93,6 +97,7 @@ def check(
 def run_command(
     study: StudyArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="where everything is written")],
+    more: MoreSets = None,
     set_: SetOption = None,
     seed: SeedOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell; default: the study's")] = None,
@@ -109,7 +114,7 @@ def run_command(
     from cwndlab.runs.api import run_study
     from cwndlab.runs.progress import Bar, Progress, Quiet
 
-    loaded = _load(study, set_)
+    loaded = _load(study, set_, more)
     share = _share(until)
     bar = Bar() if sys.stderr.isatty() else None
     progress: Progress = bar or Quiet()
@@ -138,9 +143,8 @@ def run_command(
     if result.failures:
         for failure in result.failures[:10]:
             typer.echo(f"failed: {failure.cell}, replicate {failure.replicate}: {failure.reason}", err=True)
-        more = len(result.failures) - 10
-        if more > 0:
-            typer.echo(f"… and {more} more", err=True)
+        if len(result.failures) > 10:
+            typer.echo(f"… and {len(result.failures) - 10} more", err=True)
         typer.echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
         raise typer.Exit(1)
     typer.echo(f"report: {result.report or out}")
@@ -163,6 +167,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run
 @app.command()
 def trace(
     study: StudyArgument,
+    more: MoreSets = None,
     set_: SetOption = None,
     format_: Annotated[str, typer.Option("--format", help="csv, text, pcapng, ns, xplot")] = "csv",
     out: Annotated[
@@ -175,7 +180,7 @@ def trace(
     from cwndlab.runs.store import write_atomic, writing
     from cwndlab.runs.trace import trace as make
 
-    plan = _load(study, set_).plan(seed=seed)
+    plan = _load(study, set_, more).plan(seed=seed)
     cell = plan.cells[0]
     cell.check()
     if len(plan.cells) > 1:
@@ -230,18 +235,20 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-def _load(study: str, changes: list[str] | None) -> Any:
+def _load(study: str, changes: list[str] | None, more: list[str] | None) -> Any:
     from cwndlab.study.load import Study
 
     loaded = Study.load(study)
     wanted: dict[str, str] = {}
-    for change in changes or []:
-        key, equals, value = change.partition("=")
-        if not equals or not key.strip():
-            raise StudyError(
-                f"{change!r} sets nothing", key="--set", right="write --set iw=4 or --set run.duration=10s"
-            )
-        wanted[key.strip()] = value.strip()
+    for change in [*(changes or []), *(more or [])]:
+        # "variant=sack,iw=1,4" is two changes: a comma before a key begins the next
+        for piece in re.split(r",(?=[A-Za-z_][\w.+-]*=)", change):
+            key, equals, value = piece.partition("=")
+            if not equals or not key.strip():
+                raise StudyError(
+                    f"{piece!r} sets nothing", key="--set", right="write --set iw=4 or --set run.duration=10s"
+                )
+            wanted[key.strip()] = value.strip()
     return loaded.set(wanted) if wanted else loaded
 
 

@@ -69,6 +69,31 @@ def test_trace_prints_events_to_the_microsecond(
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["--set", "iw=4", "--set", "run.duration=80ms"],
+        ["--set", "iw=4,run.duration=80ms"],
+        ["--set", "iw=4", "run.duration=80ms"],
+    ],
+)
+def test_several_changes_can_be_written_in_every_usual_way(
+    capsys: pytest.CaptureFixture[str], study: Path, words: list[str]
+) -> None:
+    _, out, _ = call(capsys, "check", study, *words)
+    assert "1 cells, 3 runs of 0.08 s" in out
+    assert "2 cells" in call(capsys, "check", study, "--set", "iw=2,10")[1]
+
+
+def test_traces_for_other_tools_are_written_by_the_core(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(TEXT)
+    for kind, start in (("pcapng", b"\x0a\x0d\x0d\x0a"), ("ns", b"+"), ("xplot", b"timeval")):
+        with pytest.raises(SystemExit) as caught:
+            app(["trace", str(tmp_path), "--set", "iw=4", "--format", kind, "-o", str(tmp_path / kind)])
+        assert not caught.value.code
+        assert start in (tmp_path / kind).read_bytes()[:80], kind
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["run", "STUDY", "-o", "OUT", "--set", "iww=4"], '"iw"'),

@@ -123,6 +123,15 @@ def test_a_store_of_another_version_is_said(tmp_path: Path, fake_core: FakeCore)
         output.load(tmp_path / "out")
 
 
+def test_a_notebook_shows_no_markup_of_a_study(fake_core: FakeCore) -> None:
+    text = edited(
+        ('title = "two nodes"', 'title = "<script>x</script>"'), ("values = [1, 4]", "values = [1]")
+    )
+    run = Study.from_toml(text.replace('sets = "tcp.initial_window"', 'sets = "run.seed"')).run()
+    assert "<script>" not in run._repr_html_() and "<script>" not in run.study._repr_html_()
+    assert "&lt;script&gt;" in run._repr_html_()
+
+
 def test_bad_options_are_refused(fake_core: FakeCore) -> None:
     study = Study.from_toml(TEXT)
     for options in ({"replicates": 0}, {"threads": 0}, {"until": 2.0}, {"sensitivity": "x"}):

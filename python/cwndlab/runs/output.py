@@ -107,7 +107,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
         ) from None
     if content.get("unfinished"):
         raise OutputError(
-            f"{folder}: the run did not come to its end; `cwndlab run {content['study']} -o {folder}` goes on"
+            f"{folder}: the run did not come to its end; the same `cwndlab run … -o {folder}` goes on"
         )
     return content
 
