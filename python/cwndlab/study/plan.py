@@ -213,8 +213,8 @@ def _count(study: Study, sensitivity: Sequence[str]) -> tuple[int, str]:
         lengths = [len(rows) for _, rows in _loops(study, grid)]
         total += math.prod(lengths)
         parts.append(" × ".join(f"{length:,}" for length in lengths) or "1")
-    for name in sensitivity:
-        total += total * len(study.outline.sensitivity[name].values)
+    # One sensitivity axis at a time, each at most around every cell.
+    total += total * sum(len(study.outline.sensitivity[name].values) for name in sensitivity)
     return total, " + ".join(parts)
 
 
