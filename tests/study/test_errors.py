@@ -124,6 +124,22 @@ CASES = {
         "no option",
         '"traffic"',
     ),
+    "a number without end": (("p = 0.01", "p = inf"), "topology.links.wire", "not finite", ""),
+    "texts that multiply": (
+        (
+            "webs = 2",
+            "webs = 2\nx0 = 'aaaaaaaaaa'\n" + "".join(f"x{i + 1} = '{f'{{x{i}}}' * 10}'\n" for i in range(9)),
+        ),
+        "parameters.x3",
+        "characters",
+        "at most 2000",
+    ),
+    "links without end": (
+        ('between = ["a", "b"]', f"between = [{['a'] * 1000}, {['b'] * 1000}]"),
+        "topology.links.wire.between",
+        "too many links",
+        "",
+    ),
     "probability above one": (("p = 0.01", "p = 1.5"), "topology.links.wire", "1.5", "0..=1"),
     "code in an expression": (
         ("$webs", "= __import__('os').getpid()"),

@@ -13,7 +13,7 @@ from . import schema
 from .expr import names_in
 from .files import inside, read_csv
 from .outputs import Listing, Table
-from .resolve import references
+from .resolve import Names, references
 
 if TYPE_CHECKING:
     from .load import Study
@@ -25,7 +25,8 @@ def check_study(study: Study) -> None:
     """StudyError for the first thing that does not fit together."""
     _axes(study)
     _names(study, "parameter", schema.MODEL_SECTIONS)
-    model = study.base  # resolves references, finds cycles, checks the first cell
+    _parameters(study)
+    model = study.base  # resolves references, checks the first cell
     _grids(study)
     _files(study, model)
     _quantities(study)
@@ -62,6 +63,18 @@ def _axes(study: Study) -> None:
         if name in outline.axes:
             raise _fail(study, ("sensitivity", name), f'"{name}" is an axis already', "give it another name")
         _selection(study, outline.sensitivity[name].where, ("sensitivity", name, "where"))
+
+
+def _parameters(study: Study) -> None:
+    """Circles and mistakes are found in parameters that nothing uses, too."""
+    names = Names(
+        study.outline.parameters, {name: axis.names[0] for name, axis in study.outline.axes.items()}
+    )
+    for name in study.outline.parameters:
+        try:
+            names[name]
+        except StudyError as error:
+            raise study.place.locate(error, tuple((error.key or f"parameters.{name}").split("."))) from None
 
 
 def _names(study: Study, what: str, sections: Iterable[str]) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from cwndlab.errors import StudyError, nearest
 
 from . import knobs, schema
 from .files import read_csv
+from .refusals import not_finite, origin
 from .units import parse_bdp, parse_bytes, parse_packets
 from .validate import Invalid
 
@@ -25,6 +25,8 @@ Path = tuple[str | int, ...]
 
 #: The scenario's traffic entries of all instances may not be more than this.
 MAX_INSTANCES = 200_000
+#: And its directions of links not more than this.
+MAX_LINKS = 100_000
 #: Kinds that draw no random number; a scenario of these alone gives the same in every replicate.
 _SCRIPTED = {"drop-nth", "drop-every", "drop-seq", "delay-nth"}
 _DETERMINISTIC_QUEUES = {"infinite", "drop-tail", "codel"}
@@ -74,14 +76,16 @@ class _Compiler:
         self.folder = folder
         self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
         self.links: list[dict[str, Any]] = []
+        self.directions: dict[str, int] = {}
+        self.leaving: list[list[int]] = [[] for _ in model.topology.nodes]
         self.limits: list[tuple[int, float]] = []  # links whose limit is a multiple of the BDP
         self.origins: dict[str, Path] = {}
         self.tcp_groups: list[dict[str, Any]] = []
 
     def compile(self) -> Compiled:
         topology = self.model.topology
-        twice = next((n for i, n in enumerate(topology.nodes) if topology.nodes.index(n) != i), None)
-        if twice is not None:
+        if len(self.nodes) < len(topology.nodes):
+            twice = next(name for i, name in enumerate(topology.nodes) if self.nodes[name] != i)
             raise Invalid(("topology", "nodes"), f'node "{twice}" stands twice', None, 0)
         for index, link in enumerate(topology.links):
             self._link(link, ("topology", "links", index))
@@ -112,7 +116,10 @@ class _Compiler:
         }
         if distributions:
             scenario["distributions"] = distributions
-        return Compiled(scenario, self.origins)
+        compiled = Compiled(scenario, self.origins)
+        if place := not_finite(scenario):
+            raise Invalid(origin(compiled, place), "this number is not finite", "write a plain number", 0)
+        return compiled
 
     def _node(self, name: str, at: Path) -> int:
         if name not in self.nodes:
@@ -126,6 +133,8 @@ class _Compiler:
         for position, end in enumerate(ends):
             for name in end:
                 self._node(name, (*at, "between", position))
+        if len(self.links) + 2 * len(ends[0]) * len(ends[1]) > MAX_LINKS:
+            raise Invalid((*at, "between"), "these are too many links", f"at most {MAX_LINKS // 2}", 0)
         for a in ends[0]:
             for b in ends[1]:
                 if a == b:
@@ -137,7 +146,7 @@ class _Compiler:
         self, link: schema.Link, own: schema.Direction, a: str, b: str, at: Path, which: str
     ) -> None:
         name = f"{a}>{b}"
-        if any(known["name"] == name for known in self.links):
+        if name in self.directions:
             raise Invalid((*at, "between"), f"there is a second link {name}", "two nodes are joined once", 0)
         rate = own.rate if own.rate is not None else link.rate
         queue, queue_at = (
@@ -146,6 +155,8 @@ class _Compiler:
         impairments = own.impairments if own.impairments is not None else link.impairments
         impairments_at = (*at, which, "impairments") if own.impairments is not None else (*at, "impairments")
         index = len(self.links)
+        self.directions[name] = index
+        self.leaving[self.nodes[a]].append(index)
         self.origins[f"links.{index}"] = at
         self.origins[f"links.{index}.queue"] = queue_at
         self.origins[f"links.{index}.impairments"] = impairments_at
@@ -210,10 +221,11 @@ class _Compiler:
         todo = deque([start])
         while todo:
             here = todo.popleft()
-            for index, link in enumerate(self.links):
-                if link["from"] == here and link["to"] not in came:
-                    came[link["to"]] = index
-                    todo.append(link["to"])
+            for index in self.leaving[here]:
+                there = self.links[index]["to"]
+                if there not in came:
+                    came[there] = index
+                    todo.append(there)
         if goal not in came:
             return None
         path: list[int] = []
@@ -227,11 +239,9 @@ class _Compiler:
         nodes = [self._node(name, (*at, "path", i)) for i, name in enumerate(route.path)]
         via: list[int] = []
         for a, b in itertools.pairwise(nodes):
-            found = next(
-                (i for i, link in enumerate(self.links) if (link["from"], link["to"]) == (a, b)), None
-            )
+            names = self.model.topology.nodes
+            found = self.directions.get(f"{names[a]}>{names[b]}")
             if found is None:
-                names = self.model.topology.nodes
                 right = "a route passes only joined nodes"
                 raise Invalid((*at, "path"), f'no link joins "{names[a]}" and "{names[b]}"', right, 0)
             via.append(found)
@@ -336,7 +346,7 @@ class _Compiler:
 
     def _probes(self) -> dict[str, Any]:
         probes = self.model.probes
-        links = {link["name"]: index for index, link in enumerate(self.links)}
+        links = self.directions
         queues: list[int] = []
         for position, name in enumerate(probes.queues):
             if name not in links:
@@ -387,94 +397,3 @@ class _Compiler:
                     (*at, key), f'{given.file}, column "{column}": {error}', "it must hold numbers", 0
                 ) from None
         return made
-
-
-# ── errors of the core ────────────────────────────────────────────────────────────────────────────────────
-
-
-def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
-    """What the core says of a scenario, at the study's own key."""
-    column = re.search(r" at line 1 column (\d+)", message)
-    plain = re.sub(r"^scenario: |[ ]at line 1 column \d+", "", message)
-    place: list[str] = []
-    if column:
-        place = _json_path(text, int(column[1]))
-    elif found := re.match(r"(\w+)(?:\[(\d+)\])?(?: \([^)]*\))?((?:\.\w+(?:\[\d+\])?)*):\s*", plain):
-        place = [part for part in (found[1], found[2], *re.findall(r"\w+", found[3])) if part]
-        plain = plain[found.end() :]
-    unknown = re.search(r"unknown (field|variant) `([^`]*)`, expected (.*)", plain)
-    if not unknown:
-        return Invalid(_origin(compiled, place), plain, None, 0)
-    # The core reads a table with a `kind` whole before it looks inside: its place may be some levels too
-    # high.
-    place += _search(_at(compiled.scenario, place), unknown[2], key=unknown[1] == "field")
-    known = [_UNIT_SUFFIX.sub("", name) for name in re.findall(r"`([^`]*)`", unknown[3])]
-    given = _UNIT_SUFFIX.sub("", unknown[2])
-    path = tuple(
-        _UNIT_SUFFIX.sub("", step) if isinstance(step, str) else step for step in _origin(compiled, place)
-    )
-    return Invalid(
-        path, f"unknown {'key' if unknown[1] == 'field' else 'name'} {given!r}", nearest(given, known), 0
-    )
-
-
-_UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
-
-
-def _origin(compiled: Compiled, place: Sequence[str]) -> Path:
-    """The study's key of a place in the scenario."""
-    for length in range(len(place), 0, -1):
-        origin = compiled.origins.get(".".join(place[:length]))
-        if origin is not None:
-            return (*origin, *(int(step) if step.isdigit() else step for step in place[length:]))
-    return ()
-
-
-def _at(value: Any, place: Sequence[str]) -> Any:
-    for step in place:
-        value = (
-            value[int(step)]
-            if isinstance(value, list)
-            else value.get(step)
-            if isinstance(value, dict)
-            else None
-        )
-    return value
-
-
-def _search(value: Any, wanted: str, *, key: bool) -> list[str]:
-    """The way from `value` down to a key, or to a text, of this name; empty if there is none."""
-    items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
-    for step, item in items:
-        if (step if key else item) == wanted:
-            return [str(step)]
-        if deeper := _search(item, wanted, key=key):
-            return [str(step), *deeper]
-    return []
-
-
-def _json_path(text: str, offset: int) -> list[str]:
-    """Keys and indices of the container that ends at or encloses this offset (1-based) of compact JSON."""
-    path: list[list[Any]] = []  # [kind, key or index]
-    key: str | None = None
-    position = 0
-    decoder = json.JSONDecoder()
-    last: list[str] = []
-    while position < min(offset, len(text)):
-        char = text[position]
-        if char == '"':
-            value, position = decoder.raw_decode(text, position)
-            if path and path[-1][0] == "{" and position < len(text) and text[position] == ":":
-                key = value
-                path[-1][1] = key
-            continue
-        if char in "{[":
-            path.append([char, 0 if char == "[" else None])
-        elif char in "}]":
-            last = [str(step) for _, step in path[:-1] if step is not None]
-            path.pop()
-        elif char == "," and path and path[-1][0] == "[":
-            path[-1][1] += 1
-        position += 1
-    here = [str(step) for _, step in path if step is not None]
-    return last if position and text[position - 1] in "}]" else here

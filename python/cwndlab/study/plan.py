@@ -12,9 +12,10 @@ from cwndlab.core import core
 from cwndlab.errors import StudyError, nearest
 
 from . import schema
-from .compile import Compiled, core_error
+from .compile import Compiled
 from .expr import evaluate
 from .load import Study, same
+from .refusals import core_error
 from .resolve import Names
 
 #: A sweep of more cells is refused before anything is expanded.

@@ -13,6 +13,8 @@ from cwndlab.errors import StudyError, nearest
 
 from .expr import evaluate, names_in
 
+#: Longest text that references may put together.
+MAX_TEXT = 2000
 _WHOLE = re.compile(r"\$([A-Za-z_]\w*)\Z")
 _PIECE = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 
@@ -75,7 +77,10 @@ def resolve_text(text: str, names: Mapping[str, Any]) -> Any:
         value = _look_up(found[1], names)
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    return _PIECE.sub(piece, text)
+    made = _PIECE.sub(piece, text)
+    if len(made) > MAX_TEXT:  # texts that double each other would fill the memory
+        raise StudyError(f"the text put together has {len(made)} characters", right=f"at most {MAX_TEXT}")
+    return made
 
 
 def _look_up(name: str, names: Mapping[str, Any]) -> Any:
