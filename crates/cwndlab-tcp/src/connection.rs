@@ -2,8 +2,11 @@
 
 mod close;
 mod handshake;
+mod info;
 mod input;
 mod output;
+
+pub use info::{CongestionState, Info};
 
 use cwndlab_units::Time;
 
@@ -67,6 +70,8 @@ enum Control {
     None,
     Syn,
     SynAck,
+    /// A probe of a closed window.
+    Probe,
     /// RST with this sequence number on the wire.
     Reset(u32),
 }
@@ -179,11 +184,12 @@ impl Connection {
         self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
     }
 
-    /// RFC 9293, 3.8.6.1: a byte into a closed window, so that its opening cannot be missed.
+    /// RFC 9293, 3.8.6.1: a probe of a closed window, so that its opening cannot be missed; as Linux's it carries no data
+    /// but a sequence number that must be answered.
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if s.end > s.nxt {
-            s.edge = s.edge.max(s.nxt + 1);
+            self.control = Control::Probe;
             self.stats.window_probes += 1;
         }
         s.rtt.backoff(&cfg.rto);
@@ -232,10 +238,10 @@ impl Connection {
 
     /// Reads up to `bytes` of what was received in order; how many were read.
     pub fn read(&mut self, cfg: &TcpConfig, bytes: u64) -> u64 {
-        let read = bytes.min(self.receiver.unread);
-        self.receiver.unread -= read;
+        let read = bytes.min(u64::from(self.receiver.unread));
+        self.receiver.unread -= read as u32;
         let before = self.receiver.edge;
-        let free = cfg.receive_buffer_bytes - self.receiver.unread;
+        let free = cfg.receive_buffer_bytes - u64::from(self.receiver.unread);
         let opened = (self.receiver.nxt + free).saturating_sub(before);
         // window update: half the buffer or a segment more than the peer knows of (RFC 9293, 3.8.6.2.2)
         if read > 0 && opened >= u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) {

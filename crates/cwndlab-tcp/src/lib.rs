@@ -23,7 +23,7 @@ pub use config::{
     WindowLawKind,
 };
 pub use congestion::{AckSample, CongestionEvent, WindowLaw};
-pub use connection::Connection;
+pub use connection::{CongestionState, Connection, Info};
 pub use profile::{knobs_json, Knob, KNOBS};
 pub use rto::RttEstimator;
 pub use segment::{Flags, SackBlocks, Segment};

@@ -13,8 +13,8 @@ pub(crate) struct Receiver {
     pub nxt: u64,
     /// Right edge of the window offered: never moves back (RFC 9293, 3.8.6.2.1).
     pub edge: u64,
-    /// In-order bytes that the application has not read.
-    pub unread: u64,
+    /// In-order bytes that the application has not read; no window exceeds 2^30 (RFC 7323, section 2.3).
+    pub unread: u32,
     /// Whether the application reads at once.
     pub auto_read: bool,
     /// Position of the peer's FIN; 0 = none yet.
@@ -23,6 +23,8 @@ pub(crate) struct Receiver {
     pub fin_received: bool,
     /// TS.Recent (RFC 7323, section 4.3).
     pub ts_recent: u32,
+    /// Last.ACK.sent (RFC 7323, section 4.3), low 32 bits of the position.
+    pub last_ack: u32,
     /// An acknowledgment is due now.
     pub ack_now: bool,
     pub policy: AckState,
@@ -39,6 +41,7 @@ impl Receiver {
             fin_at: 0,
             fin_received: false,
             ts_recent: 0,
+            last_ack: 1,
             ack_now: false,
             policy: AckState::new(cfg.ack_policy),
             beyond: None,
@@ -51,6 +54,15 @@ impl Receiver {
         self.nxt - 1 - u64::from(self.fin_received)
     }
 
+    /// A segment's timestamp (RFC 7323, section 4.3): that of the segment which begins what is to be acknowledged next.
+    #[inline]
+    pub fn note_timestamp(&mut self, start: i64, ts_val: u32) {
+        let begins = (start as u32).wrapping_sub(self.last_ack) as i32 <= 0;
+        if begins && ts_val.wrapping_sub(self.ts_recent) as i32 >= 0 {
+            self.ts_recent = ts_val; // without PAWS: positions are 64 bits wide
+        }
+    }
+
     /// Takes payload `[start, end)`; when its acknowledgment is due.
     #[inline]
     pub fn take(&mut self, cfg: &TcpConfig, now: Time, mss: u32, start: u64, end: u64) -> Due {
@@ -58,7 +70,7 @@ impl Receiver {
         let end = end.min(self.edge.max(self.nxt));
         if start == self.nxt && self.beyond.is_none() {
             self.nxt = end;
-            self.unread += if self.auto_read { 0 } else { end - start };
+            self.unread += if self.auto_read { 0 } else { (end - start) as u32 };
             return self.policy.on_data(cfg, now, mss, Arrival::InOrder { bytes: (end - start) as u32 });
         }
         self.take_irregular(start, end);
@@ -78,7 +90,7 @@ impl Receiver {
         } else {
             beyond.insert(start, end);
         }
-        self.unread += if self.auto_read { 0 } else { self.nxt - before };
+        self.unread += if self.auto_read { 0 } else { (self.nxt - before) as u32 };
     }
 
     /// Forgets the reassembly once nothing lies beyond a hole and nothing is left to report.
@@ -91,7 +103,7 @@ impl Receiver {
     /// The window to offer in units of `1 << shift`, and at most what the header's 16 bits hold.
     #[inline]
     pub fn offer(&mut self, cfg: &TcpConfig, shift: u8) -> u32 {
-        let free = cfg.receive_buffer_bytes.saturating_sub(self.unread);
+        let free = cfg.receive_buffer_bytes.saturating_sub(u64::from(self.unread));
         let unit = (free >> shift).min(0xffff) << shift;
         let mut edge = (self.nxt + unit).max(self.edge);
         // a window that grew by less than a segment stays closed (RFC 9293, 3.8.6.2.2)

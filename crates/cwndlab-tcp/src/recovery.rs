@@ -128,7 +128,9 @@ impl Recovery {
 
 /// Cuts the window for an episode (RFC 5681, equation 4) and sends the first unacknowledged segment again.
 fn cut(cfg: &TcpConfig, s: &mut Sender) {
-    let (flight, mss) = (s.flight(), s.mss);
+    let mss = s.mss;
+    // section 3.2, step 2: what Limited Transmit sent beyond cwnd does not count
+    let flight = s.flight().min(s.law.cwnd().max(u64::from(mss)));
     s.law.on_congestion(cfg, CongestionEvent::Loss, flight, mss);
     s.resend_first = true;
     s.timed_end = 0; // Karn: the segment sent again may be the timed one

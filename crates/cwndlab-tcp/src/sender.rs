@@ -41,12 +41,18 @@ pub(crate) struct Sender {
     pub inflation: u32,
     /// Effective payload bytes of a full segment.
     pub mss: u32,
-    /// Pieces that may still be sent before the next ACK; `u32::MAX` = no such limit.
-    pub burst_left: u32,
+    /// Pieces that may still be sent before the next ACK; `u8::MAX` = no such limit.
+    pub burst_left: u8,
     /// The first unacknowledged segment is to be sent now, whatever the window.
     pub resend_first: bool,
-    /// Whether cwnd was what stopped the sender last.
-    pub cwnd_limited: bool,
+    /// Whether cwnd was what stopped the sender just now.
+    pub stopped_by_cwnd: bool,
+    /// Whether it did, or was full, at some time in this round ([`Self::note_usage`]).
+    cwnd_limited: bool,
+    /// Most segments in flight in this round, if cwnd was not full.
+    most_out: u16,
+    /// The round ends when this is acknowledged; low 32 bits of the position.
+    usage_end: u32,
     /// Whether the application has closed; the FIN has position `end`.
     pub fin: bool,
     /// What SACK told; empty without SACK.
@@ -69,9 +75,12 @@ impl Sender {
             dup_acks: 0,
             inflation: 0,
             mss,
-            burst_left: u32::MAX,
+            burst_left: u8::MAX,
             resend_first: false,
+            stopped_by_cwnd: false,
             cwnd_limited: false,
+            most_out: 0,
+            usage_end: 0,
             fin: false,
             scoreboard: Scoreboard::default(),
         }
@@ -111,17 +120,18 @@ impl Sender {
     pub fn next_in_order(&mut self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Option<Piece> {
         let queued = self.end.saturating_sub(self.nxt);
         if queued == 0 {
-            self.cwnd_limited = false;
             return self.fin_alone();
         }
         let full = u64::from(self.mss);
         let len = queued.min(full);
         if in_flight + len > window {
-            self.cwnd_limited = true;
+            self.stopped_by_cwnd = true;
             return None;
         }
         let offered = self.edge.saturating_sub(self.nxt);
-        if offered < len {
+        // the oldest segment may go again though the window has shrunk since (RFC 9293, 3.8.6)
+        let oldest_again = self.nxt == self.una && self.nxt < self.max;
+        if offered < len && !oldest_again {
             return self.small_window(offered, len);
         }
         // Nagle (RFC 9293, 3.7.4): a small segment waits while anything is unacknowledged; a closing one need not
@@ -149,21 +159,53 @@ impl Sender {
         Piece { start: self.una, len: len as u32 }
     }
 
-    /// Grows the window by an ACK of `acked` bytes.
+    /// Nothing more can be sent now: how much of cwnd is used. Once full it counts as full for a round trip; in slow start
+    /// half of it is enough, as it doubles (RFC 7661, section 4.1; Linux: `tcp_cwnd_validate`).
     #[inline]
-    pub fn grow(&mut self, cfg: &TcpConfig, now: Time, acked: u64, prior_in_flight: u64, rtt: Option<Time>) {
+    pub fn note_usage(&mut self) {
+        let flight = self.flight();
+        let full = self.stopped_by_cwnd || flight + u64::from(self.mss) > self.law.cwnd();
+        let round_over = (self.una as u32).wrapping_sub(self.usage_end) as i32 >= 0;
+        self.stopped_by_cwnd = false;
+        if full {
+            self.cwnd_limited = true;
+            self.usage_end = self.max as u32;
+        } else if round_over || (!self.cwnd_limited && flight > u64::from(self.most_out) * u64::from(self.mss)) {
+            self.cwnd_limited = false;
+            self.most_out = flight.div_ceil(u64::from(self.mss)).min(u64::from(u16::MAX)) as u16;
+            self.usage_end = self.max as u32;
+        }
+    }
+
+    /// Whether an ACK may open cwnd where unused windows do not grow.
+    #[inline]
+    fn uses_cwnd(&self) -> bool {
+        self.cwnd_limited
+            || (self.law.in_slow_start() && self.law.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.mss))
+    }
+
+    /// Grows the window by an ACK of `acked` bytes, of which `delivered` were not known to have arrived.
+    #[inline]
+    pub fn grow(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        (acked, delivered): (u64, u64),
+        prior_in_flight: u64,
+        rtt: Option<Time>,
+    ) {
         let sample = AckSample {
             now,
             mss: self.mss,
             acked_bytes: acked,
-            delivered_bytes: acked,
+            delivered_bytes: delivered,
             prior_in_flight_bytes: prior_in_flight,
             rtt,
             min_rtt: self.rtt.min_rtt(),
             srtt: self.rtt.srtt(&cfg.rto),
             snd_nxt: self.nxt,
             snd_una: self.una,
-            cwnd_limited: self.cwnd_limited,
+            cwnd_limited: self.uses_cwnd(),
             in_recovery: false,
         };
         self.law.on_ack(cfg, &sample);

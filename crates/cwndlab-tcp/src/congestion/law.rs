@@ -3,7 +3,7 @@
 use super::cubic::Cubic;
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
-use super::reno::{slow_start_increase, Reno, RenoPackets};
+use super::reno::{new_bytes, slow_start_increase, Reno, RenoPackets};
 use super::{AckSample, CongestionEvent};
 use crate::config::{InitialWindow, ReductionBase, SlowStartKind, TcpConfig, WindowLawKind};
 use cwndlab_units::Time;
@@ -146,7 +146,10 @@ impl WindowLaw {
             self.cwnd = p.cwnd_bytes(ack.mss).min(MAX_WINDOW_BYTES);
             return;
         }
-        let mut left = ack.acked_bytes;
+        let mut left = new_bytes(cfg, ack);
+        if left == 0 {
+            return;
+        }
         if self.in_slow_start() {
             left = self.slow_start(cfg, ack);
             if left == 0 {
@@ -168,7 +171,7 @@ impl WindowLaw {
             if hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, ack.rtt, self.cwnd / ack.mss) {
                 self.ssthresh = self.cwnd;
                 self.memory = Memory::Empty;
-                return ack.acked_bytes;
+                return new_bytes(cfg, ack);
             }
         } else if let Memory::Hystart(hystart) = &mut self.memory {
             match hystart.on_ack(ack.snd_una, ack.snd_nxt, ack.rtt) {
@@ -177,7 +180,7 @@ impl WindowLaw {
                 Growth::Exit => {
                     self.ssthresh = self.cwnd;
                     self.memory = Memory::Empty;
-                    return ack.acked_bytes;
+                    return new_bytes(cfg, ack);
                 }
             }
         }

@@ -66,11 +66,22 @@ impl RenoPackets {
     }
 }
 
+/// Bytes that count towards growth: cumulatively acknowledged ones (RFC 5681, RFC 3465); without a limit, as the kernel
+/// counts, only those not known before to have arrived.
+#[inline]
+pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckSample) -> u64 {
+    if cfg.slow_start_limit_segments == 0 {
+        ack.delivered_bytes.min(ack.acked_bytes)
+    } else {
+        ack.acked_bytes
+    }
+}
+
 /// Bytes by which slow start may open the window for this ACK (RFC 5681, equation 2; RFC 3465, section 2.3: L).
 #[inline]
 pub(super) fn slow_start_increase(cfg: &TcpConfig, ack: &AckSample) -> u64 {
     match cfg.slow_start_limit_segments {
-        0 => ack.acked_bytes,
+        0 => new_bytes(cfg, ack),
         limit => ack.acked_bytes.min(u64::from(limit) * u64::from(ack.mss)),
     }
 }

@@ -106,8 +106,9 @@ impl Connection {
         self.retries = 0;
         if cfg.handshake_ack_opens_window {
             let mss = u64::from(s.mss);
-            s.cwnd_limited = true;
-            s.grow(cfg, now, mss, mss, None);
+            s.stopped_by_cwnd = true;
+            s.note_usage();
+            s.grow(cfg, now, (mss, mss), mss, None);
         }
     }
 

@@ -49,6 +49,12 @@ impl Connection {
         if self.state == State::SynReceived && !self.on_handshake_ack(cfg, now, seg) {
             return;
         }
+        if self.agreed.timestamps && seg.has_timestamps {
+            self.receiver.note_timestamp(start, seg.ts_val);
+        }
+        if plain && seg.len == 0 && start + 1 == self.receiver.nxt as i64 {
+            self.receiver.ack_now = true; // a probe of our window
+        }
         self.on_ack(cfg, now, seg, start);
         if self.state == State::Closed {
             return;
@@ -56,7 +62,7 @@ impl Connection {
         // what of the payload is not before the first byte of the stream
         let end = start + i64::from(seg.len);
         if seg.len > 0 && end > 0 {
-            self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
+            self.on_payload(cfg, now, start.max(1) as u64, end as u64);
         }
         if seg.flags.has(Flags::FIN) && end > 0 {
             self.receiver.fin_at = end as u64;
@@ -73,10 +79,7 @@ impl Connection {
     }
 
     #[inline]
-    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: u64, end: u64) {
-        if self.agreed.timestamps && start <= self.receiver.nxt {
-            self.receiver.ts_recent = seg.ts_val; // RFC 7323, section 4.3, without PAWS: positions are 64 bits wide
-        }
+    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, start: u64, end: u64) {
         if !self.state.may_receive() && end > self.receiver.nxt {
             return;
         }
@@ -182,6 +185,8 @@ impl Connection {
         let s = &mut self.sender;
         let acked = ack - s.una;
         let prior_in_flight = s.flight();
+        // without SACK each duplicate ACK told of a segment that had arrived
+        let told = u64::from(s.dup_acks) * u64::from(s.mss);
         s.una = ack;
         s.nxt = s.nxt.max(ack);
         s.resend_first = false;
@@ -191,14 +196,24 @@ impl Connection {
         let s = &mut self.sender;
         let data_acked = acked - u64::from(s.fin && ack > s.end);
         let new = NewAck { acked: data_acked, delivered: data_acked + reported - known };
-        let reaction = self.recovery.on_new_ack(cfg, s, &new);
+        let mut reaction = self.recovery.on_new_ack(cfg, s, &new);
+        if reported > 0 && !self.recovery.in_recovery() && self.recovery.on_dup_ack(cfg, s, 0) {
+            // RFC 6675, section 4: its blocks tell that the new first segment is lost
+            self.stats.fast_retransmits += 1;
+            reaction.grow = false;
+        }
         if s.una == s.max {
             self.timers.stop(Timer::Retransmit); // RFC 6298, 5.2
         } else if reaction.restart_timer {
             self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto)); // 5.3
         }
         if reaction.grow && data_acked > 0 {
-            s.grow(cfg, now, data_acked, prior_in_flight, rtt);
+            let delivered = if self.agreed.sack {
+                new.delivered
+            } else {
+                data_acked - told.min(data_acked - data_acked.min(u64::from(s.mss)))
+            };
+            s.grow(cfg, now, (data_acked, delivered), prior_in_flight, rtt);
         }
         if s.fin && ack > s.end {
             self.on_fin_acked(cfg, now);

@@ -32,6 +32,7 @@ impl Connection {
             if let Some(piece) = self.recovery.next(cfg, &mut self.sender) {
                 return Some(self.data_segment(cfg, now, piece));
             }
+            self.sender.note_usage();
             self.arm_persist(cfg, now);
         }
         if self.receiver.ack_now {
@@ -74,7 +75,7 @@ impl Connection {
         let again = piece.start < s.max;
         if s.resend_first && piece.start == s.una {
             s.resend_first = false;
-        } else if s.burst_left != u32::MAX {
+        } else if s.burst_left != u8::MAX {
             s.burst_left -= 1;
         }
         if piece.start == s.nxt {
@@ -133,6 +134,7 @@ impl Connection {
             if self.receiver.beyond.is_some() && self.agreed.sack { self.blocks() } else { SackBlocks::default() };
         self.receiver.tidy();
         self.receiver.ack_now = false;
+        self.receiver.last_ack = self.receiver.nxt as u32;
         self.receiver.policy.on_sent();
         self.timers.stop(Timer::DelayedAck);
         self.stats.segments_sent += 1;
@@ -173,10 +175,14 @@ impl Connection {
     #[inline(never)]
     fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         let control = std::mem::replace(&mut self.control, Control::None);
+        if control == Control::Probe {
+            // just before the window, so that it draws an ACK
+            return Some(self.segment(cfg, now, Flags::ACK, self.sender.una - 1, 0, cfg.ack_bytes, false));
+        }
         self.stats.segments_sent += 1;
         let again = self.retries > 0;
         let segment = match control {
-            Control::None => return None,
+            Control::None | Control::Probe => return None,
             Control::Reset(seq) => {
                 return Some(Segment { seq, flags: Flags::RST, wire_bytes: cfg.ack_bytes, ..Segment::default() })
             }

@@ -5,7 +5,7 @@ use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 
 /// Pieces sent for one ACK in recovery by the agents of 1998 (RFC 6582, section 5 leaves the burst to the implementation).
-const BURST_OF_1998: u32 = 2;
+const BURST_OF_1998: u8 = 2;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NewReno {
@@ -51,7 +51,7 @@ impl NewReno {
             self.active = false;
             s.dup_acks = 0;
             s.inflation = 0;
-            s.burst_left = u32::MAX;
+            s.burst_left = u8::MAX;
             if Sender::counts_packets(cfg) {
                 return GROW;
             }
@@ -70,7 +70,7 @@ impl NewReno {
 
     #[allow(clippy::unused_self)]
     fn deflate(&mut self, s: &mut Sender, acked: u64) {
-        let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
+        let (acked, mss) = (acked.min(u64::from(u8::MAX)) as u32, s.mss);
         if s.inflation >= acked {
             s.inflation -= acked;
         } else {
@@ -95,7 +95,7 @@ impl NewReno {
         self.active = false;
         self.recover = s.max - 1;
         s.inflation = 0;
-        s.burst_left = u32::MAX;
+        s.burst_left = u8::MAX;
     }
 
     #[inline]

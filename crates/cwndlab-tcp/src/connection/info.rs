@@ -1,0 +1,67 @@
+//! What an endpoint can tell about its sending, in the terms of Linux's `tcp_info`.
+
+use super::Connection;
+use crate::config::TcpConfig;
+
+/// How the sender sees the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CongestionState {
+    /// Nothing unusual.
+    Open,
+    /// Duplicate ACKs or SACK blocks, but no loss found.
+    Disorder,
+    /// Loss recovery after a fast retransmit.
+    Recovery,
+    /// Sending again after a timeout.
+    Loss,
+}
+
+/// Counts in whole segments of the effective MSS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Info {
+    /// How the sender sees the path.
+    pub state: CongestionState,
+    /// Effective MSS, payload bytes.
+    pub mss: u32,
+    /// Sent and not cumulatively acknowledged.
+    pub unacked: u64,
+    /// Of these, known to have arrived: SACKed, or without SACK told by duplicate ACKs.
+    pub sacked: u64,
+    /// Of these, deemed lost (RFC 6675, section 4: `IsLost`) and not SACKed.
+    pub lost: u64,
+    /// Timeouts since the last progress.
+    pub backoffs: u32,
+}
+
+impl Connection {
+    /// The sender's state, for assertions and displays.
+    pub fn info(&self, cfg: &TcpConfig) -> Info {
+        let s = &self.sender;
+        let mss = u64::from(s.mss);
+        let outstanding = s.max - s.una;
+        let (mut sacked, mut lost) = (s.scoreboard.sacked_in(s.una, s.max), 0);
+        if self.agreed.sack {
+            let edge = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
+            lost = edge.saturating_sub(s.una).saturating_sub(s.scoreboard.sacked_in(s.una, edge.max(s.una)));
+        } else {
+            sacked = (u64::from(s.dup_acks) * mss).min(outstanding.saturating_sub(mss));
+        }
+        let state = if self.retries > 0 || s.nxt < s.max {
+            CongestionState::Loss
+        } else if self.in_recovery() {
+            CongestionState::Recovery
+        } else if sacked > 0 {
+            CongestionState::Disorder
+        } else {
+            CongestionState::Open
+        };
+        Info {
+            state,
+            mss: s.mss,
+            unacked: outstanding.div_ceil(mss),
+            sacked: sacked / mss,
+            lost: lost.div_ceil(mss),
+            backoffs: self.retries,
+        }
+    }
+}
