@@ -8,6 +8,7 @@ __all__ = [
     "Scenario",
     "Table",
     "check_scenario",
+    "packetdrill",
     "parse_bytes",
     "parse_rate",
     "parse_time",
@@ -35,6 +36,12 @@ def tcp_profiles() -> list[str]:
 
 def tcp_profile(name: str) -> str:
     """Every knob's value in the profile of that name, as JSON; ValueError names the profiles there are."""
+
+def packetdrill(script: str, profile: str) -> tuple[int, str, bool] | None:
+    """Runs a packetdrill script with a profile: None, or the first failing line, why, and whether it is unsupported.
+
+    ValueError names the profiles there are.
+    """
 
 def tcp_knobs() -> str:
     """Every knob: a JSON list of name, type, what it does, and the source of each profile's value."""

@@ -223,6 +223,26 @@ def compare(
 
 
 @app.command()
+def packetdrill(
+    scripts: Annotated[list[Path], typer.Argument(metavar="SCRIPT…", help="scripts in packetdrill's syntax")],
+    profile: Annotated[str, typer.Option(help="the TCP profile to run them against")] = "linux-6",
+) -> None:
+    """Run packetdrill scripts against the endpoint in virtual time; name the first line that fails."""
+    from cwndlab.packetdrill import run_script
+
+    outcomes = [run_script(path, profile) for path in scripts]
+    for outcome in outcomes:
+        if not outcome.passed:
+            typer.echo(str(outcome))
+    unsupported = sum(outcome.unsupported for outcome in outcomes)
+    passed = sum(outcome.passed for outcome in outcomes)
+    failed = len(outcomes) - passed - unsupported
+    typer.echo(f"{passed} passed, {failed} failed, {unsupported} not supported")
+    if passed < len(outcomes):
+        raise typer.Exit(1)
+
+
+@app.command()
 def doctor() -> None:
     """Tell what is installed and works, and what an extra would add."""
     from cwndlab.runs.doctor import examine

@@ -1,5 +1,6 @@
 //! `cwndlab._core`: arguments, errors and the hand-over of Arrow columns. No logic lives here.
 
+mod packetdrill;
 mod profiles;
 mod records;
 mod scenario;
@@ -16,6 +17,8 @@ fn version() -> &'static str {
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::packetdrill::packetdrill;
     #[pymodule_export]
     use super::profiles::{tcp_knobs, tcp_profile, tcp_profiles};
     #[pymodule_export]

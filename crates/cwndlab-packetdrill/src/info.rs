@@ -1,0 +1,52 @@
+//! `tcp_info` by the kernel's names, as far as the endpoint has the fields.
+
+use crate::python::Names;
+use crate::socket::Endpoint;
+use cwndlab_tcp::CongestionState;
+
+/// Values of `tcpi_ca_state`.
+const STATES: [(&str, f64); 5] = [
+    ("TCP_CA_Open", 0.0),
+    ("TCP_CA_Disorder", 1.0),
+    ("TCP_CA_CWR", 2.0),
+    ("TCP_CA_Recovery", 3.0),
+    ("TCP_CA_Loss", 4.0),
+];
+
+/// The kernel's idea of no threshold.
+const INFINITE_SSTHRESH: f64 = 2_147_483_647.0;
+
+/// The fields' values now; those that the endpoint does not have stay unknown, so that an assertion on them is an error.
+pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
+    let (connection, cfg) = (&endpoint.connection, &endpoint.cfg);
+    let info = connection.info(cfg);
+    let mss = u64::from(info.mss);
+    let microseconds = |time: cwndlab_units::Time| (time.as_nanos() / 1_000) as f64;
+    let state = match info.state {
+        CongestionState::Open => 0.0,
+        CongestionState::Disorder => 1.0,
+        CongestionState::Recovery => 3.0,
+        CongestionState::Loss => 4.0,
+    };
+    let ssthresh = match connection.ssthresh_bytes() {
+        u64::MAX => INFINITE_SSTHRESH,
+        bytes => (bytes / mss) as f64,
+    };
+    let fields = [
+        ("tcpi_ca_state", state),
+        ("tcpi_retransmits", f64::from(info.backoffs)),
+        ("tcpi_backoff", f64::from(info.backoffs)),
+        ("tcpi_rto", microseconds(connection.rto(cfg))),
+        ("tcpi_snd_mss", mss as f64),
+        ("tcpi_unacked", info.unacked as f64),
+        ("tcpi_sacked", info.sacked as f64),
+        ("tcpi_lost", info.lost as f64),
+        ("tcpi_rtt", microseconds(connection.srtt(cfg))),
+        ("tcpi_snd_cwnd", (connection.cwnd_bytes() / mss) as f64),
+        ("tcpi_snd_ssthresh", ssthresh),
+        ("tcpi_total_retrans", f64::from(connection.stats().retransmits)),
+    ];
+    for (name, value) in STATES.into_iter().chain(fields) {
+        names.insert(name.to_string(), value);
+    }
+}

@@ -1,0 +1,26 @@
+//! Runs TCP scripts in packetdrill's syntax against the laboratory's own endpoint, in virtual time, and names the first
+//! line that fails, as packetdrill does.
+//!
+//! A script is a list of events, each with a time: a system call, a segment injected into the endpoint (`<`), a segment
+//! expected from it (`>`), an assertion on `tcp_info` (`%{ … }%`) or a command. Numbers are relative: both initial
+//! sequence numbers count as 0, timestamps by their first appearance.
+//!
+//! Differences from packetdrill on a kernel, all by design:
+//! - The endpoint sends single segments where the kernel shows the tool a train of them (TSO): an expected segment may be
+//!   made of several, contiguous and sent within the tolerance.
+//! - PSH is not compared: it tells where the kernel cut its trains.
+//! - Commands are not run. `sysctl` settings that have a knob set it ([`settings`]); all others are ignored.
+#![forbid(unsafe_code)]
+
+mod calls;
+mod info;
+mod parse;
+mod python;
+mod run;
+mod script;
+mod segment;
+mod settings;
+mod socket;
+
+pub use run::run;
+pub use script::ScriptError;

@@ -1,0 +1,120 @@
+use super::*;
+use crate::script::{EcnBits, Options, Packet};
+use crate::segment::show;
+
+fn events(text: &str) -> Vec<Event> {
+    parse(text).expect("a script").events
+}
+
+fn when(text: &str) -> When {
+    events(&format!("{text} < . 1:1(0) ack 1 win 9"))[0].when
+}
+
+#[test]
+fn times_are_absolute_relative_ranges_or_any() {
+    let at = |ns| Some(Time::from_nanos(ns));
+    assert_eq!(when("0"), When { relative: false, at: at(0), until: None });
+    assert_eq!(when("0.3"), When { relative: false, at: at(300_000_000), until: None });
+    assert_eq!(when("+.000123"), When { relative: true, at: at(123_000), until: None });
+    assert_eq!(when("1.5~2.5"), When { relative: false, at: at(1_500_000_000), until: at(2_500_000_000) });
+    assert_eq!(when("+.3~+.303"), When { relative: true, at: at(300_000_000), until: at(303_000_000) });
+    assert_eq!(when("*"), When { relative: false, at: None, until: None });
+}
+
+#[test]
+fn segments_have_flags_numbers_window_options_and_ecn_bits() {
+    let text = "+0 > [ect0] P. 1:1001(1000) ack 7 win 257 <nop,nop,TS val 100 ecr 200,sack 3:4 5:6>";
+    let Action::Expect(packet) = events(text)[0].action.clone() else { panic!("a segment") };
+    assert_eq!(
+        packet,
+        Packet {
+            ecn: Some(EcnBits::Ect0),
+            flags: 0x18,
+            seq: 1,
+            len: 1000,
+            ack: Some(7),
+            window: Some(257),
+            options: Some(Options { timestamps: Some((100, 200)), sack: vec![(3, 4), (5, 6)], ..Options::default() }),
+        }
+    );
+    assert_eq!(show(&packet), "[ect0] P. 1:1001(1000) ack 7 win 257 <TS val 100 ecr 200,sack 3:4 5:6>");
+}
+
+#[test]
+fn options_left_open_are_not_compared_and_absent_ones_must_be_absent() {
+    let options = |text: &str| match events(text)[0].action.clone() {
+        Action::Expect(packet) => packet.options,
+        _ => panic!("a segment"),
+    };
+    assert_eq!(options("0 > S 0:0(0) <...>"), None);
+    assert_eq!(options("0 > S 0:0(0)"), Some(Options::default()));
+}
+
+#[test]
+fn calls_have_arguments_result_error_and_a_time_of_return() {
+    let text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+                +0 setsockopt(3, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0\n\
+                +.1...0.2 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)\n\
+                +0 writev(4, [{..., 10}, {..., 20}], 2) = ?";
+    let calls: Vec<(Call, Option<Time>)> = events(text)
+        .into_iter()
+        .map(|event| match event.action {
+            Action::Call { call, end } => (call, end),
+            _ => panic!("a call"),
+        })
+        .collect();
+    assert_eq!(calls[0].0.arguments, ["...", "SOCK_STREAM", "IPPROTO_TCP"]);
+    assert_eq!(calls[1].0.arguments[3], "\"reno\"");
+    assert_eq!((calls[2].0.result, calls[2].0.errno.as_deref()), (Some(-1), Some("EINPROGRESS")));
+    assert_eq!(calls[2].1, Some(Time::from_millis(200)));
+    assert_eq!((calls[3].0.result, calls[3].0.arguments.len()), (None, 3));
+}
+
+#[test]
+fn lines_are_counted_through_comments_code_and_commands() {
+    let text = "// one\n`sysctl -q net.ipv4.tcp_sack=0 # why\n`\n/* four\nfive */\n0 socket(..., SOCK_STREAM, 0) = 3\n\
+                +0 %{\n# no comment of ours\nassert 1 // 1 == 1\n}%\n# eleven\n+0 < . 1:1(0) ack 1 win 9";
+    let script = parse(text).expect("a script");
+    assert_eq!(script.setup, ["sysctl -q net.ipv4.tcp_sack=0 # why\n"]);
+    assert_eq!(script.events.iter().map(|e| e.line).collect::<Vec<_>>(), [6, 7, 12]);
+    assert_eq!(script.events[1].action, Action::Code("\n# no comment of ours\nassert 1 // 1 == 1\n".into()));
+}
+
+#[test]
+fn tolerance_is_an_option() {
+    assert_eq!(parse("--tolerance_usecs=20000\n").expect("a script").tolerance, Time::from_millis(20));
+    assert_eq!(parse("").expect("a script").tolerance, Time::from_millis(4));
+}
+
+#[test]
+fn mistakes_name_their_line() {
+    for (text, line, part) in [
+        ("\n\n0 > X 0:0(0)", 3, "flags"),
+        ("0 > . 0:1(0)", 1, "length"),
+        ("0 > . 1:1(0) ak 3", 1, "ack N"),
+        ("0 socket(...", 1, "without its )"),
+        ("0 bind(3)", 1, "needs ="),
+        ("\n+x < . 1:1(0)", 2, "time in seconds"),
+        ("0 ?", 1, "expected a system call"),
+        ("0 %{ assert 1", 1, "%{ without }%"),
+        ("0 < . 1:1(0) <sack 1>", 1, "SACK block"),
+        ("--tolerance_usecs=soon", 1, "microseconds"),
+    ] {
+        let error = parse(text).expect_err(text);
+        assert_eq!(error.line, line, "{text}: {error}");
+        assert!(error.message.contains(part) && !error.unsupported, "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_is_not_supported_says_so() {
+    for text in [
+        "0 < icmp unreachable",
+        "0 > SA5 0:0(0)",
+        "0 < . 1:1(0) urg 3",
+        "0 > S 0:0(0) <FO abcd>",
+        "0 > (flowlabel 0x1) . 1:1(0)",
+    ] {
+        assert!(parse(text).expect_err(text).unsupported, "{text}");
+    }
+}

@@ -1,0 +1,75 @@
+//! What commands and socket options mean to the endpoint's knobs.
+
+use cwndlab_tcp::{RecoveryKind, TcpConfig, WindowLawKind};
+
+/// A knob that a `sysctl` sets; anything else is the kernel's own business and is ignored.
+fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) {
+    let on = value.trim() != "0";
+    match name {
+        "tcp_sack" => {
+            cfg.sack = on;
+            if !on {
+                cfg.recovery = RecoveryKind::NewReno;
+            }
+        }
+        "tcp_timestamps" => cfg.timestamps = on,
+        "tcp_window_scaling" => cfg.window_scale = on,
+        "tcp_slow_start_after_idle" => cfg.restart_after_idle = on,
+        "tcp_reordering" => cfg.dup_thresh = value.trim().parse().unwrap_or(cfg.dup_thresh),
+        "tcp_congestion_control" => {
+            // A law that is not there is noticed by what the script expects of it.
+            congestion_control(cfg, value.trim().trim_matches('"'));
+        }
+        "tcp_rmem" => {
+            // min, default, max: the window scale follows from the largest.
+            if let Some(Ok(largest)) = value.split_whitespace().nth(2).map(str::parse::<u64>) {
+                cfg.receive_buffer_bytes = largest;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The window law by the kernel's name of it; whether there is one.
+pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> bool {
+    cfg.window_law = match name {
+        "cubic" => WindowLawKind::Cubic,
+        "reno" => WindowLawKind::Reno,
+        _ => return false,
+    };
+    true
+}
+
+/// Takes the settings out of a shell command.
+pub(crate) fn command(cfg: &mut TcpConfig, text: &str) {
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default();
+        if line.contains("defaults.sh") {
+            defaults(cfg);
+        }
+        if line.contains("sysctl") || line.contains("/proc/sys") {
+            assignments(cfg, line);
+        }
+    }
+}
+
+/// `net.ipv4.tcp_sack=1`, `net/ipv4/tcp_sack = 1`, `/proc/sys/net/ipv4/tcp_sack=1`, any number of them.
+fn assignments(cfg: &mut TcpConfig, line: &str) {
+    let line = line.replace('/', ".").replace(" = ", "=");
+    for (at, _) in line.match_indices("ipv4.") {
+        let rest = &line[at + "ipv4.".len()..];
+        if let Some((name, value)) = rest.split_once('=') {
+            let value = match value.strip_prefix('"').or_else(|| value.strip_prefix('\'')) {
+                Some(quoted) => quoted.split(['"', '\'']).next(),
+                None => value.split_whitespace().next(),
+            };
+            sysctl(cfg, name.trim(), value.unwrap_or_default().trim_end_matches(['`', ';']));
+        }
+    }
+}
+
+/// What the public collection's `defaults.sh` sets beyond the profile.
+fn defaults(cfg: &mut TcpConfig) {
+    cfg.restart_after_idle = false;
+    cfg.receive_buffer_bytes = 15 << 20;
+}
