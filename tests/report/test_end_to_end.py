@@ -6,9 +6,11 @@ import csv
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cwndlab
+from cwndlab.stats import intervals
 
 
 def verdicts(folder: Path, table: str) -> list[str]:
@@ -49,3 +51,23 @@ def test_a_broken_tcp_turns_cells_red(tmp_path: Path, broken: dict[str, object])
     cwndlab.run("rfc2416", set={"variant": "tahoe", "iw": [1, 4], **broken}, out=tmp_path / "o")
     found = verdicts(tmp_path / "o", "listing")
     assert found.count("differs") >= 2
+
+
+def test_pairing_pays_on_a_web_workload() -> None:
+    run = cwndlab.run(
+        "rfc2415",
+        set={
+            "model": "reconstructed",
+            "http": "1.0",
+            "webs": 8,
+            "ftps": 0,
+            "iw": [1, 4],
+            "run.duration": "120s",
+        },
+        replicates=8,
+    )
+    cell = {"model": "reconstructed", "http": "1.0", "webs": 8, "ftps": 0}
+    four, one = (run.results.values(run.results.only({**cell, "iw": iw}).id, "page_delay") for iw in (4, 1))
+    paired = intervals.compare("difference", four, one).half_width
+    unpaired = intervals.t_quantile(0.975, 14) * np.sqrt((four.var(ddof=1) + one.var(ddof=1)) / 8)
+    assert paired < unpaired / 1.3

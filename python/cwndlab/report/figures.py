@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 
-WIDTH, HEIGHT = 620, 300
-"""Of one panel, in pixels."""
+WIDTH, HEIGHT, LOW = 620, 300, 220
+"""Of one panel, in pixels; low where there are more than two."""
 
 INK = "#010203"
 """Stands for `currentColor`, which altair does not take for a colour."""
+
+LONGEST_TITLE = 44
+"""Characters that fit along the y axis."""
 
 PANELS = 12
 """More of them in one figure can no longer be compared by eye."""
@@ -113,6 +116,8 @@ def _config() -> dict[str, Any]:
 def _stack(charts: Sequence[Any]) -> Any:
     import altair as alt
 
+    if len(charts) > 2:
+        charts = [chart.properties(height=LOW) for chart in charts]
     return charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=26)
 
 
@@ -138,14 +143,22 @@ def _sized(layer: Any, title: str) -> Any:
 # ── from values: line, bar, cdf ────────────────────────────────────────────
 
 
+def _quantity_title(spec: Figure, results: Results) -> str:
+    """The quantity's title where it fits beside a panel, else its name."""
+    name = spec.quantity or ""
+    title = results.title(name)
+    return title if len(title) <= LONGEST_TITLE else name.replace("_", " ")
+
+
 def _xy(spec: Figure, results: Results) -> tuple[str, str]:
     unit = series.unit_of(spec, results)
-    name = (spec.quantity or "").replace("_", " ")
+    name = _quantity_title(spec, results)
     if spec.compare is not None:
         against = ", ".join(f"{k}={v}" for k, v in spec.compare.to.items())
-        name = f"{spec.compare.kind} of {name} against {against}"
+        short = (spec.quantity or "").replace("_", " ")
+        name = f"{spec.compare.kind} of {short} against {against}"
     y = spec.y_title or (f"{name} ({unit})" if unit else name)
-    x = spec.x_title or ("number" if spec.x == INDEX else (spec.x or "").replace("_", " "))
+    x = spec.x_title or ("number" if spec.x == INDEX else results.title(spec.x or ""))
     return x, y
 
 
@@ -168,13 +181,14 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
     names = list(dict.fromkeys(p.series for p in found))
     many = len(found) > 60 * max(1, len(names))
     panels = list(dict.fromkeys(p.panel for p in found))
+    aside = _dodge(found, names) if numeric and not many else {}
     rows: dict[str, list[Row]] = {}
     charts = []
     for number, panel in enumerate(panels):
         name = f"panel{number}"
         rows[name] = [
             {
-                "x": p.x if numeric else str(p.x),
+                "x": _number(p.x) + aside.get(p.series, 0.0) if numeric else str(p.x),
                 "y": p.interval.value,
                 "low": p.interval.low if np.isfinite(p.interval.low) else p.interval.value,
                 "high": p.interval.high if np.isfinite(p.interval.high) else p.interval.value,
@@ -183,13 +197,14 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
             for p in found
             if p.panel == panel
         ]
-        order = list(dict.fromkeys(r["x"] for r in rows[name]))
+        places = list(dict.fromkeys(p.x for p in found if p.panel == panel))
         base = alt.Chart(alt.NamedData(name=name))
         if numeric:
-            whole = all(isinstance(v, int) for v in order) and len(order) <= 20
-            axis = alt.Axis(values=sorted(order), format="d") if whole else alt.Axis()
+            whole = all(isinstance(v, int) for v in places) and len(places) <= 20
+            axis = alt.Axis(values=sorted(map(_number, places)), format="d") if whole else alt.Axis()
             x: Any = alt.X("x:Q", title=x_title, axis=axis, scale=alt.Scale(zero=False, nice=not whole))
         else:
+            order = [str(v) for v in places]
             x = alt.X("x:N", title=x_title, sort=order, axis=alt.Axis(labelAngle=0))
         y = alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=bars))
         legend = _legend(names, "square" if bars else "stroke")
@@ -217,6 +232,19 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
     return _stack(charts), rows, words
 
 
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")
+
+
+def _dodge(found: Sequence[series.Point], names: Sequence[str]) -> dict[str, float]:
+    """How far each series is moved along x, so that intervals at the same x do not hide each other."""
+    if len(names) < 2 or all(p.interval.exact or np.isnan(p.interval.low) for p in found):
+        return {}
+    xs = [_number(p.x) for p in found]
+    step = 0.012 * (max(xs) - min(xs))
+    return {name: (k - (len(names) - 1) / 2) * step for k, name in enumerate(names)}
+
+
 def _cdf(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
     import altair as alt
 
@@ -224,7 +252,7 @@ def _cdf(spec: Figure, results: Results, seconds: Callable[[str | float], float]
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
     unit = series.unit_of(spec, results)
-    name = (spec.quantity or "").replace("_", " ")
+    name = _quantity_title(spec, results)
     x_title = spec.x_title or (f"{name} ({unit})" if unit else name)
     names = list(dict.fromkeys(c.series for c in found))
     rows: dict[str, list[Row]] = {}
@@ -237,7 +265,7 @@ def _cdf(spec: Figure, results: Results, seconds: Callable[[str | float], float]
             if c.panel == panel
             for v, s in zip(c.value, c.share, strict=True)
         ]
-        scale = alt.Scale(type="log") if spec.log_x else alt.Scale()
+        scale = alt.Scale(type="log", nice=False) if spec.log_x else alt.Scale()
         legend = _legend(names, "stroke")
         chart = (
             alt.Chart(alt.NamedData(name=data))

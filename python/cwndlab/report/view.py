@@ -333,7 +333,7 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
         published += f" (read {number(cell.corrected, decimals(cell.published.text))})"
     if cell.estimate is None:
         mark = Mark.of(cell.judgement.verdict) if cell.judgement else None
-        return NumberView(heading, "not run", "", published, "", mark, cell.note, None)
+        return NumberView(heading, "not run" if published else "", "", published, "", mark, cell.note, None)
     e = cell.estimate
     interval = Interval(e.value, e.ci_low, e.ci_high, e.replicates, e.method)
     judgement = cell.judgement
@@ -421,7 +421,7 @@ def claim_view(judged: JudgedClaim, held: tuple[int, int] | None = None) -> Clai
     note = " ".join(t for t in (claim.note, f"Source suspect: {claim.suspect}" if claim.suspect else "") if t)
     return ClaimView(
         claim.id,
-        claim.section,
+        f"section {claim.section}" if claim.section[:1].isdigit() else claim.section,
         claim.text,
         " ".join((claim.assert_ or "").split()),
         Mark.of(judged.verdict),

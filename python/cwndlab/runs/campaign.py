@@ -196,10 +196,20 @@ class Campaign:
             data=data,
             statistics={name: quantity.statistic for name, quantity in quantities.items()},
             names=self.plan.study.outline.cells,
+            titles=self._titles(),
             deterministic=lambda cell: self.cells[cells[cell]].deterministic,
             records=lambda cell, table: self.records(cells[cell], table),
             links=lambda cell: [link["name"] for link in self._scenario(cells[cell])["links"]],
         )
+
+    def _titles(self) -> dict[str, str]:
+        """What axes and quantities are called, the axes with their units."""
+        outline = self.plan.study.outline
+        titles = {q.name: q.title for q in outline.quantities if q.title}
+        for name, axis in outline.axes.items():
+            if axis.title or axis.unit:
+                titles[name] = (axis.title or name) + (f" ({axis.unit})" if axis.unit else "")
+        return titles
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
         """Columns of a record table of a cell's first replicate; KeyError if it was not recorded."""

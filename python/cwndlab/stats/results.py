@@ -60,7 +60,8 @@ class Results:
 
     `data[(cell id, quantity)]` holds one entry per replicate, in replicate order: a number (NaN = not
     measurable in this run) or a list of numbers. Replicate k of every cell used the same random numbers.
-    `statistics` says over replicates `mean` (the default) or `median`; `names` are named cells.
+    `statistics` says over replicates `mean` (the default) or `median`; `names` are named cells;
+    `titles` say in words what an axis or a quantity is.
     `deterministic` tells of a cell whether nothing in it is random, so that one replicate says it all.
     `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off, and
     `links(cell id)` the names of the links that its `link` columns number.
@@ -71,6 +72,7 @@ class Results:
     data: Mapping[tuple[str, str], Sequence[Value]]
     statistics: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, Mapping[str, AxisValue]] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
     links: Callable[[str], Sequence[str]] = field(default=lambda cell: ())
@@ -91,6 +93,10 @@ class Results:
         if quantity not in self.units:
             raise StudyError(f"no quantity {quantity!r}", right=nearest(quantity, self.units))
         return self.units[quantity]
+
+    def title(self, name: str) -> str:
+        """What an axis or a quantity is called in figures."""
+        return self.titles.get(name) or name.replace("_", " ")
 
     def statistic(self, quantity: str) -> str:
         """How the quantity is summed up over replicates: `mean` or `median`."""

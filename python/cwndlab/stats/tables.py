@@ -272,7 +272,7 @@ def _finish(
 def derived_unit(comparison: Compare | None, unit: str) -> str:
     """The unit of a comparison."""
     if comparison is None or comparison.kind == "difference":
-        return unit
+        return "" if unit == "1" else unit
     return "" if comparison.kind == "ratio" else "%"
 
 
