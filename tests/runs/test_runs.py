@@ -142,6 +142,11 @@ def test_bad_options_are_refused(fake_core: FakeCore) -> None:
 def test_a_study_can_be_built_in_code(fake_core: FakeCore) -> None:
     raw = tomllib.loads(TEXT)
     raw["axes"]["iw"]["values"] = [10]
-    run = cwndlab.run(cwndlab.Study.from_dict(raw, name="mine"), replicates=2)
+    claim = {"id": "some", "section": "1", "text": "something arrives", "assert": "goodput > 0"}
+    study = cwndlab.Study.from_dict(raw, name="mine", claims=[claim])
+    with pytest.raises(StudyError, match=r"claims\.1\.asert: unknown key.*\"assert\""):
+        cwndlab.Study.from_dict(raw, claims=[{**claim, "asert": ""}])
+    run = cwndlab.run(study, replicates=2)
+    assert run.study.claims.claims[0].id == "some"
     assert [cell.id for cell in run.plan.cells] == ["iw=10"]
     assert "<th>iw</th>" in run.study._repr_html_()

@@ -181,6 +181,27 @@ def test_a_real_limit_of_the_file_system_is_said(tmp_path: Path) -> None:
         assert all(f"{i:040}" in store for i in range(kept))
 
 
+def test_a_kill_while_the_pack_is_written_changes_no_byte(tmp_path: Path, fake_core: FakeCore) -> None:
+    study, out = Study.from_toml(TEXT), tmp_path / "out"
+    run_study(study, out=out)
+    whole = content(out)
+    pack = out / "store/values.pack"
+    lines = pack.read_bytes().splitlines(keepends=True)
+    (out / "store/journal-1.log").write_bytes(
+        b"".join(reversed(lines))
+    )  # the pack is new, the journal still there
+    (out / "store/values.pack.tmp-99").write_bytes(b"half")
+    (out / "records/segments.parquet.tmp-99").write_bytes(b"half")
+    (out / "study.toml.tmp-99").write_bytes(b"half")
+    run_study(study, out=out)
+    assert content(out) == whole and fake_core.runs == 6
+    assert list(out.rglob("*.tmp-*")) == [] and list(out.rglob("journal-*")) == []
+    pack.write_bytes(b"".join(lines[:2]))  # the pack was not renamed yet
+    (out / "store/journal-1.log").write_bytes(b"".join(lines[2:]))
+    run_study(study, out=out)
+    assert content(out) == whole and fake_core.runs == 6
+
+
 RUNNER = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -42,6 +42,8 @@ def prepare(folder: Path, study: Study) -> FolderStore:
     store = FolderStore(folder / "store")
     try:
         with writing(folder):
+            for left in (*folder.glob("*.tmp-*"), *(folder / "records").glob("*.tmp-*")):
+                left.unlink(missing_ok=True)  # of a run that was killed while it wrote
             write_atomic(folder / "study.toml", study_text(study).encode())
             _copy_beside(study, folder)
             write_atomic(folder / _MARK, json.dumps({"study": study.name, "unfinished": True}).encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -94,11 +94,26 @@ class Study:
 
     @classmethod
     def from_dict(
-        cls, raw: Mapping[str, Any], *, name: str = "study", folder: str | Path | None = None
+        cls,
+        raw: Mapping[str, Any],
+        *,
+        name: str = "study",
+        folder: str | Path | None = None,
+        claims: Sequence[Mapping[str, Any]] = (),
     ) -> Study:
-        """A study built in code, with the keys of a study file; `folder` is where the files it names are."""
+        """A study built in code, with the keys of a study file.
+
+        `folder` is where the files that it names are; `claims` has the tables of a claims.toml.
+        """
         file = Path(folder) / "study.toml" if folder is not None else None
-        return cls._build(copy.deepcopy(dict(raw)), name=name, file=file, text=None, claims_text="")
+        made = cls._build(copy.deepcopy(dict(raw)), name=name, file=file, text=None, claims_text="")
+        try:
+            checked = validate(schema.Claims, {"claims": [dict(claim) for claim in claims]})
+        except Invalid as invalid:
+            raise as_study_error(invalid).located(
+                file=None, line=None, key=dotted({}, invalid.path)
+            ) from None
+        return replace(made, claims=checked)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "study") -> Study:
