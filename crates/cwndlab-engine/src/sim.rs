@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use cwndlab_net::{DropCause, Link, Offered};
+use cwndlab_net::{DropCause, Link, Offered, Packet as _};
 use cwndlab_tcp::TcpConfig;
 use cwndlab_traffic::Command;
 use cwndlab_units::Time;
@@ -182,15 +182,16 @@ impl<P: Probe> Simulation<P> {
     }
 
     #[inline]
-    fn settle_offer(&mut self, index: u32, offered: Offered<Packet>, packet: Packet) {
+    fn settle_offer(&mut self, index: u32, offered: Offered, mut packet: Packet) {
         match offered {
             Offered::Queued => {}
             Offered::Marked => {
                 if P::ENABLED {
+                    packet.mark_ce();
                     self.see(SegmentEvent::Marked { link: index }, &packet);
                 }
             }
-            Offered::Dropped(cause, packet) => return self.drop(index, cause, packet),
+            Offered::Dropped(cause) => return self.drop(index, cause, packet),
         }
         let wire = &mut self.wires[index as usize];
         let next = wire.link.next_arrival();

@@ -14,7 +14,7 @@ use rand::RngCore as _;
 use crate::impair::{Fate, Impairments};
 use crate::queue::{Admit, ArrivalQueue, Backlog, DepartureQueue, Dropped, Queue, QueueConfig, Regions};
 use crate::ring::Ring;
-use crate::{DropCause, Packet, Rng};
+use crate::{DropCause, Ecn, Packet, Rng};
 
 /// What a link counts. Departures follow: arrivals less drops less what is still queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,13 +49,13 @@ impl LinkCounters {
 /// What became of an offered packet. A queue that decides at departure always says `Queued` or `Marked`;
 /// what it drops comes by [`Link::pop_dropped`].
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
-pub enum Offered<P> {
+pub enum Offered {
     /// It is in the queue or in service.
     Queued,
     /// As [`Offered::Queued`], and it was marked CE.
     Marked,
-    /// It was dropped, and is handed back.
-    Dropped(DropCause, P),
+    /// It was dropped.
+    Dropped(DropCause),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +114,8 @@ pub struct Link<P> {
     /// Position in the ring of the first packet that has not departed, as far as is known (lazily advanced).
     undeparted: u64,
     backlog_bytes: u64,
+    /// With fewer packets than this the queue takes any: it need not be asked.
+    room_for: u32,
     discipline: Discipline<P>,
     counters: LinkCounters,
     rng: Rng,
@@ -144,6 +146,10 @@ impl<P: Packet + Copy> Link<P> {
             ring: Ring::new(),
             undeparted: 0,
             backlog_bytes: 0,
+            room_for: match &discipline {
+                Discipline::AtArrival(queue) => queue.takes_any_below(),
+                Discipline::AtDeparture(_) => 0,
+            },
             discipline,
             counters: LinkCounters::default(),
             rng,
@@ -160,7 +166,7 @@ impl<P: Packet + Copy> Link<P> {
 
     /// Offers a packet at `now`.
     #[inline]
-    pub fn offer(&mut self, now: Time, packet: P) -> Offered<P> {
+    pub fn offer(&mut self, now: Time, packet: P) -> Offered {
         self.counters.arrivals += 1;
         if self.impaired.is_some() {
             return self.offer_impaired(now, packet);
@@ -175,19 +181,19 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     /// Offers a copy: no loss or duplication is applied again.
-    pub fn offer_copy(&mut self, now: Time, packet: P) -> Offered<P> {
+    pub fn offer_copy(&mut self, now: Time, packet: P) -> Offered {
         self.counters.arrivals += 1;
         self.admit(now, packet)
     }
 
     #[cold]
-    fn offer_impaired(&mut self, now: Time, packet: P) -> Offered<P> {
+    fn offer_impaired(&mut self, now: Time, packet: P) -> Offered {
         let Some(impaired) = &mut self.impaired else { return self.admit(now, packet) };
         match impaired.rules.on_entry(&packet, &mut self.rng) {
             Fate::Pass => {}
             Fate::Drop => {
                 self.counters.drops[DropCause::Loss as usize] += 1;
-                return Offered::Dropped(DropCause::Loss, packet);
+                return Offered::Dropped(DropCause::Loss);
             }
             Fate::Duplicate => impaired.copies.push(packet),
         }
@@ -195,27 +201,29 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     #[inline]
-    fn admit(&mut self, now: Time, mut packet: P) -> Offered<P> {
+    fn admit(&mut self, now: Time, mut packet: P) -> Offered {
         if let Discipline::AtDeparture(_) = self.discipline {
             return self.enqueue(now, packet);
         }
         self.forget_departed(now);
         let bytes = packet.wire_bytes() + self.header_bytes;
-        let backlog = self.backlog_at_arrival();
-        let Discipline::AtArrival(queue) = &mut self.discipline else { unreachable!("tested above") };
-        let marked = match queue.on_arrival(now, backlog, bytes, packet.ecn(), &mut self.rng) {
-            Admit::Enqueue => false,
-            Admit::Mark => {
-                packet.mark_ce();
-                self.counters.marks += 1;
-                true
+        let packets = (self.ring.tail() - self.undeparted) as u32;
+        let mut marked = false;
+        if packets >= self.room_for {
+            match self.ask_queue(now, bytes, packet.ecn()) {
+                Admit::Enqueue => {}
+                Admit::Mark => {
+                    packet.mark_ce();
+                    self.counters.marks += 1;
+                    marked = true;
+                }
+                Admit::Drop(cause) => {
+                    self.counters.drops[cause as usize] += 1;
+                    return Offered::Dropped(cause);
+                }
             }
-            Admit::Drop(cause) => {
-                self.counters.drops[cause as usize] += 1;
-                return Offered::Dropped(cause, packet);
-            }
-        };
-        self.counters.max_packets = self.counters.max_packets.max(backlog.packets + 1);
+        }
+        self.counters.max_packets = self.counters.max_packets.max(packets + 1);
         let begin = self.free_at.max(now);
         self.transmit(begin, bytes, packet);
         self.counters.sojourn += self.free_at - now;
@@ -223,6 +231,15 @@ impl<P: Packet + Copy> Link<P> {
             Offered::Marked
         } else {
             Offered::Queued
+        }
+    }
+
+    #[inline(never)]
+    fn ask_queue(&mut self, now: Time, bytes: u32, ecn: Ecn) -> Admit {
+        let backlog = self.backlog_at_arrival();
+        match &mut self.discipline {
+            Discipline::AtArrival(queue) => queue.on_arrival(now, backlog, bytes, ecn, &mut self.rng),
+            Discipline::AtDeparture(_) => Admit::Enqueue, // asked only of the other kind
         }
     }
 
@@ -358,7 +375,7 @@ impl<P: Packet + Copy> Link<P> {
 /// Queues that decide at departure: the second event.
 impl<P: Packet + Copy> Link<P> {
     #[inline(never)]
-    fn enqueue(&mut self, now: Time, packet: P) -> Offered<P> {
+    fn enqueue(&mut self, now: Time, packet: P) -> Offered {
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
         self.counters.sojourn += served.waited(now);
         let before = served.dropped.len();

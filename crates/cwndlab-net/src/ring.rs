@@ -79,9 +79,11 @@ mod tests {
         fn a_ring_is_a_fifo_with_positions(pushes in proptest::collection::vec(any::<Option<u16>>(), 0..200)) {
             let (mut ring, mut model) = (Ring::new(), VecDeque::new());
             for step in pushes {
-                match step {
-                    Some(value) => { ring.push(value); model.push_back(value); }
-                    None => prop_assert_eq!(ring.pop(), model.pop_front()),
+                if let Some(value) = step {
+                    ring.push(value);
+                    model.push_back(value);
+                } else {
+                    prop_assert_eq!(ring.pop(), model.pop_front());
                 }
                 prop_assert_eq!(ring.tail() - ring.head(), model.len() as u64);
                 for (i, value) in model.iter().enumerate() {

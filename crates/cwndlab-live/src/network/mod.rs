@@ -211,14 +211,14 @@ impl Network {
         index: u32,
         at: Time,
         packet: &LivePacket,
-        offered: Offered<LivePacket>,
+        offered: Offered,
         report: &mut impl FnMut(&Network, Time, &LivePacket, Event),
     ) {
         match offered {
             Offered::Queued => {}
             Offered::Marked => report(self, at, &LivePacket { ecn: Ecn::Ce, ..*packet }, Event::Marked(index)),
-            Offered::Dropped(cause, packet) => {
-                report(self, at, &packet, Event::Dropped(index, cause));
+            Offered::Dropped(cause) => {
+                report(self, at, packet, Event::Dropped(index, cause));
                 self.buffers.release(packet.buffer);
             }
         }

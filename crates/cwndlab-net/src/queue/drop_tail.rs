@@ -60,6 +60,15 @@ impl DropTail {
         }
     }
 
+    /// Packets below which every arrival fits; 0 if bytes decide.
+    pub fn takes_any_below(&self) -> u32 {
+        if self.byte_limit == u64::MAX {
+            self.full_at_packets
+        } else {
+            0
+        }
+    }
+
     /// Decides on a packet of `wire_bytes`.
     #[inline]
     pub fn on_arrival(&self, backlog: Backlog, wire_bytes: u32) -> Admit {

@@ -102,6 +102,15 @@ impl ArrivalQueue {
         }
     }
 
+    /// With fewer packets in the link than this, [`ArrivalQueue::on_arrival`] always says [`Admit::Enqueue`].
+    pub fn takes_any_below(&self) -> u32 {
+        match self {
+            ArrivalQueue::Infinite => u32::MAX,
+            ArrivalQueue::DropTail(queue) => queue.takes_any_below(),
+            ArrivalQueue::Red(_) => 0,
+        }
+    }
+
     /// The queue's own average length, in the unit of its limit, if it keeps one (RED).
     pub fn average(&self) -> Option<f64> {
         match self {
