@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from . import laws
+from . import laws, web
 from .row import Row
 
 
 @pytest.mark.parametrize(
     "law",
-    [laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic],
-    ids=lambda law: law.__name__,
+    [laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic, web.rows],
+    ids=lambda law: f"{law.__module__}-{law.__name__}",
 )
 def test_law_holds_within_its_tolerance(law: Callable[[], Iterator[Row]]) -> None:
     """Every line of the law's table."""
