@@ -59,10 +59,13 @@ class Campaign:
 
     def __post_init__(self) -> None:
         quantities = tuple(self.plan.study.outline.quantities)
-        self.asked = Asked(quantities, self.plan.study.base.run.warmup)
+        self.asked = Asked(quantities)
         asked = asked_key(self.asked)
         self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
-        self._keys = {cell.id: cell_key(cell.scenario, self.plan.seed, asked) for cell in self.plan.cells}
+        self._keys = {
+            cell.id: cell_key(cell.scenario, self.plan.seed, asked, cell.warmup_ns)
+            for cell in self.plan.cells
+        }
         #: Replicates of each cell that count; sequential stopping raises it.
         self.wanted = {cell.id: self._first(cell) for cell in self.plan.cells}
         self._lacking: dict[str, int] = {}
@@ -112,7 +115,16 @@ class Campaign:
                     fewer = {cell: lean(self._scenario(cell), self.asked.quantities)}
                 scenario = fewer[cell]
             key = self.key(cell, replicate)
-            yield Job(key, cell, scenario, self.plan.seed, replicate, keep_records=replicate == 0)
+            warmup_ns = self.cells[cell].warmup_ns
+            yield Job(
+                key,
+                cell,
+                scenario,
+                self.plan.seed,
+                replicate,
+                keep_records=replicate == 0,
+                warmup_ns=warmup_ns,
+            )
 
     def _scenario(self, cell: str) -> Mapping[str, Any]:
         return self.cells[cell].compiled.scenario

@@ -33,6 +33,8 @@ class Job:
     replicate: int
     #: Whether its record tables are kept (those of replicate 0 are); others run with fewer probes.
     keep_records: bool
+    #: The cell's warm-up, which metrics over a window leave out.
+    warmup_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,6 @@ class Asked:
     """What a study asks of every run."""
 
     quantities: tuple[Quantity, ...]
-    warmup_ns: int
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def perform(job: Job, asked: Asked, scenario: Mapping[str, Any] | None = None) -
         records = core().run(job.scenario, job.seed, job.replicate)
     except (RuntimeError, ValueError, MemoryError) as error:
         return Outcome(job, {}, 0, error=str(error) or type(error).__name__)
-    view = RunView(records, scenario if scenario is not None else json.loads(job.scenario), asked.warmup_ns)
+    view = RunView(records, scenario if scenario is not None else json.loads(job.scenario), job.warmup_ns)
     try:
         values = metrics.measure_all(asked.quantities, view)
     except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
@@ -89,7 +90,6 @@ def asked_key(asked: Asked) -> str:
             q.model_dump(include={"name", "metric", "options", "within", "unit", "derived", "of", "by"})
             for q in asked.quantities
         ],
-        asked.warmup_ns,
         _metrics_code(),
     ]
     return hashlib.sha256(json.dumps(spec, sort_keys=True, default=str).encode()).hexdigest()
@@ -103,9 +103,9 @@ def _metrics_code() -> str:
     return digest.hexdigest()
 
 
-def cell_key(scenario: str, seed: int, asked: str) -> str:
+def cell_key(scenario: str, seed: int, asked: str, warmup_ns: int = 0) -> str:
     """Common part of the keys of a cell's replicates."""
-    parts = "\0".join((core().version(), asked, str(seed), scenario))
+    parts = "\0".join((core().version(), asked, str(warmup_ns), str(seed), scenario))
     return hashlib.sha256(parts.encode()).hexdigest()
 
 

@@ -14,7 +14,7 @@ from cwndlab.errors import StudyError, nearest
 from . import schema
 from .compile import Compiled
 from .expr import evaluate
-from .load import Study, same
+from .load import CompiledCell, Study, same
 from .refusals import core_error
 from .resolve import Names
 
@@ -35,9 +35,18 @@ class Cell:
     sensitivity: str | None = None
 
     @cached_property
+    def _built(self) -> CompiledCell:
+        return self.study.compiled(self.axes, self.sensitivity)
+
+    @property
     def compiled(self) -> Compiled:
         """The cell's scenario with the origins of its parts."""
-        return self.study.compiled(self.axes, self.sensitivity).compiled
+        return self._built.compiled
+
+    @property
+    def warmup_ns(self) -> int:
+        """How much of the run's beginning the metrics over a window leave out."""
+        return self._built.model.run.warmup
 
     @cached_property
     def scenario(self) -> str:
