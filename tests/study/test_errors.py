@@ -81,7 +81,7 @@ CASES = {
         ("replicates = 3", "replicates = 0"),
         "run.replicates",
         "0",
-        "greater than or equal to 1",
+        "at least 1",
     ),
     "unknown reference": (("$webs", "$web"), "traffic.bulk.count", '"web" is neither', '"webs"'),
     "cycle of references": (

@@ -64,7 +64,10 @@ def _parse(text: str) -> ast.expr:
             f"{text!r} is no expression ({reason})", right='write for instance "= 2 * webs" or "ftps > 0"'
         ) from None
     for node in ast.walk(tree):
-        if not isinstance(node, _NODES) or (isinstance(node, ast.Call) and not _is_known_call(node)):
+        known = _is_known_call(node) if isinstance(node, ast.Call) else isinstance(node, _NODES)
+        if isinstance(node, ast.BinOp):
+            known = type(node.op) in _ARITHMETIC
+        if not known:
             raise _refused(node)
     return tree
 

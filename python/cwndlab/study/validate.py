@@ -63,6 +63,14 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[i
             f"{shown} is no name here",
             "letters, digits and _ ; nodes, links and traffic may have - and +",
         )
+    bound = detail.get("ctx", {})
+    if kind == "too_short":
+        return 3, path, "there are too few values", f"it needs at least {bound['min_length']}"
+    if kind == "too_long":
+        return 3, path, "there are too many values", f"it takes at most {bound['max_length']}"
+    for name, words in (("ge", "at least"), ("gt", "above"), ("le", "at most"), ("lt", "below")):
+        if name in bound:
+            return 3, path, f"{shown} does not fit", f"it must be {words} {bound[name]:g}"
     right = {
         "int_type": "a whole number",
         "float_type": "a number",
