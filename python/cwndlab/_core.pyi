@@ -38,7 +38,7 @@ def tcp_profile(name: str) -> str:
     """Every knob's value in the profile of that name, as JSON; ValueError names the profiles there are."""
 
 def packetdrill(script: str, profile: str) -> tuple[int, str, bool] | None:
-    """Runs a packetdrill script with a profile: None, or the first failing line, why, and whether it is unsupported.
+    """Runs a script: None, or the first failing line, why, and whether it is unsupported.
 
     ValueError names the profiles there are.
     """
