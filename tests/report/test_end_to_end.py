@@ -71,3 +71,15 @@ def test_pairing_pays_on_a_web_workload() -> None:
     paired = intervals.compare("difference", four, one).half_width
     unpaired = intervals.t_quantile(0.975, 14) * np.sqrt((four.var(ddof=1) + one.var(ddof=1)) / 8)
     assert paired < unpaired / 1.3
+
+
+@pytest.mark.parametrize("name", ["rfc2416", "fall-floyd-1996"])
+def test_a_whole_run_shows_every_part_of_the_study(tmp_path: Path, name: str) -> None:
+    run = cwndlab.run(name, out=tmp_path / "o")
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert "Not shown" not in page
+    for figure in run.study.outline.figures:
+        assert (tmp_path / "o" / "figures" / f"{figure.id}.png").stat().st_size > 10_000
+        assert f'id="figure-{figure.id}"' in page
+    for claim in run.study.claims.claims:
+        assert f'id="claim-{claim.id}"' in page

@@ -227,5 +227,6 @@ def test_sensitivity_tells_how_far_each_choice_moves_a_table(tmp_path: Path) -> 
     base = judge_table(spec, synthetic.rfc2415(), tmp_path, [])
     moved = judge_table(spec, synthetic.rfc2415(decrease={1: -0.1, 3: 0.1, 2: 0.0, 4: 0.0}), tmp_path, [])
     same, other = effects([base], [], [Outcome("a", "0", [base], []), Outcome("a", "1", [moved], [])])
-    assert same.shift["t1"] == 0.0
-    assert other.shift["t1"] > 0.05
+    assert same.shift["t1"] == (0.0, 0.0)
+    median, largest = other.shift["t1"]
+    assert 0.05 < median <= largest

@@ -450,7 +450,7 @@ def _against_time(
             .mark_line(interpolate="step-after", strokeWidth=1.4)
             .encode(
                 x=alt.X("time:Q", title=spec.x_title or "time (s)", scale=span),
-                y=alt.Y("y:Q", title=spec.y_title or y_title),
+                y=alt.Y("y:Q", title=spec.y_title or y_title, axis=alt.Axis(tickMinStep=1)),
                 color=alt.Color("series:N", legend=legend, scale=alt.Scale(domain=names, range=PALETTE)),
                 strokeDash=alt.StrokeDash(
                     "series:N", legend=legend, scale=alt.Scale(domain=names, range=DASHES)

@@ -218,9 +218,15 @@ def _sensitivity(judged: Judged, outcomes: Sequence[Outcome]) -> SensitivityView
         claims = f"{effect.held} of {effect.checked}"
         if effect.changed:
             claims += f" (changed: {', '.join(effect.changed)})"
-        moved = tuple(percent(effect.shift[t.id]).lstrip("+±") or "n/a" for _, t in grids)
+        moved = tuple(_moved(*effect.shift[t.id]) for _, t in grids)
         rows.append(SensitivityRow(effect.axis, effect.value, claims, moved))
     return SensitivityView(tuple(s.title for s, _ in grids), tuple(rows))
+
+
+def _moved(median: float, largest: float) -> str:
+    if math.isnan(median):
+        return "n/a"
+    return f"{percent(median).lstrip('+±')}, at most {percent(largest).lstrip('+±')}"
 
 
 def _text(value: float) -> str:

@@ -252,13 +252,16 @@ def report(
     from cwndlab.report.write import Variation, write
     from cwndlab.study.units import parse_time
 
-    outputs = _outputs(study, folder)
+    outputs, outline = _outputs(study, folder), study.outline
     write(
         outputs,
         results,
         folder,
         facts=_facts(content),
-        variations=[Variation(axis, value, varied) for axis, value, varied in variations],
+        variations=[
+            Variation(outline.sensitivity[axis].title or axis, value, varied)
+            for axis, value, varied in variations
+        ],
         seconds=lambda text: text if isinstance(text, float) else parse_time(text) / 1e9,
     )
     return folder / "report.html"

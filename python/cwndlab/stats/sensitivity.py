@@ -35,8 +35,8 @@ class Effect:
     """Claims that could be evaluated."""
     changed: tuple[str, ...]
     """Claims whose verdict differs from the base study's."""
-    shift: Mapping[str, float]
-    """Table -> median over its cells of |value / base - 1|."""
+    shift: Mapping[str, tuple[float, float]]
+    """Table -> median and largest over its cells of |value / base - 1|."""
 
 
 def effects(
@@ -52,7 +52,7 @@ def effects(
         shift = {}
         for before in tables:
             after = next((t for t in outcome.tables if t.id == before.id), None)
-            shift[before.id] = _median_shift(before, after) if after is not None else math.nan
+            shift[before.id] = _shift(before, after) if after is not None else (math.nan, math.nan)
         found.append(Effect(outcome.axis, outcome.value, held, len(checked), changed, shift))
     return found
 
@@ -68,7 +68,7 @@ def held(outcomes: Sequence[Outcome]) -> dict[str, tuple[int, int]]:
     return counts
 
 
-def _median_shift(before: JudgedTable, after: JudgedTable) -> float:
+def _shift(before: JudgedTable, after: JudgedTable) -> tuple[float, float]:
     moved = [
         abs(b.estimate.value / a.estimate.value - 1.0)
         for row, other in zip(before.cells, after.cells, strict=False)
@@ -76,4 +76,4 @@ def _median_shift(before: JudgedTable, after: JudgedTable) -> float:
         if a.estimate is not None and b.estimate is not None and a.estimate.value != 0.0
     ]
     known = [m for m in moved if not math.isnan(m)]
-    return float(np.median(known)) if known else math.nan
+    return (float(np.median(known)), max(known)) if known else (math.nan, math.nan)
