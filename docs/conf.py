@@ -9,7 +9,10 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 # profiles.md gives each knob a heading of the third level, so that the table of contents stays short
-suppress_warnings = ["myst.header", "misc.highlighting_failure"]  # examples with an ellipsis are not quite TOML
+suppress_warnings = [
+    "myst.header",
+    "misc.highlighting_failure",
+]  # examples with an ellipsis are not quite TOML
 html_theme = "furo"
 html_title = f"cwndlab {release}"
 exclude_patterns = ["build"]
