@@ -13,6 +13,10 @@ from cwndlab.stats.tables import JudgedTable
 from cwndlab.stats.verdict import Verdict
 
 
+_JUDGED = (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)
+"""Claims of a suspect source say nothing of the model, whatever they come to."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The tables and claims of a study under one choice of one sensitivity axis."""
@@ -46,7 +50,7 @@ def effects(
     base = {c.claim.id: c.verdict for c in claims}
     found = []
     for outcome in outcomes:
-        checked = [c for c in outcome.claims if c.verdict is not Verdict.NOT_CHECKED]
+        checked = [c for c in outcome.claims if c.verdict in _JUDGED]
         held = sum(c.verdict is Verdict.HOLDS for c in checked)
         changed = tuple(c.claim.id for c in checked if base.get(c.claim.id, c.verdict) is not c.verdict)
         shift = {}
@@ -62,7 +66,7 @@ def held(outcomes: Sequence[Outcome]) -> dict[str, tuple[int, int]]:
     counts: dict[str, tuple[int, int]] = {}
     for outcome in outcomes:
         for claim in outcome.claims:
-            if claim.verdict is not Verdict.NOT_CHECKED:
+            if claim.verdict in _JUDGED:
                 holds, all_ = counts.get(claim.claim.id, (0, 0))
                 counts[claim.claim.id] = (holds + (claim.verdict is Verdict.HOLDS), all_ + 1)
     return counts
