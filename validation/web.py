@@ -27,8 +27,9 @@ from .row import Row
 GOLDEN = Path(__file__).parent / "golden" / "ns2" / "rfc2415.csv"
 REPLICATES = 8
 SEED = 7
-ERRORS = 3.0
-"""Tolerated standard errors of the difference of both means, the variances pooled."""
+ERRORS = 4.0
+"""Tolerated standard errors of the difference of both means, the variances pooled: with about ten degrees of
+freedom and thirty rows, four are passed by chance in one of fifteen validations of equal simulators."""
 
 PEER: Mapping[str, Any] = {
     "traffic.web.app.clock": "syn",

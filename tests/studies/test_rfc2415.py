@@ -51,7 +51,7 @@ def test_a_client_browses_the_same_pages_in_every_cell(study: Study) -> None:
 
 
 def test_the_light_cell_that_chose_the_page_model_stays_where_it_was(study: Study) -> None:
-    """The event model that it was fitted with gave 0.57 s and 18 % at IW=3; the memo has 0.56 s and 17.9 %."""
+    """The event model it was fitted with gave 0.57 s and 18 % at IW=3; the memo has 0.56 s and 17.9 %."""
     one, three = (
         np.mean([quantity(study, cell(study, webs=8, ftps=0, iw=iw), "page_delay", k) for k in range(3)])
         for iw in (1, 3)
