@@ -11,7 +11,13 @@ pub struct Crr(Series);
 
 impl Crr {
     pub(crate) fn new(spec: &CrrSpec, setup: &mut Setup<'_>) -> Result<Crr, String> {
-        let plan = Plan { kind: ObjectKind::Transaction, clock: Clock::Syn, ends: spec.ends, limit: spec.transactions };
+        let plan = Plan {
+            kind: ObjectKind::Transaction,
+            clock: Clock::Syn,
+            ends: spec.ends,
+            closes: spec.server_closes,
+            limit: spec.transactions,
+        };
         let pause = Dist::Fixed { value: 0.0 };
         let dists = (&spec.request_bytes, &spec.response_bytes, &pause, &spec.first_s);
         Ok(Crr(Series::new("crr", plan, dists, setup)?))

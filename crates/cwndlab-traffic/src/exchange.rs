@@ -1,6 +1,6 @@
 //! One connection that carries one request up and one response down; the server closes with the response.
 
-use crate::{Command, Event, Losses, Side};
+use crate::{Command, Event, Losses, ServerCloses, Side};
 
 /// The state of one such connection. Feed it the connection's events; it answers what they meant.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +9,7 @@ pub(crate) struct Exchange {
     response: u64,
     /// Whether the client wants to know of the response's first data, too.
     tell_first: bool,
+    closes: ServerCloses,
     replied: bool,
     complete: bool,
 }
@@ -41,8 +42,8 @@ pub(crate) enum Step {
 }
 
 impl Exchange {
-    pub(crate) fn new(request: u64, response: u64, tell_first: bool) -> Exchange {
-        Exchange { request, response, tell_first, replied: false, complete: false }
+    pub(crate) fn new(request: u64, response: u64, tell_first: bool, closes: ServerCloses) -> Exchange {
+        Exchange { request, response, tell_first, closes, replied: false, complete: false }
     }
 
     pub(crate) fn handle(&mut self, event: Event, out: &mut Vec<Command>) -> Step {
@@ -56,13 +57,17 @@ impl Exchange {
             }
             Event::Delivered { conn, side: Side::Server, total, .. } if !self.replied && total >= self.request => {
                 self.replied = true;
-                // Closing at once lets the FIN ride on the response's last segment.
                 out.push(Command::Write { conn, side: Side::Server, bytes: self.response });
-                out.push(Command::Close { conn, side: Side::Server });
+                if self.closes == ServerCloses::WithResponse {
+                    out.push(Command::Close { conn, side: Side::Server });
+                }
                 Step::Quiet
             }
             Event::Delivered { conn, side: Side::Client, total, losses } if !self.complete => {
                 self.complete = total >= self.response;
+                if self.complete && self.closes == ServerCloses::AfterResponse {
+                    out.push(Command::Close { conn, side: Side::Server });
+                }
                 if std::mem::take(&mut self.tell_first) {
                     if !self.complete {
                         out.push(Command::NotifyAt { conn, side: Side::Client, total: self.response });

@@ -11,8 +11,13 @@ pub struct Ftp(Series);
 
 impl Ftp {
     pub(crate) fn new(spec: &FtpSpec, setup: &mut Setup<'_>) -> Result<Ftp, String> {
-        let plan =
-            Plan { kind: ObjectKind::File, clock: spec.clock, ends: TransactionEnd::Delivered, limit: spec.files };
+        let plan = Plan {
+            kind: ObjectKind::File,
+            clock: spec.clock,
+            ends: TransactionEnd::Delivered,
+            closes: spec.server_closes,
+            limit: spec.files,
+        };
         let dists = (&spec.request_bytes, &spec.file_bytes, &spec.pause_s, &spec.first_s);
         Ok(Ftp(Series::new("ftp", plan, dists, setup)?))
     }

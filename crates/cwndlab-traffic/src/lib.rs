@@ -26,7 +26,9 @@ pub use crr::Crr;
 pub use dist::{Dist, Distributions, Sampler};
 pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 pub use ftp::Ftp;
-pub use spec::{AppSpec, BulkSpec, Clock, CrrSpec, FtpSpec, InlineTrigger, Protocol, TransactionEnd, WebSpec};
+pub use spec::{
+    AppSpec, BulkSpec, Clock, CrrSpec, FtpSpec, InlineTrigger, Protocol, ServerCloses, TransactionEnd, WebSpec,
+};
 pub use web::Web;
 
 /// The random stream of one purpose of one application (object sizes, think times, …).

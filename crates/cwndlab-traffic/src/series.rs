@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use crate::exchange::{conn_of, Exchange, Step};
 use crate::slots::Slots;
-use crate::spec::{Clock, TransactionEnd};
+use crate::spec::{Clock, ServerCloses, TransactionEnd};
 use crate::{Command, Dist, Event, Losses, ObjectKind, ObjectRecord, Rng, Sampler, Setup};
 
 /// What distinguishes one kind of series from another.
@@ -12,6 +12,7 @@ pub(crate) struct Plan {
     pub(crate) kind: ObjectKind,
     pub(crate) clock: Clock,
     pub(crate) ends: TransactionEnd,
+    pub(crate) closes: ServerCloses,
     pub(crate) limit: Option<u32>,
 }
 
@@ -120,7 +121,7 @@ impl Series {
         let request = self.request.0.draw_bytes(&mut self.request.1);
         let bytes = self.response.0.draw_bytes(&mut self.response.1);
         self.current = Some(Item { index, start: now, bytes, losses: Losses::default() });
-        let conn = self.slots.insert((index, Exchange::new(request, bytes, false)));
+        let conn = self.slots.insert((index, Exchange::new(request, bytes, false, self.plan.closes)));
         out.push(Command::Connect { conn, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
     }
 

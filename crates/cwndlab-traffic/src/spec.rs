@@ -102,6 +102,17 @@ pub enum Clock {
     Request,
 }
 
+/// When the server closes a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerCloses {
+    /// Together with the response: the FIN rides on its last segment.
+    #[default]
+    WithResponse,
+    /// When the client has the response: the FIN is a packet of its own.
+    AfterResponse,
+}
+
 /// Files, one after another, each on a connection of its own: request upstream, file downstream.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -120,6 +131,9 @@ pub struct FtpSpec {
     /// Seconds from the application's start to the first connection.
     #[serde(default = "zero")]
     pub first_s: Dist,
+    /// When the server closes a connection.
+    #[serde(default)]
+    pub server_closes: ServerCloses,
     /// Stop after so many files.
     #[serde(default)]
     pub files: Option<u32>,
@@ -174,6 +188,9 @@ pub struct WebSpec {
     /// Whether every object gets a record besides its page's.
     #[serde(default)]
     pub record_objects: bool,
+    /// When the server closes a connection.
+    #[serde(default)]
+    pub server_closes: ServerCloses,
     /// Stop after so many pages.
     #[serde(default)]
     pub pages: Option<u32>,
@@ -203,6 +220,9 @@ pub struct CrrSpec {
     /// Seconds from the application's start to the first transaction.
     #[serde(default = "zero")]
     pub first_s: Dist,
+    /// When the server closes a connection.
+    #[serde(default)]
+    pub server_closes: ServerCloses,
     /// Stop after so many transactions.
     #[serde(default)]
     pub transactions: Option<u32>,

@@ -14,7 +14,7 @@ use self::carrier::Carrier;
 use self::page::Page;
 use crate::exchange::conn_of;
 use crate::slots::Slots;
-use crate::spec::{Clock, InlineTrigger, Protocol, WebSpec};
+use crate::spec::{Clock, InlineTrigger, Protocol, ServerCloses, WebSpec};
 use crate::{Command, Dist, Event, Losses, Rng, Sampler, Setup};
 
 /// A client that browses page after page.
@@ -22,6 +22,7 @@ pub struct Web {
     protocol: Protocol,
     clock: Clock,
     trigger: InlineTrigger,
+    closes: ServerCloses,
     record_objects: bool,
     inline_objects: u32,
     limit: Option<u32>,
@@ -54,6 +55,7 @@ impl Web {
             protocol: spec.protocol,
             clock: spec.clock,
             trigger: spec.inline_trigger,
+            closes: spec.server_closes,
             record_objects: spec.record_objects,
             inline_objects: spec.inline_objects,
             limit: spec.pages,
@@ -100,10 +102,13 @@ impl Web {
         }
         self.next += 1;
         let carrier = match self.protocol {
-            Protocol::Http10 => {
-                Carrier::one(0, page.object(0), self.inline_objects > 0 && self.trigger == InlineTrigger::FirstPacket)
-            }
-            Protocol::Http11 => Carrier::all(&page, self.trigger),
+            Protocol::Http10 => Carrier::one(
+                0,
+                page.object(0),
+                self.inline_objects > 0 && self.trigger == InlineTrigger::FirstPacket,
+                self.closes,
+            ),
+            Protocol::Http11 => Carrier::all(&page, self.trigger, self.closes),
         };
         self.connect(&mut page, carrier, out);
         self.page = Some(page);
@@ -136,7 +141,7 @@ impl Web {
         if ask_inline {
             for k in 1..=self.inline_objects {
                 page.start_clock(k, now);
-                let carrier = Carrier::one(k, page.object(k), false);
+                let carrier = Carrier::one(k, page.object(k), false, self.closes);
                 self.connect(&mut page, carrier, out);
             }
         }

@@ -68,3 +68,23 @@ fn a_broken_connection_is_recorded_as_unfinished_and_the_next_file_is_tried() {
     let finished: Vec<bool> = net.records.iter().map(|r| !r.end.is_never()).collect();
     assert_eq!(finished, [true, false, true]);
 }
+
+#[test]
+fn a_server_that_closes_after_the_response_sends_its_fin_apart() {
+    let json = r#"{"kind":"ftp","file_bytes":{"kind":"fixed","value":2000},"server_closes":"after-response"}"#;
+    let mut a = app(json, 1).unwrap();
+    let mut tell = |event| {
+        let mut out = Vec::new();
+        a.handle(MS(1), event, &mut out);
+        out
+    };
+    tell(Event::Start);
+    tell(Event::Established { conn: 0, side: Side::Client });
+    let losses = Losses::default();
+    assert_eq!(
+        tell(Event::Delivered { conn: 0, side: Side::Server, total: 80, losses }),
+        [Command::Write { conn: 0, side: Side::Server, bytes: 2000 }]
+    );
+    let out = tell(Event::Delivered { conn: 0, side: Side::Client, total: 2000, losses });
+    assert_eq!(out[0], Command::Close { conn: 0, side: Side::Server });
+}

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::page::{Object, Page};
 use crate::exchange::{Exchange, Step};
-use crate::spec::InlineTrigger;
+use crate::spec::{InlineTrigger, ServerCloses};
 use crate::{Command, Event, Losses, Side};
 
 /// See the module.
@@ -41,11 +41,11 @@ impl News {
 }
 
 impl Carrier {
-    pub(super) fn one(k: u32, object: Object, tell_first: bool) -> Carrier {
-        Carrier::One(k, Exchange::new(object.request, object.bytes, tell_first))
+    pub(super) fn one(k: u32, object: Object, tell_first: bool, closes: ServerCloses) -> Carrier {
+        Carrier::One(k, Exchange::new(object.request, object.bytes, tell_first, closes))
     }
-    pub(super) fn all(page: &Page, trigger: InlineTrigger) -> Carrier {
-        Carrier::All(Persistent::new(page.objects(), trigger))
+    pub(super) fn all(page: &Page, trigger: InlineTrigger, closes: ServerCloses) -> Carrier {
+        Carrier::All(Persistent::new(page.objects(), trigger, closes))
     }
 
     pub(super) fn handle(&mut self, event: Event, out: &mut Vec<Command>) -> News {
@@ -75,6 +75,7 @@ pub(super) struct Persistent {
     /// In-order bytes at the client after which object k is complete.
     ends: Vec<u64>,
     trigger: InlineTrigger,
+    closes: ServerCloses,
     /// Requests the client has sent, and the server has answered.
     asked: usize,
     answered: usize,
@@ -83,7 +84,7 @@ pub(super) struct Persistent {
 }
 
 impl Persistent {
-    fn new(objects: &[Object], trigger: InlineTrigger) -> Persistent {
+    fn new(objects: &[Object], trigger: InlineTrigger, closes: ServerCloses) -> Persistent {
         let mut sum = 0;
         let mut end = |o: &Object| {
             sum += o.bytes;
@@ -93,6 +94,7 @@ impl Persistent {
             requests: [objects[0].request, objects.get(1).map_or(0, |o| o.request)],
             ends: objects.iter().map(&mut end).collect(),
             trigger,
+            closes,
             asked: 0,
             answered: 0,
             complete: 0,
@@ -127,6 +129,8 @@ impl Persistent {
                 }
                 if let Some(next) = self.ends.get(self.complete as usize) {
                     out.push(Command::NotifyAt { conn, side: Side::Client, total: *next });
+                } else if before < self.complete && self.closes == ServerCloses::AfterResponse {
+                    out.push(Command::Close { conn, side: Side::Server });
                 }
                 news
             }
@@ -158,7 +162,9 @@ impl Persistent {
             out.push(Command::Write { conn, side: Side::Server, bytes });
             self.answered += 1;
             if self.answered == self.rounds() {
-                out.push(Command::Close { conn, side: Side::Server });
+                if self.closes == ServerCloses::WithResponse {
+                    out.push(Command::Close { conn, side: Side::Server });
+                }
                 return;
             }
             needed += self.requests[self.answered];

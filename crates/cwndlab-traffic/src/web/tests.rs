@@ -103,13 +103,13 @@ proptest! {
     #[test]
     fn every_page_and_object_begun_is_recorded_exactly_once_finished_or_not(
         seed in 0u64..1000, rtt_ms in 2u64..3000, secs in 1u64..60, http11: bool, whole: bool, request: bool,
-        broken in proptest::collection::btree_set(1usize..60, 0..6),
+        late: bool, broken in proptest::collection::btree_set(1usize..60, 0..6),
     ) {
         let json = web(
             if http11 { "http/1.1" } else { "http/1.0" },
             if request { "request" } else { "syn" },
             if whole { "whole-primary" } else { "first-packet" },
-            r#","record_objects":true"#,
+            if late { r#","record_objects":true,"server_closes":"after-response""# } else { r#","record_objects":true"# },
         );
         let mut net = Network::new(app(&json, seed).unwrap(), MS(rtt_ms));
         net.broken.extend(broken);
