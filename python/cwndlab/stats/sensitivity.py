@@ -12,7 +12,6 @@ from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.stats.verdict import Verdict
 
-
 _JUDGED = (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)
 """Claims of a suspect source say nothing of the model, whatever they come to."""
 
