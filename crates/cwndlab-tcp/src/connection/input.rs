@@ -49,6 +49,10 @@ impl Connection {
         if self.state == State::SynReceived && !self.on_handshake_ack(cfg, now, seg) {
             return;
         }
+        if from_wire(self.iss, seg.ack, self.sender.una) > self.sender.max as i64 {
+            self.receiver.ack_now = true; // acknowledges what was not sent: answered and dropped, stamp and all
+            return;
+        }
         if self.agreed.timestamps && seg.has_timestamps {
             self.receiver.note_timestamp(start, seg.ts_val);
         }
@@ -133,10 +137,6 @@ impl Connection {
     #[inline]
     fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.una);
-        if ack > self.sender.max as i64 {
-            self.receiver.ack_now = true; // acknowledges what was not sent
-            return;
-        }
         if ack < self.sender.una as i64 {
             return; // old
         }
