@@ -32,14 +32,14 @@ pub(crate) struct AckState {
     /// In-order segments not yet acknowledged.
     pending_segments: u32,
     /// What is left of the quick phase, in the policy's unit (bytes or segments).
-    quick_left: u64,
+    quick_left: u32,
 }
 
 impl AckState {
     pub fn new(policy: AckPolicy) -> Self {
         let quick_left = match policy {
-            AckPolicy::QuickThenHeartbeat { quick_bytes, .. } => quick_bytes,
-            AckPolicy::QuickThenDelayed { quick_segments, .. } => u64::from(quick_segments),
+            AckPolicy::QuickThenHeartbeat { quick_bytes, .. } => quick_bytes.min(u64::from(u32::MAX)) as u32,
+            AckPolicy::QuickThenDelayed { quick_segments, .. } => quick_segments,
             AckPolicy::Every | AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } => 0,
         };
         AckState { pending_bytes: 0, pending_segments: 0, quick_left }
@@ -57,7 +57,7 @@ impl AckState {
     fn by_policy(&mut self, policy: AckPolicy, now: Time, mss: u32, arrival: Arrival) -> Due {
         let Arrival::InOrder { bytes } = arrival else {
             if let AckPolicy::QuickThenHeartbeat { quick_bytes, .. } = policy {
-                self.quick_left = quick_bytes; // quick again after a loss or reordering
+                self.quick_left = quick_bytes.min(u64::from(u32::MAX)) as u32; // quick again after a loss or reordering
             }
             return Due::Now;
         };
@@ -72,7 +72,7 @@ impl AckState {
             AckPolicy::Heartbeat { grid_ns } => Due::By(next_beat(now, grid_ns)),
             AckPolicy::QuickThenHeartbeat { every, grid_ns, .. } => {
                 if self.quick_left > 0 {
-                    self.quick_left = self.quick_left.saturating_sub(u64::from(bytes));
+                    self.quick_left = self.quick_left.saturating_sub(bytes);
                     Due::Now
                 } else if self.pending_segments >= every {
                     Due::Now

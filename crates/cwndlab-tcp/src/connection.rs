@@ -121,9 +121,11 @@ impl Connection {
         }
     }
 
-    /// Both ends are configured alike, so what one offers is agreed.
+    /// Both ends are configured alike, so what one offers is agreed. Both count from 0, as neither was told of the other's
+    /// initial sequence number.
     fn skip_handshake(&mut self, cfg: &TcpConfig) {
-        self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps, shift: 14 };
+        self.iss = 0;
+        self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps, shift: handshake::wanted_shift(cfg) };
         self.receiver.edge = 1 + cfg.receive_buffer_bytes;
         self.set_mss(cfg, cfg.mss);
         self.state = State::Established;
@@ -350,3 +352,6 @@ fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
         }
     }
 }
+
+#[cfg(test)]
+mod properties;

@@ -45,6 +45,8 @@ pub(crate) struct Sender {
     pub burst_left: u8,
     /// The first unacknowledged segment is to be sent now, whatever the window.
     pub resend_first: bool,
+    /// Binary digits of the largest window the peer ever offered (RFC 9293, 3.8.6.2.1: Max(SND.WND)).
+    pub window_bits: u8,
     /// Whether cwnd was what stopped the sender just now.
     pub stopped_by_cwnd: bool,
     /// Whether it did, or was full, at some time in this round ([`Self::note_usage`]).
@@ -77,6 +79,7 @@ impl Sender {
             mss,
             burst_left: u8::MAX,
             resend_first: false,
+            window_bits: 0,
             stopped_by_cwnd: false,
             cwnd_limited: false,
             most_out: 0,
@@ -129,10 +132,8 @@ impl Sender {
             return None;
         }
         let offered = self.edge.saturating_sub(self.nxt);
-        // the oldest segment may go again though the window has shrunk since (RFC 9293, 3.8.6)
-        let oldest_again = self.nxt == self.una && self.nxt < self.max;
-        if offered < len && !oldest_again {
-            return self.small_window(offered, len);
+        if offered < len {
+            return self.small_window(offered);
         }
         // Nagle (RFC 9293, 3.7.4): a small segment waits while anything is unacknowledged; a closing one need not
         if len < full && cfg.nagle && self.una != self.max && !self.fin && self.nxt >= self.max {
@@ -145,17 +146,23 @@ impl Sender {
         (self.fin && self.nxt == self.end).then_some(Piece { start: self.end, len: 0 })
     }
 
-    /// The peer's window holds less than a segment: what fits goes only if nothing else will open the window
-    /// (RFC 1122, 4.2.3.4 (3) with the retransmission timer in place of the override timer).
-    fn small_window(&self, offered: u64, len: u64) -> Option<Piece> {
-        (offered > 0 && offered * 2 >= len && self.una == self.max)
-            .then_some(Piece { start: self.nxt, len: offered as u32 })
+    /// The peer's window holds less than a segment. What was admitted before goes again; of new data what fits goes if it
+    /// is about half of the largest window ever offered (RFC 9293, 3.8.6.2.1 (3)), else the persist timer will send it.
+    fn small_window(&self, offered: u64) -> Option<Piece> {
+        let len = if self.nxt < self.max {
+            (self.max.min(self.end) - self.nxt).min(u64::from(self.mss))
+        } else if offered >= (1 << self.window_bits) / 2 {
+            offered
+        } else {
+            0
+        };
+        (len > 0).then_some(Piece { start: self.nxt, len: len as u32 })
     }
 
-    /// The first unacknowledged segment, again.
+    /// The first unacknowledged segment, again; no more than was sent of it, or it would pass the peer's window.
     pub fn first(&self) -> Piece {
         let hole = self.scoreboard.first_block_start(self.una).unwrap_or(u64::MAX);
-        let len = (self.end.saturating_sub(self.una)).min(u64::from(self.mss)).min(hole - self.una);
+        let len = (self.end.min(self.max).saturating_sub(self.una)).min(u64::from(self.mss)).min(hole - self.una);
         Piece { start: self.una, len: len as u32 }
     }
 

@@ -16,6 +16,8 @@ impl Connection {
     pub fn handle_segment(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.stats.segments_received += 1;
         match self.state {
+            // without FIN the peer is not told that we are over: what it still sends is acknowledged
+            State::Closed if !self.ends_by_fin && self.error.is_none() => self.on_synchronized(cfg, now, seg),
             State::Closed => self.on_closed(seg),
             State::Listen => self.on_listen(cfg, now, seg),
             State::SynSent => self.on_syn_sent(cfg, now, seg),
@@ -25,8 +27,7 @@ impl Connection {
 
     /// CLOSED: everything but a RST is answered by a RST, unless the connection ended as agreed.
     fn on_closed(&mut self, seg: &Segment) {
-        let ended_as_agreed = self.error.is_none() || !self.ends_by_fin;
-        if seg.flags.has(Flags::RST) || ended_as_agreed {
+        if seg.flags.has(Flags::RST) || self.error.is_none() || !self.ends_by_fin {
             return;
         }
         self.control = Control::Reset(if seg.flags.has(Flags::ACK) { seg.ack } else { 0 });
@@ -43,7 +44,8 @@ impl Connection {
             return;
         }
         if start > self.receiver.edge as i64 {
-            self.receiver.ack_now = true; // beyond the window: step 1
+            // beyond the window: step 1; an empty one is not answered, or two ends could answer each other for ever
+            self.receiver.ack_now |= seg.len > 0 || !plain;
             return;
         }
         if self.state == State::SynReceived && !self.on_handshake_ack(cfg, now, seg) {
@@ -60,7 +62,7 @@ impl Connection {
             self.receiver.ack_now = true; // a probe of our window
         }
         self.on_ack(cfg, now, seg, start);
-        if self.state == State::Closed {
+        if self.state == State::Closed && self.ends_by_fin {
             return;
         }
         // what of the payload is not before the first byte of the stream
@@ -84,7 +86,7 @@ impl Connection {
 
     #[inline]
     fn on_payload(&mut self, cfg: &TcpConfig, now: Time, start: u64, end: u64) {
-        if !self.state.may_receive() && end > self.receiver.nxt {
+        if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
             return;
         }
         let due = self.receiver.take(cfg, now, self.sender.mss, start, end);
@@ -148,6 +150,7 @@ impl Connection {
         if start >= self.receiver.nxt as i64 || edge > self.sender.edge {
             self.sender.edge = edge;
         }
+        self.sender.window_bits = self.sender.window_bits.max((u32::BITS - seg.window.leading_zeros()) as u8);
         if ack > self.sender.una {
             self.on_new_ack(cfg, now, seg, ack, reported);
         } else if self.is_duplicate(seg, window_changed, reported) {

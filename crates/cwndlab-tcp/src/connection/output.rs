@@ -171,13 +171,25 @@ impl Connection {
         self.receiver.beyond.as_mut().map_or(SackBlocks::default(), |beyond| beyond.sack_blocks(irs, most))
     }
 
+    /// What little the peer's window admits, else an empty segment just before it, which draws an ACK.
+    #[inline(never)]
+    fn window_probe(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
+        let s = &self.sender;
+        let len = s.edge.saturating_sub(s.nxt).min(s.end - s.nxt).min(u64::from(s.mss)) as u32;
+        let piece = Piece { start: s.nxt, len };
+        if len > 0 {
+            return self.data_segment(cfg, now, piece);
+        }
+        let position = self.sender.una - 1;
+        self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
+    }
+
     /// SYN, SYN-ACK or RST.
     #[inline(never)]
     fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         let control = std::mem::replace(&mut self.control, Control::None);
         if control == Control::Probe {
-            // just before the window, so that it draws an ACK
-            return Some(self.segment(cfg, now, Flags::ACK, self.sender.una - 1, 0, cfg.ack_bytes, false));
+            return Some(self.window_probe(cfg, now));
         }
         self.stats.segments_sent += 1;
         let again = self.retries > 0;

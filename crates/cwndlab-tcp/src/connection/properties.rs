@@ -1,0 +1,255 @@
+//! Two endpoints over a pipe that loses, duplicates and reorders: the stream arrives whole and in order, and every
+//! connection ends or says why not.
+
+use super::Connection;
+use crate::*;
+use cwndlab_units::Time;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A small generator of its own, so that a failing case is a pair of numbers.
+struct Dice(u64);
+impl Dice {
+    fn roll(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Pipe {
+    loss: f64,
+    duplication: f64,
+    delay: Time,
+    jitter: Time,
+    /// The n-th to m-th segments all get lost.
+    outage: (u32, u32),
+    seed: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Plan {
+    /// Bytes that each end writes, in pieces.
+    bytes: [u64; 2],
+    pieces: [u64; 2],
+    close_at: [Time; 2],
+    /// Bytes that each end reads per 100 ms; 0 = all at once.
+    reads: [u64; 2],
+}
+
+struct Outcome {
+    ends: [Connection; 2],
+    end: Time,
+    /// Both ends are over.
+    over: bool,
+}
+
+/// Runs until both ends are over, or nothing is left to happen.
+fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
+    let mut dice = Dice(pipe.seed | 1);
+    let mut now = Time::ZERO;
+    let iss = [u32::MAX - 700, 5];
+    let mut ends = [Connection::client(&configs[0], iss[0], now), Connection::server(&configs[1], iss[1], now)];
+    let mut wire: BTreeMap<(Time, u64), (usize, Segment)> = BTreeMap::new();
+    let (mut sent, mut written, mut closed) = (0_u64, [0_u64; 2], [false; 2]);
+    let mut next_write = [Time::ZERO; 2];
+    let mut next_read = Time::ZERO;
+    let mut read = [0_u64; 2];
+    for (end, reads) in ends.iter_mut().zip(plan.reads) {
+        end.set_auto_read(reads == 0);
+    }
+    let mut is_over = false;
+    for round in 0.. {
+        assert!(round < 200_000, "does not come to an end at {now}: {ends:?}");
+        for side in 0..2 {
+            let (cfg, end) = (&configs[side], &mut ends[side]);
+            if now >= next_write[side] && written[side] < plan.bytes[side] {
+                let piece = plan.pieces[side].min(plan.bytes[side] - written[side]);
+                end.write(piece);
+                written[side] += piece;
+                next_write[side] = now + Time::from_millis(20);
+            }
+            if !closed[side] && written[side] == plan.bytes[side] && now >= plan.close_at[side] {
+                // an application does not close a connection that is not yet open
+                if end.was_established() {
+                    closed[side] = true;
+                    end.close();
+                }
+            }
+            if plan.reads[side] > 0 && now >= next_read {
+                end.read(cfg, plan.reads[side]);
+                read[side] += plan.reads[side];
+            }
+            let mut burst = 0;
+            while let Some(segment) = end.poll_transmit(cfg, now) {
+                burst += 1;
+                assert!(burst < 20_000, "endless output");
+                assert!(segment.len <= cfg.mss, "longer than the MSS");
+                assert!(end.sender.una <= end.sender.nxt && end.sender.nxt <= end.sender.max, "positions out of order");
+                sent += 1;
+                let lost =
+                    dice.roll() < pipe.loss || (u64::from(pipe.outage.0)..u64::from(pipe.outage.1)).contains(&sent);
+                let copies = if lost { 0 } else { 1 + u32::from(dice.roll() < pipe.duplication) };
+                for copy in 0..copies {
+                    let at = now + pipe.delay + pipe.jitter.mul_f64(dice.roll());
+                    wire.insert((at, sent * 2 + u64::from(copy)), (1 - side, segment));
+                }
+            }
+        }
+        if now >= next_read {
+            next_read = now + Time::from_millis(100);
+        }
+        // without FIN the end that did not close is over when it is quiet
+        let over = |side: usize| {
+            let e = &ends[side];
+            e.is_finished() || e.state() == State::Listen || (!configs[side].fin && closed[side] && e.is_quiet())
+        };
+        is_over = over(0) && over(1) && wire.is_empty();
+        if is_over {
+            break;
+        }
+        let mut next = wire.first_key_value().map_or(Time::MAX, |(k, _)| k.0);
+        for side in 0..2 {
+            next = next.min(ends[side].poll_timeout());
+            if written[side] < plan.bytes[side] {
+                next = next.min(next_write[side].max(now));
+            }
+            if !closed[side] {
+                next = next.min(plan.close_at[side].max(now + Time::from_millis(10)));
+            }
+            if plan.reads[side] > 0 && read[side] < ends[side].received() {
+                next = next.min(next_read);
+            }
+        }
+        if next > Time::from_secs(50_000) {
+            break;
+        }
+        now = now.max(next);
+        for (side, end) in ends.iter_mut().enumerate() {
+            if end.poll_timeout() <= now {
+                end.handle_timeout(&configs[side], now);
+            }
+        }
+        while let Some(entry) = wire.first_entry().filter(|e| e.key().0 <= now) {
+            let (side, segment) = entry.remove();
+            ends[side].handle_segment(&configs[side], now, &segment);
+        }
+    }
+    Outcome { ends, end: now, over: is_over }
+}
+
+fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
+    let outcome = run(configs, pipe, plan);
+    let [a, b] = &outcome.ends;
+    let told = format!("{:?} {:?} at {}\n{a:?}\n{b:?}", a.state(), b.state(), outcome.end);
+    for (from, to, bytes) in [(a, b, plan.bytes[0]), (b, a, plan.bytes[1])] {
+        assert!(to.received() <= bytes, "more than was written: {told}");
+        assert!(from.acked() <= to.received(), "acknowledged, not received: {told}");
+        if a.error().is_none() && b.error().is_none() {
+            assert_eq!(to.received(), bytes, "not whole: {told}");
+        }
+    }
+    let gave_up = a.error().is_some() || b.error().is_some(); // the other end need not hear of it
+    assert!(gave_up || outcome.over, "does not end: {told}");
+    if pipe.loss < 0.05 {
+        assert!(a.error().is_none() && b.error().is_none(), "gave up: {:?} {:?} {told}", a.error(), b.error());
+    }
+}
+
+prop_compose! {
+    fn config()(
+        profile in prop::sample::select(Profile::ALL.to_vec()),
+        recovery in prop::sample::select(vec![
+            RecoveryKind::Tahoe, RecoveryKind::Reno, RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Fack,
+            RecoveryKind::Prr,
+        ]),
+        odd in any::<bool>(), law in prop::sample::select(vec![
+            WindowLawKind::Reno, WindowLawKind::RenoPackets, WindowLawKind::Cubic,
+        ]),
+        (sack, timestamps, scale, nagle, limited) in any::<(bool, bool, bool, bool, bool)>(),
+        mss in prop::sample::select(vec![1_u32, 7, 100, 536, 1460]),
+        buffer_segments in prop::sample::select(vec![1_u64, 2, 5, 30, 3000]),
+        policy in prop::sample::select(vec![
+            AckPolicy::Every,
+            AckPolicy::Delayed { timeout_ns: Time::from_millis(200) },
+            AckPolicy::Heartbeat { grid_ns: Time::from_millis(200) },
+            AckPolicy::QuickThenHeartbeat { quick_bytes: 3000, every: 2, grid_ns: Time::from_millis(100) },
+            AckPolicy::QuickThenDelayed { quick_segments: 4, timeout_ns: Time::from_millis(40) },
+        ]),
+        idle in any::<bool>(),
+    ) -> TcpConfig {
+        let base = profile.config();
+        TcpConfig {
+            mss: if timestamps { mss.max(40) } else { mss },
+            header_bytes: 40,
+            recovery, sack, timestamps, nagle,
+            window_law: law,
+            limited_transmit: limited,
+            window_scale: scale,
+            receive_buffer_bytes: buffer_segments * u64::from(mss) + u64::from(odd),
+            ack_policy: policy,
+            restart_after_idle: idle,
+            time_wait_ns: Time::from_secs(240),
+            ..base
+        }
+    }
+}
+
+prop_compose! {
+    fn pipe()(
+        loss in prop::sample::select(vec![0.0, 0.01, 0.1, 0.3]),
+        duplication in prop::sample::select(vec![0.0, 0.05, 0.5]),
+        delay_ms in 0_u64..200,
+        jitter_ms in prop::sample::select(vec![0_u64, 3, 300]),
+        outage in (1_u32..60, 0_u32..6),
+        seed in any::<u64>(),
+    ) -> Pipe {
+        Pipe {
+            loss, duplication, delay: Time::from_millis(delay_ms), jitter: Time::from_millis(jitter_ms),
+            outage: (outage.0, outage.0 + outage.1), seed,
+        }
+    }
+}
+
+prop_compose! {
+    fn plan(mss: [u32; 2])(
+        segments in prop::array::uniform2(0_u64..60), odd in prop::array::uniform2(0_u64..3),
+        piece_segments in prop::array::uniform2(1_u64..40), close_ms in prop::array::uniform2(0_u64..3000),
+        reads in prop::array::uniform2(prop::sample::select(vec![0_u64, 0, 300, 5000])),
+    ) -> Plan {
+        let of = |i: usize| segments[i] * u64::from(mss[i]) + odd[i];
+        Plan {
+            bytes: [of(0), of(1)],
+            pieces: [0, 1].map(|i| piece_segments[i] * u64::from(mss[i])),
+            close_at: close_ms.map(Time::from_millis),
+            reads,
+        }
+    }
+}
+
+prop_compose! {
+    fn case()(a in config(), b in config(), pipe in pipe(), handshake in any::<bool>(), fin in any::<bool>())
+        (plan in plan([u64::from(a.mss.min(b.mss)).min(a.receive_buffer_bytes).min(b.receive_buffer_bytes) as u32; 2]), a in Just(a), b in Just(b), pipe in Just(pipe), handshake in Just(handshake), fin in Just(fin))
+        -> ([TcpConfig; 2], Pipe, Plan) {
+        // What both ends must agree on without a handshake is agreed on.
+        let common = |c: TcpConfig| TcpConfig {
+            handshake, fin: fin || handshake,
+            sack: if handshake { c.sack } else { a.sack },
+            timestamps: if handshake { c.timestamps } else { a.timestamps },
+            mss: if handshake { c.mss } else { a.mss },
+            receive_buffer_bytes: if handshake { c.receive_buffer_bytes } else { a.receive_buffer_bytes },
+            ..c
+        };
+        ([common(a), common(b)], pipe, plan)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5_000, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn the_stream_arrives_whole_and_every_connection_ends((configs, pipe, plan) in case()) {
+        check(&configs, &pipe, &plan);
+    }
+}
