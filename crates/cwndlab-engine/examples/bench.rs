@@ -70,6 +70,7 @@ fn tcp() -> TcpConfig {
         recovery: RecoveryKind::Sack,
         initial_window: InitialWindow::Segments(2),
         max_window: MaxWindow::Segments(10_000),
+        initial_ssthresh_segments: 10_000,
         rto: RtoConfig {
             tick_ns: Time::from_millis(10),
             initial_ns: Time::from_secs(3),
@@ -152,13 +153,6 @@ impl Probe for Totals {
     }
 }
 
-/// Resident memory of this process in bytes.
-fn memory_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|kb| kb.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) * 1024
-}
-
 /// CPU seconds of this process: nanoseconds of run time from the scheduler.
 fn cpu_s() -> f64 {
     let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
@@ -178,9 +172,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let scenario = scenario(workload, duration);
     let mut simulation = Simulation::new(&scenario, 1, 0, Totals::default())?;
-    let (before, start) = (memory_bytes(), cpu_s());
+    let start = cpu_s();
     simulation.run_until(duration);
-    let (cpu_s, bytes) = (cpu_s() - start, memory_bytes().saturating_sub(before));
+    let (cpu_s, bytes) = (cpu_s() - start, simulation.connection_bytes());
     let (summary, totals) = simulation.run();
     println!(
         "{{\"tool\": \"cwndlab\", \"workload\": \"{}\", \"duration_s\": {}, \"flows\": {}, \"goodput_bps\": {:.0}, \
@@ -191,7 +185,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         totals.delivered_bytes as f64 * 8.0 / duration.as_secs_f64(),
         summary.hops,
         totals.drops,
-        bytes / u64::from(workload.flows),
+        bytes / workload.flows as usize,
     );
     Ok(())
 }

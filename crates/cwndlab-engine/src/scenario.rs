@@ -101,7 +101,7 @@ pub struct ProbeSpec {
     /// Links whose queue length is sampled.
     #[serde(default)]
     pub queues: Vec<u32>,
-    /// Interval of the samples.
+    /// Interval of the samples; without it, at every arrival at the link.
     #[serde(default)]
     pub queue_interval_ns: Option<Time>,
     /// Whether every ended or open connection is recorded.

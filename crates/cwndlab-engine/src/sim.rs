@@ -34,6 +34,8 @@ struct Wire {
     service_armed: Time,
     /// Node at its far end.
     to: u32,
+    /// Whether its queue is recorded at every arrival.
+    watched: bool,
 }
 
 /// Totals of a run. Every packet is delivered, dropped or in flight.
@@ -199,8 +201,12 @@ impl<P: Probe> Simulation<P> {
             wire.arrival_armed = next;
             self.events.push(next, index);
         }
+        let watched = wire.watched;
         if wire.link.decides_at_departure() {
             self.after_service(index);
+        }
+        if P::ENABLED && watched {
+            self.sample_queue(index);
         }
     }
 
@@ -264,13 +270,18 @@ impl<P: Probe> Simulation<P> {
 
     fn on_sample(&mut self) {
         let Some(interval) = self.probes.queue_interval_ns else { return };
-        for &link in &self.probes.queues {
-            let queue = &mut self.wires[link as usize].link;
-            let backlog = queue.backlog(self.now);
-            let sample = QueueSample { link, packets: backlog.packets, bytes: backlog.bytes, average: queue.average() };
-            self.probe.queue(self.now, &sample);
+        for index in 0..self.probes.queues.len() {
+            self.sample_queue(self.probes.queues[index]);
         }
         self.events.push(self.now + interval, self.sampler_source());
+    }
+
+    #[inline(never)]
+    fn sample_queue(&mut self, link: u32) {
+        let queue = &mut self.wires[link as usize].link;
+        let backlog = queue.backlog(self.now);
+        let sample = QueueSample { link, packets: backlog.packets, bytes: backlog.bytes, average: queue.average() };
+        self.probe.queue(self.now, &sample);
     }
 
     /// Unfinished objects and open connections are recorded, links report their counters.
@@ -295,6 +306,12 @@ impl<P: Probe> Simulation<P> {
                 self.probe.link(index as u32, &counters);
             }
         }
+    }
+
+    /// Memory of the connections, live or free to be used again: both endpoints with their timers, beside the links and
+    /// the lists that a lossy path makes endpoints keep.
+    pub fn connection_bytes(&self) -> usize {
+        self.conns.len() * size_of::<Conn>() + self.free_conns.len() * size_of::<u32>()
     }
 
     /// The totals so far.

@@ -188,7 +188,7 @@ class Probes(Strict):
 
     segments_at: str | None = Field(None, description="the node at whose side segments are observed")
     queues: list[str] = Field([], description='directions of links, as "r2>receiver"')
-    queue_interval: TimeNs | None = Field(None, description="sampling interval; default: at every change")
+    queue_interval: TimeNs | None = Field(None, description="sampling interval; default: at every arrival")
     connections: bool = True
     cwnd: bool = False
 

@@ -84,11 +84,12 @@ impl<P: Probe> Simulation<P> {
 }
 
 fn wires(scenario: &Scenario, streams: Streams) -> Vec<Wire> {
-    let wire = |spec: &crate::LinkSpec| {
+    let wire = |(index, spec): (u32, &crate::LinkSpec)| {
         let rng = streams.stream(&format!("link:{}", spec.name));
         let link = Link::new(spec.rate_bps, spec.delay_ns, spec.header_bytes, &spec.queue, rng);
         let link = if spec.impairments.is_empty() { link } else { link.impaired(Impairments::new(&spec.impairments)) };
-        Wire { link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }
+        let watched = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
+        Wire { watched, link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }
     };
-    scenario.links.iter().map(wire).collect()
+    (0..).zip(&scenario.links).map(wire).collect()
 }
