@@ -107,7 +107,7 @@ impl Connection {
             sender: Sender::new(cfg, cfg.mss),
             receiver: Receiver::new(cfg),
             timers: Timers::new(),
-            recovery: Recovery::new(cfg.recovery, cfg.sack),
+            recovery: Recovery::new(cfg, cfg.sack),
             agreed: Agreed::default(),
             iss,
             irs: 0,
@@ -139,7 +139,7 @@ impl Connection {
             self.sender.mss = mss;
             self.sender.law = crate::congestion::WindowLaw::new(cfg, mss);
         }
-        self.recovery = Recovery::new(cfg.recovery, self.agreed.sack);
+        self.recovery = Recovery::new(cfg, self.agreed.sack);
     }
 
     /// The earliest time at which [`Connection::handle_timeout`] must be called; [`Time::MAX`] if none.

@@ -5,6 +5,7 @@ use cwndlab_units::Time;
 use crate::ack_policy::{AckState, Arrival, Due};
 use crate::config::TcpConfig;
 use crate::reassembly::Reassembly;
+use crate::sender::Sender;
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
 #[derive(Clone, Debug)]
@@ -73,14 +74,17 @@ impl Receiver {
             self.unread += if self.auto_read { 0 } else { (end - start) as u32 };
             return self.policy.on_data(cfg, now, mss, Arrival::InOrder { bytes: (end - start) as u32 });
         }
-        self.take_irregular(start, end);
+        self.take_irregular(cfg, start, end);
         self.policy.on_data(cfg, now, mss, Arrival::Irregular)
     }
 
     #[inline(never)]
-    fn take_irregular(&mut self, start: u64, end: u64) {
+    fn take_irregular(&mut self, cfg: &TcpConfig, start: u64, end: u64) {
         if end <= self.nxt {
-            self.beyond.get_or_insert_default().note_duplicate(start, end);
+            // RFC 2883, which the agents of 1998 do not know
+            if !Sender::counts_packets(cfg) {
+                self.beyond.get_or_insert_default().note_duplicate(start, end);
+            }
             return;
         }
         let before = self.nxt;

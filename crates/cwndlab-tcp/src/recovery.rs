@@ -8,10 +8,12 @@
 //! - `next`: the next piece to send, or none; `on_sent` for each piece that went.
 
 mod fack;
+mod fack_1998;
 mod new_reno;
 mod prr;
 mod reno;
 mod sack;
+mod sack_1998;
 mod selective;
 mod tahoe;
 
@@ -19,10 +21,12 @@ use crate::config::{RecoveryKind, TcpConfig};
 use crate::congestion::CongestionEvent;
 use crate::sender::{Piece, Sender};
 use fack::Fack;
+use fack_1998::Fack1998;
 use new_reno::NewReno;
 use prr::Prr;
 use reno::Reno;
 use sack::Sack;
+use sack_1998::Sack1998;
 use tahoe::Tahoe;
 
 /// What an ACK of new data was.
@@ -32,6 +36,8 @@ pub(crate) struct NewAck {
     pub acked: u64,
     /// Bytes newly known to have arrived, by SACK or cumulatively.
     pub delivered: u64,
+    /// Whether it carried SACK blocks.
+    pub blocks: bool,
 }
 
 /// What follows from an ACK of new data.
@@ -55,6 +61,8 @@ pub(crate) enum Recovery {
     Sack(Sack),
     Fack(Fack),
     Prr(Prr),
+    Sack1998(Sack1998),
+    Fack1998(Fack1998),
 }
 
 macro_rules! each {
@@ -66,16 +74,21 @@ macro_rules! each {
             Recovery::Sack($r) => $call,
             Recovery::Fack($r) => $call,
             Recovery::Prr($r) => $call,
+            Recovery::Sack1998($r) => $call,
+            Recovery::Fack1998($r) => $call,
         }
     };
 }
 
 impl Recovery {
     /// The configured one; without SACK on the connection the selective ones fall back to NewReno (RFC 6675, section 1).
-    pub fn new(kind: RecoveryKind, sack: bool) -> Self {
-        match kind {
+    /// Where packets are counted, SACK and FACK are those of the agents of 1998.
+    pub fn new(cfg: &TcpConfig, sack: bool) -> Self {
+        match cfg.recovery {
             RecoveryKind::Tahoe => Recovery::Tahoe(Tahoe::default()),
             RecoveryKind::Reno => Recovery::Reno(Reno::default()),
+            RecoveryKind::Sack if sack && Sender::counts_packets(cfg) => Recovery::Sack1998(Sack1998::default()),
+            RecoveryKind::Fack if sack && Sender::counts_packets(cfg) => Recovery::Fack1998(Fack1998::default()),
             RecoveryKind::Sack if sack => Recovery::Sack(Sack::default()),
             RecoveryKind::Fack if sack => Recovery::Fack(Fack::default()),
             RecoveryKind::Prr if sack => Recovery::Prr(Prr::default()),
@@ -107,11 +120,21 @@ impl Recovery {
     #[inline]
     pub fn on_sent(&mut self, piece: Piece, again: bool) {
         match self {
-            Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => {}
+            Recovery::Tahoe(_)
+            | Recovery::Reno(_)
+            | Recovery::NewReno(_)
+            | Recovery::Sack1998(_)
+            | Recovery::Fack1998(_) => {}
             Recovery::Sack(r) => r.episode.on_sent(piece, again),
             Recovery::Fack(r) => r.episode.on_sent(piece, again),
             Recovery::Prr(r) => r.on_sent(piece, again),
         }
+    }
+
+    /// FACK of 1998 restarts the timer with every duplicate or reporting ACK and times it by the stamp that it echoes.
+    #[inline]
+    pub fn times_echo(&self, new: bool, blocks: bool) -> bool {
+        matches!(self, Recovery::Fack1998(fack) if fack.times_echo(new, blocks))
     }
 
     pub fn in_recovery(&self) -> bool {
@@ -122,6 +145,8 @@ impl Recovery {
             Recovery::Sack(r) => r.episode.active,
             Recovery::Fack(r) => r.episode.active,
             Recovery::Prr(r) => r.episode.active,
+            Recovery::Sack1998(r) => r.active,
+            Recovery::Fack1998(r) => r.active,
         }
     }
 }

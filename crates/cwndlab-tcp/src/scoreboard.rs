@@ -44,6 +44,11 @@ impl Scoreboard {
         }
     }
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.ranges = None;
+    }
+
     /// Bytes reported in `[from, to)`.
     pub fn sacked_in(&self, from: u64, to: u64) -> u64 {
         let ranges = self.ranges();

@@ -107,14 +107,25 @@ impl Sender {
         cfg.window_law == WindowLawKind::RenoPackets
     }
 
+    /// The configured largest window, bytes.
+    #[inline]
+    pub fn most(&self, cfg: &TcpConfig) -> u64 {
+        match cfg.max_window {
+            MaxWindow::Segments(k) => u64::from(k) * u64::from(self.mss),
+            MaxWindow::Bytes(bytes) => bytes,
+        }
+    }
+
     /// cwnd with the recovery's inflation, not beyond the configured maximum.
     #[inline]
     pub fn window(&self, cfg: &TcpConfig) -> u64 {
-        let most = match cfg.max_window {
-            MaxWindow::Segments(k) => u64::from(k) * u64::from(self.mss),
-            MaxWindow::Bytes(bytes) => bytes,
-        };
-        (self.law.cwnd() + u64::from(self.inflation)).min(most)
+        (self.law.cwnd() + u64::from(self.inflation)).min(self.most(cfg))
+    }
+
+    /// The first segment not below `from` that is missing below a report.
+    pub fn hole_piece(&self, from: u64) -> Option<Piece> {
+        let (start, end) = self.scoreboard.hole(from);
+        (end != u64::MAX).then(|| Piece { start, len: (end - start).min(u64::from(self.mss)) as u32 })
     }
 
     /// The next piece at `nxt` (new data, or again after a timeout) that fits into the window when `in_flight` bytes

@@ -6,6 +6,7 @@ use super::{schedule_ack, timestamp, Connection, Control};
 use crate::config::TcpConfig;
 use crate::recovery::NewAck;
 use crate::segment::{Flags, Segment};
+use crate::sender::Sender;
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
 use crate::timers::Timer;
@@ -55,7 +56,8 @@ impl Connection {
             self.receiver.ack_now = true; // acknowledges what was not sent: answered and dropped, stamp and all
             return;
         }
-        if self.agreed.timestamps && seg.has_timestamps {
+        // the packets of the agents of 1998 always carry a stamp, and the sink echoes it
+        if self.agreed.timestamps && seg.has_timestamps || seg.len > 0 && Sender::counts_packets(cfg) {
             self.receiver.note_timestamp(start, seg.ts_val);
         }
         if plain && seg.len == 0 && start + 1 == self.receiver.nxt as i64 {
@@ -153,18 +155,19 @@ impl Connection {
         self.sender.window_bits = self.sender.window_bits.max((u32::BITS - seg.window.leading_zeros()) as u8);
         if ack > self.sender.una {
             self.on_new_ack(cfg, now, seg, ack, reported);
-        } else if self.is_duplicate(seg, window_changed, reported) {
-            self.on_duplicate_ack(cfg, now, reported);
+        } else if self.is_duplicate(cfg, seg, window_changed, reported) {
+            self.on_duplicate_ack(cfg, now, seg, reported);
         } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt {
             self.timers.stop(Timer::Retransmit); // a window update ends probing
         }
     }
 
-    /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new.
-    fn is_duplicate(&self, seg: &Segment, window_changed: bool, reported: u64) -> bool {
+    /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new (the agents of 1998 see
+    /// to that themselves).
+    fn is_duplicate(&self, cfg: &TcpConfig, seg: &Segment, window_changed: bool, reported: u64) -> bool {
         let outstanding = self.sender.max > self.sender.una;
         let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
-        if self.agreed.sack {
+        if self.agreed.sack && !Sender::counts_packets(cfg) {
             return outstanding && (reported > 0 || (bare && !window_changed && seg.sack.len == 0));
         }
         outstanding && bare && !window_changed
@@ -195,12 +198,20 @@ impl Connection {
         s.resend_first = false;
         let known = s.scoreboard.advance(ack);
         self.retries = 0;
+        let blocks = seg.sack.len > 0 && self.agreed.sack;
+        if self.recovery.times_echo(true, blocks) {
+            self.time_echo(cfg, now, seg, ack);
+        }
         let rtt = self.measure(cfg, now, seg, ack);
         let s = &mut self.sender;
         let data_acked = acked - u64::from(s.fin && ack > s.end);
-        let new = NewAck { acked: data_acked, delivered: data_acked + reported - known };
+        let new = NewAck { acked: data_acked, delivered: data_acked + reported - known, blocks };
         let mut reaction = self.recovery.on_new_ack(cfg, s, &new);
-        if reported > 0 && !self.recovery.in_recovery() && self.recovery.on_dup_ack(cfg, s, 0) {
+        if reported > 0
+            && !self.recovery.in_recovery()
+            && !Sender::counts_packets(cfg)
+            && self.recovery.on_dup_ack(cfg, s, 0)
+        {
             // RFC 6675, section 4: its blocks tell that the new first segment is lost
             self.stats.fast_retransmits += 1;
             reaction.grow = false;
@@ -248,9 +259,27 @@ impl Connection {
         Some(rtt)
     }
 
+    /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.
     #[inline(never)]
-    fn on_duplicate_ack(&mut self, cfg: &TcpConfig, now: Time, reported: u64) {
+    fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) {
+        let s = &mut self.sender;
+        if s.max > ack {
+            self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
+        }
+        if s.timed_end != 0 && ack >= s.timed_end {
+            s.timed_end = 0;
+            s.rtt.clear_backoff();
+        }
+        let echoed = u64::from(timestamp(now).wrapping_sub(seg.ts_ecr));
+        s.rtt.on_sample(&cfg.rto, now, Time::from_micros(echoed));
+    }
+
+    #[inline(never)]
+    fn on_duplicate_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, reported: u64) {
         self.stats.dup_acks += 1;
+        if self.recovery.times_echo(false, seg.sack.len > 0) {
+            self.time_echo(cfg, now, seg, self.sender.una);
+        }
         let s = &mut self.sender;
         s.dup_acks += 1;
         if self.recovery.on_dup_ack(cfg, s, reported) {

@@ -6,7 +6,7 @@ use super::handshake::wanted_shift;
 use super::{timestamp, Connection, Control};
 use crate::config::TcpConfig;
 use crate::segment::{Flags, SackBlocks, Segment};
-use crate::sender::Piece;
+use crate::sender::{Piece, Sender};
 use crate::sequence::to_wire;
 use crate::state::State;
 use crate::timers::Timer;
@@ -131,7 +131,7 @@ impl Connection {
     ) -> Segment {
         let window = self.receiver.offer(cfg, self.agreed.shift);
         let sack =
-            if self.receiver.beyond.is_some() && self.agreed.sack { self.blocks() } else { SackBlocks::default() };
+            if self.receiver.beyond.is_some() && self.agreed.sack { self.blocks(cfg) } else { SackBlocks::default() };
         self.receiver.tidy();
         self.receiver.ack_now = false;
         self.receiver.last_ack = self.receiver.nxt as u32;
@@ -144,7 +144,7 @@ impl Connection {
             window,
             len,
             ts_val: timestamp(now),
-            ts_ecr: if self.agreed.timestamps { self.receiver.ts_recent } else { 0 },
+            ts_ecr: if self.agreed.timestamps || Sender::counts_packets(cfg) { self.receiver.ts_recent } else { 0 },
             wire_bytes: base_bytes + len + self.option_bytes(cfg, sack.len),
             flags,
             has_timestamps: self.agreed.timestamps,
@@ -154,19 +154,21 @@ impl Connection {
         }
     }
 
-    /// Options of a segment after the handshake. Profiles without headers state wire sizes: options are part of them.
+    /// Options of a segment after the handshake. Profiles without headers state wire sizes: options are part of them, but
+    /// for the blocks of the agents of 1998, whose sink adds them to the ACK.
     #[inline]
     fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
         if cfg.header_bytes == 0 {
-            return 0;
+            return if Sender::counts_packets(cfg) { SACK_BLOCK_BYTES * u32::from(blocks) } else { 0 };
         }
         let sack = if blocks > 0 { SACK_HEAD_BYTES + SACK_BLOCK_BYTES * u32::from(blocks) } else { 0 };
         sack + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 }
     }
 
     #[inline(never)]
-    fn blocks(&mut self) -> SackBlocks {
-        let most = if self.agreed.timestamps { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
+    fn blocks(&mut self, cfg: &TcpConfig) -> SackBlocks {
+        let fewer = self.agreed.timestamps || Sender::counts_packets(cfg); // as many as ns-2's maxSackBlocks_
+        let most = if fewer { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
         let irs = self.irs;
         self.receiver.beyond.as_mut().map_or(SackBlocks::default(), |beyond| beyond.sack_blocks(irs, most))
     }

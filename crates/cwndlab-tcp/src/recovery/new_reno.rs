@@ -62,17 +62,20 @@ impl NewReno {
         // step 3, partial acknowledgment: the next hole goes again, the window deflates by what was acknowledged
         // less one segment
         s.resend_first = true;
-        self.deflate(s, ack.acked);
+        self.deflate(cfg, s, ack.acked);
         self.limit_burst(cfg, s);
         let first = !std::mem::replace(&mut self.partial_seen, true);
         Reaction { grow: false, restart_timer: first }
     }
 
     #[allow(clippy::unused_self)]
-    fn deflate(&mut self, s: &mut Sender, acked: u64) {
-        let (acked, mss) = (acked.min(u64::from(u8::MAX)) as u32, s.mss);
+    fn deflate(&mut self, cfg: &TcpConfig, s: &mut Sender, acked: u64) {
+        let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
         if s.inflation >= acked {
             s.inflation -= acked;
+        } else if Sender::counts_packets(cfg) {
+            s.law.adjust_cwnd(-((acked - s.inflation).div_ceil(mss) as i32), mss);
+            s.inflation = 0;
         } else {
             let cwnd = s.law.cwnd().saturating_sub(u64::from(acked - s.inflation)).max(u64::from(mss));
             s.law.set_cwnd(cwnd, mss);

@@ -1,0 +1,162 @@
+//! Forward acknowledgment as the one-way agents of 1998 have it (Mathis and Mahdavi 1996, without rampdown and
+//! overdamping; ns-2's Fack): an episode begins when the furthest report is `dup_thresh` segments beyond the first hole;
+//! the window falls to one segment and every ACK opens it; each ACK restarts the timer and is timed by the stamp it echoes.
+
+use super::{cut, next_cumulative, NewAck, Reaction, GROW};
+use crate::config::TcpConfig;
+use crate::congestion::AckSample;
+use crate::sender::{Piece, Sender};
+
+/// A segment sent again and not known to have arrived.
+#[derive(Clone, Copy, Debug)]
+struct Resent {
+    start: u64,
+    /// The next new position at that time: once data from there on is reported, this copy is lost too.
+    next_then: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fack1998 {
+    pub active: bool,
+    /// A segment sent again was lost again: nothing goes until the timer expires.
+    stuck: bool,
+    /// The ACK just taken releases nothing (but the first segment, if it began an episode).
+    hold: bool,
+    /// Segments sent again, less those known to have arrived (`retran_data`).
+    retransmitted: u32,
+    /// One past the highest position sent again in this episode.
+    high_rxt: u64,
+    /// The episode ends with an ACK of this that reports nothing.
+    recover: u64,
+    /// On the heap only in an episode.
+    resent: Vec<Resent>,
+}
+
+impl Fack1998 {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+        self.hold = false;
+        if self.active {
+            self.on_any_ack(cfg, s);
+            return false;
+        }
+        self.look(cfg, s)
+    }
+
+    #[inline]
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+        self.hold = false;
+        s.dup_acks = 0;
+        if !self.active {
+            if !ack.blocks {
+                if !s.scoreboard.is_empty() {
+                    self.forget(s);
+                }
+                return GROW;
+            }
+            let begun = self.look(cfg, s);
+            return Reaction { grow: false, restart_timer: begun };
+        }
+        self.on_any_ack(cfg, s);
+        if !ack.blocks && s.una >= self.recover {
+            self.active = false;
+            self.forget(s);
+        }
+        Reaction { grow: false, restart_timer: false }
+    }
+
+    pub fn on_timeout(&mut self, s: &mut Sender) {
+        self.hold = false;
+        self.forget(s); // the agent neither leaves the episode nor moves its end
+    }
+
+    /// Whether the agent takes an ACK as it takes a duplicate.
+    pub fn times_echo(&self, new: bool, blocks: bool) -> bool {
+        self.active || blocks || !new
+    }
+
+    fn forget(&mut self, s: &mut Sender) {
+        self.stuck = false;
+        self.retransmitted = 0;
+        self.high_rxt = 0;
+        self.resent = Vec::new();
+        s.scoreboard.clear();
+    }
+
+    /// Position of snd.fack, given what has arrived; nothing below it is sent as new.
+    fn forward(s: &mut Sender) -> u64 {
+        let forward = s.scoreboard.highest().unwrap_or(s.una).max(s.una);
+        s.nxt = s.nxt.max(forward);
+        forward
+    }
+
+    fn note_arrivals(&mut self, s: &Sender) {
+        let before = self.resent.len();
+        self.resent.retain(|r| r.start >= s.una && s.scoreboard.hole(r.start).0 == r.start);
+        self.retransmitted -= (before - self.resent.len()) as u32;
+    }
+
+    /// In an episode, duplicates included.
+    fn on_any_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) {
+        let forward = Fack1998::forward(s);
+        self.note_arrivals(s);
+        let listed = self.resent.len();
+        self.resent.retain(|r| r.next_then >= forward);
+        self.stuck |= self.resent.len() < listed;
+        let (mss, bytes) = (s.mss, u64::from(s.mss));
+        let ack =
+            AckSample { mss, acked_bytes: bytes, delivered_bytes: bytes, cwnd_limited: true, ..AckSample::default() };
+        s.law.on_ack(cfg, &ack);
+    }
+
+    /// Outside an episode, on a duplicate or an ACK with blocks.
+    fn look(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
+        let forward = Fack1998::forward(s);
+        self.note_arrivals(s);
+        let mss = u64::from(s.mss);
+        self.hold = forward != s.una + mss;
+        s.dup_acks = ((forward - s.una) / mss).saturating_sub(1) as u32;
+        if s.dup_acks < cfg.dup_thresh {
+            return false;
+        }
+        self.active = true;
+        self.recover = s.nxt + mss;
+        self.high_rxt = s.una;
+        cut(cfg, s);
+        let mss = s.mss;
+        s.law.set_cwnd(u64::from(mss), mss);
+        true
+    }
+
+    fn note_resent(&mut self, piece: Piece, next: u64) {
+        self.resent.push(Resent { start: piece.start, next_then: next });
+        self.retransmitted += 1;
+        self.high_rxt = piece.start + u64::from(piece.len);
+    }
+
+    #[inline]
+    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+        if s.resend_first {
+            let first = s.first();
+            self.note_resent(first, s.nxt);
+            return Some(first);
+        }
+        // with nothing outstanding no ACK would come to end either
+        if (self.stuck || self.hold) && s.una < s.max {
+            return None;
+        }
+        if !self.active {
+            return next_cumulative(cfg, s);
+        }
+        let mss = u64::from(s.mss);
+        let window = s.window(cfg) / mss * mss;
+        if s.nxt + mss * u64::from(1 + self.retransmitted) > Fack1998::forward(s) + window {
+            return None;
+        }
+        if let Some(hole) = s.hole_piece(self.high_rxt.max(s.una)) {
+            self.note_resent(hole, s.nxt);
+            return Some(hole);
+        }
+        let (window, in_flight) = (s.most(cfg), s.flight());
+        s.next_in_order(cfg, window, in_flight)
+    }
+}
