@@ -355,3 +355,5 @@ fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
 
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod scripts;

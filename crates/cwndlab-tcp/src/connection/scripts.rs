@@ -1,0 +1,243 @@
+//! The endpoint by scripts: a time, a segment in, segments out, and what must hold then.
+//!
+//! One line an event; positions are payload offsets from 0:
+//!
+//! ```text
+//! 0.0 write 5000            the application writes; also: close, abort, read N
+//! 0.0 > data 0-1000         a segment out: syn, data A-B, fin, rst, ack N, sack A-B …, in this order; what is not named
+//!                           (ACKs of data segments) is not compared
+//! 1.0 < ack 1000 win 8000   a segment in, likewise; its window is the buffer of our own config until named
+//! = cwnd 2000               must hold now: cwnd, ssthresh, flight, received, state NAME, error NAME
+//! ```
+//!
+//! Timers fire on the way to a line's time. A segment that no line expects fails, as a line without its segment does.
+
+mod close;
+mod flow;
+mod loss;
+mod open;
+mod receive;
+
+use std::collections::VecDeque;
+
+use super::Connection;
+use crate::*;
+use cwndlab_units::Time;
+
+/// A wire number so close to the wrap that every script crosses it.
+const ISS: u32 = u32::MAX - 900;
+
+/// RFC profile with round numbers: segments of 1000 bytes, an initial window of `iw` of them, no handshake, no delays.
+fn config(iw: u32) -> TcpConfig {
+    TcpConfig {
+        mss: 1000,
+        handshake: false,
+        nagle: false,
+        initial_window: InitialWindow::Segments(iw),
+        ack_policy: AckPolicy::Every,
+        limited_transmit: false,
+        restart_after_idle: false,
+        ..Profile::Rfc5681.config()
+    }
+}
+
+struct Script<'a> {
+    cfg: &'a TcpConfig,
+    end: Connection,
+    now: Time,
+    out: VecDeque<(Time, Segment)>,
+    /// Initial sequence numbers: ours and the peer's.
+    iss: [u32; 2],
+    window: u32,
+}
+
+fn client(cfg: &TcpConfig, script: &str) -> Connection {
+    run(cfg, Connection::client(cfg, ISS, Time::ZERO), script)
+}
+
+fn server(cfg: &TcpConfig, script: &str) -> Connection {
+    run(cfg, Connection::server(cfg, ISS, Time::ZERO), script)
+}
+
+fn run(cfg: &TcpConfig, end: Connection, script: &str) -> Connection {
+    let iss = if cfg.handshake { [ISS, 77] } else { [0, 0] };
+    let mut it =
+        Script { cfg, end, now: Time::ZERO, out: VecDeque::new(), iss, window: cfg.receive_buffer_bytes as u32 };
+    for (number, line) in script.lines().enumerate() {
+        let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+        if let Some(problem) = it.line(&words).err() {
+            panic!("line {}: {}\n  {problem}\n  {:?}", number + 1, line.trim(), it.end);
+        }
+    }
+    if let Err(problem) = it.nothing_left() {
+        panic!("after the last line: {problem}");
+    }
+    it.end
+}
+
+fn range(word: &str) -> (u64, u64) {
+    let (a, b) = word.split_once('-').expect("A-B");
+    (a.parse().expect("a number"), b.parse().expect("a number"))
+}
+
+impl Script<'_> {
+    fn line(&mut self, words: &[&str]) -> Result<(), String> {
+        let Some((&first, rest)) = words.split_first() else { return Ok(()) };
+        if first == "=" {
+            return self.holds(rest);
+        }
+        let until = Time::from_secs_f64(first.parse().expect("a time in seconds"));
+        self.advance(until)?;
+        match rest {
+            ["write", n] => self.end.write(n.parse().expect("bytes")),
+            ["read", n] => {
+                self.end.read(self.cfg, n.parse().expect("bytes"));
+            }
+            ["close"] => self.end.close(),
+            ["abort"] => self.end.abort(),
+            ["manual"] => self.end.set_auto_read(false),
+            ["<", fields @ ..] => {
+                let seg = self.incoming(fields);
+                self.end.handle_segment(self.cfg, self.now, &seg);
+            }
+            [">", fields @ ..] => return self.expect(fields),
+            other => panic!("not understood: {other:?}"),
+        }
+        self.poll();
+        Ok(())
+    }
+
+    fn poll(&mut self) {
+        while let Some(segment) = self.end.poll_transmit(self.cfg, self.now) {
+            self.out.push_back((self.now, segment));
+        }
+    }
+
+    fn nothing_left(&self) -> Result<(), String> {
+        match self.out.front() {
+            None => Ok(()),
+            Some((at, s)) => Err(format!("unexpected at {at}: {}", self.show(s))),
+        }
+    }
+
+    fn advance(&mut self, until: Time) -> Result<(), String> {
+        self.poll();
+        if until > self.now {
+            // what went out earlier must have been named by a line of that time
+            self.nothing_left()?;
+        }
+        while self.end.poll_timeout() <= until {
+            self.now = self.now.max(self.end.poll_timeout());
+            self.end.handle_timeout(self.cfg, self.now);
+            self.poll();
+            if self.now < until {
+                self.nothing_left()?;
+            }
+        }
+        self.now = until;
+        Ok(())
+    }
+
+    fn incoming(&mut self, fields: &[&str]) -> Segment {
+        let [ours, theirs] = self.iss;
+        let theirs_at = |offset: u64| theirs.wrapping_add(1 + offset as u32);
+        let ours_at = |offset: u64| ours.wrapping_add(1 + offset as u32);
+        let mut seg = Segment { seq: theirs_at(self.end.received()), flags: Flags::default(), ..Segment::default() };
+        let mut words = fields.iter().peekable();
+        while let Some(&word) = words.next() {
+            let mut number = || words.next().expect("a number").parse::<u64>().expect("a number");
+            match word {
+                "syn" => {
+                    seg.flags |= Flags::SYN;
+                    seg.seq = theirs;
+                    seg.mss = 1000;
+                }
+                "fin" => seg.flags |= Flags::FIN,
+                "rst" => seg.flags |= Flags::RST,
+                "sackok" => seg.sack_permitted = true,
+                "win" => self.window = number() as u32,
+                "at" => seg.seq = theirs_at(number()),
+                "before" => seg.seq = theirs_at(number()).wrapping_sub(1),
+                "ack" => {
+                    seg.flags |= Flags::ACK;
+                    seg.ack = ours_at(number());
+                }
+                "data" => {
+                    let (a, b) = range(words.next().expect("A-B"));
+                    seg.seq = theirs_at(a);
+                    seg.len = (b - a) as u32;
+                }
+                "sack" => {
+                    while let Some(word) = words.next_if(|w| w.contains('-')) {
+                        let (a, b) = range(word);
+                        seg.sack.blocks[usize::from(seg.sack.len)] = (ours_at(a), ours_at(b));
+                        seg.sack.len += 1;
+                    }
+                }
+                other => panic!("not understood: {other}"),
+            }
+        }
+        if !seg.flags.has(Flags::SYN) && !seg.flags.has(Flags::RST) && !seg.flags.has(Flags::ACK) {
+            seg.flags |= Flags::ACK;
+            seg.ack = ours_at(self.end.acked());
+        }
+        seg.window = self.window;
+        seg
+    }
+
+    fn show(&self, s: &Segment) -> String {
+        let [ours, theirs] = self.iss;
+        let mut told = Vec::new();
+        let offset = |base: u32, number: u32| i64::from(number.wrapping_sub(base.wrapping_add(1)) as i32);
+        if s.flags.has(Flags::SYN) {
+            told.push("syn".to_owned());
+        }
+        if s.len > 0 {
+            let start = offset(ours, s.seq);
+            told.push(format!("data {start}-{}", start + i64::from(s.len)));
+        }
+        if s.flags.has(Flags::FIN) {
+            told.push("fin".to_owned());
+        }
+        if s.flags.has(Flags::RST) {
+            told.push("rst".to_owned());
+        }
+        if s.flags.has(Flags::ACK) && s.len == 0 {
+            told.push(format!("ack {}", offset(theirs, s.ack)));
+        }
+        if s.sack.len > 0 {
+            told.push("sack".to_owned());
+            told.extend(s.sack.as_slice().iter().map(|b| format!("{}-{}", offset(theirs, b.0), offset(theirs, b.1))));
+        }
+        told.join(" ")
+    }
+
+    fn expect(&mut self, fields: &[&str]) -> Result<(), String> {
+        let Some((at, segment)) = self.out.pop_front() else { return Err("nothing was sent".into()) };
+        let shown = self.show(&segment);
+        if shown != fields.join(" ") || at != self.now {
+            return Err(format!("sent at {at}: {shown}"));
+        }
+        Ok(())
+    }
+
+    fn holds(&self, claims: &[&str]) -> Result<(), String> {
+        for claim in claims.chunks(2) {
+            let [name, wanted] = claim else { panic!("a name and a value") };
+            let is = match *name {
+                "cwnd" => self.end.cwnd_bytes().to_string(),
+                "ssthresh" => self.end.ssthresh_bytes().to_string(),
+                "flight" => self.end.in_flight().to_string(),
+                "received" => self.end.received().to_string(),
+                "state" => format!("{:?}", self.end.state()),
+                "error" => self.end.error().map_or("none".into(), |e| format!("{e:?}")),
+                "timeouts" => self.end.stats().timeouts.to_string(),
+                other => panic!("not understood: {other}"),
+            };
+            if is != *wanted {
+                return Err(format!("{name} is {is}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Closing and resetting (RFC 9293, 3.6; RFC 5961).
+
+use super::*;
+
+fn cfg() -> TcpConfig {
+    TcpConfig { time_wait_ns: Time::from_secs(60), ..config(4) }
+}
+
+/// RFC 9293, figure 12.
+#[test]
+fn a_normal_close_ends_in_time_wait_here_and_closed_there() {
+    client(
+        &cfg(),
+        "0.0 write 500
+         0.0 close
+         0.0 > data 0-500
+         0.0 > fin ack 0
+         = state FinWait1
+         0.1 < ack 501
+         = state FinWait2
+         0.2 < fin
+         0.2 > ack 1
+         = state TimeWait
+         60.1 < at 0 fin         # our ACK was lost
+         60.1 > ack 1
+         = state TimeWait
+         120.2 < ack 501
+         = state Closed error none",
+    );
+    server(
+        &cfg(),
+        "0.0 < data 0-500 fin
+         0.0 > ack 501
+         = state CloseWait received 500
+         0.5 write 700           # a half-closed connection still sends
+         0.5 > data 0-700
+         0.5 close
+         0.5 > fin ack 501
+         = state LastAck
+         0.6 < at 501 ack 701
+         = state Closed error none",
+    );
+}
+
+/// RFC 9293, figure 13.
+#[test]
+fn both_ends_may_close_at_once() {
+    client(
+        &cfg(),
+        "0.0 close
+         0.0 > fin ack 0
+         0.1 < fin ack 0         # has not seen ours
+         0.1 > ack 1
+         = state Closing
+         0.2 < at 1 ack 1
+         = state TimeWait",
+    );
+}
+
+#[test]
+fn a_fin_that_also_acknowledges_ours_leads_straight_to_time_wait() {
+    client(
+        &cfg(),
+        "0.0 close
+         0.0 > fin ack 0
+         0.1 < fin ack 1
+         0.1 > ack 1
+         = state TimeWait",
+    );
+}
+
+#[test]
+fn a_fin_before_lost_data_waits_for_it() {
+    server(
+        &cfg(),
+        "0.0 < data 1000-2000 fin
+         0.0 > ack 0
+         = state Established
+         0.1 < data 0-1000
+         0.1 > ack 2001
+         = state CloseWait received 2000",
+    );
+}
+
+#[test]
+fn a_lost_fin_is_sent_again() {
+    client(
+        &cfg(),
+        "0.0 close
+         0.0 > fin ack 0
+         1.0 > fin ack 0
+         3.0 > fin ack 0
+         3.1 < ack 1
+         = state FinWait2",
+    );
+}
+
+/// RFC 5961, sections 3.2 and 4.2.
+#[test]
+fn only_an_exact_reset_resets_and_others_are_challenged() {
+    server(
+        &cfg(),
+        "0.0 < data 0-1000
+         0.0 > ack 1000
+         0.1 < at 1500 rst       # in the window, not its first number
+         0.1 > ack 1000
+         0.2 < at 900 rst        # before the window
+         0.3 < syn
+         0.3 > ack 1000
+         = state Established
+         0.4 < at 1000 rst
+         = state Closed error Reset",
+    );
+}
+
+#[test]
+fn an_abort_tells_the_peer() {
+    client(
+        &cfg(),
+        "0.0 write 100
+         0.0 > data 0-100
+         0.1 abort
+         0.1 > rst
+         = state Closed error Aborted",
+    );
+}
+
+#[test]
+fn data_never_acknowledged_is_given_up_with_a_reason() {
+    let cfg = cfg();
+    let mut end = Connection::client(&cfg, ISS, Time::ZERO);
+    end.write(10);
+    let mut now = Time::ZERO;
+    while !end.is_finished() {
+        while end.poll_transmit(&cfg, now).is_some() {}
+        now = end.poll_timeout();
+        assert!(!now.is_never());
+        end.handle_timeout(&cfg, now);
+    }
+    assert_eq!(end.error(), Some(CloseReason::RetransmitTimeout));
+    assert!(now > Time::from_secs(100), "R2 is at least 100 s (RFC 9293, 3.8.3): {now}");
+}

@@ -1,0 +1,124 @@
+//! What the sender sends while nothing is lost: windows, Nagle, probes, idle times.
+
+use super::*;
+
+/// RFC 5681, section 3.1.
+#[test]
+fn slow_start_then_congestion_avoidance() {
+    let cfg = TcpConfig { initial_ssthresh_segments: 4, ..config(2) };
+    client(
+        &cfg,
+        "0 write 100000
+         0 > data 0-1000
+         0 > data 1000-2000
+         0.5 < ack 1000
+         0.5 > data 2000-3000
+         0.5 > data 3000-4000
+         0.5 < ack 2000
+         0.5 > data 4000-5000
+         0.5 > data 5000-6000
+         = cwnd 4000
+         0.8 < ack 3000
+         0.8 > data 6000-7000
+         0.8 < ack 4000
+         0.8 > data 7000-8000
+         0.8 < ack 5000
+         0.8 > data 8000-9000
+         0.8 < ack 6000            # a window's worth is acknowledged
+         0.8 > data 9000-10000
+         0.8 > data 10000-11000
+         = cwnd 5000",
+    );
+}
+
+/// RFC 1122, 4.2.3.4.
+#[test]
+fn nagle_holds_a_small_segment_while_anything_is_unacknowledged() {
+    let cfg = TcpConfig { nagle: true, ..config(4) };
+    client(
+        &cfg,
+        "0.0 write 10
+         0.0 > data 0-10
+         0.1 write 10
+         0.2 write 10
+         0.3 < ack 10
+         0.3 > data 10-30
+         0.4 write 1500
+         0.4 > data 30-1030      # a full one may go
+         0.5 < ack 1030
+         0.5 > data 1030-1530",
+    );
+}
+
+/// RFC 9293, 3.8.6.1.
+#[test]
+fn a_closed_window_is_probed_ever_more_seldom_and_for_ever() {
+    let cfg = TcpConfig { rto: RtoConfig { max_ns: Time::from_secs(4), ..config(1).rto }, ..config(1) };
+    let end = client(
+        &cfg,
+        "0.0 write 3000
+         0.0 > data 0-1000
+         0.5 < ack 1000 win 0
+         2.0 > ack 0             # RTO: SRTT 0.5 s + 4 * 0.25 s = 1.5 s
+         2.1 < ack 1000
+         5.0 > ack 0
+         9.0 > ack 0
+         13.0 > ack 0
+         17.0 > ack 0
+         18.0 < ack 1000 win 5000
+         18.0 > data 1000-2000
+         18.0 > data 2000-3000
+         = timeouts 0",
+    );
+    assert_eq!(end.stats().window_probes, 5);
+}
+
+/// RFC 9293, 3.8.6.2.1.
+#[test]
+fn a_silly_window_waits_and_then_is_used_all_the_same() {
+    client(
+        &config(4),
+        "0.0 < ack 0 win 3000
+         0.0 write 6000
+         0.0 > data 0-1000
+         0.0 > data 1000-2000
+         0.0 > data 2000-3000
+         0.5 < ack 3000 win 10
+         2.0 > data 3000-3010",
+    );
+}
+
+/// RFC 5681, section 4.1.
+#[test]
+fn an_idle_time_of_more_than_a_timeout_restarts_the_window() {
+    let cfg = TcpConfig { restart_after_idle: true, ..config(1) };
+    client(
+        &cfg,
+        "0.0 write 3000
+         0.0 > data 0-1000
+         0.1 < ack 1000
+         0.1 > data 1000-2000
+         0.1 > data 2000-3000
+         0.2 < ack 3000
+         = cwnd 3000
+         9.0 write 3000
+         9.0 > data 3000-4000
+         = cwnd 1000
+         9.1 < ack 4000
+         9.1 > data 4000-5000
+         9.1 > data 5000-6000",
+    );
+}
+
+#[test]
+fn no_more_than_the_configured_window_is_ever_out() {
+    let cfg = TcpConfig { max_window: MaxWindow::Segments(2), ..config(10) };
+    client(
+        &cfg,
+        "0 write 9000
+         0 > data 0-1000
+         0 > data 1000-2000
+         0.5 < ack 1000
+         0.5 > data 2000-3000",
+    );
+}

@@ -1,0 +1,249 @@
+//! Loss recovery, each kind by the examples of its source.
+
+use super::*;
+
+fn recovering(kind: RecoveryKind) -> TcpConfig {
+    let sack = matches!(kind, RecoveryKind::Sack | RecoveryKind::Fack | RecoveryKind::Prr);
+    TcpConfig { recovery: kind, sack, ..config(10) }
+}
+
+/// Ten segments are out, from 0 to 10000.
+const TEN: &str = "0 write 30000
+    0 > data 0-1000
+    0 > data 1000-2000
+    0 > data 2000-3000
+    0 > data 3000-4000
+    0 > data 4000-5000
+    0 > data 5000-6000
+    0 > data 6000-7000
+    0 > data 7000-8000
+    0 > data 8000-9000
+    0 > data 9000-10000
+    ";
+
+fn after_ten(cfg: &TcpConfig, script: &str) -> Connection {
+    client(cfg, &format!("{TEN}{script}"))
+}
+
+/// RFC 6298, 5.4 to 5.7; RFC 5681, section 3.1, equation 4.
+#[test]
+fn a_timeout_leaves_one_segment_and_half_the_flight_and_doubles_the_next() {
+    after_ten(
+        &recovering(RecoveryKind::NewReno),
+        "1.0 > data 0-1000
+         = cwnd 1000 ssthresh 5000
+         3.0 > data 0-1000
+         = cwnd 1000 ssthresh 5000   # the same loss: held
+         7.0 > data 0-1000
+         7.1 < ack 10000             # all had arrived; no measurement (Karn), so the backoff stays
+         7.1 > data 10000-11000
+         7.1 > data 11000-12000
+         = cwnd 2000
+         15.1 > data 10000-11000",
+    );
+}
+
+#[test]
+fn after_a_timeout_everything_goes_again_in_slow_start() {
+    after_ten(
+        &recovering(RecoveryKind::Reno),
+        "1.0 > data 0-1000
+         1.5 < ack 1000
+         1.5 > data 1000-2000
+         1.5 > data 2000-3000
+         2.0 < ack 3000
+         2.0 > data 3000-4000
+         2.0 > data 4000-5000
+         2.0 > data 5000-6000
+         = cwnd 3000 ssthresh 5000",
+    );
+}
+
+#[test]
+fn tahoe_starts_again_from_one_segment() {
+    after_ten(
+        &recovering(RecoveryKind::Tahoe),
+        "0.5 < ack 0
+         0.5 < ack 0
+         0.5 < ack 0
+         0.5 > data 0-1000
+         = cwnd 1000 ssthresh 5000
+         0.5 < ack 0
+         0.5 < ack 0
+         0.9 < ack 1000
+         0.9 > data 1000-2000
+         0.9 > data 2000-3000
+         = cwnd 2000",
+    );
+}
+
+/// RFC 5681, section 3.2.
+#[test]
+fn reno_inflates_by_each_duplicate_and_deflates_with_the_first_new_ack() {
+    after_ten(
+        &recovering(RecoveryKind::Reno),
+        "0.5 < ack 0
+         0.5 < ack 0
+         0.5 < ack 0
+         0.5 > data 0-1000           # window 5 + 3
+         = ssthresh 5000
+         0.5 < ack 0
+         0.5 < ack 0                 # 5 + 5: as much as is out
+         0.5 < ack 0
+         0.5 > data 10000-11000
+         0.5 < ack 0
+         0.5 > data 11000-12000
+         0.9 < ack 10000             # 2 segments are out of a window of 5
+         0.9 > data 12000-13000
+         0.9 > data 13000-14000
+         0.9 > data 14000-15000
+         = cwnd 5000 ssthresh 5000",
+    );
+}
+
+/// RFC 3042, section 2: two new segments beyond cwnd, no change of cwnd.
+#[test]
+fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
+    let cfg = TcpConfig { limited_transmit: true, ..recovering(RecoveryKind::NewReno) };
+    after_ten(
+        &cfg,
+        "0.5 < ack 0
+         0.5 > data 10000-11000
+         = cwnd 10000
+         0.5 < ack 0
+         0.5 > data 11000-12000
+         = cwnd 10000
+         0.5 < ack 0
+         0.5 > data 0-1000",
+    );
+}
+
+/// RFC 6582, section 3.2: two losses, at 0 and 3000.
+#[test]
+fn newreno_sends_the_next_hole_on_a_partial_ack_and_stays_until_the_last_is_acknowledged() {
+    after_ten(
+        &recovering(RecoveryKind::NewReno),
+        "0.5 < ack 0
+         0.5 < ack 0
+         0.5 < ack 0
+         0.5 > data 0-1000
+         = ssthresh 5000
+         0.5 < ack 0
+         0.5 < ack 0
+         0.5 < ack 0
+         0.5 > data 10000-11000
+         0.5 < ack 0
+         0.5 > data 11000-12000
+         0.5 < ack 0
+         0.5 > data 12000-13000      # window 5 + 8
+         0.9 < ack 3000              # partial: 3 acknowledged, one added back: 5 + 6
+         0.9 > data 3000-4000
+         0.9 > data 13000-14000
+         1.3 < ack 10000             # covers recover, what was out at the start
+         1.3 > data 14000-15000
+         = cwnd 5000",
+    );
+}
+
+#[test]
+fn a_second_fast_retransmit_waits_until_the_losses_of_the_first_are_over() {
+    let end = after_ten(
+        &recovering(RecoveryKind::NewReno),
+        "1.0 > data 0-1000           # a timeout
+         1.1 < ack 0
+         1.1 < ack 0
+         1.1 < ack 0
+         1.1 < ack 0
+         = cwnd 1000 timeouts 1",
+    );
+    assert_eq!(end.stats().fast_retransmits, 0);
+}
+
+/// RFC 6675, section 5: losses at 0 and 2000; pipe decides.
+#[test]
+fn sack_sends_what_is_lost_first_and_new_data_as_the_pipe_empties() {
+    after_ten(
+        &recovering(RecoveryKind::Sack),
+        "0.5 < ack 0 sack 1000-2000
+         0.5 < ack 0 sack 3000-4000 1000-2000
+         0.5 < ack 0 sack 3000-5000 1000-2000
+         0.5 > data 0-1000           # DupAcks = 3
+         = cwnd 5000 ssthresh 5000
+         0.5 < ack 0 sack 3000-6000 1000-2000
+         0.5 < ack 0 sack 3000-7000 1000-2000
+         0.5 > data 2000-3000        # lost by now; pipe was 4 of 5
+         0.5 < ack 0 sack 3000-8000 1000-2000
+         0.5 > data 10000-11000
+         0.9 < ack 2000 sack 3000-8000
+         0.9 > data 11000-12000
+         1.0 < ack 10000             # the recovery point
+         1.0 > data 12000-13000
+         1.0 > data 13000-14000
+         1.0 > data 14000-15000
+         = cwnd 5000",
+    );
+}
+
+/// RFC 6675, section 5, step 2: three segments above the first hole, told by a single ACK.
+#[test]
+fn sack_needs_no_three_duplicates_if_one_tells_of_three_segments() {
+    let end = after_ten(
+        &recovering(RecoveryKind::Sack),
+        "0.5 < ack 0 sack 1000-4000
+         0.5 > data 0-1000",
+    );
+    assert_eq!(end.stats().fast_retransmits, 1);
+}
+
+#[test]
+fn a_duplicate_without_news_does_not_count_with_sack() {
+    let end = after_ten(
+        &recovering(RecoveryKind::Sack),
+        "0.5 < ack 0 sack 1000-2000
+         0.5 < ack 0 sack 1000-2000
+         0.5 < ack 0 sack 1000-2000
+         0.5 < ack 0 sack 1000-2000",
+    );
+    assert_eq!(end.stats().fast_retransmits, 0);
+}
+
+/// RFC 6937, section 3, by hand: `RecoverFS` 10, ssthresh 5.
+#[test]
+fn prr_reduces_in_proportion_down_to_ssthresh_and_then_conserves() {
+    let end = after_ten(
+        &recovering(RecoveryKind::Prr),
+        "0.5 < ack 0 sack 1000-2000
+         0.5 < ack 0 sack 1000-3000
+         0.5 < ack 0 sack 1000-4000
+         0.5 > data 0-1000           # the fast retransmit always goes; pipe 7
+         = ssthresh 5000
+         0.5 < ack 0 sack 1000-5000  # pipe 6: 2 delivered * 5 / 10 - 1 sent
+         0.5 < ack 0 sack 1000-6000  # pipe 5: no room below ssthresh
+         0.5 < ack 0 sack 1000-7000  # pipe 4: one
+         0.5 > data 10000-11000
+         0.5 < ack 0 sack 1000-8000
+         0.5 > data 11000-12000
+         0.5 < ack 0 sack 1000-9000
+         0.5 > data 12000-13000
+         0.5 < ack 0 sack 1000-10000
+         0.5 > data 13000-14000
+         0.9 < ack 10000             # ends at ssthresh, without a burst
+         0.9 > data 14000-15000
+         = cwnd 5000",
+    );
+    assert!(!end.in_recovery());
+}
+
+/// RFC 6298, section 3 (Karn's algorithm).
+#[test]
+fn a_segment_sent_twice_is_not_measured() {
+    let cfg = config(1);
+    let end = client(
+        &cfg,
+        "0.0 write 1000
+         0.0 > data 0-1000
+         1.0 > data 0-1000
+         1.1 < ack 1000",
+    );
+    assert_eq!(end.srtt(&cfg), Time::ZERO);
+}

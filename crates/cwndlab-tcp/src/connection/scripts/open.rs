@@ -1,0 +1,113 @@
+//! Opening (RFC 9293, 3.5).
+
+use super::*;
+
+fn with_handshake() -> TcpConfig {
+    TcpConfig { handshake: true, window_scale: false, ..config(2) }
+}
+
+#[test]
+fn three_segments_open_a_connection_and_data_rides_on_the_third() {
+    client(
+        &with_handshake(),
+        "0.0 > syn
+         0.0 write 1500
+         0.1 < syn ack 0 win 8000
+         0.1 > data 0-1000
+         0.1 > data 1000-1500
+         = state Established cwnd 2000",
+    );
+    server(
+        &with_handshake(),
+        "0.0 < syn win 8000
+         0.0 > syn ack 0
+         = state SynReceived
+         0.1 < ack 0 data 0-10
+         0.1 > ack 10
+         = state Established received 10",
+    );
+}
+
+/// RFC 6298, 5.5 and 5.7; RFC 5681, section 3.1.
+#[test]
+fn a_lost_syn_is_sent_again_and_costs_the_initial_window() {
+    client(
+        &with_handshake(),
+        "0.0 > syn
+         1.0 > syn
+         3.0 > syn
+         3.5 < syn ack 0
+         3.5 > ack 0
+         = state Established cwnd 1000
+         4.0 write 5000
+         4.0 > data 0-1000
+         7.0 > data 0-1000       # 3 s, as nothing has been measured",
+    );
+}
+
+#[test]
+fn a_lost_syn_ack_is_sent_again_by_the_timer_or_when_the_syn_comes_again() {
+    server(
+        &with_handshake(),
+        "0.0 < syn
+         0.0 > syn ack 0
+         0.5 < syn
+         0.5 > syn ack 0
+         1.0 > syn ack 0
+         1.2 < ack 0
+         = state Established",
+    );
+}
+
+#[test]
+fn an_unanswered_syn_is_given_up_with_a_reason() {
+    let cfg = with_handshake();
+    let mut end = Connection::client(&cfg, ISS, Time::ZERO);
+    let mut syns = 0;
+    while !end.is_finished() {
+        while end.poll_transmit(&cfg, end.poll_timeout()).is_some() {
+            syns += 1;
+        }
+        let at = end.poll_timeout();
+        assert!(!at.is_never());
+        end.handle_timeout(&cfg, at);
+    }
+    assert_eq!(end.error(), Some(CloseReason::ConnectTimeout));
+    assert!(syns > 3, "{syns}");
+}
+
+/// RFC 9293, figure 7.
+#[test]
+fn both_ends_may_open_at_once() {
+    client(
+        &with_handshake(),
+        "0.0 > syn
+         0.1 < syn
+         0.1 > syn ack 0
+         = state SynReceived
+         0.2 < syn ack 0
+         = state Established",
+    );
+}
+
+#[test]
+fn a_reset_answers_a_syn_where_nobody_listens() {
+    client(
+        &with_handshake(),
+        "0.0 > syn
+         0.1 < rst ack 0
+         = state Closed error Refused",
+    );
+}
+
+/// RFC 9293, figure 8: an old SYN-ACK is refused by the number it acknowledges.
+#[test]
+fn a_syn_ack_of_another_connection_is_refused() {
+    client(
+        &with_handshake(),
+        "0.0 > syn
+         0.1 < syn ack 5000
+         0.1 > rst
+         = state SynSent",
+    );
+}
