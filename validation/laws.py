@@ -56,10 +56,20 @@ def slow_start() -> Iterator[Row]:
         )
 
 
+def sawtooth_window(every: int) -> float:
+    """Average window between W/2 and W when an epoch's rounds, one segment larger each, hold `every` packets.
+
+    An epoch is W/2 + 1 rounds of W/2 to W, and the round of W packets that goes before the loss is noticed:
+    3/8 W^2 + 7/4 W. The law 1.22/sqrt(p) keeps the first term.
+    """
+    peak = (-1.75 + math.sqrt(1.75**2 + 1.5 * every)) / 0.75
+    return 0.75 * peak
+
+
 def periodic_loss() -> Iterator[Row]:
     """Average window of Reno's law when every n-th packet is lost: sqrt(3/2) / sqrt(p)."""
     for recovery in ("new-reno", "sack"):
-        for every in (400, 1000, 4000):
+        for every in (100, 400, 1000, 4000, 10000):
             # An epoch is about 0.8 sqrt(n) round trips of 0.1 s; these are at least 60 epochs.
             end_s = 10 * math.sqrt(every)
             measured = mean_window(
@@ -69,12 +79,13 @@ def periodic_loss() -> Iterator[Row]:
                 tcp=WIDE | {"recovery": recovery, "sack": recovery == "sack"},
                 impairments=[{"kind": "drop-every", "every": every}],
             )
+            large = every >= 1000
             yield Row(
                 group="Average window under periodic loss",
                 check=f"{recovery}, p = 1/{every}",
-                source="1.22/sqrt(p) (Mathis et al. 1997)",
+                source="1.22/sqrt(p) (Mathis et al. 1997)" if large else "the same with its second term",
                 unit="packets",
-                expected=math.sqrt(1.5 * every),
+                expected=math.sqrt(1.5 * every) if large else sawtooth_window(every),
                 measured=measured,
                 tolerance=0.05,
             )
@@ -127,9 +138,16 @@ def cubic() -> Iterator[Row]:
             measured = mean_window(
                 rate="100Gbps",
                 delay_ms=1e3 * rtt_s / 2,
-                until_s=(20 * epoch_s, 60 * epoch_s),
+                until_s=(60 * epoch_s, 100 * epoch_s),
                 tcp=WIDE
-                | {"recovery": "sack", "sack": True, "window_law": "cubic", "cubic_fast_convergence": False},
+                | {
+                    "recovery": "sack",
+                    "sack": True,
+                    "window_law": "cubic",
+                    # slow start ends near the average: an overshoot is forgotten only over many epochs
+                    "initial_ssthresh_segments": expected,
+                    "rto": {"tick": "0ms", "min": "1s"},
+                },
                 impairments=[{"kind": "drop-every", "every": round(1 / p)}],
             )
             yield Row(
@@ -139,5 +157,6 @@ def cubic() -> Iterator[Row]:
                 unit="packets",
                 expected=expected,
                 measured=measured,
-                tolerance=0.1,
+                # in a window of 12 the round in which the loss is noticed weighs; the RFC leaves it out
+                tolerance=0.15 if p == 1e-2 else 0.05,
             )

@@ -7,7 +7,7 @@ import pytest
 from .against_ns2 import Case, cases, compare
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.golden)
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.golden)
 def test_trace_agrees_with_ns2_or_parts_where_explained(case: Case) -> None:
     """Tahoe, Reno and NewReno must not part before the first timeout, explained or not."""
     outcome = compare(case)
