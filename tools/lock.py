@@ -28,6 +28,7 @@ def main() -> None:
         *project["dependencies"],
         *extras["cluster"],
         *extras["query"],
+        *extras["store"],
         *(r for r in extras["dev"] if not r.startswith("cwndlab")),
     ]
     before: set[str] = set()

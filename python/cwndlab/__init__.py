@@ -65,6 +65,7 @@ def run(
     until: float | None = None,
     threads: int | None = None,
     cluster: str | None = None,
+    store: str | Path | None = None,
     sensitivity: str | None = None,
 ) -> RunResult:
     """Runs a study: a shipped name, a file, or a `Study`.
@@ -78,6 +79,7 @@ def run(
         until: sequential stopping, the relative half-width (0.02) of each number's 95 % interval.
         threads: of this machine; default: all processors.
         cluster: address of a dask scheduler ("tcp://…") in place of threads.
+        store: a folder or an object store (s3://…) that others share: what is there is not run again.
         sensitivity: an axis of [sensitivity], or "all".
 
     """
@@ -95,5 +97,6 @@ def run(
         until=until,
         threads=threads,
         cluster=cluster,
+        store=store,
         sensitivity=sensitivity,
     )

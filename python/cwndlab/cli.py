@@ -108,6 +108,12 @@ def run_command(
     cluster: Annotated[
         str | None, typer.Option(metavar="URL", help="a dask scheduler, as tcp://host:8786")
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="a folder or s3://… that others share: what is there is not run again"
+        ),
+    ] = None,
     sensitivity: Annotated[str | None, typer.Option(help="an axis of [sensitivity], or all")] = None,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
@@ -129,6 +135,7 @@ def run_command(
             until=share,
             threads=threads,
             cluster=cluster,
+            store=store,
             sensitivity=sensitivity,
             progress=progress,
         )

@@ -20,7 +20,7 @@ from cwndlab.stats.stopping import StoppingRule
 from cwndlab.study.load import Study
 from cwndlab.study.plan import Plan
 
-from . import output
+from . import output, store_shared
 from .campaign import Campaign, Executor, Failure
 from .local import Threads, available
 from .progress import Progress, Quiet
@@ -94,6 +94,8 @@ class RunResult:
     report: Path | None = None
     #: Packet-hops simulated now (not those kept from before).
     packets: int = 0
+    #: Replicates that the shared store had.
+    fetched: int = 0
     #: What the store found damaged and computed again.
     damaged: list[str] = field(default_factory=list)
 
@@ -175,6 +177,7 @@ def run_study(
     until: float | None = None,
     threads: int | None = None,
     cluster: str | None = None,
+    store: str | Path | None = None,
     sensitivity: str | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
@@ -185,16 +188,21 @@ def run_study(
     plan = study.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
     plan.check()
     check_outputs(study)
-    executor: Executor = Threads(threads)
+    shared = None if store is None else store_shared.where(store)
+    if shared is not None:
+        if cluster is not None and shared.startswith("memory:"):
+            raise StudyError("a memory is of one process", key="--store", right="name a folder or s3://…")
+        store_shared.prepare(shared)
+    executor: Executor = Threads(threads, shared)
     if cluster is not None:
         from .dask import Cluster
 
-        executor = Cluster(cluster)
+        executor = Cluster(cluster, shared)
     rule = _rule(study, plan, until)
     folder = Path(out) if out is not None else None
-    store = output.prepare(folder, study) if folder is not None else MemoryStore()
+    kept = output.prepare(folder, study) if folder is not None else MemoryStore()
     try:
-        campaign = Campaign(plan, store, executor, rule, progress or Quiet())
+        campaign = Campaign(plan, kept, executor, rule, progress or Quiet(), shared=shared is not None)
         campaign.run()
         result = RunResult(
             study,
@@ -204,7 +212,8 @@ def run_study(
             failures=campaign.failures,
             folder=folder,
             packets=campaign.packets,
-            damaged=list(store.damaged) if isinstance(store, FolderStore) else [],
+            fetched=campaign.fetched,
+            damaged=[*(kept.damaged if isinstance(kept, FolderStore) else []), *campaign.notes],
         )
         if folder is not None:
             content = provenance(
@@ -220,6 +229,8 @@ def run_study(
                 "replicates": plan.replicates,
                 "sensitivity": sensitivity,
                 "until": rule and rule.relative,
+                "store": shared,
+                "replicates_fetched": campaign.fetched,
             }
             output.write_provenance(folder, content)
             output.write_records(folder, campaign)
@@ -227,8 +238,8 @@ def run_study(
                 result.report = report(study, result.results, folder, content, campaign.variations())
         return result
     finally:
-        if isinstance(store, FolderStore):
-            store.close()
+        if isinstance(kept, FolderStore):
+            kept.close()
 
 
 def _rule(study: Study, plan: Plan, until: float | None) -> StoppingRule | None:

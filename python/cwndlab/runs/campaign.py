@@ -4,8 +4,10 @@ results.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,6 +58,12 @@ class Campaign:
     failures: list[Failure] = field(default_factory=list)
     packets: int = 0
     performed: int = 0
+    #: Taken from the shared store.
+    fetched: int = 0
+    #: What was found damaged there, in words.
+    notes: list[str] = field(default_factory=list)
+    #: Whether others may be at work on the same plan.
+    shared: bool = False
 
     def __post_init__(self) -> None:
         quantities = tuple(self.plan.study.outline.quantities)
@@ -106,9 +114,22 @@ class Campaign:
                 if self.key(cell, replicate) not in self.store:
                     yield cell, replicate
 
+    def _order(self) -> Iterator[tuple[str, int]]:
+        """What is missing; with a shared store from a place of one's own, so that several who began together
+        do not walk in step and do the same.
+        """
+        if not self.shared:
+            yield from self._missing()
+            return
+        missing = sum(1 for _ in self._missing())
+        own = random.SystemRandom().randrange(max(missing, 1))
+        # What comes before `own` is missing still when the second walk begins, and comes first in it.
+        yield from islice(self._missing(), own, None)
+        yield from islice(self._missing(), own)
+
     def _jobs(self) -> Iterator[Job]:
         fewer: dict[str, str] = {}
-        for cell, replicate in self._missing():
+        for cell, replicate in self._order():
             scenario = self.cells[cell].scenario
             if replicate > 0:
                 if cell not in fewer:
@@ -135,7 +156,10 @@ class Campaign:
             self.failures.append(Failure(job.cell, job.replicate, outcome.error))
         else:
             self.store.add(outcome)
-        self.performed += 1
+        self.performed += not outcome.fetched
+        self.fetched += outcome.fetched
+        if outcome.note is not None:
+            self.notes.append(outcome.note)
         self.packets += outcome.packets
         self.progress.advance(outcome.packets)
         self._lacking[job.cell] -= 1

@@ -13,8 +13,9 @@ from typing import Any
 from cwndlab.core import core
 from cwndlab.errors import ClusterError
 
-from .execute import Asked, Job, Outcome, perform
+from .execute import Asked, Job, Outcome
 from .store import decode_tables, encode_tables
+from .store_shared import perform_all
 
 #: The scheduler costs some milliseconds a task, so a task is this much work.
 BATCH_S = 3.0
@@ -33,7 +34,7 @@ class Done:
     seconds: float
 
 
-def perform_batch(jobs: list[Job], asked: Asked, version: str) -> Done:
+def perform_batch(jobs: list[Job], asked: Asked, version: str, store: str | None = None) -> Done:
     """On a worker: performs jobs one after another."""
     import time
 
@@ -43,8 +44,7 @@ def perform_batch(jobs: list[Job], asked: Asked, version: str) -> Done:
         )
     began = time.perf_counter()
     outcomes: list[tuple[Outcome, bytes | None]] = []
-    for job in jobs:
-        outcome = perform(job, asked)
+    for outcome in perform_all([(job, None) for job in jobs], asked, store):
         tables = encode_tables(outcome.tables) if outcome.tables is not None else None
         outcomes.append((replace(outcome, tables=None), tables))
     return Done(outcomes, time.perf_counter() - began)
@@ -55,6 +55,8 @@ class Cluster:
     """The executor for a cluster, by the address of its scheduler."""
 
     address: str
+    #: The shared store, as `store_shared.where` writes it.
+    store: str | None = None
 
     def execute(
         self,
@@ -101,7 +103,9 @@ class Cluster:
         running = as_completed(loop=client.loop)
 
         def give(batch: list[Job], attempt: int) -> None:
-            future = client.submit(perform_batch, batch, asked, version, pure=False, retries=RETRIES)
+            future = client.submit(
+                perform_batch, batch, asked, version, self.store, pure=False, retries=RETRIES
+            )
             sent[future.key] = (batch, attempt)
             running.add(future)
 

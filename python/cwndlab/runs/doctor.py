@@ -40,7 +40,11 @@ def examine() -> Iterator[Item]:
         ("vl-convert-python", "figures"),
     ):
         yield _package(package, use, required=True)
-    for package, use in (("distributed", "--cluster"), ("duckdb", "queries of the records")):
+    for package, use in (
+        ("distributed", "--cluster"),
+        ("obstore", "--store s3://…"),
+        ("duckdb", "queries of the records"),
+    ):
         yield _package(package, use, required=False)
     for tool, use in (("ns", "the comparison with ns-2"), ("tshark", "reading pcapng traces")):
         path = shutil.which(tool)

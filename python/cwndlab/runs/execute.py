@@ -53,6 +53,10 @@ class Outcome:
     packets: int
     tables: Mapping[str, pa.Table] | None = None
     error: str | None = None
+    #: Taken from the shared store, not performed.
+    fetched: bool = False
+    #: What was found damaged on the way, in words.
+    note: str | None = None
 
 
 def perform(job: Job, asked: Asked, scenario: Mapping[str, Any] | None = None) -> Outcome:

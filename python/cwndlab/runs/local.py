@@ -10,11 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .execute import Asked, Job, Outcome, perform
+from cwndlab.errors import CwndlabError
+
+from .execute import Asked, Job, Outcome
+from .store_shared import perform_all
 
 #: A thread takes so much work at a time: enough that handing over costs nothing, little enough to stop soon.
 CHUNK_S = 0.05
 MAX_CHUNK = 64
+#: With a shared store, whose answers take their time, so much at a time.
+SHARED_CHUNK_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,8 @@ class Threads:
     """The executor for this machine."""
 
     count: int | None = None
+    #: The shared store, as `store_shared.where` writes it.
+    store: str | None = None
 
     def execute(
         self,
@@ -34,7 +41,7 @@ class Threads:
 
         On Ctrl-C the runs under way are finished and delivered before KeyboardInterrupt goes on.
         """
-        _Pool(iter(jobs), asked, scenario, self.count or available()).drain(deliver)
+        _Pool(iter(jobs), asked, scenario, self.count or available(), self.store).drain(deliver)
 
 
 def available() -> int:
@@ -44,8 +51,15 @@ def available() -> int:
 
 class _Pool:
     def __init__(
-        self, jobs: Iterator[Job], asked: Asked, scenario: Callable[[str], Mapping[str, Any]], count: int
+        self,
+        jobs: Iterator[Job],
+        asked: Asked,
+        scenario: Callable[[str], Mapping[str, Any]],
+        count: int,
+        store: str | None,
     ) -> None:
+        self.store = store
+        self.chunk_s = CHUNK_S if store is None else SHARED_CHUNK_S
         self.jobs = jobs
         self.asked = asked
         self.scenario = scenario
@@ -76,12 +90,13 @@ class _Pool:
                     break
                 began = time.perf_counter()
                 outcomes: list[Outcome] = []
-                for job, scenario in chunk:
-                    if self.stop.is_set():
-                        break
-                    outcomes.append(perform(job, self.asked, scenario))
+                try:
+                    outcomes.extend(perform_all(chunk, self.asked, self.store, self.stop.is_set))
+                except CwndlabError:
+                    self.done.put(outcomes)  # extend keeps what came before the error
+                    raise
                 each = (time.perf_counter() - began) / max(len(outcomes), 1)
-                size = max(1, min(MAX_CHUNK, int(CHUNK_S / max(each, 1e-6))))
+                size = max(1, min(MAX_CHUNK, int(self.chunk_s / max(each, 1e-6))))
                 self.done.put(outcomes)
         except BaseException as error:
             self.done.put(error)
@@ -93,6 +108,7 @@ class _Pool:
             thread.start()
         running = len(self.threads)
         failure: BaseException | None = None
+        delivers = True
         while running:
             try:
                 item = self.done.get()
@@ -101,13 +117,16 @@ class _Pool:
                 elif isinstance(item, BaseException):
                     failure = failure or item
                     self.stop.set()
-                elif failure is None or isinstance(failure, KeyboardInterrupt):
+                elif delivers:
+                    delivers = False
                     for outcome in item:
                         deliver(outcome)
+                    delivers = True
             except KeyboardInterrupt as interrupt:
                 if failure is not None:
                     os._exit(130)  # asked twice: what is in the journal is whole
                 failure = interrupt
+                delivers = True  # what is in hand is lost, the rest is not
                 self.stop.set()
             except BaseException as error:
                 failure = failure or error

@@ -115,7 +115,7 @@ class FolderStore:
         with path.open("rb") as file:
             position = 0
             for number, line in enumerate(file, start=1):
-                key = _check(line)
+                key = line_key(line)
                 if key is None:
                     torn = path.name.startswith("journal") and not line.endswith(b"\n")
                     if not torn:
@@ -137,7 +137,7 @@ class FolderStore:
             if self._journal is None:
                 self._journal_path = self._new_journal()
                 self._journal = self._journal_path.open("ab", buffering=0)
-            line = _line(outcome.job.key, outcome.values)
+            line = line_of(outcome.job.key, outcome.values)
             position = self._journal.tell()
             written = self._journal.write(line)
             if written != len(line):
@@ -166,7 +166,7 @@ class FolderStore:
     def values(self, key: str) -> Mapping[str, Value]:
         """What was measured."""
         line = self._read(key)
-        return _values(line)
+        return line_values(line)
 
     def tables(self, key: str) -> Mapping[str, pa.Table] | None:
         """The record tables, if they were kept; OutputError if they are damaged."""
@@ -267,12 +267,13 @@ def _checksum(key: bytes, body: bytes) -> bytes:
     return hashlib.blake2s(key + b" " + body, digest_size=8).hexdigest().encode()
 
 
-def _line(key: str, values: Mapping[str, Value]) -> bytes:
+def line_of(key: str, values: Mapping[str, Value]) -> bytes:
+    """A replicate's values as they are kept."""
     body = json.dumps(_no_nan(values), separators=(",", ":"), allow_nan=False).encode()
     return b"%s %s %s\n" % (key.encode(), _checksum(key.encode(), body), body)
 
 
-def _check(line: bytes) -> str | None:
+def line_key(line: bytes) -> str | None:
     """The key of a line that fits its checksum."""
     parts = line.rstrip(b"\n").split(b" ", 2)
     if not line.endswith(b"\n") or len(parts) != 3 or _checksum(parts[0], parts[2]) != parts[1]:
@@ -280,7 +281,8 @@ def _check(line: bytes) -> str | None:
     return parts[0].decode("ascii", "replace")
 
 
-def _values(line: bytes) -> Mapping[str, Value]:
+def line_values(line: bytes) -> Mapping[str, Value]:
+    """What `line_of` made a line of."""
     raw: dict[str, Any] = json.loads(line.split(b" ", 2)[2])
     return {
         name: [_number(item) for item in value] if isinstance(value, list) else _number(value)
