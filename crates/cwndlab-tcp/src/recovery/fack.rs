@@ -57,13 +57,6 @@ impl Fack {
 
     #[inline]
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
-        if !self.episode.active || s.resend_first {
-            return Episode::next_outside(cfg, s);
-        }
-        let window = s.window(cfg);
-        if self.episode.pipe + u64::from(s.mss) > window {
-            return None;
-        }
-        self.episode.next_segment(cfg, s, window)
+        self.episode.next(cfg, s)
     }
 }

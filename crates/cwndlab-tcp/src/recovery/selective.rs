@@ -46,6 +46,19 @@ impl Episode {
         }
     }
 
+    /// The next piece where cwnd limits pipe (RFC 6675, section 5, step C): while cwnd - pipe is at least a segment.
+    #[inline]
+    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+        if !self.active || s.resend_first {
+            return Episode::next_outside(cfg, s);
+        }
+        let window = s.window(cfg);
+        if self.pipe + u64::from(s.mss) > window {
+            return None;
+        }
+        self.next_segment(cfg, s, window)
+    }
+
     /// `NextSeg` (RFC 6675, section 4), given that a segment may go.
     pub fn next_segment(&mut self, cfg: &TcpConfig, s: &mut Sender, window: u64) -> Option<Piece> {
         let highest = s.scoreboard.highest().unwrap_or(s.una);
