@@ -1,81 +1,89 @@
 //! The sender's SACK scoreboard (RFC 6675, section 3): which ranges beyond the cumulative ACK have arrived.
 
-/// Ranges `[start, end)` of stream positions that the receiver holds, disjoint and ascending. On the heap once used.
+use std::collections::VecDeque;
+
+/// Which ranges have arrived beyond the cumulative ACK. On the heap once used. The sums that recovery asks for on every
+/// ACK are kept, so that its cost grows neither with the window nor with the number of holes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scoreboard {
-    /// A box around the vector keeps an endpoint that never saw SACK 16 bytes smaller.
-    #[allow(clippy::box_collection)]
-    ranges: Option<Box<Vec<(u64, u64)>>>,
+pub(crate) struct Scoreboard(Option<Box<Ranges>>);
+
+#[derive(Clone, Debug, Default)]
+struct Ranges {
+    /// Ranges `[start, end)` of stream positions that the receiver holds: disjoint, not adjacent, ascending.
+    list: VecDeque<(u64, u64)>,
+    /// Bytes in `list`.
+    total: u64,
+    /// Bytes in `list` below the position `mark`.
+    below_mark: u64,
+    mark: u64,
 }
 
 impl Scoreboard {
     #[inline]
-    fn ranges(&self) -> &[(u64, u64)] {
-        self.ranges.as_ref().map_or(&[], |ranges| ranges)
+    fn list(&self) -> impl DoubleEndedIterator<Item = &(u64, u64)> {
+        self.0.iter().flat_map(|ranges| ranges.list.iter())
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges().is_empty()
+        self.0.as_ref().is_none_or(|ranges| ranges.list.is_empty())
     }
 
     /// Adds a block; how many bytes of it were new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
-        let ranges = self.ranges.get_or_insert_default();
-        let first = ranges.partition_point(|r| r.1 < start);
-        let last = first + ranges[first..].partition_point(|r| r.0 <= end);
-        if first == last {
-            ranges.insert(first, (start, end));
-            return end - start;
-        }
-        let known: u64 = ranges[first..last].iter().map(|r| r.1 - r.0).sum();
-        let merged = (ranges[first].0.min(start), ranges[last - 1].1.max(end));
-        ranges[first] = merged;
-        ranges.drain(first + 1..last);
-        merged.1 - merged.0 - known
+        self.0.get_or_insert_default().insert(start, end)
     }
 
     /// All below `una` is acknowledged; how many bytes of it had been reported by SACK.
     #[inline]
     pub fn advance(&mut self, una: u64) -> u64 {
-        match &mut self.ranges {
-            Some(ranges) if !ranges.is_empty() => forget_below(ranges, una),
+        match &mut self.0 {
+            Some(ranges) if !ranges.list.is_empty() => ranges.forget_below(una),
             _ => 0,
         }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.ranges = None;
+        self.0 = None;
     }
 
-    /// Bytes reported in `[from, to)`.
-    pub fn sacked_in(&self, from: u64, to: u64) -> u64 {
-        let ranges = self.ranges();
-        let first = ranges.partition_point(|r| r.1 <= from);
-        ranges[first..].iter().take_while(|r| r.0 < to).map(|r| r.1.min(to) - r.0.max(from)).sum()
+    /// Bytes reported.
+    #[inline]
+    pub fn total(&self) -> u64 {
+        self.0.as_ref().map_or(0, |ranges| ranges.total)
+    }
+
+    /// Bytes reported below `position`. Cheap if it is near the position of the last call.
+    pub fn sacked_below(&mut self, position: u64) -> u64 {
+        self.0.as_mut().map_or(0, |ranges| ranges.sacked_below(position))
+    }
+
+    /// Bytes reported from `position` on. Cheap if it is near the top.
+    pub fn sacked_from(&self, position: u64) -> u64 {
+        self.list().rev().take_while(|r| r.1 > position).map(|r| r.1 - r.0.max(position)).sum()
     }
 
     /// Highest position reported, exclusive.
     pub fn highest(&self) -> Option<u64> {
-        self.ranges().last().map(|r| r.1)
+        self.0.as_ref()?.list.back().map(|r| r.1)
     }
 
     /// Start of the first block beyond `position`.
     pub fn first_block_start(&self, position: u64) -> Option<u64> {
-        let ranges = self.ranges();
-        ranges.get(ranges.partition_point(|r| r.0 <= position)).map(|r| r.0)
+        let list = &self.0.as_ref()?.list;
+        list.get(list.partition_point(|r| r.0 <= position)).map(|r| r.0)
     }
 
     /// The first position not below `from` that is not reported, and where the hole ends (`u64::MAX` behind the last block).
     pub fn hole(&self, from: u64) -> (u64, u64) {
-        let ranges = self.ranges();
-        let at = ranges.partition_point(|r| r.1 <= from);
-        let (start, next) = match ranges.get(at) {
+        let Some(ranges) = &self.0 else { return (from, u64::MAX) };
+        let at = ranges.list.partition_point(|r| r.1 <= from);
+        let (start, next) = match ranges.list.get(at) {
             Some(r) if r.0 <= from => (r.1, at + 1),
             _ => (from, at),
         };
-        (start, ranges.get(next).map_or(u64::MAX, |r| r.0))
+        (start, ranges.list.get(next).map_or(u64::MAX, |r| r.0))
     }
 
     /// RFC 6675, section 4, `IsLost`: everything unreported below this position is lost, as `dup_thresh` discontiguous
@@ -83,7 +91,7 @@ impl Scoreboard {
     pub fn lost_below(&self, dup_thresh: u32, mss: u32) -> u64 {
         let most = u64::from(dup_thresh.saturating_sub(1)) * u64::from(mss);
         let (mut blocks, mut bytes) = (0, 0);
-        for r in self.ranges().iter().rev() {
+        for r in self.list().rev() {
             blocks += 1;
             bytes += r.1 - r.0;
             if blocks >= dup_thresh || bytes > most {
@@ -94,15 +102,58 @@ impl Scoreboard {
     }
 }
 
-/// Forgets what lies below `una`; how many bytes.
-fn forget_below(ranges: &mut Vec<(u64, u64)>, una: u64) -> u64 {
-    let gone = ranges.partition_point(|r| r.1 <= una);
-    let mut bytes: u64 = ranges.drain(..gone).map(|r| r.1 - r.0).sum();
-    if let Some(first) = ranges.first_mut().filter(|first| first.0 < una) {
-        bytes += una - first.0;
-        first.0 = una;
+impl Ranges {
+    fn insert(&mut self, start: u64, end: u64) -> u64 {
+        let first = self.list.partition_point(|r| r.1 < start);
+        let (mut low, mut high, mut known, mut known_below, mut last) = (start, end, 0, 0, first);
+        while let Some(&(s, e)) = self.list.get(last).filter(|r| r.0 <= end) {
+            low = low.min(s);
+            high = high.max(e);
+            known += e - s;
+            known_below += length_below(s, e, self.mark);
+            last += 1;
+        }
+        if first == last {
+            self.list.insert(first, (low, high));
+        } else {
+            self.list[first] = (low, high);
+            self.list.drain(first + 1..last);
+        }
+        let fresh = high - low - known;
+        self.total += fresh;
+        self.below_mark += length_below(low, high, self.mark) - known_below;
+        fresh
     }
-    bytes
+
+    fn forget_below(&mut self, una: u64) -> u64 {
+        let before = self.total;
+        while let Some(front) = self.list.front_mut().filter(|front| front.0 < una) {
+            let (start, cut) = (front.0, front.1.min(una));
+            front.0 = cut;
+            let empty = front.0 == front.1;
+            self.total -= cut - start;
+            self.below_mark -= length_below(start, cut, self.mark);
+            if empty {
+                self.list.pop_front();
+            }
+        }
+        before - self.total
+    }
+
+    fn sacked_below(&mut self, position: u64) -> u64 {
+        let (from, to) = (self.mark.min(position), self.mark.max(position));
+        let at = self.list.partition_point(|r| r.1 <= from);
+        let between: u64 = self.list.range(at..).take_while(|r| r.0 < to).map(|r| r.1.min(to) - r.0.max(from)).sum();
+        self.below_mark = if position >= self.mark { self.below_mark + between } else { self.below_mark - between };
+        self.mark = position;
+        self.below_mark
+    }
+}
+
+/// How much of `[start, end)` lies below `edge`.
+#[inline]
+fn length_below(start: u64, end: u64, edge: u64) -> u64 {
+    end.min(edge).saturating_sub(start)
 }
 
 #[cfg(test)]
@@ -122,10 +173,16 @@ mod tests {
                 model.extend(start..start + len);
                 prop_assert_eq!(board.insert(start, start + len), (model.len() - before) as u64);
             }
-            let kept: BTreeSet<u64> = model.iter().copied().filter(|&p| p >= una).collect();
+            let mut kept: BTreeSet<u64> = model.iter().copied().filter(|&p| p >= una).collect();
             prop_assert_eq!(board.advance(una), (model.len() - kept.len()) as u64);
             let (from, to) = (a.min(b), a.max(b));
-            prop_assert_eq!(board.sacked_in(from, to), kept.range(from..to).count() as u64);
+            for position in [from, to, from] {
+                prop_assert_eq!(board.sacked_below(position), kept.range(..position).count() as u64);
+                prop_assert_eq!(board.sacked_from(position), kept.range(position..).count() as u64);
+                // the sums stay true through changes
+                prop_assert_eq!(board.insert(90, 92), u64::from(kept.insert(90)) + u64::from(kept.insert(91)));
+            }
+            prop_assert_eq!(board.total(), kept.len() as u64);
             prop_assert_eq!(board.highest(), kept.last().map(|p| p + 1));
             let start = (a.max(una)..1000).find(|p| !kept.contains(p)).unwrap();
             let end = kept.range(start..).next().copied().unwrap_or(u64::MAX);

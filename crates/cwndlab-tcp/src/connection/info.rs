@@ -39,10 +39,12 @@ impl Connection {
         let s = &self.sender;
         let mss = u64::from(s.mss);
         let outstanding = s.max - s.una;
-        let (mut sacked, mut lost) = (s.scoreboard.sacked_in(s.una, s.max), 0);
+        let (mut sacked, mut lost) = (s.scoreboard.total(), 0);
         if self.agreed.sack {
             let edge = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
-            lost = edge.saturating_sub(s.una).saturating_sub(s.scoreboard.sacked_in(s.una, edge.max(s.una)));
+            lost = edge
+                .saturating_sub(s.una)
+                .saturating_sub(s.scoreboard.total() - s.scoreboard.sacked_from(edge.max(s.una)));
         } else {
             sacked = (u64::from(s.dup_acks) * mss).min(outstanding.saturating_sub(mss));
         }

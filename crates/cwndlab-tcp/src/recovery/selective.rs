@@ -29,11 +29,12 @@ impl Episode {
     }
 
     /// `SetPipe` (RFC 6675, section 4) by intervals: what is neither reported nor lost, plus what was sent again.
-    pub fn set_pipe(&mut self, s: &Sender, lost_below: u64) {
+    pub fn set_pipe(&mut self, s: &mut Sender, lost_below: u64) {
         self.lost_below = lost_below.max(s.una);
         self.high_rxt = self.high_rxt.max(s.una);
-        let unreported = |from: u64, to: u64| to.saturating_sub(from) - s.scoreboard.sacked_in(from, to.max(from));
-        self.pipe = unreported(self.lost_below, s.max) + unreported(s.una, self.high_rxt);
+        let not_lost = s.max.saturating_sub(self.lost_below) - s.scoreboard.sacked_from(self.lost_below);
+        let sent_again = self.high_rxt - s.una - s.scoreboard.sacked_below(self.high_rxt);
+        self.pipe = not_lost + sent_again;
     }
 
     /// A piece went; `again` if it had been sent before.
@@ -109,7 +110,7 @@ impl Episode {
             s.nxt = hole.0.min(s.max);
             hole_end = hole.1;
         }
-        let reported = if again || cfg.limited_transmit { s.scoreboard.sacked_in(s.una, s.nxt) } else { 0 };
+        let reported = if again || cfg.limited_transmit { s.scoreboard.sacked_below(s.nxt) } else { 0 };
         let in_flight = s.flight() - reported;
         let piece = s.next_in_order(cfg, window, in_flight)?;
         let len = u64::from(piece.len).min(hole_end - piece.start) as u32;
