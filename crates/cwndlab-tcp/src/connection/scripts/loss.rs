@@ -234,6 +234,71 @@ fn prr_reduces_in_proportion_down_to_ssthresh_and_then_conserves() {
     assert!(!end.in_recovery());
 }
 
+/// RFC 6937, section 3.1: below ssthresh no more than was delivered, and one more where an ACK is safe. 0 to 7000 are lost.
+#[test]
+fn prr_keeps_to_what_was_delivered_when_much_was_lost() {
+    after_ten(
+        &recovering(RecoveryKind::Prr),
+        "0.5 < ack 0 sack 7000-8000
+         0.5 < ack 0 sack 7000-9000
+         0.5 < ack 0 sack 7000-10000
+         0.5 > data 0-1000           # pipe 0
+         0.9 < ack 1000 sack 7000-10000
+         0.9 > data 1000-2000
+         0.9 > data 2000-3000
+         = cwnd 2000
+         1.3 < ack 2000 sack 7000-10000
+         1.3 > data 3000-4000
+         1.3 > data 4000-5000
+         = cwnd 3000 ssthresh 5000",
+    );
+}
+
+/// Mathis & Mahdavi 1996, 3.1 and 3.2: awnd = snd.nxt - snd.fack + `retran_data`. 0 to 4000 are lost.
+#[test]
+fn fack_recovers_on_the_first_ack_that_tells_of_a_gap_of_more_than_three() {
+    let end = after_ten(
+        &recovering(RecoveryKind::Fack),
+        "0.5 < ack 0 sack 4000-5000
+         = cwnd 5000 ssthresh 5000   # awnd is 5, and the first goes in any case
+         0.5 > data 0-1000
+         0.5 < ack 0 sack 4000-6000  # 4 + 1
+         0.5 < ack 0 sack 4000-7000  # 3 + 1
+         0.5 > data 1000-2000
+         0.5 < ack 0 sack 4000-8000  # 2 + 2
+         0.5 > data 2000-3000
+         0.5 < ack 0 sack 4000-9000
+         0.5 > data 3000-4000
+         0.5 < ack 0 sack 4000-10000 # 0 + 4
+         0.5 > data 10000-11000
+         0.9 < ack 1000 sack 4000-10000
+         0.9 > data 11000-12000
+         0.9 < ack 10000             # over: two are out
+         0.9 > data 12000-13000
+         0.9 > data 13000-14000
+         0.9 > data 14000-15000
+         = cwnd 5000",
+    );
+    assert_eq!((end.stats().fast_retransmits, end.stats().retransmits, end.stats().timeouts), (1, 4, 0));
+}
+
+/// RFC 5681, section 3.1, equation 4, and slow start up to it, whatever the recovery.
+#[test]
+fn every_recovery_starts_slowly_after_a_timeout() {
+    use RecoveryKind::{Fack, NewReno, Prr, Reno, Sack, Tahoe};
+    for kind in [Tahoe, Reno, NewReno, Sack, Fack, Prr] {
+        after_ten(
+            &recovering(kind),
+            "1.0 > data 0-1000
+             = cwnd 1000 ssthresh 5000
+             1.5 < ack 1000
+             1.5 > data 1000-2000
+             1.5 > data 2000-3000
+             = cwnd 2000",
+        );
+    }
+}
+
 /// RFC 6298, section 3 (Karn's algorithm).
 #[test]
 fn a_segment_sent_twice_is_not_measured() {
