@@ -45,6 +45,9 @@ class FakeCore:
     def check_scenario(self, scenario: str) -> None:
         _core.check_scenario(scenario)
 
+    def complete_scenario(self, scenario: str) -> str:
+        return _core.complete_scenario(scenario)
+
     def run(self, scenario: str, seed: int, replicate: int) -> FakeRecords:
         self.runs += 1
         if self.sleep_s:

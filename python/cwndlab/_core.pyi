@@ -8,6 +8,7 @@ __all__ = [
     "Scenario",
     "Table",
     "check_scenario",
+    "complete_scenario",
     "packetdrill",
     "parse_bytes",
     "parse_rate",
@@ -48,6 +49,9 @@ def tcp_knobs() -> str:
 
 def check_scenario(json: str) -> None:
     """ValueError with the place and what would be right, if the scenario can't be run."""
+
+def complete_scenario(json: str) -> str:
+    """The scenario with every default filled in; ValueError as check_scenario."""
 
 def run(scenario_json: str, seed: int, replicate: int) -> Records:
     """One run of a scenario; for several, make a Scenario once. Errors as Scenario's."""

@@ -24,7 +24,7 @@ SetOption = Annotated[
     ),
 ]
 #: `--set a=1 b=2` reads as one change and two further words; they are changes too.
-MoreSets = Annotated[list[str] | None, typer.Argument(metavar="", hidden=True)]
+MoreSets = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", hidden=True)]
 SeedOption = Annotated[
     int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
 ]

@@ -37,6 +37,9 @@ class Core(Protocol):
     def check_scenario(self, scenario: str, /) -> None:
         """ValueError with the place if the engine could not run this scenario."""
 
+    def complete_scenario(self, scenario: str, /) -> str:
+        """The scenario with every default of the engine filled in."""
+
     def run(self, scenario: str, seed: int, replicate: int, /) -> Records:
         """One replicate; the GIL is released."""
 

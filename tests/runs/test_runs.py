@@ -89,6 +89,7 @@ def test_the_folder_holds_what_is_needed_to_run_again(tmp_path: Path, fake_core:
     content = json.loads((tmp_path / "out/provenance.json").read_text())
     assert content["seed"] == 99 and content["set"] == {"iw": [4]} and content["cwndlab"] == "fake-1"
     assert content["scenario"]["tcp"][0]["dup_thresh"] == 3  # a default that the study does not name
+    assert content["scenario"]["links"][0]["queue"]["counts_in_service"] is True  # and one of the engine's
     assert content["cells"][0]["id"] == "iw=4"
     raw = tomllib.loads((tmp_path / "out/study.toml").read_text())
     assert raw["run"]["duration"] == "80ms"

@@ -149,6 +149,14 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// As JSON, with every default filled in.
+    ///
+    /// # Errors
+    /// None for a scenario that was read.
+    pub fn to_json(&self) -> Result<String, ScenarioError> {
+        Ok(serde_json::to_string(self)?)
+    }
+
     /// Checks every index and value.
     ///
     /// # Errors

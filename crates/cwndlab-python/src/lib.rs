@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use super::records::Records;
     #[pymodule_export]
-    use super::scenario::{check_scenario, run, Scenario};
+    use super::scenario::{check_scenario, complete_scenario, run, Scenario};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

@@ -19,6 +19,12 @@ pub fn check_scenario(json: &str) -> PyResult<()> {
     parse(json).map(drop)
 }
 
+/// The scenario with every default filled in.
+#[pyfunction]
+pub fn complete_scenario(json: &str) -> PyResult<String> {
+    parse(json)?.to_json().map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 /// One run of a scenario; for several, make a [`Scenario`] once.
 #[pyfunction]
 pub fn run(py: Python<'_>, scenario_json: &str, seed: u64, replicate: u64) -> PyResult<Records> {

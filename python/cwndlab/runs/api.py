@@ -99,6 +99,11 @@ class RunResult:
     #: What the store found damaged and computed again.
     damaged: list[str] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        size = f"{len(self.plan.cells)} cells, {len(self.plan.cells) * self.plan.replicates} runs"
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<RunResult of {self.study.name}: {size}{failed}, seed {self.plan.seed}>"
+
     def estimate(self, quantity: str, **axes: Any) -> Estimate:
         """The estimate of one quantity in the one cell with these axis values."""
         cell = self.results.only(axes)

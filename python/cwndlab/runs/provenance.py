@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def provenance(
 ) -> dict[str, Any]:
     """The content of provenance.json."""
     study = plan.study
-    first = plan.cells[0].compiled.scenario
+    first = complete(plan.cells[0].scenario)
     ended = datetime.now(UTC)
     return {
         "study": study.name,
@@ -77,11 +78,16 @@ def provenance(
                 "sensitivity": cell.sensitivity,
                 "replicates": replicates[cell.id],
                 "scenario_sha256": hashlib.sha256(cell.scenario.encode()).hexdigest(),
-                "differs_from_first": differences(first, cell.compiled.scenario),
+                "differs_from_first": differences(first, complete(cell.scenario)),
             }
             for cell in plan.cells
         ],
     }
+
+
+def complete(scenario: str) -> Any:
+    """A scenario as the engine read it: every default filled in."""
+    return json.loads(core().complete_scenario(scenario))
 
 
 def differences(a: Any, b: Any, at: str = "") -> dict[str, Any]:
