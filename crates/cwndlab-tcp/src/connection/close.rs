@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::Connection;
 use crate::config::TcpConfig;
 use crate::state::State;
-use crate::timers::Timer;
+use crate::timers::{Timer, Timers};
 
 impl Connection {
     /// Our FIN went out (again).
@@ -22,11 +22,7 @@ impl Connection {
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.enter_time_wait(cfg, now),
-            State::LastAck => {
-                self.state = State::Closed;
-                self.timers.stop(Timer::Retransmit);
-                self.timers.stop(Timer::DelayedAck);
-            }
+            State::LastAck => self.end_quietly(),
             _ => {}
         }
     }
@@ -57,6 +53,12 @@ impl Connection {
             self.state = State::Closed;
             self.timers.stop(Timer::Retransmit);
         }
+    }
+
+    /// Both sides have closed, and that is all.
+    pub(super) fn end_quietly(&mut self) {
+        self.state = State::Closed;
+        self.timers = Timers::new();
     }
 
     /// Closed before anything was exchanged: nobody needs to be told.

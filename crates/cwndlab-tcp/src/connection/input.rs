@@ -26,9 +26,11 @@ impl Connection {
         }
     }
 
-    /// CLOSED: everything but a RST is answered by a RST, unless the connection ended as agreed.
+    /// CLOSED (RFC 9293, 3.10.7.1): a RST answers. A connection that ended as agreed keeps silent about stragglers, but
+    /// not when data or FIN come again: TIME-WAIT was too short for them, and they would be sent for ever.
     fn on_closed(&mut self, seg: &Segment) {
-        if seg.flags.has(Flags::RST) || self.error.is_none() || !self.ends_by_fin {
+        let waits_for_us = self.error.is_some() || seg.flags.has(Flags::FIN) || seg.len > 0;
+        if seg.flags.has(Flags::RST) || !waits_for_us || !self.ends_by_fin {
             return;
         }
         self.control = Control::Reset(if seg.flags.has(Flags::ACK) { seg.ack } else { 0 });
@@ -101,10 +103,10 @@ impl Connection {
         if seg.flags.has(Flags::RST) {
             // RFC 5961, section 3.2: only at exactly RCV.NXT; elsewhere in the window a challenge
             if start == self.receiver.nxt as i64 {
-                if self.state == State::TimeWait {
-                    self.state = State::Closed;
-                } else {
-                    self.fail(CloseReason::Reset);
+                match self.state {
+                    // both sides had closed: RFC 9293, 3.10.7.4 signals nothing
+                    State::TimeWait | State::LastAck | State::Closing => self.end_quietly(),
+                    _ => self.fail(CloseReason::Reset),
                 }
             } else if start > self.receiver.nxt as i64 && start < self.receiver.edge as i64 {
                 self.receiver.ack_now = true;

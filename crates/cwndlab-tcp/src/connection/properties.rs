@@ -154,6 +154,7 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
     let gave_up = a.error().is_some() || b.error().is_some(); // the other end need not hear of it
     assert!(gave_up || outcome.over, "does not end: {told}");
     if pipe.loss < 0.05 {
+        // (with more, giving up is possible)
         assert!(a.error().is_none() && b.error().is_none(), "gave up: {:?} {:?} {told}", a.error(), b.error());
     }
 }
@@ -179,6 +180,7 @@ prop_compose! {
             AckPolicy::QuickThenDelayed { quick_segments: 4, timeout_ns: Time::from_millis(40) },
         ]),
         idle in any::<bool>(),
+        time_wait_ns in prop::sample::select(vec![Time::ZERO, Time::from_secs(1), Time::from_secs(240)]),
     ) -> TcpConfig {
         let base = profile.config();
         TcpConfig {
@@ -191,7 +193,7 @@ prop_compose! {
             receive_buffer_bytes: buffer_segments * u64::from(mss) + u64::from(odd),
             ack_policy: policy,
             restart_after_idle: idle,
-            time_wait_ns: Time::from_secs(240),
+            time_wait_ns,
             ..base
         }
     }

@@ -95,6 +95,33 @@ fn a_lost_fin_is_sent_again() {
     );
 }
 
+/// RFC 9293, 3.10.7.1 and 3.10.7.4: with a TIME-WAIT too short the last ACK may be lost and never be sent again.
+#[test]
+fn a_fin_that_comes_to_a_closed_end_is_reset_and_that_reset_is_no_failure() {
+    let cfg = TcpConfig { time_wait_ns: Time::ZERO, ..cfg() };
+    client(
+        &cfg,
+        "0.0 close
+         0.0 > fin ack 0
+         0.1 < fin ack 1
+         0.1 > ack 1
+         0.2 < ack 1             # a straggler: silence
+         = state Closed
+         1.1 < at 0 fin ack 1
+         1.1 > rst",
+    );
+    server(
+        &cfg,
+        "0.0 < fin
+         0.0 > ack 1
+         0.0 close
+         0.0 > fin ack 1
+         = state LastAck
+         0.2 < at 1 rst
+         = state Closed error none",
+    );
+}
+
 /// RFC 5961, sections 3.2 and 4.2.
 #[test]
 fn only_an_exact_reset_resets_and_others_are_challenged() {
