@@ -1,0 +1,79 @@
+"""What running costs beside the engine. Processor seconds, not those of the wall: the machine may be busy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cwndlab.core import core
+from cwndlab.runs import local
+from cwndlab.runs.api import run_study
+from cwndlab.study.load import Study
+from small_study import edited
+
+ONE_CELL = edited(("values = [1, 4]", "values = [4]"))
+
+
+def test_a_replicate_costs_at_most_a_millisecond_beside_the_engine(tmp_path: Path) -> None:
+    study, count = Study.from_toml(ONE_CELL), 10_000
+    scenario = study.plan().cells[0].scenario
+    run_study(study, out=tmp_path / "warm")
+    began = time.process_time()
+    for replicate in range(1000):
+        core().run(scenario, 7, replicate)
+    engine = (time.process_time() - began) / 1000
+    began = time.process_time()
+    result = run_study(study, out=tmp_path / "out", replicates=count)
+    each = (time.process_time() - began) / count
+    assert len(result.results.values("iw=4", "goodput")) == count
+    assert each - engine < 1e-3
+
+
+RUNNER = """
+import resource, sys
+from cwndlab.study.load import Study
+from cwndlab.runs.api import run_study
+run_study(Study.load(sys.argv[1]), out=sys.argv[2], replicates=int(sys.argv[3]))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_is_flat_in_the_number_of_replicates(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(ONE_CELL)
+    peak = {}
+    for count in (1000, 20_000):
+        command = [sys.executable, "-c", RUNNER, tmp_path / "study.toml", tmp_path / str(count), str(count)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        peak[count] = int(done.stdout) * 1024
+    # A replicate's records are some 10 kB; where its line stands in the store is 0.3 kB.
+    assert peak[20_000] - peak[1000] < 19_000 * 1000
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="no /proc/…/schedstat here")
+def test_threads_on_real_cells_wait_for_nothing_but_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread runs, or waits for a processor that others have, at least 90 % of its life; the rest would be
+    waiting for the GIL or for the store.
+    """
+    shares: list[float] = []
+    work = local._Pool._work
+
+    def timed(self: local._Pool) -> None:
+        def runnable() -> int:
+            ran, waited, _ = Path("/proc/thread-self/schedstat").read_text().split()
+            return int(ran) + int(waited)
+
+        began, before = time.perf_counter_ns(), runnable()
+        work(self)
+        shares.append((runnable() - before) / (time.perf_counter_ns() - began))
+
+    monkeypatch.setattr(local._Pool, "_work", timed)
+    axes = {"model": "reconstructed", "http": "1.0", "webs": 16, "ftps": [0, 1], "iw": [1, 4]}
+    study = Study.load("rfc2415").set({**axes, "variant": "base", "run.duration": "120s"})
+    study.run(replicates=4, threads=2)
+    while len(shares) < 2:  # a thread's last word comes before its end
+        time.sleep(0.01)
+    assert sum(shares) / 2 > 0.9
