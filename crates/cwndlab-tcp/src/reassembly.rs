@@ -104,3 +104,6 @@ impl Reassembly {
         out
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+proptest! {
+    #[test]
+    fn reassembly_is_a_set_of_bytes_and_reports_true_blocks(
+        pieces in proptest::collection::vec((2_u64..60, 1_u64..9, any::<bool>()), 1..40)
+    ) {
+        let (mut held, mut model, mut next) = (Reassembly::default(), BTreeSet::new(), 1_u64);
+        for (offset, len, fills) in pieces {
+            let start = if fills { next } else { next + offset };
+            let end = start + len;
+            if fills {
+                next = held.advance(end);
+                model.extend(start..end);
+                let reached = (start..).find(|p| !model.contains(p)).unwrap();
+                prop_assert_eq!(next, reached);
+                model = model.split_off(&next);
+            } else {
+                let fresh = held.insert(start, end);
+                prop_assert_eq!(fresh, !(start..end).all(|p| model.contains(&p)));
+                model.extend(start..end);
+            }
+            prop_assert_eq!(held.is_empty(), model.is_empty());
+            let blocks = held.sack_blocks(0, 4);
+            for &(left, right) in blocks.as_slice() {
+                for p in left..right {
+                    prop_assert!(model.contains(&u64::from(p)), "{p} is reported but not held");
+                }
+            }
+            if !fills {
+                // RFC 2018, section 4: the first block holds the segment that caused the ACK
+                let (left, right) = blocks.as_slice()[0];
+                prop_assert!(u64::from(left) <= start && end <= u64::from(right));
+            }
+        }
+    }
+}
