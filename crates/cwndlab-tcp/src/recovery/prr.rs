@@ -30,6 +30,7 @@ impl Prr {
         if !found || s.una <= self.episode.recover {
             return false;
         }
+        // RFC 6937's and Linux's; RFC 9937 leaves out what SACK had reported before (two segments of the flight, mostly)
         let recover_fs = (s.max - s.una) as u32; // windows are below 2^30
         cut(cfg, s);
         *self = Prr { recover_fs, ..Prr::default() };

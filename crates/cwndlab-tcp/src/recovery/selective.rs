@@ -17,6 +17,8 @@ pub(crate) struct Episode {
     pub pipe: u64,
     /// Whether the one rescue retransmission of the episode has gone (RFC 6675, section 4, `NextSeg`, rule 4).
     rescued: bool,
+    /// The piece chosen last is that one.
+    rescuing: bool,
 }
 
 impl Episode {
@@ -42,7 +44,9 @@ impl Episode {
     pub fn on_sent(&mut self, piece: Piece, again: bool) {
         let end = piece.start + u64::from(piece.len);
         self.pipe += u64::from(piece.len);
-        if self.active && again {
+        // rule 4: "HighRxt MUST NOT be updated" by the rescue, or the holes below it would wait for the timer
+        let rescue = std::mem::take(&mut self.rescuing);
+        if self.active && again && !rescue {
             self.high_rxt = self.high_rxt.max(end);
         }
     }
@@ -85,6 +89,7 @@ impl Episode {
         let last = s.max.min(s.end);
         if self.active && !self.rescued && last > highest.max(self.high_rxt) && s.una <= self.recover {
             self.rescued = true;
+            self.rescuing = true;
             let start = highest.max(self.high_rxt).max(last.saturating_sub(u64::from(s.mss)));
             return Some(piece(start, last, s));
         }

@@ -184,6 +184,31 @@ fn sack_sends_what_is_lost_first_and_new_data_as_the_pipe_empties() {
     );
 }
 
+/// RFC 6675, section 4, `NextSeg`, rule 4: 0 and the last three are lost and there is no new data. The rescue goes for the
+/// last; what arrives of it shows the holes before it, which are sent again without a timeout.
+#[test]
+fn sack_rescues_a_lost_tail_without_a_timeout() {
+    let end = client(
+        &recovering(RecoveryKind::Sack),
+        &(TEN.replace("write 30000", "write 10000")
+            + "0.5 < ack 0 sack 1000-2000
+         0.5 < ack 0 sack 1000-3000
+         0.5 < ack 0 sack 1000-4000
+         0.5 > data 0-1000
+         0.5 < ack 0 sack 1000-5000
+         0.5 < ack 0 sack 1000-6000
+         0.5 < ack 0 sack 1000-7000  # pipe: 7000 to 10000 and the first again = 4 of 5
+         0.5 > data 9000-10000
+         0.9 < ack 7000              # the first arrives: pipe 3 of 5
+         0.9 < ack 7000 sack 9000-10000
+         0.9 > data 7000-8000
+         0.9 > data 8000-9000
+         1.3 < ack 10000
+         = cwnd 5000 timeouts 0"),
+    );
+    assert_eq!((end.stats().fast_retransmits, end.stats().retransmits), (1, 4));
+}
+
 /// RFC 6675, section 5, step 2: three segments above the first hole, told by a single ACK.
 #[test]
 fn sack_needs_no_three_duplicates_if_one_tells_of_three_segments() {
