@@ -68,7 +68,7 @@ def check(
     more: MoreSets = None,
     set_: SetOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell")] = None,
-    sensitivity: Annotated[str | None, typer.Option(help="an axis of [sensitivity], or all")] = None,
+    sensitivity: Annotated[str | None, typer.Option(help="a sensitivity axis of the study, or all")] = None,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
     from cwndlab.runs.api import check_outputs
@@ -114,7 +114,7 @@ def run_command(
             metavar="URL", help="a folder or s3://… that others share: what is there is not run again"
         ),
     ] = None,
-    sensitivity: Annotated[str | None, typer.Option(help="an axis of [sensitivity], or all")] = None,
+    sensitivity: Annotated[str | None, typer.Option(help="a sensitivity axis of the study, or all")] = None,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
     from cwndlab.runs.api import run_study
