@@ -84,9 +84,12 @@ def check(
         typer.echo(f"  {name:<14}{', '.join(str(value) for value in axis.names)}")
     for name, extra in loaded.outline.sensitivity.items():
         typer.echo(f"  {name:<14}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
-    typer.echo(
-        f"{len(plan.cells)} cells, {plan.runs} runs of {loaded.base.run.duration / 1e9:g} s, seed {plan.seed}"
-    )
+    fixed = sum(cell.deterministic for cell in plan.cells)
+    each = f"{plan.replicates} replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")
+    if fixed == len(plan.cells):
+        each = "1 replicate each (nothing is random)"
+    typer.echo(f"{len(plan.cells)} cells, {each}")
+    typer.echo(f"{plan.runs} runs of {loaded.base.run.duration / 1e9:g} s, seed {plan.seed}")
     seconds = estimate_seconds(plan)
     if seconds is not None:
         threads = available()
@@ -224,8 +227,10 @@ def compare(
         if cells:
             typer.echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
     significant = sum(move.significant for move in found.moved)
+    differ = len(found.moved)
+    chance = f" (by chance alone about {0.05 * differ:.2g} would)" if differ > 1 else ""
     typer.echo(
-        f"{found.same} numbers are equal, {len(found.moved)} differ, {significant} of them significantly"
+        f"{found.same} numbers are equal, {differ} differ, {significant} of them significantly{chance}"
     )
 
 

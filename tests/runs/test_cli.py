@@ -34,7 +34,7 @@ def test_list_names_the_shipped_studies(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_check_prints_the_plan(capsys: pytest.CaptureFixture[str], study: Path) -> None:
     code, out, _ = call(capsys, "check", study, "--replicates", 5)
-    assert code == 0 and "2 cells, 10 runs" in out and "estimated" in out
+    assert code == 0 and "2 cells, 5 replicates each\n10 runs" in out and "estimated" in out
 
 
 def test_run_report_and_compare(capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_several_changes_can_be_written_in_every_usual_way(
     capsys: pytest.CaptureFixture[str], study: Path, words: list[str]
 ) -> None:
     _, out, _ = call(capsys, "check", study, *words)
-    assert "1 cells, 3 runs of 0.08 s" in out
+    assert "1 cells, 3 replicates each\n3 runs of 0.08 s" in out
     assert "2 cells" in call(capsys, "check", study, "--set", "iw=2,10")[1]
 
 
@@ -99,6 +99,8 @@ def test_traces_for_other_tools_are_written_by_the_core(tmp_path: Path) -> None:
         (["run", "STUDY", "-o", "OUT", "--set", "iww=4"], '"iw"'),
         (["run", "STUDY", "-o", "OUT", "--set", "iw"], "--set iw=4"),
         (["run", "STUDY", "-o", "OUT", "--until", "2"], '"2%"'),
+        (["run", "STUDY", "-o", "OUT", "--sensitivity", "all"], "no sensitivity axes"),
+        (["run", "STUDY", "-o", "OUT", "--store", "foo://x"], "s3://bucket/prefix"),
         (["run", "STUDY", "-o", "OUT", "--cluster", "nowhere"], "tcp://"),
         (["run", "STUDY", "-o", "/proc/nowhere/out"], "cannot be written"),
         (["run", "STUDY", "-o", "STUDY"], "is no folder"),

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 from test_store import content
 
 from cwndlab.study.load import Study
@@ -85,3 +86,22 @@ def test_a_thousand_cells_killed_and_resumed_end_in_the_bytes_of_a_plain_run(tmp
 def _lines(out: Path) -> int:
     """Replicates that a run under way, or stopped, has kept."""
     return sum(path.read_bytes().count(b"\n") for path in (out / "store").glob("journal-*.log"))
+
+
+def test_a_notebook_shows_table_and_figure_of_a_run_in_memory(tmp_path: Path) -> None:
+    figure = """
+[[figures]]
+id = "by_window"
+title = "Goodput <b>"
+kind = "line"
+x = "iw"
+quantity = "goodput"
+
+"""
+    run = Study.from_toml(edited(("[[quantities]]", figure + "[[quantities]]"))).run()
+    shown = run._repr_html_()
+    assert "<table>" in shown and "<svg" in shown and "Goodput &lt;b&gt;" in shown and "<b>" not in shown
+    assert run.figure("by_window").png().startswith(b"\x89PNG")
+    with pytest.raises(KeyError, match="by_window"):
+        run.figure("by_windw")
+    assert "<svg" not in Study.from_toml(TEXT).run()._repr_html_()

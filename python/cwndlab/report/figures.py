@@ -60,6 +60,15 @@ class Drawing:
         """The figure on a white ground, as a file of its own."""
         return on_white(self.svg)
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from cwndlab.report.render import inline_svg
+
+        style = "max-width:60em;margin:0;color:#111;background:#fff"
+        caption = f"<figcaption>{escape(self.title)}</figcaption>"
+        return f'<figure style="{style}">{inline_svg(self.svg, f"{self.id}-")}{caption}</figure>'
+
     def png(self) -> bytes:
         """The figure as a PNG of twice its size."""
         import vl_convert

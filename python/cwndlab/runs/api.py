@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
@@ -28,6 +29,7 @@ from .provenance import provenance
 from .store import FolderStore, MemoryStore
 
 if TYPE_CHECKING:
+    from cwndlab.report.figures import Drawing
     from cwndlab.report.view import Fact
     from cwndlab.report.write import Outputs
     from cwndlab.study.schema import Source
@@ -156,16 +158,25 @@ class RunResult:
         )
         more = f"<p>… {table.num_rows - len(shown)} more rows</p>" if table.num_rows > len(shown) else ""
         title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.plan.cells)} cells</p>"
-        return f"{title}<table><tr>{head}</tr>{body}</table>{more}{self._figure()}"
+        return f"{title}<table><tr>{head}</tr>{body}</table>{more}{self._first_figure()}"
 
-    def _figure(self) -> str:
-        """The first figure of the report, inline."""
-        if self.folder is None:
-            return ""
-        for figure in self.study.outline.figures:
-            path = self.folder / "figures" / f"{figure.id}.svg"
-            if path.exists():
-                return path.read_text(encoding="utf-8")
+    def figure(self, id_: str) -> Drawing:
+        """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are
+        its files.
+        """
+        from cwndlab.report.figures import draw
+        from cwndlab.study.units import seconds
+
+        specs = {spec.id: spec for spec in self.study.outline.figures}
+        if id_ not in specs:
+            raise KeyError(f'no figure "{id_}" in {self.study.name}; {nearest(id_, specs)}')
+        return draw(specs[id_], self.results, seconds)
+
+    def _first_figure(self) -> str:
+        """The first figure whose cells were run, as HTML."""
+        for spec in self.study.outline.figures:
+            with suppress(StudyError):
+                return self.figure(spec.id)._repr_html_()
         return ""
 
 
@@ -266,7 +277,7 @@ def report(
 ) -> Path:
     """Writes verdicts, figures and the report from the folder's own copy of the study."""
     from cwndlab.report.write import Variation, write
-    from cwndlab.study.units import parse_time
+    from cwndlab.study.units import seconds
 
     outputs, outline = _outputs(study, folder), study.outline
     write(
@@ -278,7 +289,7 @@ def report(
             Variation(outline.sensitivity[axis].title or axis, value, varied)
             for axis, value, varied in variations
         ],
-        seconds=lambda text: text if isinstance(text, float) else parse_time(text) / 1e9,
+        seconds=seconds,
     )
     return folder / "report.html"
 

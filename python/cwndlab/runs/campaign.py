@@ -98,6 +98,8 @@ class Campaign:
         total = sum(self.wanted.values())
         missing = sum(1 for _ in self._missing())
         self.progress.start(len(self.cells), total, total - missing)
+        for _ in range(len(self.cells) - len({cell for cell, _ in self._missing()})):
+            self.progress.cell_done()
         while True:
             self._lacking = {}
             for cell, _ in self._missing():

@@ -46,8 +46,8 @@ class Comparison:
 def compare(a: Path, b: Path) -> Comparison:
     """Compares every number of every cell that both folders have.
 
-    With equal seeds replicate k saw the same random numbers in both, so the difference is paired; otherwise
-    it is Welch's (B. L. Welch, Biometrika 34, 1947).
+    With equal seeds replicate k saw the same random numbers in both, so the difference is paired, over the
+    replicates that both have; otherwise it is Welch's (B. L. Welch, Biometrika 34, 1947).
     """
     _, plan_a, campaign_a, store_a, _ = output.load(a)
     if a.resolve() == b.resolve():
@@ -66,10 +66,13 @@ def compare(a: Path, b: Path) -> Comparison:
         if (cell, quantity) not in right.data or left.is_list(quantity):
             continue
         x, y = left.values(cell, quantity), right.values(cell, quantity)
+        paired = plan_a.seed == plan_b.seed
+        if paired:
+            x, y = x[: len(y)], y[: len(x)]
         if np.array_equal(x, y, equal_nan=True):
             same += 1
             continue
-        low, high, method = _difference(x, y, paired=plan_a.seed == plan_b.seed)
+        low, high, method = _difference(x, y, paired=paired)
         centre = [float(np.mean(v[~np.isnan(v)])) if (~np.isnan(v)).any() else math.nan for v in (x, y)]
         moved.append(Move(cell, quantity, left.unit(quantity), centre[0], centre[1], low, high, method))
     cells_a, cells_b = {c.id for c in left.cells}, {c.id for c in right.cells}
@@ -77,9 +80,9 @@ def compare(a: Path, b: Path) -> Comparison:
 
 
 def _difference(x: intervals.Floats, y: intervals.Floats, *, paired: bool) -> tuple[float, float, str]:
-    if paired and len(x) == len(y):
+    if paired:
         result = intervals.mean((y - x)[~np.isnan(y - x)], deterministic=len(x) == 1)
-        return result.low, result.high, "paired"
+        return result.low, result.high, f"paired, {len(x)} replicates"
     x, y = x[~np.isnan(x)], y[~np.isnan(y)]
     if len(x) < 2 or len(y) < 2:
         return math.nan, math.nan, "too few replicates"
@@ -89,4 +92,4 @@ def _difference(x: intervals.Floats, y: intervals.Floats, *, paired: bool) -> tu
         return centre, centre, "deterministic"
     freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
     half = t_quantile(0.975, freedom) * math.sqrt(vx + vy)
-    return centre - half, centre + half, "Welch"
+    return centre - half, centre + half, f"Welch, {len(x)} and {len(y)} replicates"

@@ -155,6 +155,10 @@ def _sensitivity_axes(study: Study, wanted: str | None) -> list[str]:
     known = study.outline.sensitivity
     if wanted is None:
         return []
+    if not known:
+        raise StudyError(
+            "the study has no sensitivity axes", key="--sensitivity", right="give it [sensitivity]"
+        )
     if wanted == "all":
         return list(known)
     if wanted not in known:

@@ -62,3 +62,8 @@ TimeNs = Annotated[int, BeforeValidator(parse_time), _written("50ms", "a time: n
 RateBps = Annotated[int, BeforeValidator(parse_rate), _written("1.5Mbps", "a rate: bps kbps Mbps Gbps")]
 #: A size, held in bytes.
 SizeBytes = Annotated[int, BeforeValidator(parse_bytes), _written("1460B", "a size: B kB KiB MB MiB GB GiB")]
+
+
+def seconds(time: str | float) -> float:
+    """A time of a study ("15s"), or a number that is in seconds already."""
+    return time if isinstance(time, (int, float)) else parse_time(time) / 1e9

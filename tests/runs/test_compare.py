@@ -1,0 +1,55 @@
+"""Two result folders side by side: what moved, and whether more than chance moves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cwndlab.errors import OutputError
+from cwndlab.runs.compare import compare
+from cwndlab.study.load import Study
+from fake_core import FakeCore
+from small_study import TEXT
+
+
+def test_the_same_runs_do_not_differ_however_many_there_are(tmp_path: Path, fake_core: FakeCore) -> None:
+    study = Study.from_toml(TEXT)
+    study.run(tmp_path / "few", replicates=5)
+    study.run(tmp_path / "many", replicates=12)
+    for a, b in (("few", "many"), ("many", "few"), ("few", "few")):
+        found = compare(tmp_path / a, tmp_path / b)
+        assert found.moved == [] and found.same == 2
+
+
+def test_a_change_of_the_model_is_found_in_pairs_where_independent_runs_would_hide_it(
+    tmp_path: Path, fake_core: FakeCore
+) -> None:
+    study = Study.from_toml(TEXT)
+    faster = study.set({"topology.links.wire.rate": "1010kbps"})  # one per cent; runs scatter by four
+    study.run(tmp_path / "a", replicates=12)
+    faster.run(tmp_path / "b", replicates=10)
+    faster.run(tmp_path / "c", replicates=12, seed=8)
+    paired, independent = compare(tmp_path / "a", tmp_path / "b"), compare(tmp_path / "a", tmp_path / "c")
+    assert [move.significant for move in paired.moved] == [True, True]
+    assert paired.moved[0].method == "paired, 10 replicates"
+    assert [move.significant for move in independent.moved] == [False, False]
+    assert independent.moved[0].method == "Welch, 12 and 12 replicates"
+    width = [found.moved[0].high - found.moved[0].low for found in (paired, independent)]
+    assert width[1] > 3 * width[0]
+
+
+def test_cells_of_one_folder_only_are_told(tmp_path: Path, fake_core: FakeCore) -> None:
+    study = Study.from_toml(TEXT)
+    study.run(tmp_path / "a")
+    study.set({"iw": [4, 10]}).run(tmp_path / "b")
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert (found.only_a, found.only_b, found.same) == (["iw=1"], ["iw=10"], 1)
+
+
+def test_a_damaged_folder_is_said(tmp_path: Path, fake_core: FakeCore) -> None:
+    Study.from_toml(TEXT).run(tmp_path / "a")
+    pack = tmp_path / "a/store/values.pack"
+    pack.write_bytes(pack.read_bytes()[:-5])
+    with pytest.raises(OutputError, match="1 replicates are missing, damaged"):
+        compare(tmp_path / "a", tmp_path / "a")
