@@ -151,3 +151,16 @@ def test_a_study_can_be_built_in_code(fake_core: FakeCore) -> None:
     assert run.study.claims.claims[0].id == "some"
     assert [cell.id for cell in run.plan.cells] == ["iw=10"]
     assert "<th>iw</th>" in run.study._repr_html_()
+
+
+def test_cells_that_are_the_same_run_are_run_once(fake_core: FakeCore) -> None:
+    axis = '[axes.name]\nvalues = ["x", "y"]\n\n[[quantities]]'
+    text = edited(
+        ("[[quantities]]", axis), ("[parameters]", '[parameters]\nunused = "= 1 if name == 0 else 2"')
+    )
+    run = Study.from_toml(text).run()
+    assert len(run.plan.cells) == 4 and fake_core.runs == 6 and run.failures == []
+    assert np.array_equal(
+        run.results.values("iw=1,name=x", "goodput"), run.results.values("iw=1,name=y", "goodput")
+    )
+    assert run.estimates.num_rows == 4

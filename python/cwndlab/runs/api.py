@@ -343,12 +343,17 @@ def _facts(content: Mapping[str, Any]) -> list[Fact]:
     )
     sets = [f"--set {axis}={','.join(map(str, values))}" for axis, values in content["set"].items()]
     sets += [f"--set {key}={value}" for key, value in content["changed"].items()]
+    fetched = content.get("replicates_fetched", 0)
     again = " ".join(["cwndlab run", str(content["study"]), *sets, f"--seed {content['seed']} -o DIR"])
     return [
         Fact("cells", str(len(replicates))),
         Fact("replicates of each", span),
         Fact("simulated", f"{content['scenario']['duration_ns'] / 1e9:g} s a run"),
-        Fact("took", f"{content['seconds']:g} s for {content['replicates_run']} runs on {content['ran_on']}"),
+        Fact(
+            "took",
+            f"{content['seconds']:g} s for {content['replicates_run']} runs on {content['ran_on']}"
+            + (f", {fetched} taken from {content['store']}" if fetched else ""),
+        ),
         Fact(
             "version",
             f"cwndlab {content['cwndlab']}" + (f", {content['git'][:12]}" if content["git"] else ""),

@@ -74,6 +74,8 @@ class Campaign:
             cell.id: cell_key(cell.scenario, self.plan.seed, asked, cell.warmup_ns)
             for cell in self.plan.cells
         }
+        #: Of cells that are the same run under several names, the first.
+        self._own = set({key: cell for cell, key in reversed(self._keys.items())}.values())
         #: Replicates of each cell that count; sequential stopping raises it.
         self.wanted = {cell.id: self._first(cell) for cell in self.plan.cells}
         self._lacking: dict[str, int] = {}
@@ -95,7 +97,7 @@ class Campaign:
             for cell in self.cells:
                 if self.key(cell, 0) in self.store:
                     self.store.check_tables(self.key(cell, 0))
-        total = sum(self.wanted.values())
+        total = sum(wanted for cell, wanted in self.wanted.items() if cell in self._own)
         missing = sum(1 for _ in self._missing())
         self.progress.start(len(self.cells), total, total - missing)
         for _ in range(len(self.cells) - len({cell for cell, _ in self._missing()})):
@@ -112,7 +114,7 @@ class Campaign:
 
     def _missing(self) -> Iterator[tuple[str, int]]:
         for cell, wanted in self.wanted.items():
-            for replicate in range(wanted):
+            for replicate in range(wanted if cell in self._own else 0):
                 if self.key(cell, replicate) not in self.store:
                     yield cell, replicate
 
@@ -183,7 +185,7 @@ class Campaign:
             if forecast > wanted:
                 # A forecast from few values is itself uncertain: at most double.
                 self.wanted[cell] = min(self.rule.cap, 2 * wanted, max(forecast, wanted + 1))
-                more += self.wanted[cell] - wanted
+                more += self.wanted[cell] - wanted if cell in self._own else 0
         if more:
             self.progress.more(more)
         return more > 0
