@@ -47,7 +47,7 @@ docs: setup $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo 'manual: build/docs/index.html'
 
-setup: $(VENV)/.core
+setup: $(VENV)/.core $(VENV)/.router
 
 $(VENV)/.python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -66,6 +66,12 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.deps
 
 $(VENV)/.core: $(RUST) pyproject.toml $(VENV)/.deps
 	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked >/dev/null
+	@touch $@
+
+# What carries the packets of `--backend linux`; elsewhere than on Linux there is none.
+$(VENV)/.router: $(RUST) $(VENV)/.python
+	@[ "$$(uname)" != Linux ] || cargo build --release --locked --quiet -p cwndlab-live
+	@[ "$$(uname)" != Linux ] || cp "$${CARGO_TARGET_DIR:-target}/release/cwndlab-router" $(BIN)/
 	@touch $@
 
 # docs.txt holds what dev.txt lacks.

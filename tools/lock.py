@@ -29,6 +29,7 @@ def main() -> None:
         *extras["cluster"],
         *extras["query"],
         *extras["store"],
+        *extras["linux"],
         *(r for r in extras["dev"] if not r.startswith("cwndlab")),
     ]
     before: set[str] = set()

@@ -67,6 +67,8 @@ def run(
     cluster: str | None = None,
     store: str | Path | None = None,
     sensitivity: str | None = None,
+    backend: str = "simulator",
+    stack: str = "linux-1998",
 ) -> RunResult:
     """Runs a study: a shipped name, a file, or a `Study`.
 
@@ -81,6 +83,8 @@ def run(
         cluster: address of a dask scheduler ("tcp://…") in place of threads.
         store: a folder or an object store (s3://…) that others share: what is there is not run again.
         sensitivity: an axis of [sensitivity], or "all".
+        backend: "simulator", or "linux": this machine's kernel.
+        stack: the kernel's TCP: "linux-1998", "linux-stock", or a TOML file.
 
     """
     from cwndlab.runs.api import run_study
@@ -99,4 +103,6 @@ def run(
         cluster=cluster,
         store=store,
         sensitivity=sensitivity,
+        backend=backend,
+        stack=stack,
     )

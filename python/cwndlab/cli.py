@@ -118,6 +118,10 @@ def run_command(
         ),
     ] = None,
     sensitivity: Annotated[str | None, typer.Option(help="a sensitivity axis of the study, or all")] = None,
+    backend: Annotated[str, typer.Option(help="simulator, or linux: this machine's kernel")] = "simulator",
+    stack: Annotated[
+        str, typer.Option(help="the kernel's TCP: linux-1998, linux-stock, or a TOML file")
+    ] = "linux-1998",
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
     from cwndlab.runs.api import run_study
@@ -140,6 +144,8 @@ def run_command(
             cluster=cluster,
             store=store,
             sensitivity=sensitivity,
+            backend=backend,
+            stack=stack,
             progress=progress,
         )
     except KeyboardInterrupt:
@@ -211,9 +217,22 @@ def trace(
 
 @app.command()
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="DIR_A")], b: Annotated[Path, typer.Argument(metavar="DIR_B")]
+    a: Annotated[Path, typer.Argument(metavar="DIR_A")],
+    b: Annotated[Path, typer.Argument(metavar="DIR_B")],
+    traces: Annotated[
+        bool,
+        typer.Option("--trace", help="the first event in which the traces (folders or CSV files) differ"),
+    ] = False,
+    tolerance: Annotated[str, typer.Option(help="of the times of a trace")] = "2ms",
 ) -> None:
     """Show which estimates moved between two runs, and whether significantly."""
+    if traces:
+        from cwndlab.runs.tracediff import compare_traces
+        from cwndlab.study.units import parse_time
+
+        for cell, difference in compare_traces(a, b, parse_time(tolerance) / 1e9).items():
+            typer.echo(f"{cell}: {difference}" if cell else str(difference))
+        return
     from cwndlab.runs.compare import compare as make
 
     found = make(a, b)

@@ -124,6 +124,8 @@ pub struct LinkSummary {
     pub marks: u64,
     /// Time its transmitter was busy.
     pub busy_ns: u64,
+    /// Time that all packets together were in it: over the run's length, their mean number (Little 1961).
+    pub sojourn_ns: u64,
     /// Largest number of packets in it.
     pub max_queue_packets: u32,
     /// Share of the time in which RED's average was between its thresholds.
@@ -145,6 +147,7 @@ pub fn links(scenario: &Scenario, network: &mut Network, now: Time) -> Vec<LinkS
             drops_loss: counters.drops[DropCause::Loss as usize],
             marks: counters.marks,
             busy_ns: counters.busy.as_nanos(),
+            sojourn_ns: counters.sojourn.as_nanos(),
             max_queue_packets: counters.max_packets,
             red_share_between,
         }

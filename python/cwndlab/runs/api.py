@@ -29,6 +29,7 @@ from .provenance import provenance
 from .store import FolderStore, MemoryStore
 
 if TYPE_CHECKING:
+    from cwndlab.live.backend import Kernel
     from cwndlab.report.figures import Drawing
     from cwndlab.report.view import Fact
     from cwndlab.report.write import Outputs
@@ -195,6 +196,8 @@ def run_study(
     cluster: str | None = None,
     store: str | Path | None = None,
     sensitivity: str | None = None,
+    backend: str = "simulator",
+    stack: str = "linux-1998",
     progress: Progress | None = None,
 ) -> RunResult:
     """Runs a loaded study; the options are those of `cwndlab.run`."""
@@ -214,11 +217,19 @@ def run_study(
         from .dask import Cluster
 
         executor = Cluster(cluster, shared)
+    kernel = _kernel(backend, stack, cluster, threads)
+    if kernel is not None:
+        executor = kernel
     rule = _rule(study, plan, until)
     folder = Path(out) if out is not None else None
     kept = output.prepare(folder, study) if folder is not None else MemoryStore()
+    if kernel is not None and folder is not None:
+        kernel.keep = folder / "kernel"
     try:
-        campaign = Campaign(plan, kept, executor, rule, progress or Quiet(), shared=shared is not None)
+        key = kernel.key if kernel is not None else ""
+        campaign = Campaign(
+            plan, kept, executor, rule, progress or Quiet(), shared=shared is not None, backend=key
+        )
         campaign.run()
         result = RunResult(
             study,
@@ -239,8 +250,10 @@ def run_study(
                 began=began,
                 packets=campaign.packets,
                 performed=campaign.performed,
-                ran_on=cluster or f"{threads or available()} threads",
+                ran_on=cluster or ("this kernel" if kernel else f"{threads or available()} threads"),
             )
+            if kernel is not None:
+                content |= kernel.provenance() | {"backend_key": key}
             content |= {
                 "replicates": plan.replicates,
                 "sensitivity": sensitivity,
@@ -252,10 +265,33 @@ def run_study(
             output.write_records(folder, campaign)
             if not campaign.failures:
                 result.report = report(study, result.results, folder, content, campaign.variations())
+            if kernel is not None:
+                from cwndlab.live.agreement import write as write_agreement
+
+                simulated = Campaign(plan, MemoryStore(), Threads(None), rule)
+                simulated.run()
+                write_agreement(folder, simulated, campaign)
         return result
     finally:
         if isinstance(kept, FolderStore):
             kept.close()
+
+
+def _kernel(backend: str, stack: str, cluster: str | None, threads: int | None) -> Kernel | None:
+    if backend == "simulator":
+        return None
+    if backend != "linux":
+        right = nearest(backend, ["simulator", "linux"])
+        raise StudyError(f'there is no backend "{backend}"', key="--backend", right=right)
+    if cluster is not None:
+        raise StudyError(
+            "a kernel's runs stay on this machine", key="--cluster", right="leave one of both out"
+        )
+    from cwndlab.live.backend import Kernel, find_router
+    from cwndlab.live.stack import load
+
+    find_router()
+    return Kernel(load(stack), threads)
 
 
 def _rule(study: Study, plan: Plan, until: float | None) -> StoppingRule | None:
@@ -344,6 +380,8 @@ def _facts(content: Mapping[str, Any]) -> list[Fact]:
     sets = [f"--set {axis}={','.join(map(str, values))}" for axis, values in content["set"].items()]
     sets += [f"--set {key}={value}" for key, value in content["changed"].items()]
     fetched = content.get("replicates_fetched", 0)
+    if content.get("backend") == "linux":
+        sets.append(f"--backend linux --stack {content['stack']['name']}")
     again = " ".join(["cwndlab run", str(content["study"]), *sets, f"--seed {content['seed']} -o DIR"])
     return [
         Fact("cells", str(len(replicates))),
@@ -358,5 +396,26 @@ def _facts(content: Mapping[str, Any]) -> list[Fact]:
             "version",
             f"cwndlab {content['cwndlab']}" + (f", {content['git'][:12]}" if content["git"] else ""),
         ),
+        *_backend_facts(content),
         Fact("run again", again),
+    ]
+
+
+def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
+    """What a run on the kernel ran on, and how exact it was."""
+    from cwndlab.report.view import Fact
+
+    if content.get("backend") != "linux":
+        return []
+    runs = [run for run in content["kernel_runs"] if not run["invalid_because"]]
+    late = [
+        max((run["lateness_ns"][name] for run in runs), default=0) / 1e3 for name in ("p50", "p99", "max")
+    ]
+    return [
+        Fact(
+            "backend",
+            f"Linux {content['kernel']}, {content['stack']['name']}; beside the simulator: agreement.md",
+        ),
+        Fact("packets late (worst run)", "p50 {:.0f}, p99 {:.0f}, at most {:.0f} µs".format(*late)),
+        *(Fact("otherwise than the study", note) for note in content["differs_from_study"]),
     ]

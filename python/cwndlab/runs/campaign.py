@@ -64,6 +64,8 @@ class Campaign:
     notes: list[str] = field(default_factory=list)
     #: Whether others may be at work on the same plan.
     shared: bool = False
+    #: Who runs, if it is not the simulator: part of the keys. Nothing is exact then.
+    backend: str = ""
 
     def __post_init__(self) -> None:
         quantities = tuple(self.plan.study.outline.quantities)
@@ -71,7 +73,7 @@ class Campaign:
         asked = asked_key(self.asked)
         self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
         self._keys = {
-            cell.id: cell_key(cell.scenario, self.plan.seed, asked, cell.warmup_ns)
+            cell.id: cell_key(cell.scenario, self.plan.seed, asked, cell.warmup_ns, self.backend)
             for cell in self.plan.cells
         }
         #: Of cells that are the same run under several names, the first.
@@ -80,8 +82,11 @@ class Campaign:
         self.wanted = {cell.id: self._first(cell) for cell in self.plan.cells}
         self._lacking: dict[str, int] = {}
 
+    def _exact(self, cell: Cell) -> bool:
+        return cell.deterministic and not self.backend
+
     def _first(self, cell: Cell) -> int:
-        if cell.deterministic:
+        if self._exact(cell):
             return 1
         if self.rule is None:
             return self.plan.replicates
@@ -177,7 +182,7 @@ class Campaign:
         assert self.rule is not None
         more = 0
         for cell, wanted in self.wanted.items():
-            if self.cells[cell].deterministic or wanted >= self.rule.cap:
+            if self._exact(self.cells[cell]) or wanted >= self.rule.cap:
                 continue
             forecast = max(
                 (self._needed(series, wanted) for series in self._series(cell, wanted).values()), default=0
@@ -237,7 +242,7 @@ class Campaign:
             statistics={name: quantity.statistic for name, quantity in quantities.items()},
             names=self.plan.study.outline.cells,
             titles=self._titles(),
-            deterministic=lambda cell: self.cells[cells[cell]].deterministic,
+            deterministic=lambda cell: self._exact(self.cells[cells[cell]]),
             records=lambda cell, table: self.records(cells[cell], table),
             links=lambda cell: [link["name"] for link in self._scenario(cells[cell])["links"]],
         )

@@ -49,6 +49,10 @@ def examine() -> Iterator[Item]:
     for tool, use in (("ns", "the comparison with ns-2"), ("tshark", "reading pcapng traces")):
         path = shutil.which(tool)
         yield Item(tool, path is not None, False, path or f"not installed; it is for {use}")
+    from cwndlab.live.doctor import examine as examine_kernel
+
+    for found in examine_kernel():
+        yield Item(f"linux: {found.name}", found.works, False, found.detail)
     try:
         from cwndlab.study.load import Study, shipped
 

@@ -107,9 +107,11 @@ def _metrics_code() -> str:
     return digest.hexdigest()
 
 
-def cell_key(scenario: str, seed: int, asked: str, warmup_ns: int = 0) -> str:
-    """Common part of the keys of a cell's replicates."""
+def cell_key(scenario: str, seed: int, asked: str, warmup_ns: int = 0, backend: str = "") -> str:
+    """Common part of the keys of a cell's replicates; `backend` is "" for the simulator."""
     parts = "\0".join((core().version(), asked, str(warmup_ns), str(seed), scenario))
+    if backend:
+        parts += "\0" + backend
     return hashlib.sha256(parts.encode()).hexdigest()
 
 

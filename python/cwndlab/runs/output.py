@@ -156,7 +156,7 @@ def load(folder: Path) -> tuple[Study, Plan, Campaign, FolderStore, dict[str, An
     sensitivity = content.get("sensitivity")
     plan = study.plan(replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity)
     store = FolderStore(folder / "store")
-    campaign = Campaign(plan, store, Threads(1))
+    campaign = Campaign(plan, store, Threads(1), backend=content.get("backend_key", ""))
     counts = {cell["id"]: cell["replicates"] for cell in content["cells"]}
     lacking = 0
     for cell in campaign.wanted:

@@ -1,0 +1,267 @@
+"""`--backend linux`: performs a plan's runs on this machine's kernel, several testbeds side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cwndlab import metrics
+from cwndlab.errors import RunError, StudyError
+from cwndlab.runs.execute import Asked, Job, Outcome
+from cwndlab.runs.store import write_atomic
+from cwndlab.runs.view import RunView
+
+from . import records, stack, validity
+from .netns import make_folder, sweep
+
+#: Testbeds at once; a run takes its real time, and little of a processor.
+AT_ONCE = 24
+#: A run that the machine disturbed is done again, at most so often in all; how often is kept with it.
+ATTEMPTS = 3
+ROUTER = "cwndlab-router"
+
+
+def find_router() -> Path:
+    """The router's program; RunError says how to get it."""
+    here = Path(__file__).resolve()
+    places = [
+        Path(os.environ.get("CWNDLAB_ROUTER", "")),
+        Path(sys.executable).with_name(ROUTER),
+        here.with_name(ROUTER),
+        *(parent / "target" / "release" / ROUTER for parent in here.parents[2:4]),
+    ]
+    for path in places:
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    on_path = shutil.which(ROUTER)
+    if on_path is None:
+        raise RunError(
+            f"{ROUTER} is not built; `make setup` builds it, or `cargo build --release -p cwndlab-live`, or "
+            "name it in CWNDLAB_ROUTER"
+        )
+    return Path(on_path)
+
+
+class KernelRecords:
+    """Record tables of a run on the kernel."""
+
+    def __init__(self, tables: Mapping[str, pa.Table], packets: int) -> None:
+        self._tables, self._packets = dict(tables), packets
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tables."""
+        return list(self._tables)
+
+    @property
+    def packets(self) -> int:
+        """Packets that the router delivered."""
+        return self._packets
+
+    def table(self, name: str, /) -> pa.Table:
+        """A table."""
+        return self._tables[name]
+
+    def write_trace(self, path: str, format: str) -> None:
+        """Not yet: the segments table is there, as Parquet."""
+        raise RunError(f"a run on the kernel cannot be written as {format}; see records/segments.parquet")
+
+
+@dataclass
+class _Running:
+    job: Job
+    scenario: Mapping[str, Any]
+    folder: Path
+    process: subprocess.Popen[str]
+    attempt: int
+    deadline: float
+    #: Why the attempts before were invalid.
+    earlier: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Kernel:
+    """The executor for this machine's kernel."""
+
+    stack: stack.Stack
+    at_once: int | None = None
+    limits: validity.Limits = field(default_factory=validity.Limits)
+    #: Where the stamp of each run is kept.
+    keep: Path | None = None
+    real_time: bool = True
+    device: str | None = None
+    stamps: dict[str, dict[str, Any]] = field(default_factory=dict)
+    attempts: int = ATTEMPTS
+
+    @property
+    def key(self) -> str:
+        """Part of every result's key: another kernel or another set-up is another result."""
+        return json.dumps(["linux", platform.release(), self.stack.as_dict()], sort_keys=True)
+
+    def execute(
+        self,
+        jobs: Iterable[Job],
+        asked: Asked,
+        deliver: Callable[[Outcome], None],
+        scenario: Callable[[str], Mapping[str, Any]],
+    ) -> None:
+        """Performs all jobs; on Ctrl-C the runs under way are ended and lost."""
+        sweep()
+        router = find_router()
+        waiting = iter(jobs)
+        running: list[_Running] = []
+        more = True
+        try:
+            while more or running:
+                while more and len(running) < (self.at_once or AT_ONCE):
+                    job = next(waiting, None)
+                    if job is None:
+                        more = False
+                        break
+                    running.append(self._begin(job, json.loads(job.scenario), router, 1))
+                for run in [
+                    r for r in running if r.process.poll() is not None or time.monotonic() > r.deadline
+                ]:
+                    running.remove(run)
+                    again = self._finish(run, asked, deliver, router)
+                    if again is not None:
+                        running.append(again)
+                time.sleep(0.02)
+        finally:
+            for run in running:
+                run.process.kill()  # its namespaces go with it, and its router
+                run.process.wait()
+                shutil.rmtree(run.folder, ignore_errors=True)
+
+    def _begin(self, job: Job, scenario: Mapping[str, Any], router: Path, attempt: int) -> _Running:
+        folder = make_folder()
+        content = {
+            "scenario": scenario,
+            "seed": job.seed,
+            "replicate": job.replicate,
+            "stack": self.stack.as_dict(),
+            "folder": str(folder),
+            "router": str(router),
+            "parent": os.getpid(),
+            "limits": self.limits.router(),
+            "real_time": self.real_time,
+            "device": self.device,
+        }
+        errors = tempfile.TemporaryFile("w+", dir=folder)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cwndlab.live.testbed"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            text=True,
+            start_new_session=True,  # Ctrl-C reaches this process alone, which ends the others
+        )
+        errors.close()
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(content))
+        process.stdin.close()
+        allowed = scenario["duration_ns"] / 1e9 + 120
+        return _Running(job, scenario, folder, process, attempt, time.monotonic() + allowed)
+
+    def _finish(
+        self, run: _Running, asked: Asked, deliver: Callable[[Outcome], None], router: Path
+    ) -> _Running | None:
+        """Delivers what came of it, or begins it again if the machine disturbed it."""
+        run.process.kill()
+        run.process.wait()
+        try:
+            outcome, reasons = self._outcome(run, asked)
+        finally:
+            shutil.rmtree(run.folder, ignore_errors=True)
+        if reasons and run.attempt < self.attempts:
+            again = self._begin(run.job, run.scenario, router, run.attempt + 1)
+            again.earlier = [*run.earlier, "; ".join(reasons)]
+            return again
+        deliver(outcome)
+        return None
+
+    def _outcome(self, run: _Running, asked: Asked) -> tuple[Outcome, list[str]]:
+        job = run.job
+        try:
+            result = json.loads((run.folder / "result.json").read_text())
+        except (OSError, ValueError):
+            return Outcome(job, {}, 0, error="the testbed ended without a result"), []
+        if "error" in result:
+            return Outcome(job, {}, 0, error=f"testbed: {result['error']}"), []
+        reasons = validity.judge(result, self.limits)
+        stamp = validity.stamp(result, run.scenario)
+        stamp |= {
+            "cell": job.cell,
+            "replicate": job.replicate,
+            "invalid_before": run.earlier,
+            "invalid_because": reasons,
+        }
+        used = {i for t in run.scenario["traffic"] for i in (t["tcp_client"], t["tcp_server"])}
+        stamp["differs_from_study"] = stack.differences(
+            self.stack, [run.scenario["tcp"][index] for index in sorted(used)]
+        )
+        self.stamps[job.key] = stamp
+        if self.keep is not None:
+            self.keep.mkdir(exist_ok=True)
+            whole = {**stamp, "sysctls": result["sysctls"]}
+            write_atomic(self.keep / f"{job.key}.json", json.dumps(whole, indent=1).encode())
+        if reasons:
+            return Outcome(
+                job, {}, 0, error="invalid, no number of it counts: " + "; ".join(reasons)
+            ), reasons
+        try:
+            made = records.tables(run.scenario, result, run.folder / "trace.csv")
+            kernel = KernelRecords(made, int(result["summary"]["packets"]))
+            view = RunView(kernel, run.scenario, job.warmup_ns)
+            view.answer_s = records.ANSWER_NS / 1e9
+            values = metrics.measure_all(asked.quantities, view)
+        except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
+            return Outcome(job, {}, 0, error=f"records: {type(error).__name__}: {error}"), []
+        return Outcome(job, values, kernel.packets, made if job.keep_records else None), []
+
+    def provenance(self) -> dict[str, Any]:
+        """What is added to provenance.json."""
+        stamps = dict(self.stamps)
+        for path in sorted(self.keep.glob("*.json")) if self.keep is not None and self.keep.is_dir() else []:
+            stamp = json.loads(path.read_text())
+            stamp.pop("sysctls", None)
+            stamps.setdefault(path.stem, stamp)
+        ordered = sorted(stamps.values(), key=lambda stamp: (stamp["cell"], stamp["replicate"]))
+        notes = sorted({note for stamp in ordered for note in stamp["differs_from_study"]})
+        return {
+            "backend": "linux",
+            "kernel": platform.release(),
+            "stack": {**self.stack.as_dict(), "about": self.stack.about},
+            "differs_from_study": notes,
+            "kernel_runs": ordered,
+        }
+
+
+def from_provenance(content: Mapping[str, Any]) -> str:
+    """The key that the runs of a result folder were kept under; "" for the simulator."""
+    if content.get("backend") != "linux":
+        return ""
+    own = {name: value for name, value in content["stack"].items() if name != "about"}
+    return json.dumps(["linux", content["kernel"], own], sort_keys=True)
+
+
+def check(study_cells: Iterable[Any]) -> None:
+    """StudyError for cells that a kernel cannot run."""
+    for cell in study_cells:
+        scenario = cell.compiled.scenario
+        if len(scenario["nodes"]) > 2500:
+            raise StudyError(
+                f"cell {cell.id} has {len(scenario['nodes'])} nodes", right="at most 2500 on a kernel"
+            )

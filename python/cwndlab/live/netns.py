@@ -1,0 +1,173 @@
+"""Network namespaces that belong to a process: nothing is named, so nothing is left, however it ends.
+
+A namespace lives as long as a file descriptor or a process holds it (namespaces(7)). A testbed's namespaces
+are held by the worker process alone, its TUN devices by them, and the router ends with its parent.
+What a killed run can leave is its folder of temporary files; the next start removes it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import struct
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CLONE_NEWUSER = 0x1000_0000
+CLONE_NEWNET = 0x4000_0000
+_PR_SET_PDEATHSIG = 1
+# <linux/if_tun.h>
+_TUNSETIFF, _TUNSETPERSIST = 0x4004_54CA, 0x4004_54CB
+_IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
+#: Folders of runs: PREFIX + process id + "-" + its start time + "-" + something.
+PREFIX = "cwndlab-live-"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _call(name: str, *arguments: int) -> None:
+    """A call of libc; OSError if it fails (Python has `os.setns` and `os.unshare` only since 3.12)."""
+    if getattr(_libc, name)(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+
+
+def end_with_parent(parent: int) -> None:
+    """Asks to be killed when the process that started this one is gone."""
+    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it was gone already
+        os._exit(1)
+
+
+def become_root_of_own() -> bool:
+    """Without root: enters a user namespace in which this process is root; true if that was needed.
+
+    OSError where the kernel does not let ordinary users have one.
+    """
+    if os.geteuid() == 0:
+        return False
+    uid, gid = os.getuid(), os.getgid()
+    _call("unshare", CLONE_NEWUSER)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+    return True
+
+
+@dataclass
+class Namespace:
+    """A network namespace, held by a file descriptor of this process."""
+
+    fd: int
+
+    @classmethod
+    def new(cls) -> Namespace:
+        """Makes one and enters it: this thread never sees the host's network again unless it goes back."""
+        _call("unshare", CLONE_NEWNET)
+        return cls(os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
+
+    @property
+    def path(self) -> str:
+        """Where another process finds it, as long as this one lives."""
+        return f"/proc/{os.getpid()}/fd/{self.fd}"
+
+    def enter(self) -> None:
+        """Moves this thread there; sockets made from now on belong to it."""
+        _call("setns", self.fd, CLONE_NEWNET)
+
+    def sysctl(self, key: str) -> str | None:
+        """The value of net.<key> there; None if this kernel has no such key."""
+        self.enter()
+        try:
+            return _file(key).read_text().strip()
+        except OSError:
+            return None
+
+    def set_sysctls(self, values: Mapping[str, str]) -> list[str]:
+        """Sets net.<key>; the keys that this kernel does not have are left out and returned."""
+        self.enter()
+        missing = []
+        for key, value in values.items():
+            if not _file(key).exists():
+                missing.append(key)
+                continue
+            try:
+                _file(key).write_text(value)
+            except OSError as error:
+                raise OSError(error.errno, f"sysctl net.{key} = {value}: {error.strerror}") from None
+        return missing
+
+    def sysctls(self) -> dict[str, str]:
+        """Every readable net.ipv4 value of TCP, and the few of net.core that belong to a namespace."""
+        self.enter()
+        found = {}
+        for path in sorted(Path("/proc/sys/net/ipv4").glob("tcp_*")):
+            try:
+                found[f"ipv4.{path.name}"] = " ".join(path.read_text().split())
+            except OSError:
+                continue
+        return found
+
+
+def _file(key: str) -> Path:
+    return Path("/proc/sys/net", *key.split(".", 1)) if "." in key else Path("/proc/sys/net/ipv4", key)
+
+
+def make_tun(name: str) -> None:
+    """A TUN device in the current namespace that stays until the namespace ends."""
+    with open("/dev/net/tun", "r+b", buffering=0) as device:  # noqa: PTH123 - a device, not a file
+        fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI))
+        fcntl.ioctl(device, _TUNSETPERSIST, 1)
+
+
+def can_open_tun() -> bool:
+    """Whether this process may use TUN devices; otherwise the router takes packet sockets."""
+    return os.access("/dev/net/tun", os.R_OK | os.W_OK)
+
+
+@contextmanager
+def iproute() -> Iterator[Any]:
+    """pyroute2's interface to the current namespace."""
+    from pyroute2 import IPRoute
+
+    with IPRoute() as ip:
+        yield ip
+
+
+# ── temporary folders ─────────────────────────────────────────────────────────────────────────────────
+
+
+def started(pid: int) -> int | None:
+    """When a process started, in ticks since boot; None if there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(text.rpartition(")")[2].split()[19])
+
+
+def make_folder(base: Path | None = None) -> Path:
+    """A folder for a run's files that tells whose it is."""
+    pid = os.getpid()
+    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{pid}-{started(pid)}-", dir=base))
+
+
+def sweep(base: Path | None = None) -> list[Path]:
+    """Removes the folders of runs that were killed; those of living processes stay."""
+    removed = []
+    for path in sorted((base or Path(tempfile.gettempdir())).glob(f"{PREFIX}*")):
+        pid, _, rest = path.name.removeprefix(PREFIX).partition("-")
+        start = rest.partition("-")[0]
+        if not (pid.isdigit() and start.isdigit() and path.is_dir()) or path.is_symlink():
+            continue
+        if started(int(pid)) != int(start):
+            shutil.rmtree(path, ignore_errors=True)
+            removed.append(path)
+    return removed

@@ -1,0 +1,438 @@
+"""The router's trace and the worker's samples as the record tables of a run (docs/guide/records.md).
+
+Times count from the workload's start; for one bulk transfer of a TCP without handshake from its first data
+packet. Column for column the simulator's tables, so that metrics, tables and figures do not know who ran.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pc
+
+from .testbed import FIRST_PORT, shifted
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+#: A segment sent within this time after another arrived is taken as its answer, not as a timer's.
+ANSWER_NS = 2_000_000
+_WORDS = pa.dictionary(pa.uint8(), pa.string())
+
+
+def _schema(text: str, nullable: str = "") -> pa.Schema:
+    kinds = {
+        "u8": pa.uint8(), "u16": pa.uint16(), "u32": pa.uint32(), "u64": pa.uint64(), "i64": pa.int64(),
+        "f64": pa.float64(), "bool": pa.bool_(), "word": _WORDS,
+        "list": pa.list_(pa.field("item", pa.uint64(), nullable=False)),
+    }  # fmt: skip
+    pairs = [word.split(":") for word in text.split()]
+    return pa.schema([pa.field(name, kinds[kind], nullable=name in nullable.split()) for name, kind in pairs])
+
+
+SCHEMAS = {
+    "segments": _schema(
+        "time_ns:u64 event:word connection:u32 from_client:bool sent:bool seq:u64 len:u32 ack:u64 "
+        "window_bytes:u32 flags:u8 ecn:u8 sack:list ts_val:u32 ts_ecr:u32 mss_bytes:u16 window_scale:u8 "
+        "sack_permitted:bool wire_bytes:u32 segment:i64 link:u32 cause:word",
+        "ts_val ts_ecr mss_bytes window_scale link cause",
+    ),
+    "connections": _schema(
+        "connection:u32 traffic:u32 client:u32 server:u32 start_ns:u64 established_ns:u64 end_ns:u64 "
+        "bytes_up:u64 bytes_down:u64 segments_sent:u64 retransmits:u32 timeouts:u32 "
+        "fast_retransmits:u32 failed:bool",
+        "established_ns end_ns",
+    ),
+    "objects": _schema(
+        "traffic:u32 kind:word index:u32 start_ns:u64 end_ns:u64 bytes:u64 connections:u16 retransmits:u32 "
+        "timeouts:u32 finished:bool",
+        "end_ns",
+    ),
+    "links": _schema(
+        "link:u32 arrivals:u64 departures:u64 bytes:u64 drops_full:u64 drops_aqm:u64 drops_loss:u64 "
+        "marks:u64 busy_ns:u64 mean_queue_packets:f64 max_queue_packets:u32"
+    ),
+    "queues": _schema("time_ns:u64 link:u32 packets:u32 bytes:u64 average:f64", "average"),
+    "cwnd": _schema(
+        "time_ns:u64 connection:u32 from_client:bool cwnd_bytes:u64 ssthresh_bytes:u64 "
+        "srtt_ns:u64 in_flight_bytes:u64",
+        "ssthresh_bytes srtt_ns",
+    ),
+}
+
+
+@dataclass
+class Options:
+    """TCP options of a segment (RFC 9293, 3.1; RFC 7323; RFC 2018)."""
+
+    mss: int | None = None
+    scale: int | None = None
+    sack_permitted: bool = False
+    ts_val: int | None = None
+    ts_ecr: int | None = None
+    blocks: tuple[int, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Options:
+        """From their bytes in hexadecimal; what is cut short ends them."""
+        data, found, at = bytes.fromhex(text), cls(), 0
+        while at < len(data) and data[at] != 0:
+            if data[at] == 1:
+                at += 1
+                continue
+            if at + 1 >= len(data) or data[at + 1] < 2 or at + data[at + 1] > len(data):
+                break
+            kind, body = data[at], data[at + 2 : at + data[at + 1]]
+            if kind == 2 and len(body) == 2:
+                found.mss = int.from_bytes(body, "big")
+            elif kind == 3 and len(body) == 1:
+                found.scale = body[0]
+            elif kind == 4:
+                found.sack_permitted = True
+            elif kind == 5 and len(body) % 8 == 0:
+                found.blocks = struct.unpack(f">{len(body) // 4}I", body)
+            elif kind == 8 and len(body) == 8:
+                found.ts_val, found.ts_ecr = struct.unpack(">II", body)
+            at += data[at + 1]
+        return found
+
+
+@dataclass
+class Half:
+    """One direction of a connection; positions as in the simulator: SYN 0, first data byte 1."""
+
+    iss: int | None = None
+    high: int = 0
+    #: Highest acknowledgment it sent as seen at the observation point, and the window then.
+    ack: int = 0
+    window: int | None = None
+    #: Highest acknowledgment it ever sent: bytes it has in order.
+    got: int = 0
+    scale: int = 0
+    offers_scale: bool = False
+    #: When something last arrived at this end.
+    heard: int = -(1 << 60)
+    fin: int | None = None
+    fin_acked: int | None = None
+
+
+@dataclass
+class Connection:
+    """A connection in the trace."""
+
+    number: int
+    traffic: int
+    client: int
+    server: int
+    start: int
+    client_end: tuple[str, int]
+    opener_is_client: bool
+    established: int | None = None
+    end: int | None = None
+    reset: bool = False
+    segments: int = 0
+    retransmits: list[int] = field(default_factory=list)
+    timeouts: list[int] = field(default_factory=list)
+    mss: list[int] = field(default_factory=list)
+    timestamps: bool = False
+    halves: tuple[Half, Half] = field(default_factory=lambda: (Half(), Half()))
+
+    @property
+    def payload(self) -> int:
+        """Payload bytes of a full segment."""
+        return max(1, (min(self.mss) if self.mss else 536) - (12 if self.timestamps else 0))
+
+
+def _unwrap(value: int, iss: int, near: int) -> int:
+    """A 32-bit sequence number as a position, nearest to one that is known."""
+    low = (value - iss) & 0xFFFF_FFFF
+    position = (near & ~0xFFFF_FFFF) + low
+    if position - near > 1 << 31:
+        position -= 1 << 32
+    elif near - position > 1 << 31:
+        position += 1 << 32
+    return max(position, 0)
+
+
+class Reader:
+    """Goes through a trace once."""
+
+    def __init__(self, scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path) -> None:
+        self.scenario, self.result, self.trace = scenario, result, trace
+        self.node_of: dict[str, int] = {mine: node for node, all_ in result["ports"] for mine in all_}
+        self.port_of_node: dict[int, int] = {node: port for port, (node, _) in enumerate(result["ports"])}
+        self.connections: list[Connection] = []
+        self.current: dict[tuple[str, int, str, int], Connection] = {}
+        self.segments: list[tuple[Any, ...]] = []
+        self.zero = int(result["zero_ns"]) - int(result["router_start_ns"])
+        self.first_data: int | None = None
+        probes = scenario.get("probes", {})
+        self.observed = None if probes.get("segments_at") is None else self._nearest(probes["segments_at"])
+
+    def _nearest(self, node: int) -> int:
+        """The port at a node, or the nearest one: a kernel's packets are seen only where it sends them."""
+        seen, rank = {node}, [node]
+        while rank:
+            for found in rank:
+                if found in self.port_of_node:
+                    return self.port_of_node[found]
+            rank = [
+                link["to"]
+                for link in self.scenario["links"]
+                if link["from"] in rank and link["to"] not in seen
+            ]
+            seen.update(rank)
+        raise ValueError("no end host can be reached from the observation point")
+
+    def read(self) -> None:
+        """Reads the packets."""
+        table = pc.read_csv(
+            self.trace,
+            convert_options=pc.ConvertOptions(
+                column_types={"options": pa.string(), "source": pa.string(), "destination": pa.string()},
+                strings_can_be_null=False,
+            ),
+        )
+        columns = [table.column(name).to_pylist() for name in table.column_names]
+        for row in zip(*columns, strict=True):
+            if row[6] is not None:
+                self._packet(row)
+
+    def _find(self, row: tuple[Any, ...]) -> tuple[Connection, bool] | None:
+        source, destination, sport, dport, flags = row[4:9]
+        key = (source, sport, destination, dport)
+        if row[1] == "in" and flags & (SYN | ACK) == SYN:
+            known = self.current.get(key)
+            if known is None or known.end is not None or known.reset:
+                return self._open(row, key)
+        known = self.current.get(key)
+        return None if known is None else (known, (source, sport) == known.client_end)
+
+    def _open(self, row: tuple[Any, ...], key: tuple[str, int, str, int]) -> tuple[Connection, bool]:
+        source, sport, destination, dport = key
+        traffic = dport - FIRST_PORT
+        entry = self.scenario["traffic"][traffic]
+        is_client = self.node_of[source] == entry["client"]
+        new = Connection(
+            len(self.connections),
+            traffic,
+            entry["client"],
+            entry["server"],
+            int(row[0]),
+            (source, sport) if is_client else (destination, dport),
+            is_client,
+        )
+        self.connections.append(new)
+        self.current[key] = self.current[(destination, dport, source, sport)] = new
+        return new, is_client
+
+    def _packet(self, row: tuple[Any, ...]) -> None:
+        found = self._find(row)
+        if found is None:
+            return
+        connection, from_client = found
+        time, event, flags, seq, ack, window, length = (*row[:2], *row[8:13])
+        options = Options.parse(row[15]) if row[15] else Options()
+        mine, other = connection.halves[not from_client], connection.halves[from_client]
+        if flags & SYN:
+            if mine.iss is None:
+                mine.iss = seq
+            mine.offers_scale = options.scale is not None
+            mine.scale = options.scale or 0
+            connection.timestamps = options.ts_val is not None and (
+                other.iss is None or connection.timestamps
+            )
+            if event == "in" and options.mss is not None:
+                connection.mss.append(options.mss)
+        if mine.iss is None:
+            return
+        position = _unwrap(seq, mine.iss, mine.high)
+        has_ack = bool(flags & ACK) and other.iss is not None
+        acked = _unwrap(ack, other.iss or 0, other.high) if has_ack else 0
+        if not flags & SYN and mine.offers_scale and other.offers_scale:
+            window <<= mine.scale
+        end = position + length + bool(flags & (SYN | FIN))
+        again = False
+        if event == "in":
+            connection.segments += 1
+            again = end > position and end <= mine.high
+            if again:
+                connection.retransmits.append(time)
+                if time - mine.heard > ANSWER_NS:
+                    connection.timeouts.append(time)
+            if flags & FIN:
+                mine.fin = end
+            if has_ack:
+                mine.got = max(mine.got, acked)
+            if length and self.first_data is None:
+                self.first_data = time
+        elif event == "out":
+            other.heard = time
+            if flags & SYN and flags & ACK and connection.established is None:
+                connection.established = time
+            if flags & RST:
+                connection.reset = True
+                connection.end = connection.end or time
+            if has_ack and other.fin is not None and acked >= other.fin:
+                other.fin_acked = other.fin_acked or time
+                if mine.fin_acked is not None:
+                    connection.end = connection.end or time
+        if self.observed is not None:
+            self._segment(row, connection, from_client, options, (position, acked, window, again))
+        if event == "in":
+            mine.high = max(mine.high, end)
+
+    def _segment(
+        self,
+        row: tuple[Any, ...],
+        connection: Connection,
+        from_client: bool,
+        options: Options,
+        told: tuple[Any, ...],
+    ) -> None:
+        time, event, place, flags, length = row[0], row[1], row[2], row[8], row[12]
+        position, acked, window, again = told
+        mine, other = connection.halves[not from_client], connection.halves[from_client]
+        if event in ("in", "out") and place != self.observed:
+            return
+        pure = length == 0 and not flags & (SYN | FIN | RST)
+        here = event in ("in", "out")
+        link = cause = None
+        if here:
+            # RFC 5681, section 2, as the simulator's recorder has it
+            same = mine.window is None or mine.window == window
+            if pure:
+                word = "dupack" if acked == mine.ack and same and other.high > acked else "ack"
+            else:
+                word = ("retransmit" if again else "send") if event == "in" else "recv"
+        else:
+            link, (word, _, cause) = place, event.partition("-")
+            cause = cause or None
+        offset, covered = max(position - 1, 0), max(acked - 1, 0)
+        unit = connection.payload
+        number = -(-covered // unit) if pure else 0 if flags & SYN else offset // unit + 1
+        sack = [max(_unwrap(edge, other.iss or 0, other.high) - 1, 0) for edge in options.blocks]
+        self.segments.append(
+            (
+                time, word, connection.number, from_client, event == "in", offset, length, covered, window,
+                flags, row[14], sack, options.ts_val, options.ts_ecr, options.mss, options.scale,
+                options.sack_permitted, row[13], number, link, cause,
+            )
+        )  # fmt: skip
+        if here and flags & ACK:
+            mine.ack = max(mine.ack, acked)
+            mine.window = window
+
+
+def tables(scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path) -> dict[str, pa.Table]:
+    """All record tables of a run."""
+    reader = Reader(scenario, result, trace)
+    reader.read()
+    if shifted(scenario) and reader.first_data is not None:
+        reader.zero = reader.first_data
+    zero, end = reader.zero, scenario["duration_ns"]
+    probes = scenario.get("probes", {})
+    made = {"links": _links(scenario, result), "objects": _objects(reader, result)}
+    if probes.get("connections"):
+        made["connections"] = _table("connections", [_connection(c, zero, end) for c in reader.connections])
+    if reader.observed is not None:
+        # A handshake before the clock's start is none of the study's TCP.
+        rows = [(row[0] - zero, *row[1:]) for row in reader.segments if zero <= row[0] <= zero + end]
+        made["segments"] = _table("segments", rows)
+    if probes.get("queue_interval_ns") and probes.get("queues"):
+        made["queues"] = _queues(trace.with_name(trace.name + ".queues.csv"), zero, end)
+    if probes.get("cwnd"):
+        made["cwnd"] = _windows(reader, result, end)
+    return made
+
+
+def _table(name: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    schema = SCHEMAS[name]
+    columns = list(zip(*rows, strict=True)) if rows else [() for _ in schema]
+    arrays = []
+    for values, kind in zip(columns, schema, strict=True):
+        if kind.type == _WORDS:
+            arrays.append(pa.array(values, pa.string()).dictionary_encode().cast(_WORDS))
+        else:
+            arrays.append(pa.array(values, kind.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _connection(c: Connection, zero: int, end: int) -> tuple[Any, ...]:
+    def at(time: int | None) -> int | None:
+        return None if time is None or time > zero + end else max(time - zero, 0)
+
+    up, down = (max(0, half.got - 1 - (other.fin is not None and half.got >= other.fin))
+                for half, other in ((c.halves[1], c.halves[0]), (c.halves[0], c.halves[1])))  # fmt: skip
+    fast = len(c.retransmits) - len(c.timeouts)
+    done = c.end is not None and c.end <= zero + end
+    return (
+        c.number, c.traffic, c.client, c.server, max(c.start - zero, 0), at(c.established), at(c.end), up,
+        down, c.segments, len(c.retransmits), len(c.timeouts), max(0, fast), c.reset and done,
+    )  # fmt: skip
+
+
+def _objects(reader: Reader, result: Mapping[str, Any]) -> pa.Table:
+    start, zero, end = int(result["router_start_ns"]), reader.zero, reader.scenario["duration_ns"]
+    ends: dict[tuple[str, int], list[Connection]] = {}
+    for connection in reader.connections:
+        ends.setdefault(connection.client_end, []).append(connection)
+    rows = []
+    for item in result["objects"]:
+        began = item["start_ns"] - start - zero
+        finished = item["end_ns"] is not None and item["end_ns"] - start - zero <= end
+        ended = item["end_ns"] - start - zero if finished else end
+        if began > end:
+            continue
+        again = timeouts = 0
+        for key in item["connections"]:
+            for connection in ends.get(tuple(key), []):
+                again += sum(began <= time - zero <= ended for time in connection.retransmits)
+                timeouts += sum(began <= time - zero <= ended for time in connection.timeouts)
+        rows.append(
+            (
+                item["traffic"], item["kind"], item["index"], max(began, 0), ended if finished else None,
+                item["bytes"] if finished else 0, len(item["connections"]), again, timeouts, finished,
+            )
+        )  # fmt: skip
+    return _table("objects", rows)
+
+
+def _links(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> pa.Table:
+    rows = []
+    for index, link in enumerate(result["summary"]["links"]):
+        drops = (link["drops_full"], link["drops_aqm"], link["drops_loss"])
+        mean = link["sojourn_ns"] / max(result["summary"]["wall_ns"], 1)
+        rows.append(
+            (index, link["arrivals"], link["accepted"], link["bytes"], *drops, link["marks"], link["busy_ns"],
+             mean, link["max_queue_packets"])
+        )  # fmt: skip
+    return _table("links", rows)
+
+
+def _queues(path: Path, zero: int, end: int) -> pa.Table:
+    table = pc.read_csv(path, convert_options=pc.ConvertOptions(column_types={"average": pa.float64()}))
+    rows = [
+        (time - zero, *rest)
+        for time, *rest in zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True)
+        if zero <= time <= zero + end
+    ]
+    return _table("queues", rows)
+
+
+def _windows(reader: Reader, result: Mapping[str, Any], end: int) -> pa.Table:
+    known: dict[tuple[str, int, str, int], Connection] = {}
+    for key, connection in reader.current.items():
+        known[key] = connection
+    rows = []
+    zero = reader.zero + int(result["router_start_ns"])
+    for time, source, sport, destination, dport, cwnd, ssthresh, rtt, flight in result["windows"]:
+        found = known.get((source, sport, destination, dport))
+        if found is None or time > zero + end:
+            continue
+        from_client = (source, sport) == found.client_end
+        rows.append((max(0, time - zero), found.number, from_client, cwnd, ssthresh, rtt or None, flight))
+    return _table("cwnd", rows)

@@ -1,0 +1,188 @@
+"""How the kernel's TCP is set up: sysctls by namespace, initial window, acknowledgments and window by route.
+
+Profiles: `linux-1998`, as simple as a kernel of today can be made; `linux-stock`, as it comes, with CUBIC; or
+a TOML file of one's own, ``based_on = "linux-stock"`` and what differs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from cwndlab.errors import StudyError, nearest
+
+Opener = Literal["receiver", "client"]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A set-up of the kernel's TCP."""
+
+    name: str
+    about: str
+    #: net.ipv4 keys.
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    #: Every data segment acknowledged at once (route attribute `quickack`); None: as the study's TCP says.
+    quick_ack: bool | None = None
+    #: Which end of a bulk transfer opens the connection.
+    opener: Opener = "receiver"
+    #: Whether SACK is as the study's TCP says, or as the sysctls say.
+    sack_of_study: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the worker and for provenance."""
+        return {
+            "name": self.name,
+            "sysctls": dict(self.sysctls),
+            "quick_ack": self.quick_ack,
+            "opener": self.opener,
+            "sack_of_study": self.sack_of_study,
+        }
+
+
+#: Metrics of earlier connections would make a connection depend on the one before.
+_COMMON = {"tcp_no_metrics_save": "1"}
+_OFF = "sack dsack timestamps window_scaling recovery early_retrans frto ecn autocorking moderate_rcvbuf"
+
+STACKS = {
+    stack.name: stack
+    for stack in (
+        Stack(
+            "linux-1998",
+            "Reno without SACK (unless the study's TCP has it), timestamps, window scaling, RACK, TLP, F-RTO",
+            {
+                **_COMMON,
+                "tcp_congestion_control": "reno",
+                **{f"tcp_{key}": "0" for key in _OFF.split()},
+            },
+            sack_of_study=True,
+        ),
+        Stack(
+            "linux-stock",
+            "as the kernel comes, with CUBIC; its own delayed ACKs",
+            {**_COMMON, "tcp_congestion_control": "cubic"},
+            quick_ack=False,
+        ),
+    )
+}
+
+
+def load(name: str) -> Stack:
+    """A profile by its name, or a TOML file; StudyError says what is wrong with it."""
+    if name in STACKS:
+        return STACKS[name]
+    path = Path(name)
+    if path.suffix != ".toml":
+        raise StudyError(f'there is no stack "{name}"', key="--stack", right=nearest(name, list(STACKS)))
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{path}: {error}", key="--stack") from None
+    known = {"based_on", "sysctls", "quick_ack", "opener"}
+    for key in content:
+        if key not in known:
+            raise StudyError(
+                f'{path}: there is no key "{key}"', key="--stack", right=nearest(key, sorted(known))
+            )
+    base = content.get("based_on", "linux-stock")
+    if base not in STACKS:
+        raise StudyError(
+            f'{path}: based_on is "{base}"', key="--stack", right=nearest(str(base), list(STACKS))
+        )
+    opener = content.get("opener", STACKS[base].opener)
+    if opener not in ("receiver", "client"):
+        raise StudyError(f'{path}: opener is "{opener}"', key="--stack", right='"receiver" or "client"')
+    sysctls = {
+        str(key).removeprefix("net.ipv4."): str(value) for key, value in content.get("sysctls", {}).items()
+    }
+    for key in sysctls:
+        if not key.startswith("tcp_") or "/" in key:
+            raise StudyError(f'{path}: "{key}" is no TCP sysctl', key="--stack", right="keys like tcp_sack")
+    return replace(
+        STACKS[base],
+        name=path.stem,
+        about=f"{base}, changed by {path.name}",
+        sysctls={**STACKS[base].sysctls, **sysctls},
+        quick_ack=content.get("quick_ack", STACKS[base].quick_ack),
+        opener=opener,
+        sack_of_study=STACKS[base].sack_of_study and "tcp_sack" not in sysctls,
+    )
+
+
+# ── a study's TCP on a kernel ─────────────────────────────────────────────────────────────────────────
+
+Tcp = Mapping[str, Any]
+
+
+def mtu(tcp: Tcp) -> int:
+    """The device's MTU: a full data packet as the study has it on the wire."""
+    return int(tcp["mss"]) + int(tcp["header_bytes"])
+
+
+def initial_window(tcp: Tcp) -> int:
+    """In segments; the RFCs' windows by their formulas (RFC 3390, section 1; RFC 6928, section 2)."""
+    window, mss = tcp["initial_window"], int(tcp["mss"])
+    if window == "rfc3390":
+        return max(1, min(4 * mss, max(2 * mss, 4380)) // mss)
+    if window == "rfc6928":
+        return max(1, min(10 * mss, max(2 * mss, 14600)) // mss)
+    return int(window["segments"])
+
+
+def window_bytes(sender: Tcp, receiver: Tcp) -> int | None:
+    """What the receiver may offer: the sender's largest window or the receiver's buffer; None: no limit."""
+    largest = sender["max_window"]
+    payload = mtu(sender) - 40
+    limits = [int(receiver["receive_buffer_bytes"])]
+    if isinstance(largest, Mapping):
+        limits.append(int(largest["segments"]) * payload if "segments" in largest else int(largest["bytes"]))
+    limit = min(limits)
+    # A larger one than the kernel's own buffers would take is none.
+    return limit if limit < 1 << 20 else None
+
+
+def quick_ack(stack: Stack | Mapping[str, Any], tcp: Tcp) -> bool:
+    """Whether the receiver acknowledges every segment at once."""
+    own = stack["quick_ack"] if isinstance(stack, Mapping) else stack.quick_ack
+    return tcp["ack_policy"] == "every" if own is None else bool(own)
+
+
+def sysctls(stack: Mapping[str, Any], configs: list[Tcp]) -> dict[str, str]:
+    """A node's sysctls; ValueError if its endpoints ask for different ones."""
+    values = dict(stack["sysctls"])
+    if stack["sack_of_study"]:
+        wanted = {bool(tcp["sack"]) for tcp in configs}
+        if len(wanted) > 1:
+            raise ValueError("endpoints with and without SACK on one node: a kernel has one setting for all")
+        if wanted == {True}:
+            values |= {"tcp_sack": "1"}
+    return values
+
+
+def differences(stack: Stack, configs: list[Tcp]) -> list[str]:
+    """What a study's TCP asks for and this kernel set-up does otherwise, in words, for the record."""
+    found = []
+    for tcp in configs:
+        recovery = str(tcp["recovery"])
+        if stack.name == "linux-1998" and recovery in ("tahoe", "reno", "fack"):
+            nearest_one = "SACK" if tcp["sack"] else "NewReno"
+            found.append(
+                f"the study's recovery is {recovery}; the kernel has none but {nearest_one} (with PRR)"
+            )
+        if not tcp["limited_transmit"]:
+            found.append("the kernel always has Limited Transmit (RFC 3042)")
+        if tcp["ack_policy"] != "every" and not quick_ack(stack, tcp):
+            found.append("delayed ACKs are the kernel's own")
+        if not tcp["handshake"]:
+            found.append("the kernel opens with a handshake; the clock starts with the first data packet")
+        if tcp["initial_ssthresh_segments"]:
+            found.append("the first slow-start threshold is the kernel's (infinite)")
+        rto = tcp["rto"]
+        if rto["initial_ns"] != 1_000_000_000 or rto["tick_ns"]:
+            found.append(
+                "the retransmission timer is the kernel's: 1 s at first, at least 0.2 s, no coarse clock"
+            )
+    return sorted(set(found))

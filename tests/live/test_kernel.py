@@ -1,0 +1,217 @@
+"""Runs on this machine's kernel. They take real time: a few seconds each."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cwndlab
+from cwndlab.live import netns, stack
+from cwndlab.live.backend import Kernel
+from cwndlab.runs.execute import Asked, Job, Outcome
+from cwndlab.study.load import Study
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+
+def small(*apps: Mapping[str, Any], seconds: float = 2.0) -> str:
+    """Two hosts and a link of 5 Mbit/s and 10 ms each way, with these applications."""
+    scenario = dict(Study.load("rfc2415").plan().cells[0].compiled.scenario)
+    link = {"rate_bps": 5_000_000, "delay_ns": 10_000_000, "queue": {"kind": "drop-tail", "limit": 25}}
+    scenario |= {
+        "duration_ns": int(seconds * 1e9),
+        "nodes": ["a", "b"],
+        "links": [{"name": "a>b", "from": 0, "to": 1, **link}, {"name": "b>a", "from": 1, "to": 0, **link}],
+        "traffic": [
+            {
+                "name": f"app{k}",
+                "client": 0,
+                "server": 1,
+                "tcp_client": 0,
+                "tcp_server": 0,
+                "start_ns": 0,
+                "app": app,
+            }
+            for k, app in enumerate(apps)
+        ],
+        "probes": {"segments_at": 1, "connections": True, "cwnd": True},
+    }
+    return json.dumps(scenario)
+
+
+def perform(scenario: str, **options: Any) -> Outcome:
+    """One run, its tables kept."""
+    outcomes: list[Outcome] = []
+    job = Job("key", "cell", scenario, 1, 0, keep_records=True)
+    kernel = Kernel(stack.load(options.pop("stack", "linux-1998")), **options)
+    kernel.execute([job], Asked(()), outcomes.append, lambda cell: {})
+    return outcomes[0]
+
+
+def rows(outcome: Outcome, table: str) -> list[dict[str, Any]]:
+    if outcome.error is not None and outcome.error.startswith("invalid"):
+        pytest.skip(f"the machine is too busy: {outcome.error}")
+    assert outcome.error is None and outcome.tables is not None, outcome.error
+    found: list[dict[str, Any]] = outcome.tables[table].to_pylist()
+    return found
+
+
+def fixed(value: float) -> dict[str, Any]:
+    return {"kind": "fixed", "value": value}
+
+
+WEB = {
+    "kind": "web",
+    "object_bytes": fixed(5000),
+    "request_bytes": fixed(300),
+    "inline_objects": 2,
+    "think_s": fixed(0.1),
+    "clock": "request",
+    "inline_trigger": "first-packet",
+    "record_objects": True,
+}
+APPS = [
+    WEB | {"protocol": "http/1.0"},
+    WEB | {"protocol": "http/1.1", "inline_trigger": "whole-primary", "server_closes": "after-response"},
+    {"kind": "ftp", "file_bytes": fixed(20_000), "pause_s": fixed(0.1)},
+    {"kind": "crr", "request_bytes": fixed(300), "response_bytes": fixed(5000)},
+    {"kind": "bulk", "bytes": 100_000, "from": "client"},
+    {"kind": "bulk", "from": "server"},
+]
+
+
+@pytest.mark.parametrize("device", ["tun", "packet"])
+def test_every_workload_runs_and_its_bytes_arrive(device: str) -> None:
+    if device == "tun" and not netns.can_open_tun():
+        pytest.skip("/dev/net/tun is closed to this user")
+    outcome = perform(small(*APPS), device=device)
+    objects = rows(outcome, "objects")
+    for traffic, kind, size in (
+        (0, "page", 15_000),
+        (1, "page", 15_000),
+        (2, "file", 20_000),
+        (3, "transaction", 5000),
+    ):
+        done = [o for o in objects if o["traffic"] == traffic and o["kind"] == kind and o["finished"]]
+        assert done and all(o["bytes"] == size for o in done), (traffic, kind)
+        # at least two crossings of the link for a request and its answer
+        assert all(0.02e9 < o["end_ns"] - o["start_ns"] < 2e9 for o in done)
+    assert {
+        o["connections"] for o in objects if o["traffic"] == 0 and o["finished"] and o["kind"] == "page"
+    } == {3}
+    assert {
+        o["connections"] for o in objects if o["traffic"] == 1 and o["finished"] and o["kind"] == "page"
+    } == {1}
+    connections = rows(outcome, "connections")
+    whole = [c for c in connections if c["traffic"] == 3 and c["end_ns"] is not None]
+    assert whole and all((c["bytes_up"], c["bytes_down"]) == (300, 5000) for c in whole)
+    bulk = next(c for c in connections if c["traffic"] == 4)
+    endless = next(c for c in connections if c["traffic"] == 5)
+    assert bulk["bytes_up"] == 100_000 and endless["bytes_down"] > 50_000 and endless["end_ns"] is None
+    assert rows(outcome, "cwnd") and not any(c["failed"] for c in connections)
+
+
+def test_rfc2416_on_the_kernel_ends_in_a_report_beside_the_simulator(tmp_path: Path) -> None:
+    changes = {"variant": "tahoe", "iw": [1, 4], "run.duration": "4s"}
+    result = cwndlab.run("rfc2416", set=changes, out=tmp_path / "out", backend="linux")
+    if any("invalid" in failure.reason for failure in result.failures):
+        pytest.skip(f"the machine is too busy: {result.failures[0].reason}")
+    assert result.failures == [] and result.report is not None and result.report.is_file()
+    for iw, packets, times in ((1, [1, 2, 3], [1.222, 2.444, 3.278]), (4, [1, 2, 3], [1.222, 2.055, 2.889])):
+        acks = result.records.of(iw=iw, size="as-traced")["segments"].to_pylist()
+        seen = [(r["segment"], r["time_ns"] / 1e9) for r in acks if r["event"] == "ack"]
+        assert [n for n, _ in seen[:3]] == packets
+        assert all(abs(at - memo) <= 0.002 for (_, at), memo in zip(seen, times, strict=False)), seen
+    content = json.loads((tmp_path / "out" / "provenance.json").read_text())
+    assert content["backend"] == "linux" and len(content["kernel_runs"]) == 4
+    assert (tmp_path / "out" / "agreement.csv").read_text().count("\n") > 4
+    kept = [json.loads(path.read_text()) for path in (tmp_path / "out" / "kernel").iterdir()]
+    assert all(run["sysctls"]["0"]["ipv4.tcp_sack"] == "0" for run in kept)
+
+
+def routers(parent: int) -> list[int]:
+    """Routers whose parent's parent is this process."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+            grand = Path(f"/proc/{rest.split()[1]}/stat").read_text().rpartition(")")[2].split()[1]
+        except OSError:
+            continue
+        if name.startswith("cwndlab-router") and int(grand) == parent:
+            found.append(int(path.parent.name))
+    return found
+
+
+def test_an_overloaded_machine_is_refused() -> None:
+    """The router is kept from the CPU for 50 ms: as on a machine with too much to do."""
+
+    def disturb() -> None:
+        deadline = time.monotonic() + 20
+        while not (found := routers(os.getpid())) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(1.0)
+        for pid in found:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.05)
+        for pid in found:
+            os.kill(pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    outcome = perform(small({"kind": "bulk", "from": "client"}), attempts=1)
+    thread.join()
+    assert outcome.error is not None and "invalid" in outcome.error and "late" in outcome.error
+    assert outcome.values == {} and outcome.tables is None
+
+
+@pytest.fixture
+def run_of_its_own(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [
+        sys.executable,
+        "-m",
+        "cwndlab",
+        "run",
+        "rfc2416",
+        "--backend",
+        "linux",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    command += ["--set", "variant=tahoe", "--set", "iw=1", "--set", "size=as-traced"]
+    process = subprocess.Popen(command, env=os.environ | {"TMPDIR": str(tmp_path)}, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while not routers(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_is_left_however_it_ends(
+    run_of_its_own: subprocess.Popen[bytes], tmp_path: Path, how: signal.Signals
+) -> None:
+    process = run_of_its_own
+    found = routers(process.pid)
+    assert len(found) == 1
+    before = sorted(path.name for path in Path("/sys/class/net").iterdir())
+    process.send_signal(how)
+    process.wait(20)
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in found) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in found)
+    netns.sweep(tmp_path)
+    assert list(tmp_path.glob(f"{netns.PREFIX}*")) == []
+    assert sorted(path.name for path in Path("/sys/class/net").iterdir()) == before

@@ -1,0 +1,139 @@
+"""A router's trace as records: the same tables as the simulator's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cwndlab import _core
+from cwndlab.live import records
+from cwndlab.live.records import Options
+from cwndlab.study.load import Study
+
+HEADER = (
+    "time_ns,event,place,packet,source,destination,source_port,destination_port,"
+    "flags,seq,ack,window,payload_bytes,wire_bytes,ecn,options\n"
+)
+S, R = "10.93.0.1", "10.93.3.1"
+ISS = 0xFFFF_FF00  # wraps within the first packet
+
+
+def scenario() -> dict[str, Any]:
+    cell = Study.load("rfc2416").set({"variant": "tahoe", "iw": 1, "size": "as-traced"}).plan().cells[0]
+    return dict(cell.compiled.scenario)
+
+
+def line(ms: float, event: str, place: int, source: str, flags: int, seq: int, ack: int, length: int) -> str:
+    """A line of a trace; the receiver opened from port 4000."""
+    there, ports = (R, "5000,4000") if source == S else (S, "4000,5000")
+    seq, ack = seq & 0xFFFF_FFFF, ack & 0xFFFF_FFFF
+    options = "020403c0" if flags & 2 else ""
+    return (
+        f"{round(ms * 1e6)},{event},{place},0,{source},{there},{ports},{flags},{seq},{ack},"
+        f"19200,{length},{length + 40},0,{options}\n"
+    )
+
+
+def data(ms: float, event: str, place: int, number: int) -> str:
+    return line(ms, event, place, S, 16, ISS + 1 + 960 * (number - 1), 8, 960)
+
+
+def ack(ms: float, covers: int) -> str:
+    return line(ms - 1, "in", 1, R, 16, 8, ISS + 1 + 960 * covers, 0) + line(
+        ms, "out", 0, R, 16, 8, ISS + 1 + 960 * covers, 0
+    )
+
+
+def made(tmp_path: Path, text: str) -> dict[str, pa.Table]:
+    trace = tmp_path / "trace.csv"
+    trace.write_text(HEADER + text)
+    Path(f"{trace}.queues.csv").write_text("time_ns,link,packets,bytes,average\n1000000,4,1,1000,\n")
+    link = {
+        "arrivals": 1, "accepted": 1, "bytes": 1, "drops_full": 0, "drops_aqm": 0, "drops_loss": 0, "marks": 0,
+        "busy_ns": 1, "sojourn_ns": 5, "max_queue_packets": 1,
+    }  # fmt: skip
+    result = {
+        "zero_ns": 0, "router_start_ns": 0, "ports": [[0, [S]], [3, [R]]], "objects": [],
+        "windows": [],
+        "summary": {"links": [link] * 6, "wall_ns": 10},
+    }  # fmt: skip
+    return records.tables(scenario(), result, trace)
+
+
+HANDSHAKE = (
+    line(0, "in", 1, R, 2, 7, 0, 0)
+    + line(10, "out", 0, R, 2, 7, 0, 0)
+    + line(11, "in", 0, S, 18, ISS, 8, 0)
+    + line(20, "out", 1, S, 18, ISS, 8, 0)
+    + line(21, "in", 1, R, 16, 8, ISS + 1, 0)
+    + line(30, "out", 0, R, 16, 8, ISS + 1, 0)
+)
+
+
+def test_tables_have_the_simulators_columns_and_types() -> None:
+    probed = scenario()
+    run = _core.run(json.dumps(probed), 1, 0)
+    for name in run.names:
+        simulated = pa.table(run.table(name)).schema.remove_metadata()
+        for field in simulated:
+            own = records.SCHEMAS[name].field(field.name)
+            assert (own.type, own.nullable) == (field.type, field.nullable), f"{name}.{field.name}"
+        assert simulated.names == records.SCHEMAS[name].names
+
+
+def test_the_clock_starts_with_the_first_data_and_acknowledgments_count_packets(tmp_path: Path) -> None:
+    text = HANDSHAKE + data(50, "in", 0, 1) + ack(150, 1) + data(150.1, "in", 0, 2) + ack(250, 2)
+    rows = made(tmp_path, text)["segments"].to_pylist()
+    assert [(r["time_ns"], r["event"], r["segment"], r["from_client"]) for r in rows] == [
+        (0, "send", 1, True),
+        (100_000_000, "ack", 1, False),
+        (100_100_000, "send", 2, True),
+        (200_000_000, "ack", 2, False),
+    ]
+
+
+def test_a_duplicate_a_drop_and_both_kinds_of_retransmission_are_told_apart(tmp_path: Path) -> None:
+    text = HANDSHAKE + "".join(data(50 + k, "in", 0, k) for k in (1, 2, 3, 4))
+    text += data(60, "drop-full", 4, 2) + ack(150, 1) + ack(160, 1) + ack(170, 1)
+    text += data(170.1, "in", 0, 2)  # an answer
+    text += data(900, "in", 0, 2)  # a timer's
+    tables = made(tmp_path, text)
+    rows = tables["segments"].to_pylist()
+    assert [r["event"] for r in rows][4:] == ["drop", "ack", "dupack", "dupack", "retransmit", "retransmit"]
+    drop = rows[4]
+    assert (drop["segment"], drop["link"], drop["cause"], drop["sent"]) == (2, 4, "full", False)
+    connection = tables["connections"].to_pylist()[0]
+    assert (connection["retransmits"], connection["timeouts"], connection["fast_retransmits"]) == (2, 1, 1)
+    assert (connection["bytes_up"], connection["bytes_down"], connection["end_ns"]) == (960, 0, None)
+
+
+def test_bytes_count_without_the_fin_and_a_connection_ends_when_both_are_acknowledged(tmp_path: Path) -> None:
+    end = ISS + 1 + 960
+    text = HANDSHAKE + data(50, "in", 0, 1) + line(51, "in", 0, S, 17, end, 8, 0)
+    text += line(60, "in", 1, R, 17, 8, end + 1, 0) + line(70, "out", 0, R, 17, 8, end + 1, 0)
+    text += line(71, "in", 0, S, 16, end + 1, 9, 0) + line(80, "out", 1, S, 16, end + 1, 9, 0)
+    row = made(tmp_path, text)["connections"].to_pylist()[0]
+    assert (row["bytes_up"], row["end_ns"], row["failed"], row["retransmits"]) == (960, 30_000_000, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "mss", "scale", "blocks", "stamps"),
+    [
+        ("020405b4", 1460, None, (), None),
+        ("020405b40402080a0000000100000002010303 07".replace(" ", ""), 1460, 7, (), (1, 2)),
+        ("0101050a0000000a00000014", None, None, (10, 20), None),
+        ("0101050a000000", None, None, (), None),  # cut short
+        ("0500", None, None, (), None),  # a length of 0
+        ("", None, None, (), None),
+    ],
+)
+def test_options_are_read_and_broken_ones_end_them(
+    text: str, mss: int | None, scale: int | None, blocks: tuple[int, ...], stamps: tuple[int, int] | None
+) -> None:
+    found = Options.parse(text)
+    assert (found.mss, found.scale, found.blocks) == (mss, scale, blocks)
+    assert (None if found.ts_val is None else (found.ts_val, found.ts_ecr)) == stamps

@@ -1,0 +1,98 @@
+"""A study's TCP as settings of a kernel; limits of validity; folders that killed runs leave."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cwndlab import _core
+from cwndlab.errors import StudyError
+from cwndlab.live import netns, stack, validity
+
+
+def tcp(profile: str = "ns2-1998", **changes: Any) -> dict[str, Any]:
+    return {**json.loads(_core.tcp_profile(profile)), **changes}
+
+
+def test_a_data_packet_fills_the_mtu_and_windows_are_segments() -> None:
+    assert stack.mtu(tcp(mss=1000)) == 1000 and stack.mtu(tcp("linux-6")) == 1500
+    assert [
+        stack.initial_window(tcp("linux-6", initial_window=w))
+        for w in ("rfc3390", "rfc6928", {"segments": 4})
+    ] == [3, 10, 4]
+    assert stack.window_bytes(tcp(mss=1000, max_window={"segments": 20}), tcp()) == 20 * 960
+    assert stack.window_bytes(tcp("linux-6"), tcp("linux-6")) is None
+
+
+def test_sack_follows_the_study_on_the_stack_of_1998_only() -> None:
+    own, other = tcp("linux-6"), tcp()
+    of_1998, stock = (stack.load(name).as_dict() for name in ("linux-1998", "linux-stock"))
+    assert (
+        stack.sysctls(of_1998, [own])["tcp_sack"] == "1"
+        and stack.sysctls(of_1998, [other])["tcp_sack"] == "0"
+    )
+    assert "tcp_sack" not in stack.sysctls(stock, [own, other])
+    with pytest.raises(ValueError, match="one setting for all"):
+        stack.sysctls(of_1998, [own, other])
+
+
+def test_what_the_kernel_does_otherwise_is_said() -> None:
+    said = stack.differences(stack.load("linux-1998"), [tcp()])
+    assert any("tahoe" in note and "NewReno" in note for note in said)
+    assert any("Limited Transmit" in note for note in said)
+
+
+def test_own_stacks_are_read_and_mistakes_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('based_on = "linux-1998"\nopener = "client"\n[sysctls]\ntcp_sack = 1\n')
+    own = stack.load(str(path))
+    assert (own.sysctls["tcp_sack"], own.opener, own.sack_of_study) == ("1", "client", False)
+    for text, says in (
+        ('opener = "both"', "receiver"),
+        ("sysctl = 1", "sysctls"),
+        ('[sysctls]\n"../kernel/x" = 1', "no TCP sysctl"),
+        ('based_on = "linux-1988"', "linux-1998"),
+    ):
+        path.write_text(text)
+        with pytest.raises(StudyError, match=says):
+            stack.load(str(path))
+    with pytest.raises(StudyError, match="linux-stock"):
+        stack.load("linux-stok")
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    port = {"device": "cw0", "unroutable": 0, "kernel_drops": 0, "write_errors": 0, "oversized": 0}
+    return {
+        "summary": {"valid": True, "invalid_because": [], "ports": [port]},
+        "application": {"lateness_p99_s": 0.0, "lateness_max_s": 0.0},
+        "machine": {"steal": 0.0},
+        "failures": [],
+    } | changes
+
+
+def test_each_limit_makes_a_run_invalid_and_says_so() -> None:
+    limits = validity.Limits()
+    assert validity.judge(result(), limits) == []
+    late = {"lateness_p99_s": 0.02, "lateness_max_s": 0.02}
+    assert "20.0 ms late" in validity.judge(result(application=late), limits)[0]
+    assert "hypervisor" in validity.judge(result(machine={"steal": 0.5}), limits)[0]
+    assert "ended early" in validity.judge(result(failures=["OSError: x"]), limits)[0]
+    refused = {"valid": False, "invalid_because": ["a packet was late"], "ports": []}
+    assert validity.judge(result(summary=refused), limits) == ["a packet was late"]
+
+
+def test_only_folders_of_dead_processes_are_swept(tmp_path: Path) -> None:
+    mine = netns.make_folder(tmp_path)
+    born = netns.started(os.getpid())
+    assert born is not None
+    dead = tmp_path / f"{netns.PREFIX}{2**22 + 1}-5-x"
+    reused = tmp_path / f"{netns.PREFIX}{os.getpid()}-{born - 1}-x"
+    foreign = tmp_path / f"{netns.PREFIX}notes"
+    for path in (dead, reused, foreign):
+        path.mkdir()
+    assert netns.sweep(tmp_path) == sorted([dead, reused])
+    assert mine.is_dir() and foreign.is_dir()
