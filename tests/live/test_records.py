@@ -53,8 +53,8 @@ def made(tmp_path: Path, text: str) -> dict[str, pa.Table]:
     trace.write_text(HEADER + text)
     Path(f"{trace}.queues.csv").write_text("time_ns,link,packets,bytes,average\n1000000,4,1,1000,\n")
     link = {
-        "arrivals": 1, "accepted": 1, "bytes": 1, "drops_full": 0, "drops_aqm": 0, "drops_loss": 0, "marks": 0,
-        "busy_ns": 1, "sojourn_ns": 5, "max_queue_packets": 1,
+        "arrivals": 1, "accepted": 1, "bytes": 1, "drops_full": 0, "drops_aqm": 0, "drops_loss": 0,
+        "marks": 0, "busy_ns": 1, "sojourn_ns": 5, "max_queue_packets": 1,
     }  # fmt: skip
     result = {
         "zero_ns": 0, "router_start_ns": 0, "ports": [[0, [S]], [3, [R]]], "objects": [],

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from cwndlab import metrics
 from cwndlab.errors import RunError, StudyError
+from cwndlab.runs.campaign import ANSWER_S
 from cwndlab.runs.execute import Asked, Job, Outcome
 from cwndlab.runs.store import write_atomic
 from cwndlab.runs.view import RunView
@@ -225,7 +226,7 @@ class Kernel:
             made = records.tables(run.scenario, result, run.folder / "trace.csv")
             kernel = KernelRecords(made, int(result["summary"]["packets"]))
             view = RunView(kernel, run.scenario, job.warmup_ns)
-            view.answer_s = records.ANSWER_NS / 1e9
+            view.answer_s = ANSWER_S
             values = metrics.measure_all(asked.quantities, view)
         except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
             return Outcome(job, {}, 0, error=f"records: {type(error).__name__}: {error}"), []

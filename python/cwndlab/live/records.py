@@ -15,11 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pc
 
+from cwndlab.runs.campaign import ANSWER_S
+
 from .testbed import FIRST_PORT, shifted
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 #: A segment sent within this time after another arrived is taken as its answer, not as a timer's.
-ANSWER_NS = 2_000_000
+ANSWER_NS = round(ANSWER_S * 1e9)
 _WORDS = pa.dictionary(pa.uint8(), pa.string())
 
 

@@ -23,6 +23,9 @@ from .progress import Progress, Quiet
 from .store import FolderStore, Kept
 from .view import _Columns
 
+#: On a kernel, what is sent within this time after a segment's arrival is its answer.
+ANSWER_S = 0.002
+
 
 class Executor(Protocol):
     """Performs jobs, here or elsewhere."""
@@ -242,6 +245,7 @@ class Campaign:
             statistics={name: quantity.statistic for name, quantity in quantities.items()},
             names=self.plan.study.outline.cells,
             titles=self._titles(),
+            answer_s=ANSWER_S if self.backend else 0.0,
             deterministic=lambda cell: self._exact(self.cells[cells[cell]]),
             records=lambda cell, table: self.records(cells[cell], table),
             links=lambda cell: [link["name"] for link in self._scenario(cells[cell])["links"]],

@@ -63,10 +63,11 @@ class JudgedListing:
     lines: tuple[tuple[JudgedLine, ...], ...]
 
 
-def lines_of_trace(segments: Columns, connection: int = 0) -> list[Line]:
+def lines_of_trace(segments: Columns, connection: int = 0, answer_s: float = 0.0) -> list[Line]:
     """A sender's trace as lines: the start, then each acknowledgment with what it made the sender send.
 
-    `segments` is the record table seen at the sender; sends belong to the acknowledgment of the same time.
+    `segments` is the record table seen at the sender; sends belong to the acknowledgment of the same time,
+    on a real stack to one that came at most `answer_s` before.
     """
     lines: list[Line] = []
     for time_ns, event, segment, flow in zip(
@@ -85,7 +86,7 @@ def lines_of_trace(segments: Columns, connection: int = 0) -> list[Line]:
             if not lines:
                 lines.append(Line(time_s, "start", None, ()))
             last = lines[-1]
-            if last.time_s == time_s:
+            if time_s - last.time_s <= answer_s:
                 lines[-1] = Line(last.time_s, last.event, last.acked, (*last.sent, number))
             else:
                 lines.append(Line(time_s, "timeout" if kind == "retransmit" else "send", None, (number,)))
@@ -112,7 +113,7 @@ def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence
             try:
                 cell = results.only({**where, **line.axes})
                 if cell.id not in traces:
-                    traces[cell.id] = _by_occurrence(_segments(results, cell))
+                    traces[cell.id] = _by_occurrence(_segments(results, cell), results.answer_s)
             except StudyError as error:
                 raise error.located(file=None, line=None, key=what) from None
             nth = seen.get((cell.id, line.event, line.acked), 0)
@@ -132,10 +133,10 @@ def _segments(results: Results, cell: CellInfo) -> Columns:
         ) from None
 
 
-def _by_occurrence(segments: Columns) -> dict[tuple[str, int | None, int], Line]:
+def _by_occurrence(segments: Columns, answer_s: float) -> dict[tuple[str, int | None, int], Line]:
     found: dict[tuple[str, int | None, int], Line] = {}
     counts: dict[tuple[str, int | None], int] = {}
-    for line in lines_of_trace(segments):
+    for line in lines_of_trace(segments, answer_s=answer_s):
         key = (line.event, line.acked)
         nth = counts.get(key, 0)
         counts[key] = nth + 1

@@ -65,6 +65,7 @@ class Results:
     `deterministic` tells of a cell whether nothing in it is random, so that one replicate says it all.
     `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off, and
     `links(cell id)` the names of the links that its `link` columns number.
+    `answer_s`: a segment sent so soon after another arrived is its answer; a real stack takes a while.
     """
 
     cells: tuple[CellInfo, ...]
@@ -76,6 +77,7 @@ class Results:
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
     links: Callable[[str], Sequence[str]] = field(default=lambda cell: ())
+    answer_s: float = 0.0
 
     @cached_property
     def axes(self) -> dict[str, list[AxisValue]]:
