@@ -108,7 +108,7 @@ def test_traces_for_other_tools_are_written_by_the_core(tmp_path: Path) -> None:
         (["report", "OUT"], "no such folder"),
         (["compare", "OUT", "OUT"], "no such folder"),
         (["trace", "STUDY", "--format", "pdf"], "csv"),
-        (["trace", "STUDY", "-o", "/proc/nowhere"], "cannot be written"),
+        (["trace", "STUDY", "-o", "/proc/nowhere"], "/proc/nowhere: cannot be written"),
         (["check", "OUT/missing.toml"], "no study"),
     ],
 )

@@ -254,9 +254,11 @@ def write_atomic(path: Path, data: bytes) -> None:
     try:
         temporary.write_bytes(data)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # the file that was asked for
         raise
 
 
