@@ -48,7 +48,7 @@ impl Connection {
         if cfg.restart_after_idle
             && s.una == s.max
             && s.nxt < s.end
-            && s.last_sent > Time::ZERO
+            && s.una > 1 // not before the first data
             && now.saturating_sub(s.last_sent) > s.rtt.rto(&cfg.rto)
         {
             let mss = s.mss;

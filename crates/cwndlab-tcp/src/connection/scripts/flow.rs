@@ -110,6 +110,26 @@ fn an_idle_time_of_more_than_a_timeout_restarts_the_window() {
     );
 }
 
+/// The clock starts at 0: what was sent then was sent.
+#[test]
+fn what_was_sent_at_time_zero_counts_as_sent() {
+    let cfg = TcpConfig { restart_after_idle: true, ..config(2) };
+    client(
+        &cfg,
+        "0 write 2000
+         0 > data 0-1000
+         0 > data 1000-2000
+         0.1 < ack 2000
+         = cwnd 3000
+         9 write 3000
+         9 > data 2000-3000
+         9 > data 3000-4000
+         = cwnd 2000
+         9.1 < ack 4000
+         9.1 > data 4000-5000",
+    );
+}
+
 #[test]
 fn no_more_than_the_configured_window_is_ever_out() {
     let cfg = TcpConfig { max_window: MaxWindow::Segments(2), ..config(10) };
