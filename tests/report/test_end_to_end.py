@@ -83,3 +83,18 @@ def test_a_whole_run_shows_every_part_of_the_study(tmp_path: Path, name: str) ->
         assert f'id="figure-{figure.id}"' in page
     for claim in run.study.claims.claims:
         assert f'id="claim-{claim.id}"' in page
+
+
+def test_a_table_of_which_nothing_was_run_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
+    only = {
+        "model": "reconstructed",
+        "http": "1.0",
+        "webs": 8,
+        "ftps": [0, 1],
+        "iw": [1, 4],
+        "variant": "base",
+    }
+    cwndlab.run("rfc2415", set={**only, "run.duration": "10s"}, replicates=3, out=tmp_path / "o")
+    page = (tmp_path / "o" / "report.md").read_text()
+    assert "none of its cells was run" in page and "agrees" in page
+    assert "none of its cells was run" in (tmp_path / "o" / "report.html").read_text()

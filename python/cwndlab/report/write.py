@@ -103,7 +103,11 @@ def judge(outputs: Outputs, results: Results) -> Judged:
     for spec in outputs.tables:
         try:
             if isinstance(spec, Table):
-                judged.tables.append((spec, judge_table(spec, results, outputs.folder, outputs.marks)))
+                table = judge_table(spec, results, outputs.folder, outputs.marks)
+                if table.rows:
+                    judged.tables.append((spec, table))
+                else:
+                    judged.omitted.append(f"table {spec.id}: none of its cells was run")
             else:
                 judged.tables.append((spec, judge_listing(spec, results, outputs.folder, outputs.marks)))
         except StudyError as error:
