@@ -139,6 +139,13 @@ def test_rfc2416_on_the_kernel_ends_in_a_report_beside_the_simulator(tmp_path: P
     assert all(run["sysctls"]["0"]["ipv4.tcp_sack"] == "0" for run in kept)
 
 
+def test_the_studys_largest_window_is_kept() -> None:
+    scenario = json.loads(small({"kind": "bulk", "from": "client"}))
+    assert scenario["tcp"][0]["max_window"] == {"segments": 11}
+    found = rows(perform(json.dumps(scenario)), "segments")
+    assert max(r["window_bytes"] for r in found if not r["from_client"]) <= 11 * 1460
+
+
 def routers(parent: int) -> list[int]:
     """Routers whose parent's parent is this process."""
     found = []
