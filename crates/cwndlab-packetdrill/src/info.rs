@@ -41,11 +41,15 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
         ("tcpi_unacked", info.unacked as f64),
         ("tcpi_sacked", info.sacked as f64),
         ("tcpi_lost", info.lost as f64),
+        ("tcpi_reordering", f64::from(info.reordering)),
         ("tcpi_rtt", microseconds(connection.srtt(cfg))),
         ("tcpi_snd_cwnd", (connection.cwnd_bytes() / mss) as f64),
         ("tcpi_snd_ssthresh", ssthresh),
         ("tcpi_total_retrans", f64::from(connection.stats().retransmits)),
     ];
+    if let Some(segments) = info.retransmitted {
+        names.insert("tcpi_retrans".to_string(), segments as f64);
+    }
     for (name, value) in STATES.into_iter().chain(fields) {
         names.insert(name.to_string(), value);
     }

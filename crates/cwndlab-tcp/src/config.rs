@@ -94,6 +94,8 @@ pub enum RecoveryKind {
     Fack,
     /// RFC 6675's loss detection with RFC 6937/9937's proportional rate reduction.
     Prr,
+    /// RACK-TLP (RFC 8985) with RFC 9937's proportional rate reduction.
+    Rack,
 }
 
 /// Window law.

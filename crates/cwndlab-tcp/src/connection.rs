@@ -5,6 +5,7 @@ mod handshake;
 mod info;
 mod input;
 mod output;
+mod timed;
 
 pub use info::{CongestionState, Info};
 
@@ -156,7 +157,7 @@ impl Connection {
         if self.timers.take_expired(Timer::TimeWait, now) {
             self.state = State::Closed;
         }
-        if self.timers.take_expired(Timer::Retransmit, now) {
+        if self.timers.take_expired(Timer::Retransmit, now) && !self.rack_expiry(cfg, now) {
             match self.state {
                 State::SynSent | State::SynReceived => self.on_syn_timeout(cfg, now),
                 State::Closed | State::Listen | State::TimeWait | State::FinWait2 => {}
@@ -184,6 +185,7 @@ impl Connection {
         s.resend_first = false;
         self.recovery.on_timeout(s);
         self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
+        self.arm_rack();
     }
 
     /// RFC 9293, 3.8.6.1: a probe of a closed window, so that its opening cannot be missed; as Linux's it carries no data

@@ -11,6 +11,7 @@ mod fack;
 mod fack_1998;
 mod new_reno;
 mod prr;
+pub(crate) mod rack;
 mod reno;
 mod sack;
 mod sack_1998;
@@ -24,6 +25,7 @@ use fack::Fack;
 use fack_1998::Fack1998;
 use new_reno::NewReno;
 use prr::Prr;
+use rack::Rack;
 use reno::Reno;
 use sack::Sack;
 use sack_1998::Sack1998;
@@ -61,6 +63,7 @@ pub(crate) enum Recovery {
     Sack(Sack),
     Fack(Fack),
     Prr(Prr),
+    Rack(Box<Rack>),
     Sack1998(Sack1998),
     Fack1998(Fack1998),
 }
@@ -74,6 +77,7 @@ macro_rules! each {
             Recovery::Sack($r) => $call,
             Recovery::Fack($r) => $call,
             Recovery::Prr($r) => $call,
+            Recovery::Rack($r) => $call,
             Recovery::Sack1998($r) => $call,
             Recovery::Fack1998($r) => $call,
         }
@@ -92,9 +96,12 @@ impl Recovery {
             RecoveryKind::Sack if sack => Recovery::Sack(Sack::default()),
             RecoveryKind::Fack if sack => Recovery::Fack(Fack::default()),
             RecoveryKind::Prr if sack => Recovery::Prr(Prr::default()),
-            RecoveryKind::NewReno | RecoveryKind::Sack | RecoveryKind::Fack | RecoveryKind::Prr => {
-                Recovery::NewReno(NewReno::default())
-            }
+            RecoveryKind::Rack if sack => Recovery::Rack(Box::default()),
+            RecoveryKind::NewReno
+            | RecoveryKind::Sack
+            | RecoveryKind::Fack
+            | RecoveryKind::Prr
+            | RecoveryKind::Rack => Recovery::NewReno(NewReno::default()),
         }
     }
 
@@ -124,7 +131,8 @@ impl Recovery {
             | Recovery::Reno(_)
             | Recovery::NewReno(_)
             | Recovery::Sack1998(_)
-            | Recovery::Fack1998(_) => {}
+            | Recovery::Fack1998(_)
+            | Recovery::Rack(_) => {} // RACK needs the time too: `Connection::note_sent`
             Recovery::Sack(r) => r.episode.on_sent(piece, again),
             Recovery::Fack(r) => r.episode.on_sent(piece, again),
             Recovery::Prr(r) => r.on_sent(piece, again),
@@ -145,6 +153,7 @@ impl Recovery {
             Recovery::Sack(r) => r.episode.active,
             Recovery::Fack(r) => r.episode.active,
             Recovery::Prr(r) => r.episode.active,
+            Recovery::Rack(r) => r.in_recovery(),
             Recovery::Sack1998(r) => r.active,
             Recovery::Fack1998(r) => r.active,
         }

@@ -26,6 +26,10 @@ impl Timers {
         self.0[timer as usize] = at;
     }
     #[inline]
+    pub fn at(&self, timer: Timer) -> Time {
+        self.0[timer as usize]
+    }
+    #[inline]
     pub fn stop(&mut self, timer: Timer) {
         self.0[timer as usize] = Time::MAX;
     }

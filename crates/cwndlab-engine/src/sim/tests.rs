@@ -38,7 +38,7 @@ impl Probe for Log {
 fn tcp(profile: cwndlab_tcp::Profile, recovery: &str) -> String {
     let mut tcp = serde_json::to_value(profile.config()).unwrap();
     tcp["recovery"] = recovery.into();
-    tcp["sack"] = matches!(recovery, "sack" | "fack" | "prr").into();
+    tcp["sack"] = matches!(recovery, "sack" | "fack" | "prr" | "rack").into();
     tcp.to_string()
 }
 
@@ -91,7 +91,7 @@ proptest! {
     #[test]
     fn every_packet_is_accounted_for_and_every_byte_arrives(
         profile in proptest::sample::select(&cwndlab_tcp::Profile::ALL),
-        recovery in proptest::sample::select(&["tahoe", "reno", "new-reno", "sack", "fack", "prr"]),
+        recovery in proptest::sample::select(&["tahoe", "reno", "new-reno", "sack", "fack", "prr", "rack"]),
         bytes in 1_u64..120_000, limit in 2_u64..30, loss in 0.0..0.15_f64, reorder in 0.0..0.1_f64,
         duplicate in 0.0..0.05_f64, codel in any::<bool>(), replicate in 0_u64..1000
     ) {

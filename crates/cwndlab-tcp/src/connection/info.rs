@@ -2,6 +2,7 @@
 
 use super::Connection;
 use crate::config::TcpConfig;
+use crate::recovery::Recovery;
 
 /// How the sender sees the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +30,10 @@ pub struct Info {
     pub sacked: u64,
     /// Of these, deemed lost (RFC 6675, section 4: `IsLost`) and not SACKed.
     pub lost: u64,
+    /// Of these, sent again and neither acknowledged nor lost again; known to RACK only.
+    pub retransmitted: Option<u64>,
+    /// Segments by which the path is thought to reorder: `dup_thresh`, or more if RACK has seen more.
+    pub reordering: u32,
     /// Timeouts since the last progress.
     pub backoffs: u32,
 }
@@ -48,7 +53,15 @@ impl Connection {
         } else {
             sacked = (u64::from(s.dup_acks) * mss).min(outstanding.saturating_sub(mss));
         }
-        let state = if self.retries > 0 || s.nxt < s.max {
+        let mut reordering = cfg.dup_thresh;
+        let (mut in_loss, mut retransmitted) = (false, None);
+        if let Recovery::Rack(rack) = &self.recovery {
+            let counts = rack.counts();
+            (sacked, lost) = (counts.0 * mss, counts.1 * mss);
+            (reordering, retransmitted) = (rack.reordering(cfg), Some(rack.repeated()));
+            in_loss = rack.in_loss();
+        }
+        let state = if in_loss || self.retries > 0 || s.nxt < s.max {
             CongestionState::Loss
         } else if self.in_recovery() {
             CongestionState::Recovery
@@ -63,6 +76,8 @@ impl Connection {
             unacked: outstanding.div_ceil(mss),
             sacked: sacked / mss,
             lost: lost.div_ceil(mss),
+            retransmitted,
+            reordering,
             backoffs: self.retries,
         }
     }

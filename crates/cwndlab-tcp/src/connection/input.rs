@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use super::{schedule_ack, timestamp, Connection, Control};
 use crate::config::TcpConfig;
-use crate::recovery::NewAck;
+use crate::recovery::{NewAck, Recovery};
 use crate::segment::{Flags, Segment};
 use crate::sender::Sender;
 use crate::sequence::from_wire;
@@ -143,8 +143,13 @@ impl Connection {
     #[inline]
     fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.una);
+        self.begin_rack(now, seg);
         if ack < self.sender.una as i64 {
-            return; // old
+            if self.agreed.sack && matches!(self.recovery, Recovery::Rack(_)) {
+                self.learn_sack(seg); // an old ACK may tell of what arrived later
+                self.end_rack(cfg, now);
+            }
+            return;
         }
         let ack = ack as u64;
         let reported = if seg.sack.len > 0 && self.agreed.sack { self.learn_sack(seg) } else { 0 };
@@ -162,6 +167,7 @@ impl Connection {
         } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt {
             self.timers.stop(Timer::Retransmit); // a window update ends probing
         }
+        self.end_rack(cfg, now);
     }
 
     /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new (the agents of 1998 see
@@ -182,6 +188,9 @@ impl Connection {
         for &(left, right) in seg.sack.as_slice() {
             let (left, right) = (from_wire(self.iss, left, una as u64), from_wire(self.iss, right, una as u64));
             if left >= una && left < right && right <= self.sender.max as i64 {
+                if let Recovery::Rack(rack) = &mut self.recovery {
+                    rack.on_block(&self.sender, left as u64, right as u64);
+                }
                 reported += self.sender.scoreboard.insert(left as u64, right as u64);
             }
         }
@@ -204,7 +213,11 @@ impl Connection {
         if self.recovery.times_echo(true, blocks) {
             self.time_echo(cfg, now, seg, ack);
         }
-        let rtt = self.measure(cfg, now, seg, ack);
+        let rtt = if matches!(self.recovery, Recovery::Rack(_)) {
+            self.measure_record(cfg, now, seg, ack)
+        } else {
+            self.measure(cfg, now, seg, ack)
+        };
         let s = &mut self.sender;
         let data_acked = acked - u64::from(s.fin && ack > s.end);
         let new = NewAck { acked: data_acked, delivered: data_acked + reported - known, blocks };
@@ -259,6 +272,21 @@ impl Connection {
         s.rtt.on_sample(&cfg.rto, now, rtt);
         s.rtt.clear_backoff();
         Some(rtt)
+    }
+
+    /// Takes the round trips of RACK's record, else of the stamp; the one for the window law.
+    #[inline(never)]
+    fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> Option<Time> {
+        let s = &mut self.sender;
+        let Recovery::Rack(rack) = &mut self.recovery else { return None };
+        let Some((first, last)) = rack.acknowledge(s).filter(|_| !cfg.rto.one_way) else {
+            // the segment timed was sent again, or everything would be in the record
+            return self.measure(cfg, now, seg, ack);
+        };
+        s.timed_end = 0;
+        s.rtt.on_sample(&cfg.rto, now, first);
+        s.rtt.clear_backoff();
+        Some(last)
     }
 
     /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.

@@ -101,6 +101,7 @@ impl Connection {
             self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
             // RFC 6298, 5.1
         }
+        self.note_sent(cfg, now, piece, end, again);
         self.stats.bytes_sent += u64::from(piece.len);
         let last = end >= self.sender.end;
         let flags =

@@ -164,7 +164,7 @@ prop_compose! {
         profile in prop::sample::select(Profile::ALL.to_vec()),
         recovery in prop::sample::select(vec![
             RecoveryKind::Tahoe, RecoveryKind::Reno, RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Fack,
-            RecoveryKind::Prr,
+            RecoveryKind::Prr, RecoveryKind::Rack,
         ]),
         odd in any::<bool>(), law in prop::sample::select(vec![
             WindowLawKind::Reno, WindowLawKind::RenoPackets, WindowLawKind::Cubic,

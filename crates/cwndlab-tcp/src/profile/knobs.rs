@@ -80,9 +80,9 @@ pub const KNOBS: [Knob; 33] = [
     ),
     knob(
         "recovery",
-        "tahoe | reno | new-reno | sack | fack | prr",
+        "tahoe | reno | new-reno | sack | fack | prr | rack",
         "Loss recovery.",
-        ["ns-2: Agent/TCP is Tahoe", "RFC 6582", "kernel since 3.2: PRR (RFC 6937) with SACK. RACK-TLP is not modelled"],
+        ["ns-2: Agent/TCP is Tahoe", "RFC 6582", "kernel since 3.2: PRR (RFC 6937) with SACK. rack (RFC 8985) is since 4.18: docs/models/rack.md says why not here"],
     ),
     knob(
         "dup_thresh",

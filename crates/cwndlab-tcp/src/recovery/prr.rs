@@ -5,9 +5,9 @@ use super::{cut, NewAck, Reaction, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 
+/// The window of an episode.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Prr {
-    pub episode: Episode,
+pub(super) struct Reduction {
     /// Bytes delivered during recovery.
     delivered_bytes: u32,
     /// Bytes sent during recovery.
@@ -15,35 +15,17 @@ pub(crate) struct Prr {
     /// `FlightSize` when recovery began.
     recover_fs: u32,
     /// Bytes that may be sent before the next ACK (RFC 6937: `SndCnt`).
-    send_count: u32,
+    pub send_count: u32,
 }
 
-impl Prr {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) -> bool {
-        let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
-        if self.episode.active {
-            self.episode.set_pipe(s, lost_below);
-            self.on_ack(s, delivered, false);
-            return false;
-        }
-        let found = s.dup_acks >= cfg.dup_thresh || lost_below > s.una;
-        if !found || s.una <= self.episode.recover {
-            return false;
-        }
-        // RFC 6937's and Linux's; RFC 9937 leaves out what SACK had reported before (two segments of the flight, mostly)
-        let recover_fs = (s.max - s.una) as u32; // windows are below 2^30
-        cut(cfg, s);
-        *self = Prr { recover_fs, ..Prr::default() };
-        self.episode.begin(s);
-        self.episode.set_pipe(s, lost_below.max(s.una + 1));
-        // RFC 9937, section 6.2: what was delivered before the trigger does not count; the fast retransmit is always sent
-        self.on_ack(s, delivered, false);
-        true
+impl Reduction {
+    pub fn new(recover_fs: u32) -> Self {
+        Reduction { recover_fs, ..Reduction::default() }
     }
 
-    /// RFC 9937, section 6.2, on every ACK of the episode.
-    fn on_ack(&mut self, s: &mut Sender, delivered: u64, safe: bool) {
-        let (mss, ssthresh, pipe) = (u64::from(s.mss), s.law.ssthresh(), self.episode.pipe);
+    /// RFC 9937, section 6.2, on every ACK of the episode; `pipe` bytes are thought to be in the network.
+    pub fn on_ack(&mut self, s: &mut Sender, pipe: u64, delivered: u64, safe: bool) {
+        let (mss, ssthresh) = (u64::from(s.mss), s.law.ssthresh());
         self.delivered_bytes += delivered as u32;
         let (total, out) = (u64::from(self.delivered_bytes), u64::from(self.out_bytes));
         let mut count = if pipe > ssthresh {
@@ -65,11 +47,45 @@ impl Prr {
         s.law.set_cwnd((pipe + count).max(u64::from(mss)), mss);
     }
 
+    pub fn on_sent(&mut self, bytes: u32) {
+        self.out_bytes += bytes;
+        self.send_count = self.send_count.saturating_sub(bytes);
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prr {
+    pub episode: Episode,
+    window: Reduction,
+}
+
+impl Prr {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) -> bool {
+        let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
+        if self.episode.active {
+            self.episode.set_pipe(s, lost_below);
+            self.window.on_ack(s, self.episode.pipe, delivered, false);
+            return false;
+        }
+        let found = s.dup_acks >= cfg.dup_thresh || lost_below > s.una;
+        if !found || s.una <= self.episode.recover {
+            return false;
+        }
+        // RFC 6937's and Linux's; RFC 9937 leaves out what SACK had reported before (two segments of the flight, mostly)
+        let recover_fs = (s.max - s.una) as u32; // windows are below 2^30
+        cut(cfg, s);
+        *self = Prr { window: Reduction::new(recover_fs), ..Prr::default() };
+        self.episode.begin(s);
+        self.episode.set_pipe(s, lost_below.max(s.una + 1));
+        // RFC 9937, section 6.2: what was delivered before the trigger does not count; the fast retransmit is always sent
+        self.window.on_ack(s, self.episode.pipe, delivered, false);
+        true
+    }
+
     pub fn on_sent(&mut self, piece: Piece, again: bool) {
         self.episode.on_sent(piece, again);
         if self.episode.active {
-            self.out_bytes += piece.len;
-            self.send_count = self.send_count.saturating_sub(piece.len);
+            self.window.on_sent(piece.len);
         }
     }
 
@@ -95,7 +111,7 @@ impl Prr {
             self.episode.set_pipe(s, lost_below);
             // RFC 9937, section 6: an ACK is safe that advances SND.UNA and finds no further loss
             let safe = self.episode.lost_below <= lost_before.max(s.una);
-            self.on_ack(s, ack.delivered, safe);
+            self.window.on_ack(s, self.episode.pipe, ack.delivered, safe);
         }
         HOLD
     }
@@ -109,10 +125,10 @@ impl Prr {
         if !self.episode.active || s.resend_first {
             return Episode::next_outside(cfg, s);
         }
-        if self.send_count < s.mss {
+        if self.window.send_count < s.mss {
             return None;
         }
-        let window = self.episode.pipe + u64::from(self.send_count);
+        let window = self.episode.pipe + u64::from(self.window.send_count);
         self.episode.next_segment(cfg, s, window)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn recovering(kind: RecoveryKind) -> TcpConfig {
-    let sack = matches!(kind, RecoveryKind::Sack | RecoveryKind::Fack | RecoveryKind::Prr);
+pub(super) fn recovering(kind: RecoveryKind) -> TcpConfig {
+    let sack = matches!(kind, RecoveryKind::Sack | RecoveryKind::Fack | RecoveryKind::Prr | RecoveryKind::Rack);
     TcpConfig { recovery: kind, sack, ..config(10) }
 }
 
@@ -21,7 +21,7 @@ const TEN: &str = "0 write 30000
     0 > data 9000-10000
     ";
 
-fn after_ten(cfg: &TcpConfig, script: &str) -> Connection {
+pub(super) fn after_ten(cfg: &TcpConfig, script: &str) -> Connection {
     client(cfg, &format!("{TEN}{script}"))
 }
 

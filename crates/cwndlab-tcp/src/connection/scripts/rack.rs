@@ -1,0 +1,202 @@
+//! RACK-TLP by RFC 8985's own cases: lost tails, reordering, a retransmission that is lost; every number by hand.
+
+use super::loss::{after_ten, recovering};
+use super::*;
+
+fn rack() -> TcpConfig {
+    recovering(RecoveryKind::Rack)
+}
+
+fn retransmits_and_timeouts(end: &Connection) -> (u32, u32) {
+    (end.stats().retransmits, end.stats().timeouts)
+}
+
+/// One segment and its ACK give a round trip of 0.1 s before the three that matter.
+const MEASURED: &str = "0 write 1000
+    0 > data 0-1000
+    0.1 < ack 1000
+    0.1 write 3000
+    0.1 > data 1000-2000
+    0.1 > data 2000-3000
+    0.1 > data 3000-4000
+    ";
+
+/// RFC 8985, section 3.3: the whole tail is lost; the probe's SACK block shows it after 2 SRTT.
+#[test]
+fn a_lost_tail_is_found_by_a_probe_and_repaired_without_a_timeout() {
+    let end = client(
+        &rack(),
+        &format!(
+            "{MEASURED}
+            0.3 > data 3000-4000            # the probe, after 2 * 0.1 s
+            0.4 < ack 1000 sack 3000-4000   # sent 0.3 s ago, more than 0.1 + 0.1/4 s: both are lost
+            0.4 > data 1000-2000
+            = ssthresh 2000
+            0.5 < ack 2000 sack 3000-4000
+            0.5 > data 2000-3000
+            0.6 < ack 4000"
+        ),
+    );
+    assert_eq!(retransmits_and_timeouts(&end), (3, 0));
+    assert_eq!(end.stats().fast_retransmits, 1);
+}
+
+/// RFC 8985, section 7.4.2: the last segment alone was lost; as the probe hid the loss, the window is told when an ACK
+/// beyond the probe shows that there was no duplicate.
+#[test]
+fn a_loss_that_the_probe_itself_repaired_reduces_the_window() {
+    let end = client(
+        &rack(),
+        &format!(
+            "{MEASURED}
+            0.2 < ack 3000
+            0.6 > data 3000-4000        # one segment: 2 * 0.1 s and the delay of an ACK, 0.2 s
+            = cwnd 12000
+            0.7 < ack 4000
+            0.7 write 1000
+            0.7 > data 4000-5000
+            0.8 < ack 5000
+            = ssthresh 2000"
+        ),
+    );
+    assert_eq!(retransmits_and_timeouts(&end), (1, 0));
+}
+
+/// RFC 8985, section 7.4.2: a DSACK says that the probe was not needed.
+#[test]
+fn a_probe_that_was_not_needed_leaves_the_window_alone() {
+    client(
+        &rack(),
+        &format!(
+            "{MEASURED}
+            0.3 > data 3000-4000
+            0.35 < ack 4000
+            0.4 < ack 4000 sack 3000-4000
+            0.4 write 1000
+            0.4 > data 4000-5000
+            0.5 < ack 5000
+            = ssthresh {}",
+            u64::MAX
+        ),
+    );
+}
+
+/// RFC 8985, section 7.3: new data is the better probe; if it brings nothing either, the timeout follows (section 6.3).
+#[test]
+fn a_probe_is_new_data_if_there_is_and_the_timeout_follows_it() {
+    let end = after_ten(
+        &rack(),
+        "1.0 > data 10000-11000
+         2.0 > data 0-1000
+         = cwnd 1000 ssthresh 5500
+         2.5 < ack 1000
+         2.5 > data 1000-2000
+         2.5 > data 2000-3000
+         = cwnd 2000",
+    );
+    assert_eq!(retransmits_and_timeouts(&end), (3, 1));
+}
+
+/// RFC 8985, section 6.2, step 5: fewer than three reports, so that the first segment has a quarter of the round trip more.
+#[test]
+fn one_report_is_enough_once_the_reordering_window_has_passed() {
+    let end = client(
+        &rack(),
+        "0 write 4000
+         0 > data 0-1000
+         0 > data 1000-2000
+         0 > data 2000-3000
+         0 > data 3000-4000
+         0.1 < ack 0 sack 3000-4000
+         0.125 > data 0-1000
+         = ssthresh 2000
+         0.225 < ack 1000 sack 3000-4000
+         0.225 > data 1000-2000
+         0.225 > data 2000-3000
+         0.325 < ack 4000",
+    );
+    assert_eq!(retransmits_and_timeouts(&end), (3, 0));
+}
+
+/// RFC 8985, section 6.2, steps 3 and 4: reordering is no loss, and once seen three reports are not proof enough either.
+#[test]
+fn reordering_is_no_loss_and_widens_the_window_of_what_follows() {
+    let end = after_ten(
+        &rack(),
+        "0.5 < ack 0 sack 1000-2000     # lost at 0.625 if it does not come
+         0.6 < ack 2000
+         0.6 > data 10000-11000
+         0.6 > data 11000-12000
+         0.6 > data 12000-13000
+         0.6 < ack 2000 sack 3000-4000
+         0.6 < ack 2000 sack 3000-5000
+         0.6 < ack 2000 sack 3000-6000  # three, and still nothing before 0 + 0.6 + 0.5/4
+         0.725 > data 2000-3000",
+    );
+    assert_eq!((end.stats().fast_retransmits, end.stats().retransmits), (1, 1));
+    assert_eq!(end.info(&rack()).reordering, 3);
+}
+
+/// RFC 8985, section 3.2: the retransmission is lost too, which what was sent after it shows; PRR by RFC 9937, 6.2.
+#[test]
+fn a_lost_retransmission_is_sent_again_without_a_timeout() {
+    let end = after_ten(
+        &rack(),
+        "0.5 < ack 0 sack 1000-2000
+         0.5 < ack 0 sack 1000-3000
+         0.5 < ack 0 sack 1000-4000     # three: no window for reordering; pipe 6, in any case one
+         0.5 > data 0-1000
+         = ssthresh 5000
+         0.5 < ack 0 sack 1000-5000     # pipe 6: 2 * 5/10 - 1
+         0.5 < ack 0 sack 1000-6000     # pipe 5 = ssthresh
+         0.5 < ack 0 sack 1000-7000     # pipe 4
+         0.5 > data 10000-11000
+         0.5 < ack 0 sack 1000-8000
+         0.5 > data 11000-12000
+         0.5 < ack 0 sack 1000-9000
+         0.5 > data 12000-13000
+         0.5 < ack 0 sack 1000-10000
+         0.5 > data 13000-14000
+         1.0 < ack 0 sack 1000-11000    # sent after the retransmission; pipe 3
+         1.0 > data 0-1000
+         1.0 > data 14000-15000
+         1.5 < ack 14000
+         = cwnd 5000
+         1.5 > data 15000-16000
+         1.5 > data 16000-17000
+         1.5 > data 17000-18000
+         1.5 > data 18000-19000",
+    );
+    assert_eq!(retransmits_and_timeouts(&end), (2, 0));
+    assert_eq!(end.stats().fast_retransmits, 1);
+}
+
+/// RFC 6298, section 2: 0.5 s, then 7/8 * 0.5 + 1/8 * 0.6 s; a single timed segment would have given the first only.
+#[test]
+fn every_ack_of_segments_sent_once_is_measured() {
+    let cfg = rack();
+    let end = after_ten(
+        &cfg,
+        "0.5 < ack 1000
+         0.5 > data 10000-11000
+         0.5 > data 11000-12000
+         0.6 < ack 2000
+         0.6 > data 12000-13000
+         0.6 > data 13000-14000",
+    );
+    assert_eq!(end.srtt(&cfg), Time::from_micros(512_500));
+}
+
+/// Without SACK there is nothing to go by (RFC 8985, section 4): NewReno.
+#[test]
+fn without_sack_it_is_new_reno() {
+    let cfg = TcpConfig { sack: false, ..rack() };
+    let end = after_ten(
+        &cfg,
+        "0.5 < ack 0
+         0.5 < ack 0
+         0.5 < ack 0
+         0.5 > data 0-1000",
+    );
+    assert_eq!(end.stats().fast_retransmits, 1);
+}

@@ -1,0 +1,80 @@
+//! Where RACK-TLP (RFC 8985) hooks in: it needs the times of events, and shares the retransmission timer.
+
+use cwndlab_units::Time;
+
+use super::Connection;
+use crate::config::TcpConfig;
+use crate::recovery::Recovery;
+use crate::segment::Segment;
+use crate::sender::Piece;
+use crate::sequence::from_wire;
+use crate::timers::Timer;
+
+impl Connection {
+    /// Before an ACK and its blocks are learnt.
+    #[inline]
+    pub(super) fn begin_rack(&mut self, now: Time, seg: &Segment) {
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            rack.begin_ack(now, seg.sack.len > 0 && is_dsack(seg, self.iss, self.sender.una));
+        }
+    }
+
+    /// After an ACK.
+    #[inline]
+    pub(super) fn end_rack(&mut self, cfg: &TcpConfig, now: Time) {
+        if matches!(self.recovery, Recovery::Rack(_)) {
+            self.finish_rack(cfg, now);
+        }
+    }
+
+    #[inline(never)]
+    fn finish_rack(&mut self, cfg: &TcpConfig, now: Time) {
+        let Recovery::Rack(rack) = &mut self.recovery else { return };
+        if rack.end_ack(cfg, &mut self.sender) {
+            self.stats.fast_retransmits += 1;
+            self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
+        }
+        rack.arm(&self.sender, &mut self.timers);
+    }
+
+    /// `piece` went, up to `end` with its FIN.
+    #[inline]
+    pub(super) fn note_sent(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64, again: bool) {
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            rack.on_sent(cfg, &self.sender, now, piece, (end, !again));
+            rack.arm(&self.sender, &mut self.timers);
+        }
+    }
+
+    /// The retransmission timer's place has expired: whether that was RACK's or a probe's.
+    pub(super) fn rack_expiry(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let Recovery::Rack(rack) = &mut self.recovery else { return false };
+        if !self.was_established || !rack.on_expiry(cfg, &mut self.sender, now) {
+            return false;
+        }
+        rack.rearm(&self.sender, &mut self.timers);
+        if rack.take_began() {
+            self.stats.fast_retransmits += 1;
+            self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
+            rack.arm(&self.sender, &mut self.timers);
+        }
+        true
+    }
+
+    /// A retransmission timeout has been set.
+    pub(super) fn arm_rack(&mut self) {
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            rack.arm(&self.sender, &mut self.timers);
+        }
+    }
+}
+
+/// RFC 2883, section 4: the first block lies below the ACK or within the second.
+fn is_dsack(seg: &Segment, iss: u32, una: u64) -> bool {
+    let at = |wire: u32| from_wire(iss, wire, una);
+    match *seg.sack.as_slice() {
+        [first, second, ..] if at(first.0) >= at(second.0) && at(first.1) <= at(second.1) => true,
+        [first, ..] => at(first.1) <= at(seg.ack),
+        [] => false,
+    }
+}

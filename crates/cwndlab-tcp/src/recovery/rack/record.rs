@@ -1,0 +1,272 @@
+//! What RACK keeps of each segment until it is cumulatively acknowledged (RFC 8985, section 5.2): when it was last sent,
+//! and what is thought to have become of it.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::Time;
+
+/// Reported by SACK.
+pub(super) const SACKED: u8 = 1;
+/// Deemed lost.
+pub(super) const LOST: u8 = 2;
+/// A copy sent again is thought to be in the network.
+const AGAIN: u8 = 4;
+/// Was sent more than once.
+pub(super) const REPEATED: u8 = 8;
+
+/// One segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub start: u64,
+    /// One past its last position.
+    pub end: u64,
+    /// When it was last sent.
+    pub at: Time,
+    pub flags: u8,
+}
+
+impl Sent {
+    fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Waits to be sent again.
+    fn waits(&self) -> bool {
+        self.is(LOST) && !self.is(AGAIN)
+    }
+
+    fn in_flight(&self) -> u64 {
+        if self.is(SACKED) || self.waits() {
+            0
+        } else {
+            self.end - self.start
+        }
+    }
+}
+
+/// The segments sent, by position, and their transmissions, by time. An event costs in proportion to what it changes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Record {
+    list: VecDeque<Sent>,
+    /// Time and end of each transmission, oldest first; those that are of no more use are skipped later.
+    order: VecDeque<(Time, u64)>,
+    /// Pipe: bytes thought to be in the network.
+    pub pipe: u64,
+    /// Segments reported by SACK.
+    pub sacked: u32,
+    /// Segments deemed lost and not reported, sent again or not.
+    pub lost: u32,
+    /// Of these, not sent again.
+    pub waiting: u32,
+    /// Segments of which a copy sent again is thought to be in the network.
+    pub again: u32,
+    /// No segment that waits begins below this.
+    hint: u64,
+}
+
+/// Whether the transmission `a` is the later one (RFC 8985, section 6.2, `RACK_sent_after`).
+pub(super) fn sent_after(a: (Time, u64), b: (Time, u64)) -> bool {
+    a > b
+}
+
+impl Record {
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub fn last(&self) -> Option<&Sent> {
+        self.list.back()
+    }
+
+    fn index(&self, position: u64) -> usize {
+        self.list.partition_point(|sent| sent.end <= position)
+    }
+
+    fn set(&mut self, index: usize, flags: u8) {
+        let sent = &mut self.list[index];
+        self.pipe -= sent.in_flight();
+        self.sacked -= u32::from(sent.is(SACKED));
+        self.lost -= u32::from(sent.is(LOST));
+        self.waiting -= u32::from(sent.waits());
+        self.again -= u32::from(sent.is(AGAIN));
+        sent.flags = flags;
+        self.pipe += sent.in_flight();
+        self.sacked += u32::from(sent.is(SACKED));
+        self.lost += u32::from(sent.is(LOST));
+        self.waiting += u32::from(sent.waits());
+        self.again += u32::from(sent.is(AGAIN));
+    }
+
+    /// `[start, end)` was sent: new, again, or both.
+    pub fn send(&mut self, start: u64, end: u64, now: Time) {
+        let mut known = self.list.back().map_or(start, |sent| sent.end);
+        if start < known {
+            let mut index = self.index(start);
+            while let Some(sent) = self.list.get_mut(index).filter(|sent| sent.start < end) {
+                sent.at = now;
+                let (flags, sent_end) = (sent.flags | AGAIN | REPEATED, sent.end);
+                self.set(index, flags);
+                self.order.push_back((now, sent_end));
+                index += 1;
+            }
+        } else {
+            known = start;
+        }
+        if end > known {
+            self.list.push_back(Sent { start: known, end, at: now, flags: 0 });
+            self.order.push_back((now, end));
+            self.pipe += end - known;
+        }
+    }
+
+    /// Everything below `una` is acknowledged: forgets it, and shows each segment that is acknowledged whole.
+    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent)) {
+        while let Some(&front) = self.list.front().filter(|front| front.start < una) {
+            self.set(0, SACKED); // out of the pipe
+            if front.end <= una {
+                self.sacked -= 1;
+                self.list.pop_front();
+                each(&front);
+            } else {
+                self.list[0].start = una;
+                self.set(0, front.flags);
+            }
+        }
+        while self.order.front().is_some_and(|&(_, end)| end <= una) {
+            self.order.pop_front();
+        }
+    }
+
+    /// A SACK block of which `[from, to)` is news: marks the segments that the block covers whole, and shows each as it was.
+    pub fn sack(&mut self, block: (u64, u64), from: u64, to: u64, mut each: impl FnMut(&Sent)) {
+        let mut index = self.index(from);
+        while let Some(&sent) = self.list.get(index).filter(|sent| sent.start < to && sent.end <= block.1) {
+            if sent.start >= block.0 && !sent.is(SACKED) {
+                self.set(index, (sent.flags | SACKED) & !(LOST | AGAIN));
+                each(&sent);
+            }
+            index += 1;
+        }
+    }
+
+    fn lose(&mut self, index: usize) {
+        let sent = self.list[index];
+        self.hint = self.hint.min(sent.start);
+        self.set(index, (sent.flags | LOST) & !AGAIN);
+    }
+
+    /// The segment of a transmission, if that is its last one and its fate is open.
+    fn open(&self, (at, end): (Time, u64)) -> Option<usize> {
+        let index = self.index(end - 1);
+        let sent = self.list.get(index)?;
+        (sent.end == end && sent.at == at && !sent.is(SACKED) && !sent.waits()).then_some(index)
+    }
+
+    /// RFC 8985, section 6.2, step 5: loses what was sent before the transmission `newest`, and `wait` or longer ago. Whether
+    /// there was any, and when the rest of it will be overdue.
+    pub fn detect(&mut self, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
+        let mut found = false;
+        while let Some(&transmission) = self.order.front() {
+            if let Some(index) = self.open(transmission) {
+                if !sent_after(newest, transmission) || transmission.0 + wait > now {
+                    break;
+                }
+                self.lose(index);
+                found = true;
+            }
+            self.order.pop_front();
+        }
+        let last =
+            self.order.iter().take_while(|&&t| sent_after(newest, t)).filter(|&&t| self.open(t).is_some()).last();
+        (found, last.map_or(Time::MAX, |&(at, _)| at + wait))
+    }
+
+    /// RFC 8985, section 6.3: on a timeout the first segment is lost, and what was sent `wait` or longer ago.
+    /// Whether what the receiver had reported turned out to be void.
+    pub fn time_out(&mut self, wait: Time, now: Time) -> bool {
+        let void = self.list.front().is_some_and(|first| first.is(SACKED));
+        if void {
+            // the receiver has thrown away what it reported (RFC 2018, section 8)
+            for index in 0..self.list.len() {
+                let flags = self.list[index].flags;
+                self.set(index, flags & !SACKED);
+            }
+        }
+        for index in 0..self.list.len() {
+            let sent = self.list[index];
+            if !sent.is(SACKED) && (index == 0 || sent.at + wait <= now) {
+                self.lose(index);
+            }
+        }
+        void
+    }
+
+    /// The first segment that waits to be sent again.
+    pub fn next_waiting(&mut self) -> Option<Sent> {
+        if self.waiting == 0 {
+            self.hint = u64::MAX;
+            return None;
+        }
+        let from = self.index(self.hint);
+        let sent = self.list.iter().skip(from).find(|sent| sent.waits()).copied();
+        self.hint = sent.map_or(u64::MAX, |sent| sent.start);
+        sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counted(record: &Record) -> (u64, u32, u32, u32, u32) {
+        let count = |holds: &dyn Fn(&Sent) -> bool| record.list.iter().filter(|sent| holds(sent)).count() as u32;
+        let pipe = record.list.iter().map(Sent::in_flight).sum();
+        (pipe, count(&|s| s.is(SACKED)), count(&|s| s.is(LOST)), count(&Sent::waits), count(&|s| s.is(AGAIN)))
+    }
+
+    proptest! {
+        #[test]
+        fn the_sums_are_those_of_the_segments_and_what_waits_is_found(
+            steps in proptest::collection::vec((0_u8..6, 0_u64..40, 1_u64..12), 1..120)
+        ) {
+            let (mut record, mut una, mut end) = (Record::default(), 1, 1);
+            for (second, (what, at, len)) in steps.into_iter().enumerate() {
+                let now = Time::from_secs(second as u64 + 1);
+                match what {
+                    0 | 1 => {
+                        record.send(end, end + len, now);
+                        end += len;
+                    }
+                    2 => {
+                        una = (una + at).min(end);
+                        record.acknowledge(una, |_| {});
+                    }
+                    3 => {
+                        let (left, right) = ((una + at).min(end), (una + at + 3 * len).min(end));
+                        record.sack((left, right), left, right, |_| {});
+                    }
+                    4 => {
+                        let (_, next) = record.detect((now, u64::MAX), Time::from_secs(at), now);
+                        prop_assert!(next > now);
+                    }
+                    _ => {
+                        record.time_out(Time::from_secs(at), now);
+                        prop_assert!(record.list.is_empty() || record.waiting > 0);
+                    }
+                }
+                if let Some(waiting) = record.next_waiting() {
+                    prop_assert!(waiting.waits());
+                    if len > 6 {
+                        record.send(waiting.start, waiting.end, now);
+                    }
+                } else {
+                    prop_assert!(!record.list.iter().any(Sent::waits));
+                }
+                let sums = (record.pipe, record.sacked, record.lost, record.waiting, record.again);
+                prop_assert_eq!(sums, counted(&record));
+                prop_assert!(record.list.iter().zip(record.list.iter().skip(1)).all(|(a, b)| a.end == b.start));
+            }
+        }
+    }
+}
