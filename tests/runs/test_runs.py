@@ -164,3 +164,16 @@ def test_cells_that_are_the_same_run_are_run_once(fake_core: FakeCore) -> None:
         run.results.values("iw=1,name=x", "goodput"), run.results.values("iw=1,name=y", "goodput")
     )
     assert run.estimates.num_rows == 4
+
+
+def test_a_study_without_tables_shows_all_its_numbers_and_how_to_run_it_again(
+    tmp_path: Path, fake_core: FakeCore
+) -> None:
+    study = Study.from_toml(TEXT).set({"run.duration": "80ms"})
+    run = study.run(tmp_path / "out", until=0.05, replicates=12)
+    page = (tmp_path / "out/report.md").read_text()
+    for cell in ("iw=1", "iw=4"):
+        assert f"**{run.results.values(cell, 'goodput').mean():.3g}" in page
+    assert "| iw | goodput (kbit/s) |" in page
+    assert "10, until the half-width is 0.05 of each number, or the cap (Chow and Robbins 1965" in page
+    assert "cwndlab run study.toml --replicates 12 --until 5% --seed 7 -o DIR" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from cwndlab.errors import StudyError, nearest
 from cwndlab.stats import intervals
 from cwndlab.stats.results import CellInfo, Estimate, Results
 from cwndlab.stats.stopping import StoppingRule
-from cwndlab.study.load import Study
+from cwndlab.study.load import Study, shipped
 from cwndlab.study.plan import Plan
 
 from . import output, store_shared
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from cwndlab.report.figures import Drawing
     from cwndlab.report.view import Fact
     from cwndlab.report.write import Outputs
+    from cwndlab.study.outputs import AnyTable
     from cwndlab.study.schema import Source
 
 
@@ -340,11 +342,30 @@ def _outputs(study: Study, folder: Path) -> Outputs:
         source=_citation(source) if source is not None else "",
         url=(source.url or "") if source is not None else "",
         about=outline.about or "",
-        tables=outline.tables,
+        tables=outline.tables or _plain_table(study),
         figures=outline.figures,
         marks=outline.marks,
         claims=study.claims.claims,
     )
+
+
+def _plain_table(study: Study) -> Sequence[AnyTable]:
+    """All numbers of all cells, for a study that lays out no table."""
+    from cwndlab.study.outputs import Column, Table
+
+    outline = study.outline
+    known = {quantity.name: quantity for quantity in outline.quantities}
+    columns = [
+        Column(
+            heading=f"{quantity.title or quantity.name} ({metrics.unit_of(quantity, known)})",
+            quantity=quantity.name,
+        )
+        for quantity in outline.quantities
+        if not metrics.is_list(quantity, known)
+    ]
+    if not columns or not outline.axes or outline.grids:
+        return []
+    return [Table(id="measured", title="Measured", rows=list(outline.axes), columns=columns)]
 
 
 def check_outputs(study: Study) -> None:
@@ -377,12 +398,10 @@ def _facts(content: Mapping[str, Any]) -> list[Fact]:
         if min(replicates) == max(replicates)
         else f"{min(replicates)} to {max(replicates)}"
     )
-    sets = [f"--set {axis}={','.join(map(str, values))}" for axis, values in content["set"].items()]
-    sets += [f"--set {key}={value}" for key, value in content["changed"].items()]
     fetched = content.get("replicates_fetched", 0)
-    if content.get("backend") == "linux":
-        sets.append(f"--backend linux --stack {content['stack']['name']}")
-    again = " ".join(["cwndlab run", str(content["study"]), *sets, f"--seed {content['seed']} -o DIR"])
+    if until := content.get("until"):
+        span += f", until the half-width is {until:.3g} of each number, or the cap"
+        span += " (Chow and Robbins 1965; Law and Kelton, 9.4.1)"
     return [
         Fact("cells", str(len(replicates))),
         Fact("replicates of each", span),
@@ -397,8 +416,29 @@ def _facts(content: Mapping[str, Any]) -> list[Fact]:
             f"cwndlab {content['cwndlab']}" + (f", {content['git'][:12]}" if content["git"] else ""),
         ),
         *_backend_facts(content),
-        Fact("run again", again),
+        Fact("run again", _again(content)),
     ]
+
+
+def _again(content: Mapping[str, Any]) -> str:
+    """The command of these runs; a study of one's own is run from its copy in the result folder."""
+    sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
+    if content["study"] in shipped():
+        words = ["cwndlab", "run", str(content["study"])]
+        sets |= {key: str(value) for key, value in content["changed"].items()}
+    else:  # whose keys are changed already
+        words = ["cwndlab", "run", "study.toml"]
+    for key, value in sets.items():
+        words += ["--set", f"{key}={value}"]
+    if content.get("backend") == "linux":
+        words += ["--backend", "linux", "--stack", str(content["stack"]["name"])]
+    if content.get("replicates"):
+        words += ["--replicates", str(content["replicates"])]
+    if content.get("until"):
+        words += ["--until", f"{100 * content['until']:.6g}%"]
+    if content.get("sensitivity"):
+        words += ["--sensitivity", str(content["sensitivity"])]
+    return shlex.join([*words, "--seed", str(content["seed"]), "-o", "DIR"])
 
 
 def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
