@@ -119,6 +119,7 @@ impl Connection {
                     return true; // the other half of a simultaneous open
                 }
                 self.control = Control::SynAck; // our SYN-ACK was lost
+                self.sender.timed_end = 0; // Karn: which of the two will be acknowledged?
                 return false;
             }
             self.receiver.ack_now = true; // RFC 5961, section 4.2: challenge; also the answer to a SYN-ACK that came again

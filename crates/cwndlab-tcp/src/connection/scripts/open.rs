@@ -59,6 +59,22 @@ fn a_lost_syn_ack_is_sent_again_by_the_timer_or_when_the_syn_comes_again() {
     );
 }
 
+/// RFC 6298, section 3 (Karn's algorithm).
+#[test]
+fn a_syn_ack_that_went_twice_because_the_syn_did_is_not_measured() {
+    let cfg = with_handshake();
+    let end = server(
+        &cfg,
+        "0.0 < syn
+         0.0 > syn ack 0
+         0.5 < syn
+         0.5 > syn ack 0
+         0.6 < ack 0
+         = state Established",
+    );
+    assert_eq!(end.srtt(&cfg), Time::ZERO);
+}
+
 #[test]
 fn an_unanswered_syn_is_given_up_with_a_reason() {
     let cfg = with_handshake();
