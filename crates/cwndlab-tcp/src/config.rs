@@ -5,6 +5,8 @@ mod check;
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::ecn::EcnKind;
+
 /// A profile's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -179,6 +181,8 @@ pub struct TcpConfig {
     pub window_scale: bool,
     /// Loss recovery.
     pub recovery: RecoveryKind,
+    /// Explicit congestion notification (RFC 2481, RFC 3168).
+    pub ecn: EcnKind,
     /// Duplicate ACKs before fast retransmit.
     pub dup_thresh: u32,
     /// RFC 3042.

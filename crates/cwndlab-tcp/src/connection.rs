@@ -22,9 +22,9 @@ use crate::stats::Stats;
 use crate::timers::{Timer, Timers};
 
 /// RFC 9293, 3.8.3: R2, in retransmissions of the same data (Linux's default).
-const MAX_RETRIES: u32 = 15;
+const MAX_RETRIES: u8 = 15;
 /// R2 of a SYN (Linux's default).
-const MAX_SYN_RETRIES: u32 = 6;
+const MAX_SYN_RETRIES: u8 = 6;
 
 /// One end of a connection, sans-IO.
 ///
@@ -43,13 +43,12 @@ pub struct Connection {
     iss: u32,
     irs: u32,
     /// Expiries of the retransmission timer since the last progress.
-    retries: u32,
+    retries: u8,
     /// A SYN, SYN-ACK or RST is to be sent.
     control: Control,
     was_established: bool,
     /// Whether this connection ends by FIN; if not, once everything is acknowledged after [`Connection::close`].
     ends_by_fin: bool,
-    closing: bool,
     error: Option<CloseReason>,
     stats: Stats,
 }
@@ -116,7 +115,6 @@ impl Connection {
             control: Control::None,
             was_established: false,
             ends_by_fin: cfg.fin,
-            closing: false,
             error: None,
             stats: Stats::default(),
         }
@@ -128,6 +126,7 @@ impl Connection {
         self.iss = 0;
         self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps, shift: handshake::wanted_shift(cfg) };
         self.receiver.edge = 1 + cfg.receive_buffer_bytes;
+        self.sender.ecn.set_codepoint(cfg.ecn.codepoint());
         self.set_mss(cfg, cfg.mss);
         self.state = State::Established;
         self.was_established = true;
@@ -178,6 +177,7 @@ impl Connection {
         let event = if self.retries == 1 { CongestionEvent::Rto } else { CongestionEvent::RtoRepeat };
         let (flight, mss) = (s.flight().max(1), s.mss);
         s.law.on_congestion(cfg, event, flight, mss);
+        s.ecn.reduced(s.max, false);
         s.rtt.backoff(&cfg.rto);
         s.nxt = s.una;
         s.dup_acks = 0;
@@ -211,14 +211,14 @@ impl Connection {
 
     /// Appends bytes to the send stream. Ignored after [`Connection::close`].
     pub fn write(&mut self, bytes: u64) {
-        if !self.closing {
+        if !self.sender.closing {
             self.sender.end = self.sender.end.saturating_add(bytes);
         }
     }
 
     /// No more writes: a FIN follows the last byte.
     pub fn close(&mut self) {
-        self.closing = true;
+        self.sender.closing = true;
         self.sender.fin = self.ends_by_fin;
         match self.state {
             State::Listen | State::SynSent => self.fail_quietly(),

@@ -5,6 +5,7 @@ mod ack_policy;
 mod config;
 mod congestion;
 mod connection;
+mod ecn;
 mod profile;
 mod reassembly;
 mod receiver;
@@ -24,6 +25,7 @@ pub use config::{
 };
 pub use congestion::{AckSample, CongestionEvent, WindowLaw};
 pub use connection::{CongestionState, Connection, Info};
+pub use ecn::EcnKind;
 pub use profile::{knobs_json, Knob, KNOBS};
 pub use rto::RttEstimator;
 pub use segment::{Flags, SackBlocks, Segment};

@@ -4,6 +4,7 @@ use crate::config::{
     AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, TcpConfig,
     WindowLawKind,
 };
+use crate::ecn::EcnKind;
 use cwndlab_units::Time;
 
 mod knobs;
@@ -48,6 +49,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     timestamps: false,
     window_scale: false,
     recovery: RecoveryKind::Tahoe,
+    ecn: EcnKind::Off,
     dup_thresh: 3,
     limited_transmit: false,
     window_law: WindowLawKind::RenoPackets,
@@ -86,6 +88,7 @@ const RFC5681: TcpConfig = TcpConfig {
     timestamps: false,
     window_scale: true,
     recovery: RecoveryKind::NewReno,
+    ecn: EcnKind::Off,
     dup_thresh: 3,
     limited_transmit: true,
     window_law: WindowLawKind::Reno,
@@ -124,6 +127,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     timestamps: true,
     window_scale: true,
     recovery: RecoveryKind::Prr,
+    ecn: EcnKind::Accept,
     dup_thresh: 3,
     limited_transmit: true,
     window_law: WindowLawKind::Cubic,

@@ -165,7 +165,10 @@ fn cut(cfg: &TcpConfig, s: &mut Sender) {
     let mss = s.mss;
     // section 3.2, step 2: what Limited Transmit sent beyond cwnd does not count
     let flight = s.flight().min(s.law.cwnd().max(u64::from(mss)));
-    s.law.on_congestion(cfg, CongestionEvent::Loss, flight, mss);
+    if !s.ecn.covers_loss(s.una) {
+        s.law.on_congestion(cfg, CongestionEvent::Loss, flight, mss);
+        s.ecn.reduced(s.max, false);
+    }
     s.resend_first = true;
     s.timed_end = 0; // Karn: the segment sent again may be the timed one
 }

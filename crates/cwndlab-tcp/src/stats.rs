@@ -17,6 +17,8 @@ pub struct Stats {
     pub fast_retransmits: u32,
     /// Duplicate ACKs received (RFC 5681, section 2).
     pub dup_acks: u32,
+    /// Reductions of the window for an ECN echo (RFC 3168, section 6.1.2).
+    pub ecn_reductions: u32,
     /// Probes of a zero window sent (RFC 9293, 3.8.6.1).
     pub window_probes: u32,
 }

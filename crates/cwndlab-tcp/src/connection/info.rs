@@ -78,7 +78,7 @@ impl Connection {
             lost: lost.div_ceil(mss),
             retransmitted,
             reordering,
-            backoffs: self.retries,
+            backoffs: u32::from(self.retries),
         }
     }
 }

@@ -4,6 +4,7 @@ use cwndlab_units::Time;
 
 use super::{schedule_ack, timestamp, Connection, Control};
 use crate::config::TcpConfig;
+use crate::congestion::CongestionEvent;
 use crate::recovery::{NewAck, Recovery};
 use crate::segment::{Flags, Segment};
 use crate::sender::Sender;
@@ -72,6 +73,7 @@ impl Connection {
         // what of the payload is not before the first byte of the stream
         let end = start + i64::from(seg.len);
         if seg.len > 0 && end > 0 {
+            self.sender.ecn.on_data_in(seg);
             self.on_payload(cfg, now, start.max(1) as u64, end as u64);
         }
         if seg.flags.has(Flags::FIN) && end > 0 {
@@ -237,6 +239,10 @@ impl Connection {
         } else if reaction.restart_timer {
             self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto)); // 5.3
         }
+        if seg.flags.has(Flags::ECE) && self.on_echo(cfg, prior_in_flight) {
+            reaction.grow = false;
+        }
+        let s = &mut self.sender;
         if reaction.grow && data_acked > 0 {
             let delivered = if self.agreed.sack {
                 new.delivered
@@ -290,6 +296,20 @@ impl Connection {
         Some(last)
     }
 
+    /// An ACK with ECE (RFC 3168, section 6.1.2): the window shrinks as for a loss, at most once a window of data, and the
+    /// ACK does not open it. Whether ECN is in use at all.
+    #[cold]
+    fn on_echo(&mut self, cfg: &TcpConfig, flight: u64) -> bool {
+        let s = &mut self.sender;
+        if s.ecn.may_reduce(s.una) {
+            let mss = s.mss;
+            s.law.on_congestion(cfg, CongestionEvent::Ecn, flight, mss);
+            s.ecn.reduced(s.max, true);
+            self.stats.ecn_reductions += 1;
+        }
+        s.ecn.is_agreed()
+    }
+
     /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.
     #[inline(never)]
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) {
@@ -308,6 +328,9 @@ impl Connection {
     #[inline(never)]
     fn on_duplicate_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, reported: u64) {
         self.stats.dup_acks += 1;
+        if seg.flags.has(Flags::ECE) {
+            self.on_echo(cfg, self.sender.flight());
+        }
         if self.recovery.times_echo(false, seg.sack.len > 0) {
             self.time_echo(cfg, now, seg, self.sender.una);
         }

@@ -104,13 +104,15 @@ impl Connection {
         self.note_sent(cfg, now, piece, end, again);
         self.stats.bytes_sent += u64::from(piece.len);
         let last = end >= self.sender.end;
-        let flags =
-            Flags(Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0));
+        let (cwr, ecn) = if piece.len > 0 { self.sender.ecn.on_data_out(cfg.ecn, again) } else { (Flags(0), 0) };
+        let flags = Flags(
+            Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0) | cwr.0,
+        );
         if fin {
             self.on_fin_sent();
         }
         let base = if piece.len > 0 { cfg.header_bytes } else { cfg.ack_bytes };
-        self.segment(cfg, now, flags, piece.start, piece.len, base, again)
+        Segment { ecn, ..self.segment(cfg, now, flags, piece.start, piece.len, base, again) }
     }
 
     fn pure_ack(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
@@ -147,7 +149,7 @@ impl Connection {
             ts_val: timestamp(now),
             ts_ecr: if self.agreed.timestamps || Sender::counts_packets(cfg) { self.receiver.ts_recent } else { 0 },
             wire_bytes: base_bytes + len + self.option_bytes(cfg, sack.len),
-            flags,
+            flags: flags | self.sender.ecn.flags(),
             has_timestamps: self.agreed.timestamps,
             retransmission,
             sack,
@@ -201,9 +203,10 @@ impl Connection {
             Control::Reset(seq) => {
                 return Some(Segment { seq, flags: Flags::RST, wire_bytes: cfg.ack_bytes, ..Segment::default() })
             }
-            Control::Syn => Segment { flags: Flags::SYN, ..Segment::default() },
+            Control::Syn => Segment { flags: Flags::SYN | cfg.ecn.syn_flags(), ..Segment::default() },
             Control::SynAck => {
-                Segment { flags: Flags::SYN | Flags::ACK, ack: to_wire(self.irs, 1), ..Segment::default() }
+                let ecn = if self.sender.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
+                Segment { flags: Flags::SYN | Flags::ACK | ecn, ack: to_wire(self.irs, 1), ..Segment::default() }
             }
         };
         if again {

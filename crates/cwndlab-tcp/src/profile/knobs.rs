@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 33] = [
+pub const KNOBS: [Knob; 34] = [
     knob(
         "mss",
         "bytes",
@@ -83,6 +83,12 @@ pub const KNOBS: [Knob; 33] = [
         "tahoe | reno | new-reno | sack | fack | prr | rack",
         "Loss recovery.",
         ["ns-2: Agent/TCP is Tahoe", "RFC 6582", "kernel since 3.2: PRR (RFC 6937) with SACK. rack (RFC 8985) is since 4.18: docs/models/rack.md says why not here"],
+    ),
+    knob(
+        "ecn",
+        "off | accept | rfc2481 | rfc3168 | rfc3168-ect1",
+        "Explicit congestion notification: none, only if the peer asks, RFC 2481, RFC 3168 with ECT(0) or with ECT(1).",
+        ["ns-2 ns-default.tcl: ecn_ 0", "RFC 3168 is an option", "tcp_ecn = 2: accepts it and does not ask for it"],
     ),
     knob(
         "dup_thresh",

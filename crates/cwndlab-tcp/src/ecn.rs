@@ -1,0 +1,158 @@
+//! Explicit congestion notification (RFC 2481; RFC 3168, section 6.1).
+//!
+//! The rules, and where they stand:
+//! - negotiation on SYN (ECE and CWR) and SYN-ACK (ECE alone): [`EcnKind::syn_flags`], [`EcnKind::agree`];
+//! - ECT on new data only, never on SYN, pure ACKs, probes or retransmissions: [`Echo::on_data_out`];
+//! - the receiver says ECE on every segment from a CE until a CWR: [`Echo::on_data_in`];
+//! - the sender reduces once a window of data, whatever told it: [`Echo::reduced`], [`Echo::may_reduce`];
+//! - CWR on the first new data after any reduction: [`Echo::on_data_out`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::segment::{Flags, Segment};
+
+/// The IP header's field (RFC 3168, section 5).
+const ECT_1: u8 = 1;
+const ECT_0: u8 = 2;
+const CE: u8 = 3;
+
+/// Which ECN an endpoint speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnKind {
+    /// None.
+    #[default]
+    Off,
+    /// RFC 3168, if the peer asks for it (Linux's `tcp_ecn = 2`).
+    Accept,
+    /// RFC 2481: one ECT bit, which is the codepoint ECT(0); CWR on the first data after a reduction, new or not.
+    Rfc2481,
+    /// RFC 3168 with ECT(0).
+    Rfc3168,
+    /// RFC 3168 with ECT(1).
+    #[serde(rename = "rfc3168-ect1")]
+    Rfc3168Ect1,
+}
+
+impl EcnKind {
+    /// What a SYN carries (RFC 3168, section 6.1.1: "ECN-setup SYN").
+    pub(crate) fn syn_flags(self) -> Flags {
+        match self {
+            EcnKind::Off | EcnKind::Accept => Flags(0),
+            EcnKind::Rfc2481 | EcnKind::Rfc3168 | EcnKind::Rfc3168Ect1 => Flags::ECE | Flags::CWR,
+        }
+    }
+
+    /// The codepoint of new data after this SYN or SYN-ACK of the peer; 0 if it agreed to none. An ECN-setup SYN-ACK has
+    /// ECE and not CWR: both together are a peer that reflects the bits (section 6.1.1).
+    pub(crate) fn agree(self, peer: &Segment) -> u8 {
+        let (ece, cwr) = (peer.flags.has(Flags::ECE), peer.flags.has(Flags::CWR));
+        let asked_or_answered =
+            if peer.flags.has(Flags::ACK) { ece && !cwr && self.syn_flags() != Flags(0) } else { ece && cwr };
+        if asked_or_answered {
+            self.codepoint()
+        } else {
+            0
+        }
+    }
+
+    /// The codepoint of new data where both ends speak ECN.
+    pub(crate) fn codepoint(self) -> u8 {
+        match self {
+            EcnKind::Off => 0,
+            EcnKind::Accept | EcnKind::Rfc2481 | EcnKind::Rfc3168 => ECT_0,
+            EcnKind::Rfc3168Ect1 => ECT_1,
+        }
+    }
+}
+
+/// The state of ECN at one end, both as sender and as receiver: zero where it is not in use.
+///
+/// One word, as every connection has it: in the low byte the codepoint of new data ([`ECT`], 0 = not agreed on), whether the
+/// last reduction was for an echo ([`BY_ECHO`]), and ECE and CWR in their places of the header while they are to be sent; above
+/// it the position up to which data was sent before the last reduction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Echo(u64);
+
+const ECT: u64 = 0b11;
+const BY_ECHO: u64 = 0b100;
+const ECE: u64 = Flags::ECE.0 as u64;
+const CWR: u64 = Flags::CWR.0 as u64;
+const POSITION_SHIFT: u32 = 8;
+
+impl Echo {
+    /// New data is to carry this codepoint; 0 = ECN is not in use.
+    pub fn set_codepoint(&mut self, ect: u8) {
+        self.0 = (self.0 & !ECT) | u64::from(ect);
+    }
+
+    /// Whether both ends speak ECN.
+    #[inline]
+    pub fn is_agreed(self) -> bool {
+        self.0 & ECT != 0
+    }
+
+    /// Data came in: CE starts the echo, CWR ends it; a CWR that itself met congestion starts it anew
+    /// (RFC 3168, section 6.1.3).
+    #[inline]
+    pub fn on_data_in(&mut self, segment: &Segment) {
+        if segment.ecn == CE {
+            self.0 |= ECE;
+        } else if segment.flags.has(Flags::CWR) {
+            self.0 &= !ECE;
+        }
+    }
+
+    /// What any segment of an established connection carries of it: ECE.
+    #[inline]
+    pub fn flags(self) -> Flags {
+        Flags((self.0 & ECE) as u8)
+    }
+
+    /// CWR and codepoint of a segment with data (sections 6.1.2 and 6.1.5).
+    #[inline]
+    pub fn on_data_out(&mut self, kind: EcnKind, again: bool) -> (Flags, u8) {
+        if again {
+            return (self.cwr_again(kind), 0);
+        }
+        let now = self.0;
+        self.0 &= !CWR;
+        (Flags((now & CWR) as u8), (now & ECT) as u8)
+    }
+
+    /// RFC 2481, section 6.1.2 says "the first data packet", RFC 3168 "the first new data packet".
+    #[cold]
+    fn cwr_again(&mut self, kind: EcnKind) -> Flags {
+        if kind != EcnKind::Rfc2481 {
+            return Flags(0);
+        }
+        let cwr = self.0 & CWR;
+        self.0 &= !CWR;
+        Flags(cwr as u8)
+    }
+
+    /// The window was reduced, with everything below `max` sent before.
+    pub fn reduced(&mut self, max: u64, by_echo: bool) {
+        let cwr = if self.is_agreed() { CWR } else { 0 };
+        self.0 = max << POSITION_SHIFT | if by_echo { BY_ECHO } else { 0 } | cwr | self.0 & (ECE | ECT);
+    }
+
+    fn reduced_to(self) -> u64 {
+        self.0 >> POSITION_SHIFT
+    }
+
+    /// Whether an echo on an ACK up to `una` is to be answered: "not more than once every window of data"
+    /// (section 6.1.2). It is if something sent after the last reduction is acknowledged.
+    pub fn may_reduce(self, una: u64) -> bool {
+        self.is_agreed() && una > self.reduced_to()
+    }
+
+    /// Whether a loss of data from `una` on belongs to a window that an echo has reduced already (section 6.1.2: "only
+    /// once in response to a series of dropped and/or CE packets from a single window of data").
+    pub fn covers_loss(self, una: u64) -> bool {
+        self.0 & BY_ECHO != 0 && una < self.reduced_to()
+    }
+}
+
+#[cfg(test)]
+mod tests;

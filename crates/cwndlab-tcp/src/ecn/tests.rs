@@ -1,0 +1,68 @@
+use super::*;
+
+const ASKING: [EcnKind; 3] = [EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1];
+const ALL: [EcnKind; 5] = [EcnKind::Off, EcnKind::Accept, EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1];
+
+fn with(flags: u8, ecn: u8) -> Segment {
+    Segment { flags: Flags(flags), ecn, len: 1000, ..Segment::default() }
+}
+
+fn agreed() -> Echo {
+    let mut echo = Echo::default();
+    echo.set_codepoint(ECT_0);
+    echo
+}
+
+#[test]
+fn a_syn_with_both_flags_and_a_syn_ack_with_ece_alone_agree() {
+    let (syn, ece, cwr, ack) = (Flags::SYN.0, Flags::ECE.0, Flags::CWR.0, Flags::ACK.0);
+    for kind in ALL {
+        let speaks = kind != EcnKind::Off;
+        let asks = ASKING.contains(&kind);
+        assert_eq!(kind.agree(&with(syn | ece | cwr, 0)) != 0, speaks, "{kind:?}");
+        assert_eq!(kind.agree(&with(syn | ack | ece, 0)) != 0, asks, "{kind:?}");
+        for refused in [syn, syn | ece, syn | cwr, syn | ack, syn | ack | cwr, syn | ack | ece | cwr] {
+            assert_eq!(kind.agree(&with(refused, 0)), 0, "{kind:?} {refused:#x}");
+        }
+        assert_eq!(kind.syn_flags().0, if asks { ece | cwr } else { 0 });
+    }
+    assert_eq!(EcnKind::Rfc2481.codepoint(), 0b10); // the ECT bit of RFC 2481 is the left one
+    assert_eq!((EcnKind::Rfc3168.codepoint(), EcnKind::Rfc3168Ect1.codepoint()), (0b10, 0b01));
+}
+
+#[test]
+fn the_echo_lasts_from_ce_to_cwr() {
+    let mut echo = Echo::default();
+    let mut seen = Vec::new();
+    for (flags, ecn) in [(0, ECT_0), (0, CE), (0, ECT_0), (0, 0), (Flags::CWR.0, ECT_0), (0, ECT_0), (Flags::CWR.0, CE)]
+    {
+        echo.on_data_in(&with(flags, ecn));
+        seen.push(echo.flags() == Flags::ECE);
+    }
+    assert_eq!(seen, [false, true, true, true, false, false, true]);
+}
+
+#[test]
+fn one_reduction_for_all_echoes_and_losses_of_a_window() {
+    let mut echo = agreed();
+    assert!(echo.may_reduce(1) && !echo.covers_loss(1));
+    echo.reduced(5001, true);
+    assert!(!echo.may_reduce(5001) && echo.may_reduce(5002));
+    assert!(echo.covers_loss(4001) && !echo.covers_loss(5001));
+    echo.reduced(9001, false);
+    assert!(!echo.may_reduce(9001) && !echo.covers_loss(8001));
+}
+
+#[test]
+fn cwr_goes_once_and_only_on_new_data_by_rfc_3168_on_any_by_rfc_2481() {
+    for (kind, on_retransmission) in [(EcnKind::Rfc3168, Flags(0)), (EcnKind::Rfc2481, Flags::CWR)] {
+        let mut echo = agreed();
+        echo.reduced(5001, false);
+        assert_eq!(echo.on_data_out(kind, true), (on_retransmission, 0));
+        assert_eq!(echo.on_data_out(kind, false), (Flags(Flags::CWR.0 ^ on_retransmission.0), ECT_0));
+        assert_eq!(echo.on_data_out(kind, false), (Flags(0), ECT_0));
+    }
+    let mut without = Echo::default();
+    without.reduced(5001, false);
+    assert_eq!(without.on_data_out(EcnKind::Off, false), (Flags(0), 0));
+}
