@@ -146,7 +146,7 @@ impl Probe for Totals {
     fn object(&mut self, _: u32, _: &ObjectRecord) {}
     fn queue(&mut self, _: Time, _: &QueueSample) {}
     fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
-    fn link(&mut self, link: u32, counters: &LinkCounters) {
+    fn link(&mut self, link: u32, counters: &LinkCounters, _: Option<cwndlab_net::queue::Regions>) {
         if link == 0 {
             self.drops = counters.drops[DropCause::Full as usize];
         }

@@ -1,5 +1,6 @@
 //! What the simulator tells a recorder. [`NoProbe`] compiles to nothing.
 
+use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
 use cwndlab_tcp::Segment;
 use cwndlab_traffic::ObjectRecord;
@@ -73,6 +74,12 @@ pub struct ConnectionRecord {
     pub timeouts: u32,
     /// Fast retransmits, both ends.
     pub fast_retransmits: u32,
+    /// Reductions of the window for an ECN echo, both ends.
+    pub ecn_reductions: u32,
+    /// Its packets that links dropped, both ways.
+    pub drops: u32,
+    /// Its packets that links marked CE, both ways.
+    pub marks: u32,
     /// Whether it was given up or reset.
     pub failed: bool,
 }
@@ -119,8 +126,8 @@ pub trait Probe {
     fn queue(&mut self, now: Time, sample: &QueueSample);
     /// A sender's window, when it changed.
     fn window(&mut self, now: Time, way: Way, sample: &WindowSample);
-    /// A link's counters at the end of the run.
-    fn link(&mut self, link: u32, counters: &LinkCounters);
+    /// A link's counters at the end of the run, and how long its queue's average was where, if it keeps one with thresholds.
+    fn link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>);
 }
 
 /// Records nothing.
@@ -134,5 +141,5 @@ impl Probe for NoProbe {
     fn object(&mut self, _: u32, _: &ObjectRecord) {}
     fn queue(&mut self, _: Time, _: &QueueSample) {}
     fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
-    fn link(&mut self, _: u32, _: &LinkCounters) {}
+    fn link(&mut self, _: u32, _: &LinkCounters, _: Option<Regions>) {}
 }

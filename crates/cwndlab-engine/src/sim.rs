@@ -23,7 +23,7 @@ use crate::probe::{Probe, QueueSample, SegmentEvent, Way};
 use crate::scenario::ProbeSpec;
 use crate::topology::DELIVER;
 use apps::AppSlot;
-use connection::Conn;
+use connection::{Conn, Signals};
 
 /// A link and what the run loop needs beside it.
 struct Wire {
@@ -65,6 +65,8 @@ pub struct Simulation<P: Probe> {
     /// Routes of all connections: link indices, each route ended by [`DELIVER`].
     hops: Vec<u32>,
     conns: Vec<Conn>,
+    /// By slot, as `conns`.
+    signals: Vec<Signals>,
     free_conns: Vec<u32>,
     configs: Vec<TcpConfig>,
     sacks: SackTable,
@@ -188,10 +190,8 @@ impl<P: Probe> Simulation<P> {
         match offered {
             Offered::Queued => {}
             Offered::Marked => {
-                if P::ENABLED {
-                    packet.mark_ce();
-                    self.see(SegmentEvent::Marked { link: index }, &packet);
-                }
+                packet.mark_ce();
+                self.mark(index, &packet);
             }
             Offered::Dropped(cause) => return self.drop(index, cause, packet),
         }
@@ -232,9 +232,7 @@ impl<P: Probe> Simulation<P> {
             self.drop(index, cause, packet);
         }
         if let Some(packet) = self.wires[index as usize].link.take_marked() {
-            if P::ENABLED {
-                self.see(SegmentEvent::Marked { link: index }, &packet);
-            }
+            self.mark(index, &packet);
         }
         let wire = &mut self.wires[index as usize];
         let due = wire.link.next_service();
@@ -246,6 +244,14 @@ impl<P: Probe> Simulation<P> {
     }
 
     #[cold]
+    fn mark(&mut self, link: u32, packet: &Packet) {
+        self.signals[(packet.to >> 1) as usize].marks += 1;
+        if P::ENABLED {
+            self.see(SegmentEvent::Marked { link }, packet);
+        }
+    }
+
+    #[cold]
     fn drop(&mut self, link: u32, cause: DropCause, packet: Packet) {
         if P::ENABLED {
             self.see(SegmentEvent::Dropped { link, cause }, &packet);
@@ -254,6 +260,7 @@ impl<P: Probe> Simulation<P> {
         self.sacks.release(&packet);
         let slot = packet.to >> 1;
         self.conns[slot as usize].in_network -= 1;
+        self.signals[slot as usize].drops += 1;
         self.retire(slot);
     }
 
@@ -303,7 +310,8 @@ impl<P: Probe> Simulation<P> {
         if P::ENABLED {
             for (index, wire) in self.wires.iter_mut().enumerate() {
                 let counters = *wire.link.counters();
-                self.probe.link(index as u32, &counters);
+                let regions = wire.link.regions(self.now);
+                self.probe.link(index as u32, &counters, regions);
             }
         }
     }

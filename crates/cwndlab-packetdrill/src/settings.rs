@@ -1,6 +1,6 @@
 //! What commands and socket options mean to the endpoint's knobs.
 
-use cwndlab_tcp::{RecoveryKind, TcpConfig, WindowLawKind};
+use cwndlab_tcp::{EcnKind, RecoveryKind, TcpConfig, WindowLawKind};
 
 /// A knob that a `sysctl` sets; anything else is the kernel's own business and is ignored.
 fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) {
@@ -13,6 +13,13 @@ fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) {
             }
         }
         "tcp_timestamps" => cfg.timestamps = on,
+        "tcp_ecn" => {
+            cfg.ecn = match value.trim() {
+                "0" => EcnKind::Off,
+                "1" => EcnKind::Rfc3168,
+                _ => EcnKind::Accept,
+            }
+        }
         "tcp_window_scaling" => cfg.window_scale = on,
         "tcp_slow_start_after_idle" => cfg.restart_after_idle = on,
         "tcp_reordering" => cfg.dup_thresh = value.trim().parse().unwrap_or(cfg.dup_thresh),

@@ -1,6 +1,7 @@
 //! The recorder: the engine's [`Probe`], which files what it is told into the tables.
 
 use cwndlab_engine::{ConnectionRecord, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample};
+use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
 use cwndlab_tcp::{Flags, Segment};
 use cwndlab_traffic::ObjectRecord;
@@ -207,6 +208,9 @@ impl Probe for Recorder {
             retransmits: record.retransmits,
             timeouts: record.timeouts,
             fast_retransmits: record.fast_retransmits,
+            ecn_reductions: record.ecn_reductions,
+            drops: record.drops,
+            marks: record.marks,
             failed: record.failed,
         });
     }
@@ -253,7 +257,7 @@ impl Probe for Recorder {
         });
     }
 
-    fn link(&mut self, link: u32, counters: &LinkCounters) {
+    fn link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
         let drops = |cause: DropCause| counters.drops[cause as usize];
         self.links.push(LinkRow {
             link,
@@ -267,6 +271,9 @@ impl Probe for Recorder {
             busy_ns: counters.busy.as_nanos(),
             mean_queue_packets: counters.sojourn.as_secs_f64() / self.duration.as_secs_f64(),
             max_queue_packets: counters.max_packets,
+            red_below_ns: regions.map(|r| r.below.as_nanos()),
+            red_between_ns: regions.map(|r| r.between.as_nanos()),
+            red_above_ns: regions.map(|r| r.above.as_nanos()),
         });
     }
 }

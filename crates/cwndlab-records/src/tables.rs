@@ -127,6 +127,12 @@ table! {
         timeouts: u32,
         /// Fast retransmits, both ends.
         fast_retransmits: u32,
+        /// Reductions of the window for an ECN echo, both ends.
+        ecn_reductions: u32,
+        /// Its packets that links dropped, both ways.
+        drops: u32,
+        /// Its packets that links marked CE, both ways.
+        marks: u32,
         /// Whether it was given up or reset.
         failed: bool,
     }
@@ -183,6 +189,12 @@ table! {
         mean_queue_packets: f64,
         /// Largest number of packets waiting or in service.
         max_queue_packets: u32,
+        /// How long RED's average was below `min_th`; null of other queues.
+        red_below_ns: Option<u64>,
+        /// How long it was from `min_th` up to `max_th`.
+        red_between_ns: Option<u64>,
+        /// How long it was at `max_th` or above.
+        red_above_ns: Option<u64>,
     }
 }
 

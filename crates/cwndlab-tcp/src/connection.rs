@@ -49,6 +49,7 @@ pub struct Connection {
     was_established: bool,
     /// Whether this connection ends by FIN; if not, once everything is acknowledged after [`Connection::close`].
     ends_by_fin: bool,
+    closing: bool,
     error: Option<CloseReason>,
     stats: Stats,
 }
@@ -60,8 +61,6 @@ const _: () = assert!(size_of::<Connection>() <= 464);
 struct Agreed {
     sack: bool,
     timestamps: bool,
-    /// Shift of the windows that we offer.
-    shift: u8,
 }
 
 /// A segment outside the stream of data that is to be sent.
@@ -115,6 +114,7 @@ impl Connection {
             control: Control::None,
             was_established: false,
             ends_by_fin: cfg.fin,
+            closing: false,
             error: None,
             stats: Stats::default(),
         }
@@ -124,7 +124,8 @@ impl Connection {
     /// initial sequence number.
     fn skip_handshake(&mut self, cfg: &TcpConfig) {
         self.iss = 0;
-        self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps, shift: handshake::wanted_shift(cfg) };
+        self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps };
+        self.receiver.shift = handshake::wanted_shift(cfg);
         self.receiver.edge = 1 + cfg.receive_buffer_bytes;
         self.sender.ecn.set_codepoint(cfg.ecn.codepoint());
         self.set_mss(cfg, cfg.mss);
@@ -211,14 +212,14 @@ impl Connection {
 
     /// Appends bytes to the send stream. Ignored after [`Connection::close`].
     pub fn write(&mut self, bytes: u64) {
-        if !self.sender.closing {
+        if !self.closing {
             self.sender.end = self.sender.end.saturating_add(bytes);
         }
     }
 
     /// No more writes: a FIN follows the last byte.
     pub fn close(&mut self) {
-        self.sender.closing = true;
+        self.closing = true;
         self.sender.fin = self.ends_by_fin;
         match self.state {
             State::Listen | State::SynSent => self.fail_quietly(),

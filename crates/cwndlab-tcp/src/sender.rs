@@ -56,9 +56,7 @@ pub(crate) struct Sender {
     most_out: u16,
     /// The round ends when this is acknowledged; low 32 bits of the position.
     usage_end: u32,
-    /// Whether the application has closed.
-    pub closing: bool,
-    /// Whether a FIN follows what was written; it has position `end`.
+    /// Whether the application has closed; the FIN has position `end`.
     pub fin: bool,
     pub ecn: Echo,
     /// What SACK told; empty without SACK.
@@ -88,7 +86,6 @@ impl Sender {
             cwnd_limited: false,
             most_out: 0,
             usage_end: 0,
-            closing: false,
             fin: false,
             ecn: Echo::default(),
             scoreboard: Scoreboard::default(),

@@ -55,6 +55,13 @@ pub(super) const fn side_of(end: u32) -> Side {
     }
 }
 
+/// What links have told a connection, both ways; beside [`Conn`], as few packets meet congestion.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Signals {
+    pub(super) drops: u32,
+    pub(super) marks: u32,
+}
+
 /// What an end's state change means to the application.
 pub(super) enum Notice {
     Established,
@@ -91,9 +98,11 @@ impl<P: Probe> Simulation<P> {
         self.summary.connections += 1;
         let slot = if let Some(slot) = self.free_conns.pop() {
             self.conns[slot as usize] = conn;
+            self.signals[slot as usize] = Signals::default();
             slot
         } else {
             self.conns.push(conn);
+            self.signals.push(Signals::default());
             self.conns.len() as u32 - 1
         };
         assert!(self.end_source(slot << 1 | 1) < crate::MAX_SOURCES, "more connections at once than event sources");
@@ -287,6 +296,7 @@ impl<P: Probe> Simulation<P> {
         let conn = &self.conns[slot as usize];
         let [client, server] = &conn.ends;
         let sum = |count: fn(&Connection) -> u32| count(client) + count(server);
+        let signals = self.signals[slot as usize];
         self.probe.connection(&ConnectionRecord {
             connection: conn.serial,
             traffic: conn.app,
@@ -299,6 +309,9 @@ impl<P: Probe> Simulation<P> {
             retransmits: sum(|tcp| tcp.stats().retransmits),
             timeouts: sum(|tcp| tcp.stats().timeouts),
             fast_retransmits: sum(|tcp| tcp.stats().fast_retransmits),
+            ecn_reductions: sum(|tcp| tcp.stats().ecn_reductions),
+            drops: signals.drops,
+            marks: signals.marks,
             failed: conn.ends.iter().any(|tcp| tcp.error().is_some()),
         });
     }

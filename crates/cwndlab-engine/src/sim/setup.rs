@@ -34,6 +34,7 @@ impl<P: Probe> Simulation<P> {
             wires: wires(scenario, streams),
             hops: Vec::new(),
             conns: Vec::new(),
+            signals: Vec::new(),
             free_conns: Vec::new(),
             configs: scenario.tcp.clone(),
             sacks: SackTable::default(),

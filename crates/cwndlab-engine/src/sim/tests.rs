@@ -1,3 +1,6 @@
+mod ecn;
+
+use cwndlab_net::queue::Regions;
 use cwndlab_net::LinkCounters;
 use cwndlab_tcp::Segment;
 use cwndlab_traffic::ObjectRecord;
@@ -30,7 +33,7 @@ impl Probe for Log {
     }
     fn queue(&mut self, _: Time, _: &QueueSample) {}
     fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
-    fn link(&mut self, _: u32, counters: &LinkCounters) {
+    fn link(&mut self, _: u32, counters: &LinkCounters, _: Option<Regions>) {
         self.links.push(*counters);
     }
 }

@@ -49,7 +49,7 @@ impl Connection {
 
     /// Without FIN the closed end is over once everything is acknowledged.
     pub(super) fn finish_without_fin(&mut self) {
-        if self.sender.closing && !self.ends_by_fin && self.sender.una == self.sender.end && self.was_established {
+        if self.closing && !self.ends_by_fin && self.sender.una == self.sender.end && self.was_established {
             self.state = State::Closed;
             self.timers.stop(Timer::Retransmit);
         }

@@ -132,7 +132,7 @@ impl Connection {
         base_bytes: u32,
         retransmission: bool,
     ) -> Segment {
-        let window = self.receiver.offer(cfg, self.agreed.shift);
+        let window = self.receiver.offer(cfg);
         let sack =
             if self.receiver.beyond.is_some() && self.agreed.sack { self.blocks(cfg) } else { SackBlocks::default() };
         self.receiver.tidy();
@@ -183,7 +183,11 @@ impl Connection {
         let len = s.edge.saturating_sub(s.nxt).min(s.end - s.nxt).min(u64::from(s.mss)) as u32;
         let piece = Piece { start: s.nxt, len };
         if len > 0 {
-            return self.data_segment(cfg, now, piece);
+            // RFC 3168, section 6.1.6: neither ECT nor CWR
+            let ecn = std::mem::take(&mut self.sender.ecn);
+            let probe = self.data_segment(cfg, now, piece);
+            self.sender.ecn = ecn;
+            return Segment { flags: probe.flags | ecn.flags(), ..probe };
         }
         let position = self.sender.una - 1;
         self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
@@ -216,7 +220,7 @@ impl Connection {
         let answer = control == Control::SynAck && self.state == State::SynReceived;
         let (sack, timestamps) =
             if answer { (self.agreed.sack, self.agreed.timestamps) } else { (cfg.sack, cfg.timestamps) };
-        let scale = cfg.window_scale && (!answer || self.agreed.shift > 0 || wanted_shift(cfg) == 0);
+        let scale = cfg.window_scale && (!answer || self.receiver.shift > 0 || wanted_shift(cfg) == 0);
         let option_bytes = 4 // MSS
             + if timestamps { TIMESTAMPS_BYTES } else { 0 }
             + if sack && !timestamps { 4 } else { 0 } // fills the padding of the timestamps otherwise

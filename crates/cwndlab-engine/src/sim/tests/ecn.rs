@@ -1,0 +1,141 @@
+//! The rules of ECN on the wire (RFC 3168, section 6.1), asserted on every segment of runs through RED.
+
+use cwndlab_net::queue::Regions;
+use cwndlab_tcp::{Flags, Profile};
+
+use super::*;
+
+const CE: u8 = 3;
+const RED: &str = r#"{"kind": "red", "limit": 60, "min_th": 4, "max_th": 30, "max_p": 0.1, "w_q": 0.02, "ecn": true}"#;
+
+#[derive(Default)]
+struct Wire {
+    seen: Vec<(SegmentEvent, bool, Segment)>,
+    connections: Vec<ConnectionRecord>,
+    regions: Option<Regions>,
+}
+
+impl Probe for Wire {
+    const ENABLED: bool = true;
+    fn segment(&mut self, _: Time, event: SegmentEvent, way: Way, segment: &Segment) {
+        self.seen.push((event, way.from_client, *segment));
+    }
+    fn connection(&mut self, record: &ConnectionRecord) {
+        self.connections.push(*record);
+    }
+    fn object(&mut self, _: u32, _: &ObjectRecord) {}
+    fn queue(&mut self, _: Time, _: &QueueSample) {}
+    fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
+    fn link(&mut self, link: u32, _: &LinkCounters, regions: Option<Regions>) {
+        if link == 1 {
+            self.regions = regions;
+        }
+    }
+}
+
+impl Wire {
+    fn marks(&self) -> usize {
+        self.seen.iter().filter(|(event, _, _)| matches!(event, SegmentEvent::Marked { .. })).count()
+    }
+}
+
+fn endpoint(ecn: &str) -> String {
+    let mut tcp = serde_json::to_value(Profile::Rfc5681.config()).unwrap();
+    tcp["ecn"] = ecn.into();
+    tcp.to_string()
+}
+
+/// 2 MB from client to server, seen at a node: 0 is the sender's, 3 the receiver's.
+fn transfer(client: &str, server: &str, impairments: &str, node: u32) -> Wire {
+    let mut scenario = chain(&endpoint(client), 2_000_000, RED, impairments, 600);
+    scenario.tcp.push(serde_json::from_str(&endpoint(server)).unwrap());
+    scenario.traffic[0].tcp_server = 1;
+    scenario.probes.segments_at = Some(node);
+    Simulation::new(&scenario, 1, 0, Wire::default()).unwrap().run().1
+}
+
+const LOSSY: &str = r#"{"kind": "bernoulli", "p": 0.01}"#;
+
+#[test]
+fn only_new_data_is_ecn_capable_and_syns_negotiate() {
+    for (kind, codepoint) in [("rfc2481", 2), ("rfc3168", 2), ("rfc3168-ect1", 1)] {
+        let wire = transfer(kind, kind, LOSSY, 0);
+        let mut again = 0;
+        for (event, from_client, segment) in &wire.seen {
+            let syn = segment.flags.has(Flags::SYN);
+            let setup = segment.flags.0 & (Flags::ECE | Flags::CWR).0;
+            if syn {
+                assert_eq!(setup, if *from_client { (Flags::ECE | Flags::CWR).0 } else { Flags::ECE.0 });
+            }
+            if matches!(event, SegmentEvent::Sent) {
+                let new_data = segment.len > 0 && !segment.retransmission;
+                assert_eq!(segment.ecn, if new_data { codepoint } else { 0 }, "{segment:?}");
+                assert!(kind == "rfc2481" || syn || !segment.flags.has(Flags::CWR) || new_data, "{segment:?}");
+                again += u32::from(segment.retransmission);
+            }
+        }
+        assert!(again > 0 && wire.marks() > 5, "{kind}: {again} retransmissions, {} marks", wire.marks());
+    }
+}
+
+#[test]
+fn every_segment_echoes_from_a_ce_until_a_cwr() {
+    let wire = transfer("rfc3168", "rfc3168", LOSSY, 3);
+    let (mut echo, mut echoes) = (false, 0);
+    for (event, from_client, segment) in wire.seen.iter().filter(|(_, _, segment)| !segment.flags.has(Flags::SYN)) {
+        match event {
+            SegmentEvent::Received if *from_client && segment.len > 0 => {
+                echo = segment.ecn == CE || (echo && !segment.flags.has(Flags::CWR));
+            }
+            SegmentEvent::Sent => {
+                assert_eq!(segment.flags.has(Flags::ECE), echo, "{segment:?}");
+                echoes += u32::from(echo);
+            }
+            _ => {}
+        }
+    }
+    assert!(echoes > 20);
+}
+
+#[test]
+fn the_sender_reduces_once_a_window_and_says_so() {
+    let wire = transfer("rfc3168", "rfc3168", "", 0);
+    let (mut cwrs, mut last_cwr, mut acked, mut echoed, mut sent_to) = (0, 0, 0, false, 0);
+    for (event, from_client, segment) in wire.seen.iter().filter(|(_, _, segment)| !segment.flags.has(Flags::SYN)) {
+        match event {
+            SegmentEvent::Received if !*from_client => {
+                acked = segment.ack;
+                echoed |= segment.flags.has(Flags::ECE);
+            }
+            SegmentEvent::Sent if segment.flags.has(Flags::CWR) => {
+                assert!(echoed, "a reduction without an echo, though nothing was lost");
+                assert_eq!(segment.seq, sent_to, "CWR rides on the first new segment");
+                assert!(acked > last_cwr, "a second reduction before anything sent after the first was acknowledged");
+                (cwrs, last_cwr, echoed) = (cwrs + 1, segment.seq, false);
+            }
+            _ => {}
+        }
+        if matches!(event, SegmentEvent::Sent) {
+            sent_to = sent_to.max(segment.seq + segment.len);
+        }
+    }
+    let record = wire.connections[0];
+    assert_eq!((record.ecn_reductions, record.retransmits), (cwrs, 0));
+    assert!(cwrs >= 5, "{cwrs} reductions");
+    assert_eq!((record.marks as usize, record.drops), (wire.marks(), 0));
+    let regions = wire.regions.expect("RED keeps an average");
+    assert_eq!(regions.below + regions.between + regions.above, Time::from_secs(600));
+    assert!(regions.between > Time::from_secs(2));
+}
+
+#[test]
+fn mixed_endpoints_negotiate_it_off_and_are_dropped_instead() {
+    for (client, server) in [("rfc3168", "off"), ("off", "rfc3168"), ("off", "accept"), ("accept", "accept")] {
+        let wire = transfer(client, server, "", 0);
+        assert!(wire.seen.iter().all(|(_, _, segment)| segment.ecn == 0), "{client} to {server}");
+        let record = wire.connections[0];
+        assert!((record.marks, record.ecn_reductions) == (0, 0) && record.drops > 3 && record.retransmits > 3);
+    }
+    let wire = transfer("rfc3168", "accept", "", 0);
+    assert!(wire.marks() > 5);
+}
