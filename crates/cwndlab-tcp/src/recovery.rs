@@ -160,15 +160,20 @@ impl Recovery {
     }
 }
 
+/// Tells the window law of a loss, unless an echo has reduced that window already (RFC 3168, section 6.1.2).
+fn reduce(cfg: &TcpConfig, s: &mut Sender, flight: u64) {
+    if !s.ecn.covers_loss(s.una) {
+        s.law.on_congestion(cfg, CongestionEvent::Loss, flight, s.mss);
+        s.ecn.reduced(s.max, false);
+    }
+}
+
 /// Cuts the window for an episode (RFC 5681, equation 4) and sends the first unacknowledged segment again.
 fn cut(cfg: &TcpConfig, s: &mut Sender) {
     let mss = s.mss;
     // section 3.2, step 2: what Limited Transmit sent beyond cwnd does not count
     let flight = s.flight().min(s.law.cwnd().max(u64::from(mss)));
-    if !s.ecn.covers_loss(s.una) {
-        s.law.on_congestion(cfg, CongestionEvent::Loss, flight, mss);
-        s.ecn.reduced(s.max, false);
-    }
+    reduce(cfg, s, flight);
     s.resend_first = true;
     s.timed_end = 0; // Karn: the segment sent again may be the timed one
 }

@@ -5,9 +5,8 @@ mod record;
 use cwndlab_units::Time;
 
 use super::prr::Reduction;
-use super::{NewAck, Reaction, GROW, HOLD};
+use super::{reduce, NewAck, Reaction, GROW, HOLD};
 use crate::config::TcpConfig;
-use crate::congestion::CongestionEvent;
 use crate::sender::{Piece, Sender};
 use crate::timers::{Timer, Timers};
 use record::{sent_after, Record, Sent, REPEATED, SACKED};
@@ -320,7 +319,7 @@ impl Rack {
     fn begin(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) {
         let flight = s.flight().min(s.law.cwnd().max(u64::from(s.mss)));
         self.window = Reduction::new((s.max - s.una) as u32);
-        s.law.on_congestion(cfg, CongestionEvent::Loss, flight, s.mss);
+        reduce(cfg, s, flight);
         self.phase = Phase::Recovery;
         self.recover = s.max - 1;
         self.began = true;
@@ -456,7 +455,7 @@ impl Rack {
             self.probe_end = 0;
             if self.phase == Phase::Open {
                 let flight = s.flight().max(u64::from(s.mss)).min(s.law.cwnd());
-                s.law.on_congestion(cfg, CongestionEvent::Loss, flight, s.mss);
+                reduce(cfg, s, flight);
             }
         }
     }

@@ -139,3 +139,24 @@ fn mixed_endpoints_negotiate_it_off_and_are_dropped_instead() {
     let wire = transfer("rfc3168", "accept", "", 0);
     assert!(wire.marks() > 5);
 }
+
+#[test]
+fn every_recovery_says_that_it_reduced_for_a_loss() {
+    for recovery in ["tahoe", "reno", "new-reno", "sack", "fack", "prr", "rack"] {
+        let mut endpoint = serde_json::to_value(Profile::Rfc5681.config()).unwrap();
+        endpoint["ecn"] = "rfc3168".into();
+        endpoint["recovery"] = recovery.into();
+        endpoint["sack"] = true.into();
+        let loss = r#"{"kind": "drop-nth", "packets": [60]}"#;
+        let scenario = chain(&endpoint.to_string(), 200_000, r#"{"kind": "infinite"}"#, loss, 600);
+        let wire = Simulation::new(&scenario, 1, 0, Wire::default()).unwrap().run().1;
+        let cwr = |(event, _, segment): &&(SegmentEvent, bool, Segment)| {
+            matches!(event, SegmentEvent::Sent) && segment.flags.has(Flags::CWR) && !segment.flags.has(Flags::SYN)
+        };
+        let record = wire.connections[0];
+        assert_eq!((record.marks, record.timeouts), (0, 0), "{recovery}");
+        let reductions = wire.seen.iter().filter(cwr).count();
+        assert_eq!(reductions, record.fast_retransmits as usize, "{recovery}");
+        assert!(reductions > 0, "{recovery}");
+    }
+}
