@@ -65,7 +65,7 @@ SCHEMAS = {
     ),
 }
 
-# What only the simulator tells: a kernel keeps its reductions to itself, and the router's summary has no such counts yet.
+# What only the simulator tells: a kernel keeps its reductions, and the router does not count by connection.
 SIMULATOR_ONLY = {
     "connections": ("ecn_reductions", "drops", "marks"),
     "links": ("red_below_ns", "red_between_ns", "red_above_ns"),
