@@ -16,6 +16,7 @@ from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, St
 
 if TYPE_CHECKING:
     from cwndlab.runs.api import RecordTables, RunResult
+    from cwndlab.runs.options import RunOptions
     from cwndlab.study.load import Study
     from cwndlab.study.plan import Cell, Plan
 
@@ -28,6 +29,7 @@ __all__ = [
     "Plan",
     "RecordTables",
     "RunError",
+    "RunOptions",
     "RunResult",
     "Study",
     "StudyError",
@@ -38,6 +40,7 @@ __all__ = [
 _HOME = {
     "RunResult": "cwndlab.runs.api",
     "RecordTables": "cwndlab.runs.api",
+    "RunOptions": "cwndlab.runs.options",
     "Study": "cwndlab.study.load",
     "Cell": "cwndlab.study.plan",
     "Plan": "cwndlab.study.plan",
@@ -57,34 +60,18 @@ def __getattr__(name: str) -> Any:
 
 def run(
     study: str | Path | Study,
+    options: RunOptions | None = None,
     *,
     set: Mapping[str, Any] | None = None,
-    out: str | Path | None = None,
-    replicates: int | None = None,
-    seed: int | None = None,
-    until: float | None = None,
-    threads: int | None = None,
-    cluster: str | None = None,
-    store: str | Path | None = None,
-    sensitivity: str | None = None,
-    backend: str = "simulator",
-    stack: str = "linux-1998",
+    **more: Any,
 ) -> RunResult:
     """Runs a study: a shipped name, a file, or a `Study`.
 
     Args:
         study: what to run.
+        options: how; default: in memory, on all processors.
         set: axes to restrict (``{"variant": "sack"}``) and keys to change (``{"run.duration": "10s"}``).
-        out: folder for records, verdicts and report; without it everything stays in memory.
-        replicates: of each cell; default: the study's.
-        seed: of all random streams; default: the study's.
-        until: sequential stopping, the relative half-width (0.02) of each number's 95 % interval.
-        threads: of this machine; default: all processors.
-        cluster: address of a dask scheduler ("tcp://…") in place of threads.
-        store: a folder or an object store (s3://…) that others share: what is there is not run again.
-        sensitivity: an axis of [sensitivity], or "all".
-        backend: "simulator", or "linux": this machine's kernel.
-        stack: the kernel's TCP: "linux-1998", "linux-stock", or a TOML file.
+        more: fields of `RunOptions` by their names, ``out="DIR"``, ``replicates=5``, ``backend="linux"``.
 
     """
     from cwndlab.runs.api import run_study
@@ -93,16 +80,4 @@ def run(
     loaded = study if isinstance(study, Study) else Study.load(study)
     if set:
         loaded = loaded.set(set)
-    return run_study(
-        loaded,
-        out=out,
-        replicates=replicates,
-        seed=seed,
-        until=until,
-        threads=threads,
-        cluster=cluster,
-        store=store,
-        sensitivity=sensitivity,
-        backend=backend,
-        stack=stack,
-    )
+    return run_study(loaded, options, **more)

@@ -125,29 +125,28 @@ def run_command(
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
     from cwndlab.runs.api import run_study
+    from cwndlab.runs.options import RunOptions
     from cwndlab.runs.progress import Bar, Progress, Quiet
 
     loaded = _load(study, set_, more)
-    share = _share(until)
+    options = RunOptions(
+        out=out,
+        seed=seed,
+        replicates=replicates,
+        until=_share(until),
+        threads=threads,
+        cluster=cluster,
+        store=store,
+        sensitivity=sensitivity,
+        backend=backend,
+        stack=stack,
+    )
     bar = Bar() if sys.stderr.isatty() else None
     progress: Progress = bar or Quiet()
     try:
         if bar is not None:
             bar.__enter__()
-        result = run_study(
-            loaded,
-            out=out,
-            seed=seed,
-            replicates=replicates,
-            until=share,
-            threads=threads,
-            cluster=cluster,
-            store=store,
-            sensitivity=sensitivity,
-            backend=backend,
-            stack=stack,
-            progress=progress,
-        )
+        result = run_study(loaded, options, progress=progress)
     except KeyboardInterrupt:
         typer.echo(f"stopped; what is finished is kept in {out}, the same command goes on", err=True)
         raise typer.Exit(130) from None

@@ -140,6 +140,16 @@ def test_bad_options_are_refused(fake_core: FakeCore) -> None:
             study.run(**options)
 
 
+def test_options_come_one_by_one_or_as_one_and_unknown_ones_are_named(fake_core: FakeCore) -> None:
+    study = Study.from_toml(TEXT)
+    one = cwndlab.run(study, cwndlab.RunOptions(replicates=2), seed=3)
+    assert (one.plan.replicates, one.plan.seed) == (2, 3)
+    with pytest.raises(TypeError, match=r'"replicate".*replicates'):
+        cwndlab.run(study, replicate=2)
+    with pytest.raises(StudyError, match=r'"linus".*did you mean "linux'):
+        cwndlab.run(study, backend="linus")
+
+
 def test_a_study_can_be_built_in_code(fake_core: FakeCore) -> None:
     raw = tomllib.loads(TEXT)
     raw["axes"]["iw"]["values"] = [10]

@@ -25,6 +25,7 @@ from cwndlab.study.plan import Plan
 from . import output, store_shared
 from .campaign import Campaign, Executor, Failure
 from .local import Threads, available
+from .options import RunOptions
 from .progress import Progress, Quiet
 from .provenance import provenance
 from .store import FolderStore, MemoryStore
@@ -188,42 +189,23 @@ def _short(value: Any) -> str:
 
 
 def run_study(
-    study: Study,
-    *,
-    out: str | Path | None = None,
-    replicates: int | None = None,
-    seed: int | None = None,
-    until: float | None = None,
-    threads: int | None = None,
-    cluster: str | None = None,
-    store: str | Path | None = None,
-    sensitivity: str | None = None,
-    backend: str = "simulator",
-    stack: str = "linux-1998",
-    progress: Progress | None = None,
+    study: Study, options: RunOptions | None = None, *, progress: Progress | None = None, **more: Any
 ) -> RunResult:
-    """Runs a loaded study; the options are those of `cwndlab.run`."""
+    """Runs a loaded study; `more` are fields of the options by their names."""
     began = datetime.now(UTC)
-    if threads is not None and threads < 1:
-        raise StudyError(f"{threads} threads do nothing", key="--threads", right="at least 1")
-    plan = study.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
+    options = (options or RunOptions()).but(**more)
+    plan = study.plan(replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     plan.check()
     check_outputs(study)
-    shared = None if store is None else store_shared.where(store)
+    shared = None if options.store is None else store_shared.where(options.store)
     if shared is not None:
-        if cluster is not None and shared.startswith("memory:"):
+        if options.cluster is not None and shared.startswith("memory:"):
             raise StudyError("a memory is of one process", key="--store", right="name a folder or s3://…")
         store_shared.prepare(shared)
-    executor: Executor = Threads(threads, shared)
-    if cluster is not None:
-        from .dask import Cluster
-
-        executor = Cluster(cluster, shared)
-    kernel = _kernel(backend, stack, cluster, threads)
-    if kernel is not None:
-        executor = kernel
-    rule = _rule(study, plan, until)
-    folder = Path(out) if out is not None else None
+    kernel = _kernel(options)
+    executor = kernel or _executor(options, shared)
+    rule = _rule(study, plan, options.until)
+    folder = Path(options.out) if options.out is not None else None
     kept = output.prepare(folder, study) if folder is not None else MemoryStore()
     if kernel is not None and folder is not None:
         kernel.keep = folder / "kernel"
@@ -252,13 +234,15 @@ def run_study(
                 began=began,
                 packets=campaign.packets,
                 performed=campaign.performed,
-                ran_on=cluster or ("this kernel" if kernel else f"{threads or available()} threads"),
+                ran_on="this kernel"
+                if kernel
+                else options.cluster or f"{options.threads or available()} threads",
             )
             if kernel is not None:
                 content |= kernel.provenance() | {"backend_key": key}
             content |= {
                 "replicates": plan.replicates,
-                "sensitivity": sensitivity,
+                "sensitivity": options.sensitivity,
                 "until": rule and rule.relative,
                 "store": shared,
                 "replicates_fetched": campaign.fetched,
@@ -279,21 +263,22 @@ def run_study(
             kept.close()
 
 
-def _kernel(backend: str, stack: str, cluster: str | None, threads: int | None) -> Kernel | None:
-    if backend == "simulator":
+def _executor(options: RunOptions, shared: str | None) -> Executor:
+    if options.cluster is None:
+        return Threads(options.threads, shared)
+    from .dask import Cluster
+
+    return Cluster(options.cluster, shared)
+
+
+def _kernel(options: RunOptions) -> Kernel | None:
+    if options.backend == "simulator":
         return None
-    if backend != "linux":
-        right = nearest(backend, ["simulator", "linux"])
-        raise StudyError(f'there is no backend "{backend}"', key="--backend", right=right)
-    if cluster is not None:
-        raise StudyError(
-            "a kernel's runs stay on this machine", key="--cluster", right="leave one of both out"
-        )
     from cwndlab.live.backend import Kernel, find_router
     from cwndlab.live.stack import load
 
     find_router()
-    return Kernel(load(stack), threads)
+    return Kernel(load(options.stack), options.threads)
 
 
 def _rule(study: Study, plan: Plan, until: float | None) -> StoppingRule | None:

@@ -1,0 +1,56 @@
+"""How to run a study: the one list of options that `cwndlab.run`, `run_study` and the command line share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from cwndlab.errors import StudyError, nearest
+
+BACKENDS = ("simulator", "linux")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What can be chosen for a run, beside the study."""
+
+    #: Folder for records, verdicts and report; without it everything stays in memory.
+    out: str | Path | None = None
+    #: Of each cell; default: the study's.
+    replicates: int | None = None
+    #: Of all random streams; default: the study's.
+    seed: int | None = None
+    #: Sequential stopping: the relative half-width (0.02) of each number's 95 % interval.
+    until: float | None = None
+    #: Of this machine; default: all processors, and for a kernel's runs 24 side by side.
+    threads: int | None = None
+    #: Address of a dask scheduler ("tcp://…") in place of threads.
+    cluster: str | None = None
+    #: A folder or an object store (s3://…) that others share: what is there is not run again.
+    store: str | Path | None = None
+    #: An axis of [sensitivity], or "all".
+    sensitivity: str | None = None
+    #: "simulator", or "linux": this machine's kernel.
+    backend: str = "simulator"
+    #: The kernel's TCP: "linux-1998", "linux-stock", or a TOML file.
+    stack: str = "linux-1998"
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise StudyError(f"{self.threads} threads do nothing", key="--threads", right="at least 1")
+        if self.backend not in BACKENDS:
+            right = nearest(self.backend, list(BACKENDS))
+            raise StudyError(f'there is no backend "{self.backend}"', key="--backend", right=right)
+        if self.cluster is not None and self.backend != "simulator":
+            raise StudyError(
+                "a kernel's runs stay on this machine", key="--cluster", right="leave one of both out"
+            )
+
+    def but(self, **changes: Any) -> RunOptions:
+        """The same with these changes; TypeError for a name that is no option."""
+        known = [option.name for option in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise TypeError(f'there is no option "{name}"; {nearest(name, known)}')
+        return replace(self, **changes)
