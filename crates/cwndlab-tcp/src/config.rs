@@ -156,6 +156,9 @@ pub struct RtoConfig {
     /// Whether the estimator is fed with the one-way delay of each ACK of new data (now less its sender's stamp) in place
     /// of round-trip times, as the agents of RFC 2415's authors did. Both ends then need the same clock.
     pub one_way: bool,
+    /// Whether the handshake is measured (RFC 6298, 2.2 allows its first round trip); if not the timeout stays
+    /// `initial_ns` until the first data is acknowledged.
+    pub times_handshake: bool,
 }
 
 /// Every knob of an endpoint. Shared by all connections of a traffic group; never copied into one.

@@ -74,6 +74,7 @@ const NS2_1998: TcpConfig = TcpConfig {
         max_ns: Time::from_secs(64),
         variance_floor_ns: Time::ZERO,
         one_way: false,
+        times_handshake: true,
     },
     time_wait_ns: Time::ZERO,
 };
@@ -113,6 +114,7 @@ const RFC5681: TcpConfig = TcpConfig {
         max_ns: Time::from_secs(60),
         variance_floor_ns: Time::ZERO,
         one_way: false,
+        times_handshake: true,
     },
     time_wait_ns: Time::from_secs(240),
 };
@@ -152,6 +154,7 @@ const LINUX_6: TcpConfig = TcpConfig {
         max_ns: Time::from_secs(120),
         variance_floor_ns: Time::from_millis(200),
         one_way: false,
+        times_handshake: true,
     },
     time_wait_ns: Time::from_secs(60),
 };

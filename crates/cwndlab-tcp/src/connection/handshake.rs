@@ -95,7 +95,7 @@ impl Connection {
             s.rtt.after_lost_syn();
             let mss = s.mss;
             s.law.set_cwnd(u64::from(mss), mss);
-        } else if s.timed_end == 1 {
+        } else if s.timed_end == 1 && cfg.rto.times_handshake {
             let rtt = if cfg.rto.one_way {
                 Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val)))
             } else {

@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 34] = [
+pub const KNOBS: [Knob; 35] = [
     knob(
         "mss",
         "bytes",
@@ -243,6 +243,12 @@ pub const KNOBS: [Knob; 34] = [
             "RFC 6298, 2: round-trip times",
             "kernel: round-trip times",
         ],
+    ),
+    knob(
+        "rto.times_handshake",
+        "bool",
+        "Measures the handshake; if not the timeout stays the initial one until the first data is acknowledged.",
+        ["unused: no handshake", "RFC 6298, 2.2: the first measurement is that of the SYN", "kernel: tcp_synack_rtt_meas"],
     ),
     knob(
         "time_wait_ns",

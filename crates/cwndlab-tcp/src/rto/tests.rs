@@ -11,6 +11,7 @@ fn rfc6298() -> RtoConfig {
         max_ns: Time::from_secs(60),
         variance_floor_ns: Time::ZERO,
         one_way: false,
+        times_handshake: true,
     }
 }
 
@@ -23,6 +24,7 @@ fn coarse() -> RtoConfig {
         max_ns: Time::from_secs(64),
         variance_floor_ns: Time::ZERO,
         one_way: false,
+        times_handshake: true,
     }
 }
 

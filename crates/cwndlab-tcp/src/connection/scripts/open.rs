@@ -45,6 +45,26 @@ fn a_lost_syn_is_sent_again_and_costs_the_initial_window() {
     );
 }
 
+/// ns-2 of 1998 timed data only (rtxcur_init_ 6 s).
+#[test]
+fn a_handshake_that_is_not_timed_leaves_the_first_timeout_to_the_first_data() {
+    let mut cfg = with_handshake();
+    let script = |timeout: &str| {
+        format!(
+            "0.0 > syn
+             0.1 < syn ack 0
+             0.1 > ack 0
+             1.0 write 1000
+             1.0 > data 0-1000
+             {timeout} > data 0-1000"
+        )
+    };
+    cfg.rto.initial_ns = Time::from_secs(6);
+    client(&cfg, &script("2.0")); // RFC 6298's least
+    cfg.rto.times_handshake = false;
+    client(&cfg, &script("7.0"));
+}
+
 #[test]
 fn a_lost_syn_ack_is_sent_again_by_the_timer_or_when_the_syn_comes_again() {
     server(
