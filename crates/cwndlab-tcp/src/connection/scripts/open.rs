@@ -45,7 +45,7 @@ fn a_lost_syn_is_sent_again_and_costs_the_initial_window() {
     );
 }
 
-/// ns-2 of 1998 timed data only (rtxcur_init_ 6 s).
+/// ns-2 of 1998 timed data only (`rtxcur_init_` 6 s).
 #[test]
 fn a_handshake_that_is_not_timed_leaves_the_first_timeout_to_the_first_data() {
     let mut cfg = with_handshake();
