@@ -9,6 +9,7 @@ __all__ = [
     "Table",
     "check_scenario",
     "complete_scenario",
+    "empty_tables",
     "packetdrill",
     "parse_bytes",
     "parse_rate",
@@ -52,6 +53,9 @@ def check_scenario(json: str) -> None:
 
 def complete_scenario(json: str) -> str:
     """The scenario with every default filled in; ValueError as check_scenario."""
+
+def empty_tables() -> dict[str, Table]:
+    """Every record table without rows, by its name: the schemas for records that are made elsewhere."""
 
 def run(scenario_json: str, seed: int, replicate: int) -> Records:
     """One run of a scenario; for several, make a Scenario once. Errors as Scenario's."""

@@ -122,13 +122,28 @@ def run_command(
     stack: Annotated[
         str, typer.Option(help="the kernel's TCP: linux-1998, linux-stock, or a TOML file")
     ] = "linux-1998",
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit",
+            metavar="NAME=VALUE",
+            help="of a kernel's run, beyond which it is invalid: max-lateness=20ms, steal=10%, …",
+        ),
+    ] = None,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
     from cwndlab.runs.api import run_study
     from cwndlab.runs.options import RunOptions
     from cwndlab.runs.progress import Bar, Progress, Quiet
 
-    loaded = _load(study, set_, more)
+    if limit and backend == "simulator":
+        raise StudyError(
+            "the simulator has no limits of validity", key="--limit", right="--backend linux too"
+        )
+    limits = [
+        f"limits.{item.partition('=')[0].replace('-', '_')}={item.partition('=')[2]}" for item in limit or []
+    ]
+    loaded = _load(study, [*(set_ or []), *limits], more)
     options = RunOptions(
         out=out,
         seed=seed,

@@ -161,7 +161,7 @@ def routers(parent: int) -> list[int]:
 
 
 def test_an_overloaded_machine_is_refused() -> None:
-    """The router is kept from the CPU for 50 ms: as on a machine with too much to do."""
+    """The router is kept from the CPU for 150 ms: as on a machine with too much to do."""
 
     def disturb() -> None:
         deadline = time.monotonic() + 20
@@ -170,7 +170,7 @@ def test_an_overloaded_machine_is_refused() -> None:
         time.sleep(1.0)
         for pid in found:
             os.kill(pid, signal.SIGSTOP)
-        time.sleep(0.05)
+        time.sleep(0.15)
         for pid in found:
             os.kill(pid, signal.SIGCONT)
 
@@ -178,7 +178,7 @@ def test_an_overloaded_machine_is_refused() -> None:
     thread.start()
     outcome = perform(small({"kind": "bulk", "from": "client"}), attempts=1)
     thread.join()
-    assert outcome.error is not None and "invalid" in outcome.error and "late" in outcome.error
+    assert outcome.error is not None and "invalid" in outcome.error and "max-lateness" in outcome.error
     assert outcome.values == {} and outcome.tables is None
 
 

@@ -12,6 +12,8 @@ import pytest
 from cwndlab import _core
 from cwndlab.errors import StudyError
 from cwndlab.live import netns, stack, validity
+from cwndlab.study.load import Study
+from cwndlab.study.schema import Limits
 
 
 def tcp(profile: str = "ns2-1998", **changes: Any) -> dict[str, Any]:
@@ -75,10 +77,11 @@ def result(**changes: Any) -> dict[str, Any]:
 
 
 def test_each_limit_makes_a_run_invalid_and_says_so() -> None:
-    limits = validity.Limits()
+    limits = Limits()
     assert validity.judge(result(), limits) == []
     late = {"lateness_p99_s": 0.02, "lateness_max_s": 0.02}
-    assert "20.0 ms late" in validity.judge(result(application=late), limits)[0]
+    found = validity.judge(result(application=late), limits)
+    assert found == ["application-p99: applications got the CPU 20.0 ms late; the limit is 5 ms"]
     assert "hypervisor" in validity.judge(result(machine={"steal": 0.5}), limits)[0]
     assert "ended early" in validity.judge(result(failures=["OSError: x"]), limits)[0]
     refused = {"valid": False, "invalid_because": ["a packet was late"], "ports": []}
@@ -96,3 +99,17 @@ def test_only_folders_of_dead_processes_are_swept(tmp_path: Path) -> None:
         path.mkdir()
     assert netns.sweep(tmp_path) == sorted([dead, reused])
     assert mine.is_dir() and foreign.is_dir()
+
+
+def test_limits_are_a_studys_own_and_mistakes_are_named() -> None:
+    base = Study.load("rfc2416")
+    assert base.base.limits.max_lateness == 50_000_000
+    own = base.set({"limits.max_lateness": "20ms", "limits.steal": "5%"}).base.limits
+    assert validity.of_router(own)["lateness_max_ns"] == 20_000_000 and own.steal == 0.05
+    for key, value, says in (
+        ("limits.max_latenes", "20ms", "max_lateness"),
+        ("limits.max_lateness", "20", "ms"),
+        ("limits.steal", 5, "percentage"),
+    ):
+        with pytest.raises(StudyError, match=says):
+            base.set({key: value}).plan().check()

@@ -2,7 +2,7 @@
 
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
-use cwndlab_tcp::Segment;
+use cwndlab_tcp::{CongestionState, Segment};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
@@ -95,6 +95,8 @@ pub struct WindowSample {
     pub srtt: Time,
     /// Bytes in flight.
     pub in_flight_bytes: u64,
+    /// How the sender sees the path.
+    pub state: CongestionState,
 }
 
 /// One sample of a queue.

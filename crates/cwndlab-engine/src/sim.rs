@@ -13,7 +13,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use cwndlab_net::{DropCause, Link, Offered, Packet as _};
-use cwndlab_tcp::TcpConfig;
+use cwndlab_tcp::{CongestionState, TcpConfig};
 use cwndlab_traffic::Command;
 use cwndlab_units::Time;
 
@@ -78,7 +78,7 @@ pub struct Simulation<P: Probe> {
     observed: u32,
     probes: ProbeSpec,
     /// Serial number, cwnd and ssthresh of each end as last sampled; empty if windows are not recorded.
-    last_windows: Vec<(u32, u64, u64)>,
+    last_windows: Vec<(u32, u64, u64, CongestionState)>,
     probe: P,
     duration: Time,
     summary: Summary,

@@ -27,6 +27,9 @@ pub struct RouterConfig {
     /// A CSV file to write every packet's events to; none if left out.
     #[serde(default)]
     pub trace: Option<PathBuf>,
+    /// A pcapng file to write what passes one port to; none if left out.
+    #[serde(default)]
+    pub capture: Option<CaptureConfig>,
     /// Ends after this time; at SIGTERM or SIGINT if left out.
     #[serde(default)]
     pub duration_ns: Option<Time>,
@@ -40,6 +43,16 @@ pub struct RouterConfig {
 
 fn default_priority() -> u8 {
     20
+}
+
+/// Where the headers of packets are kept as they are.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureConfig {
+    /// The pcapng file.
+    pub path: PathBuf,
+    /// Index of the port.
+    pub port: u32,
 }
 
 /// A device of a node.
@@ -89,13 +102,14 @@ pub struct NearEnd {
     pub name: String,
 }
 
-/// Limits of validity. Their defaults are an order of magnitude above what a quiet machine shows with real-time
-/// scheduling, and below what moves a result of the shipped studies.
+/// Limits of validity (docs/decisions/kernel-validity.md argues for the defaults).
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Lateness that at most one packet in a hundred may exceed.
     pub lateness_p99_ns: Time,
+    /// Lateness that at most one packet in a thousand may exceed.
+    pub lateness_p999_ns: Time,
     /// Lateness that no packet may exceed.
     pub lateness_max_ns: Time,
     /// Packets that the kernel dropped at the router's devices, unseen by any queue of the scenario.
@@ -108,7 +122,8 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             lateness_p99_ns: Time::from_micros(300),
-            lateness_max_ns: Time::from_millis(5),
+            lateness_p999_ns: Time::from_millis(5),
+            lateness_max_ns: Time::from_millis(50),
             hidden_drops: 0,
             cpu_share: 0.8,
         }
@@ -149,6 +164,12 @@ impl RouterConfig {
                     return Err(ConfigError::Invalid(format!("ports[{index}]: {address} belongs to another port too")));
                 }
                 addresses.push(*address);
+            }
+        }
+        if let Some(port) = config.capture.as_ref().map(|capture| capture.port as usize) {
+            if port >= config.ports.len() {
+                let count = config.ports.len();
+                return Err(ConfigError::Invalid(format!("capture.port {port} does not exist; there are {count}")));
             }
         }
         Ok(config)

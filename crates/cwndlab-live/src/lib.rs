@@ -12,6 +12,7 @@
 #![cfg(target_os = "linux")]
 
 mod buffers;
+mod capture;
 pub mod config;
 pub mod header;
 pub mod network;

@@ -9,7 +9,8 @@ use cwndlab_engine::Streams;
 use cwndlab_units::Time;
 use thiserror::Error;
 
-use crate::config::{parse_mac, DeviceConfig, PortConfig, RouterConfig};
+use crate::capture::Capture;
+use crate::config::{parse_mac, CaptureConfig, DeviceConfig, PortConfig, RouterConfig};
 use crate::header::{mark_ce, Header};
 use crate::network::{Event, LivePacket, Network};
 use crate::report::{self, Lateness, PortSummary, Summary};
@@ -137,6 +138,7 @@ struct Exits {
     ports: Vec<Port>,
     lateness: Lateness,
     trace: Option<Trace>,
+    capture: Option<Capture>,
     trace_error: Option<io::Error>,
     scratch: Vec<u8>,
     start_ns: u64,
@@ -166,6 +168,11 @@ impl Exits {
     fn record(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) {
         if let Some(trace) = &mut self.trace {
             if let Err(error) = trace.packet(at, line, id, bytes, ce) {
+                self.trace_error.get_or_insert(error);
+            }
+        }
+        if let Some(capture) = &mut self.capture {
+            if let Err(error) = capture.packet(at, line, id, bytes, ce) {
                 self.trace_error.get_or_insert(error);
             }
         }
@@ -201,12 +208,20 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         }
         None => None,
     };
+    let capture = match &config.capture {
+        Some(CaptureConfig { path, port }) => {
+            let links = config.scenario.links.iter().map(|link| link.name.clone()).collect();
+            Some(Capture::create(path, *port, links).map_err(system(format!("creating {}", path.display())))?)
+        }
+        None => None,
+    };
     let start_ns = sys::monotonic_ns();
     let cpu_start = sys::cpu_ns();
     let mut exits = Exits {
         ports,
         lateness: Lateness::default(),
         trace,
+        capture,
         trace_error: None,
         scratch: Vec::with_capacity(MAX_PACKET),
         start_ns,
@@ -229,11 +244,20 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         }
     }
     let wall_ns = sys::monotonic_ns() - start_ns;
-    if let Some(trace) = exits.trace.take() {
-        let outcome = exits.trace_error.take().map_or(Ok(()), Err).and_then(|()| trace.finish());
-        outcome.map_err(system("writing the trace"))?;
+    let cpu_ns = sys::cpu_ns() - cpu_start;
+    finish_files(config, &mut exits).map_err(system("writing the trace"))?;
+    Ok(summarize(config, &mut network, exits, wall_ns, cpu_ns, real_time))
+}
+
+fn finish_files(config: &RouterConfig, exits: &mut Exits) -> io::Result<()> {
+    if let Some(error) = exits.trace_error.take() {
+        return Err(error);
     }
-    Ok(summarize(config, &mut network, exits, wall_ns, sys::cpu_ns() - cpu_start, real_time))
+    if let (Some(capture), Some(asked)) = (exits.capture.take(), &config.capture) {
+        let node = config.ports[asked.port as usize].node;
+        capture.finish(&config.scenario.nodes[node as usize])?;
+    }
+    exits.trace.take().map_or(Ok(()), Trace::finish)
 }
 
 fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &mut Sampler, buffer: &mut [u8]) {
@@ -319,6 +343,7 @@ fn summarize(
         packets: ports.iter().map(|port| port.written).sum(),
         lateness_p50_ns: lateness.percentile(0.5).as_nanos(),
         lateness_p99_ns: lateness.percentile(0.99).as_nanos(),
+        lateness_p999_ns: lateness.percentile(0.999).as_nanos(),
         lateness_max_ns: lateness.percentile(1.0).as_nanos(),
         packets_inside: network.packets_inside(),
         ports,

@@ -22,7 +22,7 @@ mod _core {
     #[pymodule_export]
     use super::profiles::{tcp_knobs, tcp_profile, tcp_profiles};
     #[pymodule_export]
-    use super::records::Records;
+    use super::records::{empty_tables, Records};
     #[pymodule_export]
     use super::scenario::{check_scenario, complete_scenario, run, Scenario};
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! What a run leaves behind, as seen from Python.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -11,6 +12,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::table::Table;
+
+/// Every record table without rows, by its name: the schemas for records that are made elsewhere.
+#[pyfunction]
+pub fn empty_tables() -> BTreeMap<&'static str, Table> {
+    cwndlab_records::Records::names().zip(cwndlab_records::tables::empty().map(Table::new)).collect()
+}
 
 /// The tables of one run, and its totals.
 #[pyclass(frozen, module = "cwndlab._core")]

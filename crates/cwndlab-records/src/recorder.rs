@@ -3,7 +3,7 @@
 use cwndlab_engine::{ConnectionRecord, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample};
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
-use cwndlab_tcp::{Flags, Segment};
+use cwndlab_tcp::{CongestionState, Flags, Segment};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
@@ -12,7 +12,7 @@ use crate::records::{Place, Records};
 use crate::table::Table as _;
 use crate::tables::{
     ConnectionRow, Connections, DropReason, LinkRow, Links, ObjectKind, ObjectRow, Objects, QueueRow, Queues,
-    SegmentEvent, SegmentRow, Segments, WindowRow, Windows,
+    SegmentEvent, SegmentRow, Segments, SenderState, WindowRow, Windows,
 };
 use crate::trace::Flow;
 
@@ -254,6 +254,12 @@ impl Probe for Recorder {
             ssthresh_bytes: (sample.ssthresh_bytes != u64::MAX).then_some(sample.ssthresh_bytes),
             srtt_ns: (sample.srtt != Time::ZERO).then_some(sample.srtt.as_nanos()),
             in_flight_bytes: sample.in_flight_bytes,
+            state: OneOf(match sample.state {
+                CongestionState::Open => SenderState::Open,
+                CongestionState::Disorder => SenderState::Disorder,
+                CongestionState::Recovery => SenderState::Recovery,
+                CongestionState::Loss => SenderState::Loss,
+            }),
         });
     }
 

@@ -37,6 +37,20 @@ labels! {
         Loss = "loss",
     }
 
+    /// How a sender sees its path, in Linux's words (`tcpi_ca_state`).
+    pub enum SenderState {
+        /// Nothing unusual.
+        Open = "open",
+        /// Duplicate acknowledgments or SACK blocks, but no loss found.
+        Disorder = "disorder",
+        /// The window was reduced for an ECN echo or a local congestion.
+        Cwr = "cwr",
+        /// Loss recovery after a fast retransmit.
+        Recovery = "recovery",
+        /// Sending again after a timeout.
+        Loss = "loss",
+    }
+
     /// What an object is.
     pub enum ObjectKind {
         /// A web page: primary object and in-line objects.
@@ -215,7 +229,7 @@ table! {
 }
 
 table! {
-    /// A sender's window, whenever it changed (probe `cwnd`).
+    /// A sender's window, whenever it or the sender's state changed (probe `cwnd`).
     "cwnd" Windows of WindowRow {
         /// When.
         time_ns: u64,
@@ -231,12 +245,26 @@ table! {
         srtt_ns: Option<u64>,
         /// Bytes sent and not yet acknowledged.
         in_flight_bytes: u64,
+        /// How the sender sees the path: `open`, `disorder`, `cwr` (a kernel's only), `recovery` or `loss`.
+        state: OneOf<SenderState>,
     }
 }
 
 /// Every table, in the order of the documentation.
 pub const TABLES: [TableDoc; 6] =
     [Segments::DOC, Connections::DOC, Objects::DOC, Links::DOC, Queues::DOC, Windows::DOC];
+
+/// Every table without rows, in that order: the schemas for those who fill them elsewhere.
+pub fn empty() -> [RecordBatch; 6] {
+    [
+        Segments::default().finish(),
+        Connections::default().finish(),
+        Objects::default().finish(),
+        Links::default().finish(),
+        Queues::default().finish(),
+        Windows::default().finish(),
+    ]
+}
 
 #[cfg(test)]
 mod tests;

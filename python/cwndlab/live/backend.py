@@ -18,11 +18,12 @@ from typing import Any
 import pyarrow as pa
 
 from cwndlab import metrics
-from cwndlab.errors import RunError, StudyError
+from cwndlab.errors import RunError
 from cwndlab.runs.campaign import ANSWER_S
 from cwndlab.runs.execute import Asked, Job, Outcome
 from cwndlab.runs.store import write_atomic
 from cwndlab.runs.view import RunView
+from cwndlab.study.schema import Limits
 
 from . import records, stack, validity
 from .netns import make_folder, sweep
@@ -98,7 +99,7 @@ class Kernel:
 
     stack: stack.Stack
     at_once: int | None = None
-    limits: validity.Limits = field(default_factory=validity.Limits)
+    limits: Limits = field(default_factory=Limits)
     #: Where the stamp of each run is kept.
     keep: Path | None = None
     real_time: bool = True
@@ -108,8 +109,10 @@ class Kernel:
 
     @property
     def key(self) -> str:
-        """Part of every result's key: another kernel or another set-up is another result."""
-        return json.dumps(["linux", platform.release(), self.stack.as_dict()], sort_keys=True)
+        """Part of every result's key: another kernel, set-up or limit of validity is another result."""
+        return json.dumps(
+            ["linux", platform.release(), self.stack.as_dict(), self.limits.model_dump()], sort_keys=True
+        )
 
     def execute(
         self,
@@ -156,7 +159,7 @@ class Kernel:
             "folder": str(folder),
             "router": str(router),
             "parent": os.getpid(),
-            "limits": self.limits.router(),
+            "limits": validity.of_router(self.limits),
             "real_time": self.real_time,
             "device": self.device,
         }
@@ -245,24 +248,7 @@ class Kernel:
             "backend": "linux",
             "kernel": platform.release(),
             "stack": {**self.stack.as_dict(), "about": self.stack.about},
+            "limits": self.limits.model_dump(),
             "differs_from_study": notes,
             "kernel_runs": ordered,
         }
-
-
-def from_provenance(content: Mapping[str, Any]) -> str:
-    """The key that the runs of a result folder were kept under; "" for the simulator."""
-    if content.get("backend") != "linux":
-        return ""
-    own = {name: value for name, value in content["stack"].items() if name != "about"}
-    return json.dumps(["linux", content["kernel"], own], sort_keys=True)
-
-
-def check(study_cells: Iterable[Any]) -> None:
-    """StudyError for cells that a kernel cannot run."""
-    for cell in study_cells:
-        scenario = cell.compiled.scenario
-        if len(scenario["nodes"]) > 2500:
-            raise StudyError(
-                f"cell {cell.id} has {len(scenario['nodes'])} nodes", right="at most 2500 on a kernel"
-            )

@@ -1,7 +1,7 @@
 """The router's trace and the worker's samples as the record tables of a run (docs/guide/records.md).
 
 Times count from the workload's start; for one bulk transfer of a TCP without handshake from its first data
-packet. Column for column the simulator's tables, so that metrics, tables and figures do not know who ran.
+packet.
 """
 
 from __future__ import annotations
@@ -15,61 +15,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pc
 
+from cwndlab._core import empty_tables
 from cwndlab.runs.campaign import ANSWER_S
 
 from .testbed import FIRST_PORT, shifted
 
-FIN, SYN, RST, ACK = 1, 2, 4, 16
+FIN, SYN, RST, ACK, ECE, CWR = 1, 2, 4, 16, 64, 128
 #: A segment sent within this time after another arrived is taken as its answer, not as a timer's.
 ANSWER_NS = round(ANSWER_S * 1e9)
-_WORDS = pa.dictionary(pa.uint8(), pa.string())
 
 
-def _schema(text: str, nullable: str = "") -> pa.Schema:
-    kinds = {
-        "u8": pa.uint8(), "u16": pa.uint16(), "u32": pa.uint32(), "u64": pa.uint64(), "i64": pa.int64(),
-        "f64": pa.float64(), "bool": pa.bool_(), "word": _WORDS,
-        "list": pa.list_(pa.field("item", pa.uint64(), nullable=False)),
-    }  # fmt: skip
-    pairs = [word.split(":") for word in text.split()]
-    return pa.schema([pa.field(name, kinds[kind], nullable=name in nullable.split()) for name, kind in pairs])
-
-
-SCHEMAS = {
-    "segments": _schema(
-        "time_ns:u64 event:word connection:u32 from_client:bool sent:bool seq:u64 len:u32 ack:u64 "
-        "window_bytes:u32 flags:u8 ecn:u8 sack:list ts_val:u32 ts_ecr:u32 mss_bytes:u16 window_scale:u8 "
-        "sack_permitted:bool wire_bytes:u32 segment:i64 link:u32 cause:word",
-        "ts_val ts_ecr mss_bytes window_scale link cause",
-    ),
-    "connections": _schema(
-        "connection:u32 traffic:u32 client:u32 server:u32 start_ns:u64 established_ns:u64 end_ns:u64 "
-        "bytes_up:u64 bytes_down:u64 segments_sent:u64 retransmits:u32 timeouts:u32 "
-        "fast_retransmits:u32 failed:bool",
-        "established_ns end_ns",
-    ),
-    "objects": _schema(
-        "traffic:u32 kind:word index:u32 start_ns:u64 end_ns:u64 bytes:u64 connections:u16 retransmits:u32 "
-        "timeouts:u32 finished:bool",
-        "end_ns",
-    ),
-    "links": _schema(
-        "link:u32 arrivals:u64 departures:u64 bytes:u64 drops_full:u64 drops_aqm:u64 drops_loss:u64 "
-        "marks:u64 busy_ns:u64 mean_queue_packets:f64 max_queue_packets:u32"
-    ),
-    "queues": _schema("time_ns:u64 link:u32 packets:u32 bytes:u64 average:f64", "average"),
-    "cwnd": _schema(
-        "time_ns:u64 connection:u32 from_client:bool cwnd_bytes:u64 ssthresh_bytes:u64 "
-        "srtt_ns:u64 in_flight_bytes:u64",
-        "ssthresh_bytes srtt_ns",
-    ),
-}
-
-# What only the simulator tells: a kernel keeps its reductions, and the router does not count by connection.
-SIMULATOR_ONLY = {
-    "connections": ("ecn_reductions", "drops", "marks"),
-    "links": ("red_below_ns", "red_between_ns", "red_above_ns"),
-}
+#: The simulator's own, so that metrics, tables and figures do not know who ran.
+SCHEMAS: dict[str, pa.Schema] = {name: pa.table(table).schema for name, table in empty_tables().items()}
+#: By the numbers of <linux/tcp.h>, enum tcp_ca_state.
+STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
 
 @dataclass
@@ -125,6 +84,9 @@ class Half:
     heard: int = -(1 << 60)
     fin: int | None = None
     fin_acked: int | None = None
+    #: Whether an echo of congestion has come since the last CWR, and where that began.
+    echoed: bool = False
+    reduced_from: int = 0
 
 
 @dataclass
@@ -144,6 +106,9 @@ class Connection:
     segments: int = 0
     retransmits: list[int] = field(default_factory=list)
     timeouts: list[int] = field(default_factory=list)
+    drops: list[int] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
+    ecn_reductions: list[int] = field(default_factory=list)
     mss: list[int] = field(default_factory=list)
     timestamps: bool = False
     halves: tuple[Half, Half] = field(default_factory=lambda: (Half(), Half()))
@@ -277,8 +242,16 @@ class Reader:
                 mine.got = max(mine.got, acked)
             if length and self.first_data is None:
                 self.first_data = time
-        elif event == "out":
+            if length and flags & CWR and mine.echoed:
+                connection.ecn_reductions.append(time)
+                mine.echoed, mine.reduced_from = False, position
+        elif event != "out":
+            (connection.marks if event == "mark" else connection.drops).append(time)
+        else:
             other.heard = time
+            # What acknowledges nothing behind the last CWR still echoes what that answered (RFC 3168, 6.1.2).
+            if flags & (SYN | ECE) == ECE and has_ack and acked > other.reduced_from:
+                other.echoed = True
             if flags & SYN and flags & ACK and connection.established is None:
                 connection.established = time
             if flags & RST:
@@ -362,8 +335,8 @@ def _table(name: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in schema]
     arrays = []
     for values, kind in zip(columns, schema, strict=True):
-        if kind.type == _WORDS:
-            arrays.append(pa.array(values, pa.string()).dictionary_encode().cast(_WORDS))
+        if pa.types.is_dictionary(kind.type):
+            arrays.append(pa.array(values, pa.string()).dictionary_encode().cast(kind.type))
         else:
             arrays.append(pa.array(values, kind.type))
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -379,7 +352,8 @@ def _connection(c: Connection, zero: int, end: int) -> tuple[Any, ...]:
     done = c.end is not None and c.end <= zero + end
     return (
         c.number, c.traffic, c.client, c.server, max(c.start - zero, 0), at(c.established), at(c.end), up,
-        down, c.segments, len(c.retransmits), len(c.timeouts), max(0, fast), c.reset and done,
+        down, c.segments, len(c.retransmits), len(c.timeouts), max(0, fast), len(c.ecn_reductions),
+        len(c.drops), len(c.marks), c.reset and done,
     )  # fmt: skip
 
 
@@ -416,7 +390,7 @@ def _links(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> pa.Table:
         mean = link["sojourn_ns"] / max(result["summary"]["wall_ns"], 1)
         rows.append(
             (index, link["arrivals"], link["accepted"], link["bytes"], *drops, link["marks"], link["busy_ns"],
-             mean, link["max_queue_packets"])
+             mean, link["max_queue_packets"], *(link["red_ns"] or (None, None, None)))
         )  # fmt: skip
     return _table("links", rows)
 
@@ -437,10 +411,11 @@ def _windows(reader: Reader, result: Mapping[str, Any], end: int) -> pa.Table:
         known[key] = connection
     rows = []
     zero = reader.zero + int(result["router_start_ns"])
-    for time, source, sport, destination, dport, cwnd, ssthresh, rtt, flight in result["windows"]:
+    for time, source, sport, destination, dport, cwnd, ssthresh, rtt, flight, state in result["windows"]:
         found = known.get((source, sport, destination, dport))
         if found is None or time > zero + end:
             continue
         from_client = (source, sport) == found.client_end
-        rows.append((max(0, time - zero), found.number, from_client, cwnd, ssthresh, rtt or None, flight))
+        window = (cwnd, ssthresh, rtt or None, flight, STATES[state])
+        rows.append((max(0, time - zero), found.number, from_client, *window))
     return _table("cwnd", rows)

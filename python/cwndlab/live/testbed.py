@@ -253,10 +253,11 @@ class Samples:
                 struct.unpack_from("=I", info, at)[0] for at in self._AT
             )
             flight = max(0, unacked - sacked - lost + again)
-            state = (cwnd * mss, None if ssthresh >= 0x7FFF_FFFF else ssthresh * mss)
-            if self.last.get(key) != state:
-                self.last[key] = state
-                self.rows.append((now, *key, *state, rtt * 1000, flight * mss))
+            window = (cwnd * mss, None if ssthresh >= 0x7FFF_FFFF else ssthresh * mss)
+            state = info[1]  # tcpi_ca_state
+            if self.last.get(key) != (*window, state):
+                self.last[key] = (*window, state)
+                self.rows.append((now, *key, *window, rtt * 1000, flight * mss, state))
 
 
 def cpu_times() -> list[int]:

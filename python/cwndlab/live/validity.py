@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+from cwndlab.study.schema import Limits
 
-@dataclass(frozen=True)
-class Limits:
-    """Beyond these a run is refused. Those of the router are its own (docs/models/router.md)."""
 
-    #: Lateness of packets behind their schedule.
-    lateness_p99_ns: int = 300_000
-    lateness_max_ns: int = 5_000_000
-    #: Packets lost at the devices, outside the scenario's queues.
-    hidden_drops: int = 0
-    #: Share of a processor that the router may use.
-    cpu_share: float = 0.8
-    #: How late the applications got the processor (timers of 20 ms).
-    application_p99_s: float = 0.005
-    application_max_s: float = 0.1
-    #: Time that a hypervisor took away, of all processors.
-    steal: float = 0.2
-
-    def router(self) -> dict[str, Any]:
-        """What the router checks."""
-        names = ("lateness_p99_ns", "lateness_max_ns", "hidden_drops", "cpu_share")
-        return {name: value for name, value in asdict(self).items() if name in names}
+def of_router(limits: Limits) -> dict[str, Any]:
+    """Those that the router checks (docs/models/router.md), in its words."""
+    return {
+        "lateness_p99_ns": limits.p99_lateness,
+        "lateness_p999_ns": limits.p999_lateness,
+        "lateness_max_ns": limits.max_lateness,
+        "hidden_drops": limits.hidden_drops,
+        "cpu_share": limits.cpu_share,
+    }
 
 
 def judge(result: Mapping[str, Any], limits: Limits) -> list[str]:
-    """Why a run does not count; nothing if it does."""
+    """Why a run does not count, the limit's name first; nothing if it does."""
     summary, app = result["summary"], result["application"]
     reasons = list(summary["invalid_because"])
     if not summary["valid"] and not reasons:
         reasons.append("the router calls it invalid")
-    for name, limit in (("p99", limits.application_p99_s), ("max", limits.application_max_s)):
+    for name, limit in (("p99", limits.application_p99), ("max", limits.application_max)):
         late = app[f"lateness_{name}_s"]
-        if late > limit:
+        if late * 1e9 > limit:
             reasons.append(
-                f"applications got the CPU {late * 1e3:.1f} ms late ({name}), the limit is {limit * 1e3:g} ms"
+                f"application-{name}: applications got the CPU {late * 1e3:.1f} ms late; the limit is "
+                f"{limit / 1e6:g} ms"
             )
     if result["machine"]["steal"] > limits.steal:
         reasons.append(
-            f"the hypervisor took {result['machine']['steal']:.0%} of the CPU; limit {limits.steal:.0%}"
+            f"steal: the hypervisor took {result['machine']['steal']:.0%} of the CPU; the limit is "
+            f"{limits.steal:.0%}"
         )
     for port in summary["ports"]:
         if port["unroutable"]:
@@ -58,7 +49,7 @@ def judge(result: Mapping[str, Any], limits: Limits) -> list[str]:
 def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, Any]:
     """What is kept with every run: how exact it was, and on what it ran."""
     summary = result["summary"]
-    lateness = {name: summary[f"lateness_{name}_ns"] for name in ("p50", "p99", "max")}
+    lateness = {name: summary[f"lateness_{name}_ns"] for name in ("p50", "p99", "p999", "max")}
     links = []
     for spec, link in zip(scenario["links"], summary["links"], strict=True):
         rate = link["bytes"] * 8e9 / link["busy_ns"] if link["busy_ns"] else None

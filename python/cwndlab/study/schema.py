@@ -193,6 +193,21 @@ class Probes(Strict):
     cwnd: bool = False
 
 
+class Limits(Strict):
+    """Outside these a run on a kernel in real time is invalid and gives no number; the simulator has none."""
+
+    p99_lateness: TimeNs = Field(300_000, description="one packet in a hundred may be later than scheduled")
+    p999_lateness: TimeNs = Field(5_000_000, description="one packet in a thousand may be later")
+    max_lateness: TimeNs = Field(50_000_000, description="no packet may be later")
+    hidden_drops: Annotated[int, Field(ge=0)] = Field(
+        0, description="packets lost outside the study's queues, at each device"
+    )
+    cpu_share: Percent = Field(0.8, description="of one processor, used by the router")
+    application_p99: TimeNs = Field(5_000_000, description="how late applications get the processor")
+    application_max: TimeNs = Field(100_000_000, description="the same, at most")
+    steal: Percent = Field(0.2, description="of all processors, taken by a hypervisor")
+
+
 # ── the plan ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -345,6 +360,7 @@ class Model(Strict):
     tcp: Tcp = Tcp()
     run: Run
     probes: Probes = Probes()
+    limits: Limits = Limits()
 
 
 class Study(Outline, Model):

@@ -272,9 +272,11 @@ impl<P: Probe> Simulation<P> {
         let side = (end & 1) as usize;
         let conn = &self.conns[(end >> 1) as usize];
         let tcp = &conn.ends[side];
-        let window = (conn.serial, tcp.cwnd_bytes(), tcp.ssthresh_bytes());
+        let cfg = &self.configs[usize::from(conn.configs[side])];
+        let state = tcp.info(cfg).state;
+        let window = (conn.serial, tcp.cwnd_bytes(), tcp.ssthresh_bytes(), state);
         if self.last_windows.len() <= end as usize {
-            self.last_windows.resize(end as usize + 1, (u32::MAX, 0, 0));
+            self.last_windows.resize(end as usize + 1, (u32::MAX, 0, 0, state));
         }
         if tcp.stats().bytes_sent == 0 || self.last_windows[end as usize] == window {
             return;
@@ -283,8 +285,9 @@ impl<P: Probe> Simulation<P> {
         let sample = WindowSample {
             cwnd_bytes: window.1,
             ssthresh_bytes: window.2,
-            srtt: tcp.srtt(&self.configs[usize::from(conn.configs[side])]),
+            srtt: tcp.srtt(cfg),
             in_flight_bytes: tcp.in_flight(),
+            state,
         };
         self.probe.window(self.now, Way { connection: conn.serial, from_client: side == 0 }, &sample);
     }

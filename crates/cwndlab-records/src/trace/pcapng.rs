@@ -23,24 +23,99 @@ const SNAPLEN: u32 = 96;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// Options of a block (section 3.5 of the pcapng draft): code, length, value padded to 32 bits.
-fn option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
-    block.extend(code.to_le_bytes());
-    block.extend((value.len() as u16).to_le_bytes());
-    block.extend(value);
-    pad(block);
+/// A file under construction: one section with one interface.
+#[derive(Debug)]
+pub struct Capture<W> {
+    out: W,
+    block: Vec<u8>,
 }
 
-fn pad(block: &mut Vec<u8>) {
-    block.resize(block.len().next_multiple_of(4), 0);
+/// A packet as it passed the vantage point.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// When, from the start of the run.
+    pub time_ns: u64,
+    /// Its bytes; what is beyond the headers may be left out.
+    pub bytes: &'a [u8],
+    /// Its IP total length.
+    pub total_bytes: u32,
+    /// Whether the node sent it.
+    pub sent: bool,
+    /// What happened to it later.
+    pub comment: Option<&'a str>,
 }
 
-fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
-    let length = (body.len() as u32 + 12).to_le_bytes();
-    out.write_all(&kind.to_le_bytes())?;
-    out.write_all(&length)?;
-    out.write_all(body)?;
-    out.write_all(&length)
+impl<W: Write> Capture<W> {
+    /// Begins the file: what was seen at `node`.
+    ///
+    /// # Errors
+    /// Of the writer.
+    pub fn begin(out: W, node: &str) -> io::Result<Capture<W>> {
+        let mut capture = Capture { out, block: Vec::new() };
+        capture.block.extend(0x1A2B_3C4D_u32.to_le_bytes());
+        capture.block.extend([1, 0, 0, 0]); // version 1.0
+        capture.block.extend(u64::MAX.to_le_bytes()); // section length not given
+        capture.option(4, concat!("cwndlab ", env!("CARGO_PKG_VERSION")).as_bytes());
+        capture.option(0, &[]);
+        capture.end_block(0x0A0D_0D0A)?;
+
+        capture.block.extend(LINKTYPE_RAW.to_le_bytes());
+        capture.block.extend([0, 0]);
+        capture.block.extend(SNAPLEN.to_le_bytes());
+        capture.option(2, node.as_bytes());
+        capture.option(9, &[9]); // if_tsresol: 10^-9 s
+        capture.option(0, &[]);
+        capture.end_block(1)?;
+        Ok(capture)
+    }
+
+    /// Adds a packet; its bytes are cut where the headers must have ended.
+    ///
+    /// # Errors
+    /// Of the writer.
+    pub fn packet(&mut self, packet: Packet<'_>) -> io::Result<()> {
+        let bytes = &packet.bytes[..packet.bytes.len().min(SNAPLEN as usize)];
+        let time = EPOCH_NS + packet.time_ns;
+        self.block.extend(0_u32.to_le_bytes());
+        self.block.extend(((time >> 32) as u32).to_le_bytes());
+        self.block.extend((time as u32).to_le_bytes());
+        self.block.extend((bytes.len() as u32).to_le_bytes());
+        self.block.extend(packet.total_bytes.to_le_bytes());
+        self.block.extend(bytes);
+        self.pad();
+        if let Some(comment) = packet.comment {
+            self.option(1, comment.as_bytes());
+        }
+        self.option(2, &if packet.sent { OUTBOUND } else { INBOUND }.to_le_bytes());
+        self.option(0, &[]);
+        self.end_block(6)
+    }
+
+    /// Hands the writer back.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
+    /// Options of a block (section 3.5 of the pcapng draft): code, length, value padded to 32 bits.
+    fn option(&mut self, code: u16, value: &[u8]) {
+        self.block.extend(code.to_le_bytes());
+        self.block.extend((value.len() as u16).to_le_bytes());
+        self.block.extend(value);
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    fn end_block(&mut self, kind: u32) -> io::Result<()> {
+        let length = (self.block.len() as u32 + 12).to_le_bytes();
+        self.out.write_all(&kind.to_le_bytes())?;
+        self.out.write_all(&length)?;
+        self.out.write_all(&self.block)?;
+        self.block.clear();
+        self.out.write_all(&length)
+    }
 }
 
 /// What identifies a segment under way; two that agree in all of it are copies.
@@ -84,27 +159,10 @@ pub fn write(
     flows: &[Flow],
     links: &[String],
 ) -> io::Result<()> {
-    let mut section = Vec::new();
-    section.extend(0x1A2B_3C4D_u32.to_le_bytes());
-    section.extend([1, 0, 0, 0]); // version 1.0
-    section.extend(u64::MAX.to_le_bytes()); // section length not given
-    option(&mut section, 4, concat!("cwndlab ", env!("CARGO_PKG_VERSION")).as_bytes());
-    option(&mut section, 0, &[]);
-    write_block(out, 0x0A0D_0D0A, &section)?;
-
-    let mut interface = Vec::new();
-    interface.extend(LINKTYPE_RAW.to_le_bytes());
-    interface.extend([0, 0]);
-    interface.extend(SNAPLEN.to_le_bytes());
-    option(&mut interface, 2, node.as_bytes());
-    option(&mut interface, 9, &[9]); // if_tsresol: 10^-9 s
-    option(&mut interface, 0, &[]);
-    write_block(out, 1, &interface)?;
-
+    let mut capture = Capture::begin(out, node)?;
     let comments = comments(rows, links);
     let mut scalings: BTreeMap<u32, Scaling> = BTreeMap::new();
     let mut ip_ids: BTreeMap<u32, u16> = BTreeMap::new();
-    let mut block = Vec::new();
     for (i, row) in rows.iter().enumerate() {
         if matches!(row.event, OneOf(SegmentEvent::Drop | SegmentEvent::Mark)) {
             continue;
@@ -118,22 +176,13 @@ pub fn write(
         let scaling = scalings.entry(row.connection).or_default();
         let (mut packet, total) = headers(row, row.connection, flow, scaling, *ip_id);
         packet.resize(total.min(SNAPLEN) as usize, 0);
-
-        block.clear();
-        block.extend(0_u32.to_le_bytes());
-        let time = EPOCH_NS + row.time_ns;
-        block.extend(((time >> 32) as u32).to_le_bytes());
-        block.extend((time as u32).to_le_bytes());
-        block.extend((packet.len() as u32).to_le_bytes());
-        block.extend(total.to_le_bytes());
-        block.extend(&packet);
-        pad(&mut block);
-        if let Some(comment) = comments.get(&i) {
-            option(&mut block, 1, comment.as_bytes());
-        }
-        option(&mut block, 2, &if row.sent { OUTBOUND } else { INBOUND }.to_le_bytes());
-        option(&mut block, 0, &[]);
-        write_block(out, 6, &block)?;
+        capture.packet(Packet {
+            time_ns: row.time_ns,
+            bytes: &packet,
+            total_bytes: total,
+            sent: row.sent,
+            comment: comments.get(&i).map(String::as_str),
+        })?;
     }
     Ok(())
 }
