@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +28,15 @@ SetOption = Annotated[
 MoreSets = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", hidden=True)]
 SeedOption = Annotated[
     int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
+]
+BackendOption = Annotated[str, typer.Option(help="simulator, or linux: this machine's kernel")]
+StackOption = Annotated[str, typer.Option(help="the kernel's TCP: linux-1998, linux-stock, or a TOML file")]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="of a kernel's run, beyond which it is invalid: max-lateness=20ms, steal=10%, …",
+    ),
 ]
 
 
@@ -118,32 +128,16 @@ def run_command(
         ),
     ] = None,
     sensitivity: Annotated[str | None, typer.Option(help="a sensitivity axis of the study, or all")] = None,
-    backend: Annotated[str, typer.Option(help="simulator, or linux: this machine's kernel")] = "simulator",
-    stack: Annotated[
-        str, typer.Option(help="the kernel's TCP: linux-1998, linux-stock, or a TOML file")
-    ] = "linux-1998",
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--limit",
-            metavar="NAME=VALUE",
-            help="of a kernel's run, beyond which it is invalid: max-lateness=20ms, steal=10%, …",
-        ),
-    ] = None,
+    backend: BackendOption = "simulator",
+    stack: StackOption = "linux-1998",
+    limit: LimitOption = None,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
     from cwndlab.runs.api import run_study
     from cwndlab.runs.options import RunOptions
     from cwndlab.runs.progress import Bar, Progress, Quiet
 
-    if limit and backend == "simulator":
-        raise StudyError(
-            "the simulator has no limits of validity", key="--limit", right="--backend linux too"
-        )
-    limits = [
-        f"limits.{item.partition('=')[0].replace('-', '_')}={item.partition('=')[2]}" for item in limit or []
-    ]
-    loaded = _load(study, [*(set_ or []), *limits], more)
+    loaded = _load(study, set_, more, _limits(limit, backend))
     options = RunOptions(
         out=out,
         seed=seed,
@@ -205,17 +199,24 @@ def trace(
     ] = None,
     seed: SeedOption = None,
     replicate: Annotated[int, typer.Option(min=0)] = 0,
+    backend: BackendOption = "simulator",
+    stack: StackOption = "linux-1998",
+    limit: LimitOption = None,
 ) -> None:
     """Print what the study's observation point sees in one run (of the first cell that --set leaves)."""
+    from cwndlab.runs.api import kernel_of
+    from cwndlab.runs.options import RunOptions
     from cwndlab.runs.store import write_atomic, writing
     from cwndlab.runs.trace import trace as make
 
-    plan = _load(study, set_, more).plan(seed=seed)
+    loaded = _load(study, set_, more, _limits(limit, backend))
+    kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
+    plan = loaded.plan(seed=seed)
     cell = plan.cells[0]
     cell.check()
     if len(plan.cells) > 1:
         typer.echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
-    data = make(cell, format_, seed=plan.seed, replicate=replicate)
+    data = make(cell, format_, seed=plan.seed, replicate=replicate, kernel=kernel)
     if out is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -300,12 +301,25 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-def _load(study: str, changes: list[str] | None, more: list[str] | None) -> Any:
+def _limits(given: list[str] | None, backend: str) -> list[str]:
+    """`--limit max-lateness=20ms` changes the study's limits.max_lateness."""
+    if given and backend == "simulator":
+        raise StudyError(
+            "the simulator has no limits of validity", key="--limit", right="--backend linux too"
+        )
+    found = []
+    for item in given or []:
+        name, equals, value = item.partition("=")
+        found.append(f"limits.{name.strip().replace('-', '_')}{equals}{value}")
+    return found
+
+
+def _load(study: str, changes: list[str] | None, more: list[str] | None, limits: Sequence[str] = ()) -> Any:
     from cwndlab.study.load import Study
 
     loaded = Study.load(study)
     wanted: dict[str, str] = {}
-    for change in [*(changes or []), *(more or [])]:
+    for change in [*(changes or []), *(more or []), *limits]:
         # "variant=sack,iw=1,4" is two changes: a comma before a key begins the next
         for piece in re.split(r",(?=[A-Za-z_][\w.+-]*=)", change):
             key, equals, value = piece.partition("=")

@@ -29,7 +29,7 @@ def scenario() -> dict[str, Any]:
 
 def line(ms: float, event: str, place: int, source: str, flags: int, seq: int, ack: int, length: int) -> str:
     """A line of a trace; the receiver opened from port 4000."""
-    there, ports = (R, "5000,4000") if source == S else (S, "4000,5000")
+    there, ports = (R, "5001,4000") if source == S else (S, "4000,5001")
     seq, ack = seq & 0xFFFF_FFFF, ack & 0xFFFF_FFFF
     options = "020403c0" if flags & 2 else ""
     return (
@@ -61,7 +61,7 @@ def made(tmp_path: Path, text: str) -> dict[str, pa.Table]:
         "windows": [],
         "summary": {"links": [link] * 6, "wall_ns": 10},
     }  # fmt: skip
-    return records.tables(scenario(), result, trace)
+    return records.tables(scenario(), result, trace)[0]
 
 
 HANDSHAKE = (

@@ -22,8 +22,8 @@ pub(crate) struct Capture {
     path: PathBuf,
     port: u32,
     spool: BufWriter<File>,
-    /// What links did to a packet, by its number.
-    comments: BTreeMap<u64, String>,
+    /// What links did to a packet and when, by its number.
+    fates: BTreeMap<u64, Vec<(u64, String)>>,
     links: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl Capture {
     /// Of the port of that index; `links` are their names.
     pub(crate) fn create(path: &Path, port: u32, links: Vec<String>) -> io::Result<Capture> {
         let spool = BufWriter::with_capacity(1 << 20, File::create(spool(path))?);
-        Ok(Capture { path: path.to_owned(), port, spool, comments: BTreeMap::new(), links })
+        Ok(Capture { path: path.to_owned(), port, spool, fates: BTreeMap::new(), links })
     }
 
     /// What happened to packet `id`; `ce` if it carries the mark by now.
@@ -45,12 +45,8 @@ impl Capture {
             Line::Dropped(link, DropCause::Loss) => (link, "dropped (loss)"),
             Line::Marked(link) => (link, "marked CE"),
         };
-        let text = format!("{what} at {} at {} ns", self.links[link as usize], at.as_nanos());
-        let before = self.comments.entry(id).or_default();
-        if !before.is_empty() {
-            before.push_str("; ");
-        }
-        before.push_str(&text);
+        let text = format!("{what} at {}", self.links[link as usize]);
+        self.fates.entry(id).or_default().push((at.as_nanos(), text));
         Ok(())
     }
 
@@ -83,13 +79,19 @@ impl Capture {
             let length = usize::from(fixed[21]);
             from.read_exact(&mut head[..length])?;
             let sent = fixed[20] != 0;
-            let comment = if sent { self.comments.get(&number(8)) } else { None };
+            let time_ns = number(0);
+            let fates = if sent { self.fates.get(&number(8)).map(Vec::as_slice) } else { None };
+            let comment = fates.map(|fates| {
+                // Times from the packet's own: whoever sets the file's zero need not read comments.
+                let told = fates.iter().map(|(at, text)| format!("{text} {} ns later", at.saturating_sub(time_ns)));
+                told.collect::<Vec<_>>().join("; ")
+            });
             file.packet(pcapng::Packet {
-                time_ns: number(0),
+                time_ns,
                 bytes: &head[..length],
                 total_bytes: u32::from_le_bytes(fixed[16..20].try_into().expect("4 bytes")),
                 sent,
-                comment: comment.map(String::as_str),
+                comment: comment.as_deref(),
             })?;
         }
         file.into_inner().flush()?;
@@ -101,4 +103,36 @@ fn spool(path: &Path) -> OsString {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet of 40 bytes, ECT(0).
+    fn ack() -> Vec<u8> {
+        let mut packet = vec![0; 40];
+        packet[..20].copy_from_slice(&[0x45, 2, 0, 40, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        packet
+    }
+
+    #[test]
+    fn packets_keep_their_bytes_and_those_sent_say_what_became_of_them() {
+        let path = std::env::temp_dir().join(format!("cwndlab-capture-{}.pcapng", std::process::id()));
+        let mut capture = Capture::create(&path, 0, vec!["a>b".into(), "b>c".into()]).unwrap();
+        let at = Time::from_millis;
+        capture.packet(at(1), Line::In(0), 7, &ack(), false).unwrap();
+        capture.packet(at(2), Line::In(1), 8, &ack(), false).unwrap();
+        capture.packet(at(3), Line::Marked(0), 7, &ack(), true).unwrap();
+        capture.packet(at(4), Line::Dropped(1, DropCause::Full), 7, &ack(), true).unwrap();
+        capture.packet(at(5), Line::Out(0), 8, &ack(), true).unwrap();
+        capture.finish("a").unwrap();
+        let file = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(!Path::new(&spool(&path)).exists());
+        let has = |wanted: &[u8]| file.windows(wanted.len()).filter(|found| *found == wanted).count();
+        assert_eq!(has(b"marked CE at a>b 2000000 ns later; dropped (queue full) at b>c 3000000 ns later"), 1);
+        assert_eq!(has(b"dropped"), 1);
+        assert_eq!((has(&[0x45, 2, 0, 40]), has(&[0x45, 3, 0, 40])), (1, 1), "as sent, and CE as it arrived");
+    }
 }

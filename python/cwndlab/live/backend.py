@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from cwndlab.runs.campaign import ANSWER_S
 from cwndlab.runs.execute import Asked, Job, Outcome
 from cwndlab.runs.store import write_atomic
 from cwndlab.runs.view import RunView
+from cwndlab.study.plan import Cell
 from cwndlab.study.schema import Limits
 
 from . import records, stack, validity
@@ -56,11 +59,16 @@ def find_router() -> Path:
     return Path(on_path)
 
 
+def capture_name(cell: str) -> str:
+    """The file of a cell's capture in the folder of the kernel's runs."""
+    return re.sub(r"[^\w=,.+-]", "_", cell) + ".pcapng"
+
+
 class KernelRecords:
     """Record tables of a run on the kernel."""
 
-    def __init__(self, tables: Mapping[str, pa.Table], packets: int) -> None:
-        self._tables, self._packets = dict(tables), packets
+    def __init__(self, tables: Mapping[str, pa.Table], packets: int, capture: bytes | None = None) -> None:
+        self._tables, self._packets, self._capture = dict(tables), packets, capture
 
     @property
     def names(self) -> list[str]:
@@ -77,8 +85,10 @@ class KernelRecords:
         return self._tables[name]
 
     def write_trace(self, path: str, format: str) -> None:
-        """Not yet: the segments table is there, as Parquet."""
-        raise RunError(f"a run on the kernel cannot be written as {format}; see records/segments.parquet")
+        """Writes what was captured: pcapng only."""
+        if format != "pcapng" or self._capture is None:
+            raise RunError(f"a run on a kernel is not written as {format}; csv, text and pcapng are there")
+        Path(path).write_bytes(self._capture)
 
 
 @dataclass
@@ -162,6 +172,7 @@ class Kernel:
             "limits": validity.of_router(self.limits),
             "real_time": self.real_time,
             "device": self.device,
+            "capture": job.keep_records and self.keep is not None,
         }
         errors = tempfile.TemporaryFile("w+", dir=folder)
         process = subprocess.Popen(
@@ -218,15 +229,17 @@ class Kernel:
         )
         self.stamps[job.key] = stamp
         if self.keep is not None:
-            self.keep.mkdir(exist_ok=True)
-            whole = {**stamp, "sysctls": result["sysctls"]}
-            write_atomic(self.keep / f"{job.key}.json", json.dumps(whole, indent=1).encode())
+            self._keep(self.keep, job, stamp, result["sysctls"])
         if reasons:
             return Outcome(
                 job, {}, 0, error="invalid, no number of it counts: " + "; ".join(reasons)
             ), reasons
         try:
-            made = records.tables(run.scenario, result, run.folder / "trace.csv")
+            made, zero = records.tables(run.scenario, result, run.folder / "trace.csv")
+            capture = run.folder / "capture.pcapng"
+            if self.keep is not None and capture.is_file():
+                records.set_zero(capture, zero)
+                shutil.move(capture, self.keep / capture_name(job.cell))
             kernel = KernelRecords(made, int(result["summary"]["packets"]))
             view = RunView(kernel, run.scenario, job.warmup_ns)
             view.answer_s = ANSWER_S
@@ -235,12 +248,41 @@ class Kernel:
             return Outcome(job, {}, 0, error=f"records: {type(error).__name__}: {error}"), []
         return Outcome(job, values, kernel.packets, made if job.keep_records else None), []
 
+    @staticmethod
+    def _keep(folder: Path, job: Job, stamp: dict[str, Any], sysctls: Mapping[str, Any]) -> None:
+        """The stamp in a file of its own; the sysctls, which runs share, once by their content."""
+        folder.mkdir(exist_ok=True)
+        text = json.dumps(sysctls, indent=1, sort_keys=True).encode()
+        name = f"sysctls-{hashlib.sha256(text).hexdigest()[:12]}.json"
+        if not (folder / name).exists():
+            write_atomic(folder / name, text)
+        stamp["sysctls"] = name
+        write_atomic(folder / f"{job.key}.json", json.dumps(stamp, indent=1).encode())
+
+    def record(self, cell: Cell, seed: int, replicate: int) -> KernelRecords:
+        """One run and what was captured of it; RunError if it failed or is invalid."""
+        outcomes: list[Outcome] = []
+        with tempfile.TemporaryDirectory() as folder:
+            kernel = replace(self, keep=Path(folder))
+            job = Job("run", cell.id, cell.scenario, seed, replicate, keep_records=True)
+            kernel.execute([job], Asked(()), outcomes.append, lambda _: cell.compiled.scenario)
+            outcome = outcomes[0]
+            if outcome.error is not None or outcome.tables is None:
+                raise RunError(f"{cell.id}: {outcome.error}")
+            path = Path(folder, capture_name(cell.id))
+            capture = path.read_bytes() if path.is_file() else None
+        return KernelRecords(outcome.tables, outcome.packets, capture)
+
+    def _stamps(self) -> list[Path]:
+        if self.keep is None or not self.keep.is_dir():
+            return []
+        return [path for path in sorted(self.keep.glob("*.json")) if not path.name.startswith("sysctls-")]
+
     def provenance(self) -> dict[str, Any]:
         """What is added to provenance.json."""
         stamps = dict(self.stamps)
-        for path in sorted(self.keep.glob("*.json")) if self.keep is not None and self.keep.is_dir() else []:
+        for path in self._stamps():
             stamp = json.loads(path.read_text())
-            stamp.pop("sysctls", None)
             stamps.setdefault(path.stem, stamp)
         ordered = sorted(stamps.values(), key=lambda stamp: (stamp["cell"], stamp["replicate"]))
         notes = sorted({note for stamp in ordered for note in stamp["differs_from_study"]})

@@ -12,6 +12,7 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
 import struct
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,15 @@ _PR_SET_PDEATHSIG = 1
 # <linux/if_tun.h>
 _TUNSETIFF, _TUNSETPERSIST = 0x4004_54CA, 0x4004_54CB
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
+# <linux/sockios.h>, <linux/ethtool.h>
+_SIOCETHTOOL = 0x8946
+_OFFLOADS = {
+    "tcp_segmentation": 0x1E,
+    "generic_segmentation": 0x23,
+    "generic_receive": 0x2B,
+    "receive_checksum": 0x14,
+    "transmit_checksum": 0x16,
+}
 #: Folders of runs: PREFIX + process id + "-" + its start time + "-" + something.
 PREFIX = "cwndlab-live-"
 
@@ -105,14 +115,31 @@ class Namespace:
         return missing
 
     def sysctls(self) -> dict[str, str]:
-        """Every readable net.ipv4 value of TCP, and the few of net.core that belong to a namespace."""
+        """Every readable value of net.ipv4 and net.core there (not those of single devices)."""
         self.enter()
         found = {}
-        for path in sorted(Path("/proc/sys/net/ipv4").glob("tcp_*")):
+        for path in sorted(
+            path for part in ("core", "ipv4") for path in Path("/proc/sys/net", part).glob("*")
+        ):
             try:
-                found[f"ipv4.{path.name}"] = " ".join(path.read_text().split())
-            except OSError:
+                found[f"{path.parent.name}.{path.name}"] = " ".join(path.read_text().split())
+            except OSError:  # a folder, or one to be written only
                 continue
+        return found
+
+    def offloads(self, device: str) -> dict[str, bool | None]:
+        """Which offloads of a device are on there; None where the kernel does not tell."""
+        self.enter()
+        found: dict[str, bool | None] = {}
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            for name, command in _OFFLOADS.items():
+                value = ctypes.create_string_buffer(struct.pack("II", command, 0))
+                request = struct.pack("16sP", device.encode(), ctypes.addressof(value))
+                try:
+                    fcntl.ioctl(sock, _SIOCETHTOOL, request)
+                    found[name] = struct.unpack("II", value.raw[:8])[1] != 0
+                except OSError:
+                    found[name] = None
         return found
 
 

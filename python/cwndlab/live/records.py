@@ -18,7 +18,7 @@ import pyarrow.csv as pc
 from cwndlab._core import empty_tables
 from cwndlab.runs.campaign import ANSWER_S
 
-from .testbed import FIRST_PORT, shifted
+from .testbed import FIRST_PORT, observed_port, shifted
 
 FIN, SYN, RST, ACK, ECE, CWR = 1, 2, 4, 16, 64, 128
 #: A segment sent within this time after another arrived is taken as its answer, not as a timer's.
@@ -136,29 +136,12 @@ class Reader:
     def __init__(self, scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path) -> None:
         self.scenario, self.result, self.trace = scenario, result, trace
         self.node_of: dict[str, int] = {mine: node for node, all_ in result["ports"] for mine in all_}
-        self.port_of_node: dict[int, int] = {node: port for port, (node, _) in enumerate(result["ports"])}
         self.connections: list[Connection] = []
         self.current: dict[tuple[str, int, str, int], Connection] = {}
         self.segments: list[tuple[Any, ...]] = []
         self.zero = int(result["zero_ns"]) - int(result["router_start_ns"])
         self.first_data: int | None = None
-        probes = scenario.get("probes", {})
-        self.observed = None if probes.get("segments_at") is None else self._nearest(probes["segments_at"])
-
-    def _nearest(self, node: int) -> int:
-        """The port at a node, or the nearest one: a kernel's packets are seen only where it sends them."""
-        seen, rank = {node}, [node]
-        while rank:
-            for found in rank:
-                if found in self.port_of_node:
-                    return self.port_of_node[found]
-            rank = [
-                link["to"]
-                for link in self.scenario["links"]
-                if link["from"] in rank and link["to"] not in seen
-            ]
-            seen.update(rank)
-        raise ValueError("no end host can be reached from the observation point")
+        self.observed = observed_port(scenario, [node for node, _ in result["ports"]])
 
     def read(self) -> None:
         """Reads the packets."""
@@ -308,8 +291,10 @@ class Reader:
             mine.window = window
 
 
-def tables(scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path) -> dict[str, pa.Table]:
-    """All record tables of a run."""
+def tables(
+    scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path
+) -> tuple[dict[str, pa.Table], int]:
+    """All record tables of a run, and their time 0 on the router's clock."""
     reader = Reader(scenario, result, trace)
     reader.read()
     if shifted(scenario) and reader.first_data is not None:
@@ -327,7 +312,20 @@ def tables(scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path) 
         made["queues"] = _queues(trace.with_name(trace.name + ".queues.csv"), zero, end)
     if probes.get("cwnd"):
         made["cwnd"] = _windows(reader, result, end)
-    return made
+    return made, zero
+
+
+def set_zero(capture: Path, zero_ns: int) -> None:
+    """Makes the times of a pcapng file of the router's count from `zero_ns`, as those of the tables do."""
+    data = bytearray(capture.read_bytes())
+    at = 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == 6:  # an Enhanced Packet Block; its time stands behind the interface's number
+            high, low = struct.unpack_from("<II", data, at + 12)
+            struct.pack_into("<II", data, at + 12, *divmod((high << 32 | low) - zero_ns, 1 << 32))
+        at += length
+    capture.write_bytes(data)
 
 
 def _table(name: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:

@@ -26,8 +26,8 @@ from .workloads import APPS, Bed, Place
 
 DEVICE = "cw0"
 CONTROL = "tcp_congestion_control"
-#: Server port of the first traffic entry; the others follow.
-FIRST_PORT = 5000
+#: Server port of the first traffic entry; the others follow. As in the simulator's traces: iperf's.
+FIRST_PORT = 5001
 #: TCP_INFO and the application's own lateness are sampled so often.
 SAMPLE_S = 0.005
 #: Below the router's: what is on its way comes before what is to be sent.
@@ -189,6 +189,9 @@ class Router:
             "real_time_priority": 20 if job.get("real_time", True) else 0,
             "limits": job.get("limits", {}),
         }
+        observed = observed_port(job["scenario"], list(hosts.of_node))
+        if job.get("capture") and observed is not None:
+            config["capture"] = {"path": str(Path(job["folder"], "capture.pcapng")), "port": observed}
         self.process = subprocess.Popen(
             [job["router"], "-"],
             stdin=subprocess.PIPE,
@@ -320,7 +323,14 @@ def perform(job: Mapping[str, Any]) -> dict[str, Any]:
             "lateness_p99_s": late[int(0.99 * (len(late) - 1))] if late else 0.0,
             "lateness_max_s": late[-1] if late else 0.0,
         },
-        "machine": {"busy": 1 - (used[3] + used[4]) / total, "steal": used[7] / total},
+        "machine": {
+            "processors": os.cpu_count(),
+            "busy": 1 - (used[3] + used[4]) / total,
+            "steal": used[7] / total,
+            "load": os.getloadavg()[0],
+        },
+        "version": Path("/proc/version").read_text().strip(),
+        "offloads": {str(node): space.offloads(DEVICE) for node, space in hosts.namespaces.items()},
         "sysctls": {str(node): space.sysctls() for node, space in hosts.namespaces.items()},
         "sysctls_missing": hosts.missing,
         "device": "packet" if hosts.packet else "tun",
@@ -362,6 +372,24 @@ def shifted(scenario: Mapping[str, Any]) -> bool:
         and traffic[0]["app"]["kind"] == "bulk"
         and not scenario["tcp"][traffic[0]["tcp_client"]]["handshake"]
     )
+
+
+def observed_port(scenario: Mapping[str, Any], nodes: list[int]) -> int | None:
+    """The port (of hosts at these nodes) at the observation point, or the nearest one to it.
+
+    A kernel's packets are seen only where it sends them. None if nothing is observed.
+    """
+    node = scenario.get("probes", {}).get("segments_at")
+    if node is None:
+        return None
+    seen, rank = {node}, [node]
+    while rank:
+        for found in rank:
+            if found in nodes:
+                return nodes.index(found)
+        rank = [link["to"] for link in scenario["links"] if link["from"] in rank and link["to"] not in seen]
+        seen.update(rank)
+    raise ValueError("no end host can be reached from the observation point")
 
 
 def main() -> int:

@@ -56,6 +56,7 @@ def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, A
         links.append({"link": spec["name"], "asked_bps": spec["rate_bps"], "achieved_bps": rate})
     return {
         "kernel": summary["kernel"],
+        "version": result["version"],
         "packets": summary["packets"],
         "lateness_ns": lateness,
         # Links run in scheduled time: a packet is off by its lateness at the exit, and by nothing else.
@@ -67,6 +68,7 @@ def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, A
         "applications_late_s": result["application"],
         "machine": result["machine"],
         "device": result["device"],
+        "offloads": result["offloads"],
         "user_namespace": result["user_namespace"],
         "sysctls_missing": result["sysctls_missing"],
     }

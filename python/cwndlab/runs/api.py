@@ -202,7 +202,7 @@ def run_study(
         if options.cluster is not None and shared.startswith("memory:"):
             raise StudyError("a memory is of one process", key="--store", right="name a folder or s3://…")
         store_shared.prepare(shared)
-    kernel = _kernel(options, study)
+    kernel = kernel_of(options, study)
     executor = kernel or _executor(options, shared)
     rule = _rule(study, plan, options.until)
     folder = Path(options.out) if options.out is not None else None
@@ -271,7 +271,8 @@ def _executor(options: RunOptions, shared: str | None) -> Executor:
     return Cluster(options.cluster, shared)
 
 
-def _kernel(options: RunOptions, study: Study) -> Kernel | None:
+def kernel_of(options: RunOptions, study: Study) -> Kernel | None:
+    """Who runs on a kernel; None for the simulator."""
     if options.backend == "simulator":
         return None
     from cwndlab.live.backend import Kernel, find_router

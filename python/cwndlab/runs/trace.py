@@ -5,13 +5,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cwndlab.core import core
+from cwndlab.core import Records, core
 from cwndlab.errors import StudyError, nearest
 from cwndlab.study.plan import Cell
 
 from .view import RunView
+
+if TYPE_CHECKING:
+    from cwndlab.live.backend import Kernel
 
 #: The events of a trace; others in the segments table are for other formats.
 #: Written by the core.
@@ -19,21 +22,24 @@ TOOL_FORMATS = ("pcapng", "ns", "xplot")
 EVENTS = ("send", "retransmit", "ack", "dupack", "drop")
 
 
-def trace(cell: Cell, kind: str, *, seed: int, replicate: int = 0) -> bytes:
-    """The trace of one replicate of a cell."""
+def trace(cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: Kernel | None = None) -> bytes:
+    """The trace of one replicate of a cell, simulated or on a kernel."""
     if cell.compiled.scenario["probes"]["segments_at"] is None:
         raise StudyError(
             "the study has no observation point",
             key="probes.segments_at",
             right='name a node: segments_at = "source"',
         )
-    records = core().run(cell.scenario, seed, replicate)
+    formats = [*_OWN, *(TOOL_FORMATS if kernel is None else ("pcapng",))]
+    if kind not in formats:
+        where = "" if kernel is None else " of a kernel's run"
+        raise StudyError(f'there is no format "{kind}"{where}', key="--format", right=nearest(kind, formats))
+    if kernel is None:
+        records: Records = core().run(cell.scenario, seed, replicate)
+    else:
+        records = kernel.record(cell, seed, replicate)
     if kind in _OWN:
         return _OWN[kind](RunView(records, cell.compiled.scenario)).encode()
-    if kind not in TOOL_FORMATS:
-        raise StudyError(
-            f'there is no format "{kind}"', key="--format", right=nearest(kind, [*_OWN, *TOOL_FORMATS])
-        )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace"
         records.write_trace(str(path), kind)
