@@ -1,11 +1,10 @@
-//! Runs scripts from the command line: `cargo run --example packetdrill -- [--profile NAME] [--rack] SCRIPT…`; one line a script.
+//! Runs scripts from the command line: `cargo run --example packetdrill -- [--profile NAME] SCRIPT…`; one line a script.
 
-use cwndlab_tcp::{Profile, RecoveryKind};
+use cwndlab_tcp::Profile;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut profile = Profile::Linux6;
-    let mut recovery = None;
     let (mut passed, mut failed, mut unsupported) = (0, 0, 0);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -18,10 +17,6 @@ fn main() -> ExitCode {
             profile = found;
             continue;
         }
-        if argument == "--rack" {
-            recovery = Some(RecoveryKind::Rack);
-            continue;
-        }
         let text = match std::fs::read_to_string(&argument) {
             Ok(text) => text,
             Err(error) => {
@@ -29,9 +24,7 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         };
-        let mut cfg = profile.config();
-        cfg.recovery = recovery.unwrap_or(cfg.recovery);
-        match cwndlab_packetdrill::run(&text, &cfg) {
+        match cwndlab_packetdrill::run(&text, &profile.config()) {
             Ok(()) => passed += 1,
             Err(error) => {
                 println!("{argument}:{error}");

@@ -128,7 +128,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     sack: true,
     timestamps: true,
     window_scale: true,
-    recovery: RecoveryKind::Prr,
+    recovery: RecoveryKind::Rack,
     ecn: EcnKind::Accept,
     dup_thresh: 3,
     limited_transmit: true,

@@ -82,7 +82,7 @@ pub const KNOBS: [Knob; 35] = [
         "recovery",
         "tahoe | reno | new-reno | sack | fack | prr | rack",
         "Loss recovery.",
-        ["ns-2: Agent/TCP is Tahoe", "RFC 6582", "kernel since 3.2: PRR (RFC 6937) with SACK. rack (RFC 8985) is since 4.18: docs/models/rack.md says why not here"],
+        ["ns-2: Agent/TCP is Tahoe", "RFC 6582", "kernel since 4.18: RACK-TLP (RFC 8985), with PRR (RFC 6937) for the window; docs/models/rack.md"],
     ),
     knob(
         "ecn",
