@@ -254,9 +254,9 @@ def run_study(
             if kernel is not None:
                 from cwndlab.live.agreement import write as write_agreement
 
-                simulated = Campaign(plan, MemoryStore(), Threads(None), rule)
+                simulated = Campaign(plan, kept, Threads(None), rule)  # beside them: other keys
                 simulated.run()
-                write_agreement(folder, simulated, campaign)
+                write_agreement(folder, _outputs(study, folder), simulated, campaign)
         return result
     finally:
         if isinstance(kept, FolderStore):
