@@ -25,6 +25,7 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
     let state = match info.state {
         CongestionState::Open => 0.0,
         CongestionState::Disorder => 1.0,
+        CongestionState::Cwr => 2.0,
         CongestionState::Recovery => 3.0,
         CongestionState::Loss => 4.0,
     };

@@ -12,6 +12,7 @@ fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) {
                 cfg.recovery = RecoveryKind::NewReno;
             }
         }
+        "tcp_frto" => cfg.f_rto = on,
         "tcp_timestamps" => cfg.timestamps = on,
         "tcp_ecn" => {
             cfg.ecn = match value.trim() {

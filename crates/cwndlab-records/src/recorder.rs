@@ -257,6 +257,7 @@ impl Probe for Recorder {
             state: OneOf(match sample.state {
                 CongestionState::Open => SenderState::Open,
                 CongestionState::Disorder => SenderState::Disorder,
+                CongestionState::Cwr => SenderState::Cwr,
                 CongestionState::Recovery => SenderState::Recovery,
                 CongestionState::Loss => SenderState::Loss,
             }),

@@ -245,7 +245,7 @@ table! {
         srtt_ns: Option<u64>,
         /// Bytes sent and not yet acknowledged.
         in_flight_bytes: u64,
-        /// How the sender sees the path: `open`, `disorder`, `cwr` (a kernel's only), `recovery` or `loss`.
+        /// How the sender sees the path: `open`, `disorder`, `cwr` (with RACK, and kernels), `recovery` or `loss`.
         state: OneOf<SenderState>,
     }
 }

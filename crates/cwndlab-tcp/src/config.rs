@@ -190,6 +190,8 @@ pub struct TcpConfig {
     pub dup_thresh: u32,
     /// RFC 3042.
     pub limited_transmit: bool,
+    /// F-RTO (RFC 5682) after a timeout; with RACK only.
+    pub f_rto: bool,
     /// Window law.
     pub window_law: WindowLawKind,
     /// Slow start.
@@ -222,4 +224,11 @@ pub struct TcpConfig {
     pub rto: RtoConfig,
     /// How long TIME-WAIT lasts (2*MSL).
     pub time_wait_ns: Time,
+}
+
+impl TcpConfig {
+    /// Whether windows are counted in whole segments, as in Linux.
+    pub(crate) fn whole_segments(&self) -> bool {
+        self.reduce_from == ReductionBase::CwndWholeSegments
+    }
 }

@@ -15,7 +15,7 @@ use crate::ack_policy::Due;
 use crate::config::TcpConfig;
 use crate::congestion::CongestionEvent;
 use crate::receiver::Receiver;
-use crate::recovery::Recovery;
+use crate::recovery::{reduce, Recovery};
 use crate::sender::Sender;
 use crate::state::{CloseReason, State};
 use crate::stats::Stats;
@@ -174,11 +174,10 @@ impl Connection {
         if self.retries > MAX_RETRIES {
             return self.fail(CloseReason::RetransmitTimeout);
         }
+        let reduced = self.doubt_timeout(cfg) || self.retries > 1;
         let s = &mut self.sender;
-        let event = if self.retries == 1 { CongestionEvent::Rto } else { CongestionEvent::RtoRepeat };
-        let (flight, mss) = (s.flight().max(1), s.mss);
-        s.law.on_congestion(cfg, event, flight, mss);
-        s.ecn.reduced(s.max, false);
+        let event = if reduced { CongestionEvent::RtoRepeat } else { CongestionEvent::Rto };
+        reduce(cfg, s, event, s.flight().max(1));
         s.rtt.backoff(&cfg.rto);
         s.nxt = s.una;
         s.dup_acks = 0;
@@ -340,7 +339,7 @@ impl Connection {
 
 /// Microseconds of the timestamp clock. RFC 7323, section 5.4 wants 1 ms to 1 s a tick; Linux's `tcp_usec_ts` has this.
 #[inline]
-fn timestamp(now: Time) -> u32 {
+pub(crate) fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }
 

@@ -137,6 +137,11 @@ impl Echo {
         self.0 = max << POSITION_SHIFT | if by_echo { BY_ECHO } else { 0 } | cwr | self.0 & (ECE | ECT);
     }
 
+    /// The last reduction has been undone: nothing to tell of it, unless it has been told.
+    pub fn withdraw(&mut self) {
+        self.0 &= !CWR;
+    }
+
     fn reduced_to(self) -> u64 {
         self.0 >> POSITION_SHIFT
     }

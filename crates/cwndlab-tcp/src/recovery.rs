@@ -160,20 +160,25 @@ impl Recovery {
     }
 }
 
-/// Tells the window law of a loss, unless an echo has reduced that window already (RFC 3168, section 6.1.2).
-fn reduce(cfg: &TcpConfig, s: &mut Sender, flight: u64) {
-    if !s.ecn.covers_loss(s.una) {
-        s.law.on_congestion(cfg, CongestionEvent::Loss, flight, s.mss);
-        s.ecn.reduced(s.max, false);
+/// Every reduction of the window passes here, at most one a window of data: not for a loss if an echo has reduced that
+/// window already (RFC 3168, section 6.1.2). `flight` bytes were out. Whether it was reduced.
+pub(crate) fn reduce(cfg: &TcpConfig, s: &mut Sender, event: CongestionEvent, flight: u64) -> bool {
+    if event == CongestionEvent::Loss && s.ecn.covers_loss(s.una) {
+        return false;
     }
+    s.law.on_congestion(cfg, event, flight, s.mss);
+    s.ecn.reduced(s.max, event == CongestionEvent::Ecn);
+    true
+}
+
+/// `FlightSize` when a loss is found: what Limited Transmit sent beyond cwnd does not count (RFC 5681, section 3.2, step 2).
+fn flight_lost(s: &Sender) -> u64 {
+    s.flight().min(s.law.cwnd().max(u64::from(s.mss)))
 }
 
 /// Cuts the window for an episode (RFC 5681, equation 4) and sends the first unacknowledged segment again.
 fn cut(cfg: &TcpConfig, s: &mut Sender) {
-    let mss = s.mss;
-    // section 3.2, step 2: what Limited Transmit sent beyond cwnd does not count
-    let flight = s.flight().min(s.law.cwnd().max(u64::from(mss)));
-    reduce(cfg, s, flight);
+    reduce(cfg, s, CongestionEvent::Loss, flight_lost(s));
     s.resend_first = true;
     s.timed_end = 0; // Karn: the segment sent again may be the timed one
 }

@@ -11,6 +11,8 @@ pub enum CongestionState {
     Open,
     /// Duplicate ACKs or SACK blocks, but no loss found.
     Disorder,
+    /// The window shrinks for an ECN echo; known to RACK only.
+    Cwr,
     /// Loss recovery after a fast retransmit.
     Recovery,
     /// Sending again after a timeout.
@@ -54,17 +56,19 @@ impl Connection {
             sacked = (u64::from(s.dup_acks) * mss).min(outstanding.saturating_sub(mss));
         }
         let mut reordering = cfg.dup_thresh;
-        let (mut in_loss, mut retransmitted) = (false, None);
+        let (mut in_loss, mut reduced, mut retransmitted) = (false, false, None);
         if let Recovery::Rack(rack) = &self.recovery {
             let counts = rack.counts();
             (sacked, lost) = (counts.0 * mss, counts.1 * mss);
             (reordering, retransmitted) = (rack.reordering(cfg), Some(rack.repeated()));
-            in_loss = rack.in_loss();
+            (in_loss, reduced) = (rack.in_loss(), rack.is_reduced());
         }
         let state = if in_loss || self.retries > 0 || s.nxt < s.max {
             CongestionState::Loss
         } else if self.in_recovery() {
             CongestionState::Recovery
+        } else if reduced {
+            CongestionState::Cwr
         } else if sacked > 0 {
             CongestionState::Disorder
         } else {

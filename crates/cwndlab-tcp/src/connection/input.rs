@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::{schedule_ack, timestamp, Connection, Control};
 use crate::config::TcpConfig;
 use crate::congestion::CongestionEvent;
-use crate::recovery::{NewAck, Recovery};
+use crate::recovery::{reduce, NewAck, Recovery};
 use crate::segment::{Flags, Segment};
 use crate::sender::Sender;
 use crate::sequence::from_wire;
@@ -302,10 +302,12 @@ impl Connection {
     fn on_echo(&mut self, cfg: &TcpConfig, flight: u64) -> bool {
         let s = &mut self.sender;
         if s.ecn.may_reduce(s.una) {
-            let mss = s.mss;
-            s.law.on_congestion(cfg, CongestionEvent::Ecn, flight, mss);
-            s.ecn.reduced(s.max, true);
+            let before = s.law.cwnd();
+            reduce(cfg, s, CongestionEvent::Ecn, flight);
             self.stats.ecn_reductions += 1;
+            if let Recovery::Rack(rack) = &mut self.recovery {
+                rack.on_echo(cfg, s, before);
+            }
         }
         s.ecn.is_agreed()
     }

@@ -15,7 +15,9 @@ impl Connection {
     #[inline]
     pub(super) fn begin_rack(&mut self, now: Time, seg: &Segment) {
         if let Recovery::Rack(rack) = &mut self.recovery {
-            rack.begin_ack(now, seg.sack.len > 0 && is_dsack(seg, self.iss, self.sender.una));
+            let dsack = if seg.sack.len > 0 { dsack(seg, self.iss, self.sender.una) } else { None };
+            let echo = (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr);
+            rack.begin_ack(&self.sender, now, dsack, echo);
         }
     }
 
@@ -61,6 +63,12 @@ impl Connection {
         true
     }
 
+    /// A retransmission timeout: whether RACK has reduced the window for this flight already.
+    pub(super) fn doubt_timeout(&mut self, cfg: &TcpConfig) -> bool {
+        let Recovery::Rack(rack) = &mut self.recovery else { return false };
+        rack.doubt_timeout(cfg, &self.sender, self.retries)
+    }
+
     /// A retransmission timeout has been set.
     pub(super) fn arm_rack(&mut self) {
         if let Recovery::Rack(rack) = &mut self.recovery {
@@ -69,12 +77,12 @@ impl Connection {
     }
 }
 
-/// RFC 2883, section 4: the first block lies below the ACK or within the second.
-fn is_dsack(seg: &Segment, iss: u32, una: u64) -> bool {
+/// What arrived twice. RFC 2883, section 4: the first block, if it lies below the ACK or within the second.
+fn dsack(seg: &Segment, iss: u32, una: u64) -> Option<(u64, u64)> {
     let at = |wire: u32| from_wire(iss, wire, una);
-    match *seg.sack.as_slice() {
-        [first, second, ..] if at(first.0) >= at(second.0) && at(first.1) <= at(second.1) => true,
-        [first, ..] => at(first.1) <= at(seg.ack),
-        [] => false,
-    }
+    let first = seg.sack.as_slice().first()?;
+    let within =
+        seg.sack.as_slice().get(1).is_some_and(|second| at(first.0) >= at(second.0) && at(first.1) <= at(second.1));
+    let known = within || at(first.1) <= at(seg.ack);
+    (known && at(first.0) > 0 && at(first.0) < at(first.1)).then(|| (at(first.0) as u64, at(first.1) as u64))
 }

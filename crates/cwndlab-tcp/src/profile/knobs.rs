@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 35] = [
+pub const KNOBS: [Knob; 36] = [
     knob(
         "mss",
         "bytes",
@@ -101,6 +101,12 @@ pub const KNOBS: [Knob; 35] = [
         "bool",
         "New segments on the first two duplicate ACKs (RFC 3042).",
         ["ns-2 (1998): singledup_ 0 (default changed in 2001)", "RFC 5681, 3.2: SHOULD", "kernel: always"],
+    ),
+    knob(
+        "f_rto",
+        "bool",
+        "Whether new data after a timeout shows if it was spurious (RFC 5682), with `rack` only.",
+        [NS2_NONE, "RFC 5682 is an option", "tcp_frto = 2"],
     ),
     knob(
         "window_law",

@@ -2,7 +2,7 @@
 
 use super::selective::Episode;
 use super::{cut, NewAck, Reaction, GROW, HOLD};
-use crate::config::TcpConfig;
+use crate::config::{ReductionBase, TcpConfig};
 use crate::sender::{Piece, Sender};
 
 /// The window of an episode.
@@ -19,18 +19,28 @@ pub(super) struct Reduction {
 }
 
 impl Reduction {
-    pub fn new(recover_fs: u32) -> Self {
-        Reduction { recover_fs, ..Reduction::default() }
+    /// `RecoverFS` is what the window was reduced from: the flight, whole as in RFC 6937 (RFC 9937 leaves out what SACK had
+    /// reported before, two segments mostly), or the window itself, `before` bytes, as in Linux.
+    pub fn new(cfg: &TcpConfig, s: &Sender, before: u64) -> Self {
+        let base = match cfg.reduce_from {
+            ReductionBase::FlightSize => s.max - s.una,
+            ReductionBase::Cwnd => before,
+            ReductionBase::CwndWholeSegments => before / u64::from(s.mss) * u64::from(s.mss),
+        };
+        Reduction { recover_fs: base.max(1) as u32, ..Reduction::default() } // windows are at most 2^30
     }
 
-    /// RFC 9937, section 6.2, on every ACK of the episode; `pipe` bytes are thought to be in the network.
-    pub fn on_ack(&mut self, s: &mut Sender, pipe: u64, delivered: u64, safe: bool) {
+    /// RFC 9937, section 6.2, on every ACK of the episode; `pipe` bytes are thought to be in the network. Where windows are
+    /// counted in whole segments, a part of one is rounded up.
+    pub fn on_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, pipe: u64, delivered: u64, safe: bool) {
         let (mss, ssthresh) = (u64::from(s.mss), s.law.ssthresh());
         self.delivered_bytes += delivered as u32;
         let (total, out) = (u64::from(self.delivered_bytes), u64::from(self.out_bytes));
         let mut count = if pipe > ssthresh {
             // proportional rate reduction
-            (total * ssthresh).div_ceil(u64::from(self.recover_fs.max(1))).saturating_sub(out)
+            let share = (total * ssthresh).div_ceil(u64::from(self.recover_fs.max(1)));
+            let unit = if cfg.whole_segments() { mss } else { 1 };
+            share.next_multiple_of(unit).saturating_sub(out)
         } else {
             // conservation bound; with a safe ACK, slow start up to ssthresh
             let mut bound = total.saturating_sub(out).max(delivered);
@@ -64,21 +74,20 @@ impl Prr {
         let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
         if self.episode.active {
             self.episode.set_pipe(s, lost_below);
-            self.window.on_ack(s, self.episode.pipe, delivered, false);
+            self.window.on_ack(cfg, s, self.episode.pipe, delivered, false);
             return false;
         }
         let found = s.dup_acks >= cfg.dup_thresh || lost_below > s.una;
         if !found || s.una <= self.episode.recover {
             return false;
         }
-        // RFC 6937's and Linux's; RFC 9937 leaves out what SACK had reported before (two segments of the flight, mostly)
-        let recover_fs = (s.max - s.una) as u32; // windows are below 2^30
+        let before = s.law.cwnd();
         cut(cfg, s);
-        *self = Prr { window: Reduction::new(recover_fs), ..Prr::default() };
+        *self = Prr { window: Reduction::new(cfg, s, before), ..Prr::default() };
         self.episode.begin(s);
         self.episode.set_pipe(s, lost_below.max(s.una + 1));
         // RFC 9937, section 6.2: what was delivered before the trigger does not count; the fast retransmit is always sent
-        self.window.on_ack(s, self.episode.pipe, delivered, false);
+        self.window.on_ack(cfg, s, self.episode.pipe, delivered, false);
         true
     }
 
@@ -111,7 +120,7 @@ impl Prr {
             self.episode.set_pipe(s, lost_below);
             // RFC 9937, section 6: an ACK is safe that advances SND.UNA and finds no further loss
             let safe = self.episode.lost_below <= lost_before.max(s.una);
-            self.window.on_ack(s, self.episode.pipe, ack.delivered, safe);
+            self.window.on_ack(cfg, s, self.episode.pipe, ack.delivered, safe);
         }
         HOLD
     }

@@ -1,26 +1,27 @@
 //! RACK-TLP (RFC 8985): loss by the times at which segments were sent, tail loss probes, and PRR (RFC 9937) for the window.
 
 mod record;
+mod tail;
+mod undo;
 
 use cwndlab_units::Time;
 
 use super::prr::Reduction;
-use super::{reduce, NewAck, Reaction, GROW, HOLD};
+use super::{flight_lost, reduce, NewAck, Reaction, GROW, HOLD};
 use crate::config::TcpConfig;
+use crate::congestion::CongestionEvent;
 use crate::sender::{Piece, Sender};
-use crate::timers::{Timer, Timers};
 use record::{sent_after, Record, Sent, REPEATED, SACKED};
+use undo::Doubt;
 
-/// `TLP.max_ack_delay` (RFC 8985, section 7.2): the longest delay of an ACK to reckon with.
-const MAX_ACK_DELAY: Time = Time::from_millis(200);
-/// PTO before the first measurement (RFC 8985, section 7.2).
-const FIRST_PTO: Time = Time::from_secs(1);
 /// Recoveries without DSACK after which the reordering window shrinks again (RFC 8985, section 6.2, step 4).
 const PERSIST: u8 = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Open,
+    /// The window shrinks for an ECN echo (Linux: CWR).
+    Reduced,
     /// Fast recovery.
     Recovery,
     /// After a timeout.
@@ -42,6 +43,11 @@ struct Ack {
     /// Bytes of segments newly known to have arrived.
     delivered: u64,
     dsack: bool,
+    /// The stamp that it echoes, if timestamps are agreed on.
+    echo: Option<u32>,
+    /// It reported something new, and a segment of this flight that was sent only once.
+    reported: bool,
+    original: bool,
     /// `RACK.fack` before it: its own segments count in ascending order, so they do not reorder each other.
     fack: u64,
     /// It has been processed.
@@ -62,6 +68,9 @@ pub(crate) struct Rack {
     /// Highest position sent when the phase began.
     recover: u64,
     window: Reduction,
+    doubt: Doubt,
+    /// Only new data goes until the next ACK (RFC 5682, section 3.1, step 2 b).
+    new_only: bool,
     ack: Ack,
     /// Whether an episode began since it was last asked.
     began: bool,
@@ -99,6 +108,8 @@ impl Default for Rack {
             phase: Phase::Open,
             recover: 0,
             window: Reduction::default(),
+            doubt: Doubt::default(),
+            new_only: false,
             ack: Ack::default(),
             began: false,
             newest: (Time::ZERO, 0),
@@ -131,6 +142,10 @@ impl Rack {
         self.phase == Phase::Loss
     }
 
+    pub fn is_reduced(&self) -> bool {
+        self.phase == Phase::Reduced
+    }
+
     /// Segments reported by SACK, and deemed lost.
     pub fn counts(&self) -> (u64, u64) {
         (u64::from(self.sent.sacked), u64::from(self.sent.lost))
@@ -146,9 +161,26 @@ impl Rack {
         self.reordering.max(cfg.dup_thresh)
     }
 
-    /// An ACK begins to be processed.
-    pub fn begin_ack(&mut self, now: Time, dsack: bool) {
-        self.ack = Ack { now, dsack, fack: self.fack, ..Ack::default() };
+    /// An ACK begins to be processed: what its DSACK says arrived twice, the stamp that it echoes.
+    pub fn begin_ack(&mut self, s: &Sender, now: Time, dsack: Option<(u64, u64)>, echo: Option<u32>) {
+        self.ack = Ack { now, dsack: dsack.is_some(), echo, fack: self.fack, ..Ack::default() };
+        self.new_only = false;
+        if let Some(twice) = dsack {
+            self.doubt.on_dsack(twice, s.una, s.mss);
+        }
+    }
+
+    /// An ECN echo has reduced the window, of which `before` bytes were in use.
+    pub fn on_echo(&mut self, cfg: &TcpConfig, s: &mut Sender, before: u64) {
+        self.doubt.settle(); // congestion it was
+        if self.phase == Phase::Open {
+            self.phase = Phase::Reduced;
+            self.recover = s.max - 1;
+            self.window = Reduction::new(cfg, s, before);
+            if self.ack.done {
+                self.window.on_ack(cfg, s, self.sent.pipe, self.ack.delivered, true);
+            }
+        }
     }
 
     /// A SACK block; called before the scoreboard learns it, which knows what of it is news.
@@ -187,6 +219,8 @@ impl Rack {
         if segment.flags & SACKED != 0 {
             return; // known
         }
+        self.ack.reported |= sacked;
+        self.ack.original |= !repeated && segment.end <= self.recover + 1;
         self.ack.delivered += segment.end - segment.start;
         let rtt = self.ack.now.saturating_sub(segment.at);
         // step 3: reordering
@@ -225,9 +259,11 @@ impl Rack {
 
     pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
         s.dup_acks = 0;
+        let shrinks = |phase: Phase| matches!(phase, Phase::Recovery | Phase::Reduced);
         let before = self.phase;
         self.process(cfg, s, true);
-        if before == Phase::Recovery || self.phase == Phase::Recovery {
+        // Linux lets the ACK that ends an episode open the window; RFC 6582, section 3.2 leaves it at ssthresh
+        if shrinks(self.phase) || (shrinks(before) && !cfg.whole_segments()) {
             HOLD
         } else {
             GROW
@@ -252,28 +288,59 @@ impl Rack {
             }
         }
         self.end_probe(cfg, s, advanced);
-        let ended = advanced && self.phase != Phase::Open && s.una > self.recover;
-        if ended {
-            if self.phase == Phase::Recovery {
-                // RFC 9937, section 6.2: recovery ends at ssthresh
-                let (ssthresh, mss) = (s.law.ssthresh(), s.mss);
-                s.law.set_cwnd(ssthresh, mss);
-            }
-            self.phase = Phase::Open;
-        }
+        let ended = advanced && self.end_episode(s);
         self.adapt(s, ended);
-        let found = self.detect(cfg, s, now);
-        if self.phase == Phase::Recovery {
-            if delivered > 0 {
-                // RFC 9937, section 6.2: an ACK is safe that advances SND.UNA and finds no further loss
-                self.window.on_ack(s, self.sent.pipe, delivered, advanced && !found);
+        let looks = match self.phase {
+            Phase::Recovery => self.doubt_recovery(s, advanced),
+            Phase::Loss => {
+                self.after_timeout(s, advanced);
+                true
             }
-        } else if self.phase == Phase::Open && found {
+            Phase::Open => {
+                self.doubt_past(s);
+                true
+            }
+            Phase::Reduced => true,
+        };
+        let again = self.sent.again;
+        let found = looks && self.detect(cfg, s, now);
+        // after a timeout only the loss of what was sent again begins an episode (Linux)
+        let begins = match self.phase {
+            Phase::Open | Phase::Reduced => self.sent.lost > 0,
+            Phase::Loss => self.sent.again < again,
+            Phase::Recovery => false,
+        };
+        if begins {
             self.begin(cfg, s, delivered);
+        } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) {
+            // RFC 9937, section 6.2: an ACK is safe that advances SND.UNA and finds no further loss
+            self.window.on_ack(cfg, s, self.sent.pipe, delivered, advanced && !found);
         }
         if advanced {
             self.schedule_probe(cfg, s, now);
         }
+    }
+
+    /// Ends fast recovery once all that was out at its beginning is acknowledged, and the reduction for an echo once
+    /// something later is, so that CWR has arrived. Whether an episode of losses has ended.
+    fn end_episode(&mut self, s: &mut Sender) -> bool {
+        let over = match self.phase {
+            Phase::Recovery => s.una > self.recover,
+            Phase::Reduced => s.una > self.recover + 1,
+            Phase::Loss => return s.una > self.recover, // and see `after_timeout`
+            Phase::Open => false,
+        };
+        if !over {
+            return false;
+        }
+        let repaired = self.phase == Phase::Recovery;
+        if !(repaired && self.doubt_end(s)) {
+            // RFC 9937, section 6.2: it ends at ssthresh
+            let (ssthresh, mss) = (s.law.ssthresh(), s.mss);
+            s.law.set_cwnd(ssthresh, mss);
+        }
+        self.phase = Phase::Open;
+        repaired
     }
 
     /// Widens the reordering window per round with DSACK, until as many recoveries have passed without one (RFC 8985,
@@ -296,7 +363,8 @@ impl Rack {
 
     /// `RACK_update_reo_wnd` (RFC 8985, section 6.2, step 4).
     fn reordering_window(&self, cfg: &TcpConfig, s: &Sender) -> Time {
-        if !self.reordering_seen && (self.phase != Phase::Open || self.sent.sacked >= cfg.dup_thresh) {
+        let repairs = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        if !self.reordering_seen && (repairs || self.sent.sacked >= cfg.dup_thresh) {
             return Time::ZERO;
         }
         let quarter = Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4);
@@ -315,41 +383,42 @@ impl Rack {
         found
     }
 
-    /// Cuts the window for an episode (RFC 5681, equation 4).
+    /// Begins an episode: cuts the window, unless an echo is doing so (RFC 3168, section 6.1.2).
     fn begin(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) {
-        let flight = s.flight().min(s.law.cwnd().max(u64::from(s.mss)));
-        self.window = Reduction::new((s.max - s.una) as u32);
-        reduce(cfg, s, flight);
+        if self.phase == Phase::Reduced {
+            self.window.send_count = 0;
+        } else {
+            let before = s.law.cwnd();
+            let reduced = reduce(cfg, s, CongestionEvent::Loss, flight_lost(s));
+            self.window = Reduction::new(cfg, s, before);
+            self.recover = s.max - 1;
+            self.doubt.settle();
+            if reduced {
+                self.doubt.start(s, self.sent.again + u32::from(self.probe_end != 0 && self.probe_repeats));
+            }
+        }
         self.phase = Phase::Recovery;
-        self.recover = s.max - 1;
         self.began = true;
         self.probe_end = 0;
         self.probe_at = Time::MAX;
-        self.window.on_ack(s, self.sent.pipe, delivered, false);
+        self.window.on_ack(cfg, s, self.sent.pipe, delivered, false);
     }
 
-    /// The reordering or the probe timer may have expired; false if it was the retransmission timeout.
-    pub fn on_expiry(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) -> bool {
-        self.ack = Ack { now, ..Ack::default() };
-        if s.una == s.max || self.pending == Pending::Timeout {
-            return false;
+    /// The retransmission timer has expired, `retries` times without progress; whether the window has been reduced for
+    /// this flight already, and is not to be again.
+    pub fn doubt_timeout(&mut self, cfg: &TcpConfig, s: &Sender, retries: u8) -> bool {
+        let again = self.sent.again;
+        let reduced = match self.phase {
+            Phase::Open => false,
+            Phase::Reduced | Phase::Recovery => s.una <= self.recover,
+            Phase::Loss => retries > 1 && s.una <= self.recover,
+        };
+        // RFC 5682, section 3.1, step 1, and section 3.2: not if it interrupts a recovery
+        self.doubt.frto = cfg.f_rto && (retries > 1 || matches!(self.phase, Phase::Open | Phase::Reduced));
+        if !reduced {
+            self.doubt.start(s, again);
         }
-        if self.pending == Pending::Reordering {
-            if self.detect(cfg, s, now) && self.phase == Phase::Open {
-                self.begin(cfg, s, 0);
-            }
-            return true;
-        }
-        // RFC 8985, section 7.3: one probe at a time, and one a measured round trip
-        self.probe_at = Time::MAX;
-        self.probe_due = self.probe_end == 0 && self.measured;
-        self.timeout_at = now + s.rtt.rto(&cfg.rto);
-        true
-    }
-
-    /// Whether an episode has begun since this was last asked.
-    pub fn take_began(&mut self) -> bool {
-        std::mem::take(&mut self.began)
+        reduced
     }
 
     /// RFC 8985, section 6.3.
@@ -362,6 +431,7 @@ impl Rack {
         s.nxt = s.max; // what is lost is in the record
         self.phase = Phase::Loss;
         self.recover = s.max - 1;
+        self.new_only = false;
         self.probe_end = 0;
         self.probe_due = false;
         self.probe_at = Time::MAX;
@@ -381,9 +451,18 @@ impl Rack {
         }
         let pipe = self.sent.pipe;
         let window = match self.phase {
-            Phase::Recovery => pipe + u64::from(self.window.send_count),
-            _ => s.window(cfg),
+            Phase::Recovery | Phase::Reduced => pipe + u64::from(self.window.send_count),
+            Phase::Open | Phase::Loss => s.window(cfg),
         };
+        let uncounted = if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.scoreboard.total() };
+        if self.new_only {
+            let piece = s.next_in_order(cfg, window, pipe);
+            if piece.is_some() || s.max > self.recover + 1 {
+                return piece;
+            }
+            self.new_only = false; // none may go: the conventional way
+            self.doubt.frto = false;
+        }
         if let Some(sent) = self.sent.next_waiting() {
             let piece = Piece { start: sent.start, len: (sent.end.min(s.end) - sent.start) as u32 };
             if pipe + u64::from(piece.len) <= window {
@@ -392,29 +471,17 @@ impl Rack {
             s.stopped_by_cwnd = true;
             return None;
         }
-        let uncounted = if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.scoreboard.total() };
         s.next_in_order(cfg, window, pipe + uncounted)
-    }
-
-    /// `TLP_send_probe` (RFC 8985, section 7.3): new data if there is and the peer admits it, else the last segment again.
-    fn probe(&mut self, s: &mut Sender) -> Option<Piece> {
-        let fresh = s.end.min(s.edge).saturating_sub(s.max).min(u64::from(s.mss));
-        self.probe_repeats = fresh == 0;
-        if fresh > 0 {
-            return Some(Piece { start: s.max, len: fresh as u32 });
-        }
-        let Some(last) = self.sent.last().filter(|last| last.flags & SACKED == 0) else {
-            self.probe_due = false;
-            return None;
-        };
-        Some(Piece { start: last.start, len: (last.end.min(s.end) - last.start) as u32 })
     }
 
     /// `[piece.start, end)` went, data and FIN; it was `new` or sent before.
     pub fn on_sent(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, piece: Piece, (end, new): (u64, bool)) {
         self.sent.send(piece.start, end, now);
-        if self.phase == Phase::Recovery {
+        if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.window.on_sent(piece.len);
+        }
+        if !new && !self.probe_due {
+            self.doubt.on_again(now, (end - piece.start).div_ceil(u64::from(s.mss)) as u32);
         }
         if self.probe_due {
             self.probe_due = false;
@@ -423,68 +490,5 @@ impl Rack {
         } else if new {
             self.schedule_probe(cfg, s, now);
         }
-    }
-
-    /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled.
-    fn schedule_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
-        self.probe_at = Time::MAX;
-        if self.phase != Phase::Open || self.sent.sacked > 0 || self.probe_end != 0 || !self.measured || s.una == s.max
-        {
-            return;
-        }
-        let srtt = s.rtt.srtt(&cfg.rto);
-        let mut pto = if srtt > Time::ZERO { srtt * 2 } else { FIRST_PTO };
-        if self.sent.len() == 1 {
-            pto += MAX_ACK_DELAY;
-        }
-        self.probe_at = now + pto;
-    }
-
-    /// `TLP_process_ack` (RFC 8985, section 7.4.2).
-    fn end_probe(&mut self, cfg: &TcpConfig, s: &mut Sender, advanced: bool) {
-        if self.probe_end == 0 || s.una < self.probe_end {
-            return;
-        }
-        let beyond = s.una > self.probe_end;
-        // the original and the probe have both arrived: DSACK says so, or a plain duplicate ACK
-        let both = self.ack.dsack || (!advanced && self.ack.delivered == 0);
-        if !self.probe_repeats || both {
-            self.probe_end = 0;
-        } else if beyond {
-            // the probe has repaired a loss, which congestion control is to know of
-            self.probe_end = 0;
-            if self.phase == Phase::Open {
-                let flight = s.flight().max(u64::from(s.mss)).min(s.law.cwnd());
-                reduce(cfg, s, flight);
-            }
-        }
-    }
-
-    /// Puts the earliest of the three timers into the retransmission timer's place; a place that was changed in between
-    /// holds a new retransmission timeout.
-    pub fn arm(&mut self, s: &Sender, timers: &mut Timers) {
-        let place = timers.at(Timer::Retransmit);
-        if place != self.armed {
-            self.timeout_at = place;
-        }
-        self.armed = place;
-        self.pending = Pending::Timeout;
-        if s.una == s.max || place.is_never() {
-            return; // nothing is out, or the persist timer's
-        }
-        self.armed = self.timeout_at;
-        if self.reordering_at < self.timeout_at {
-            (self.pending, self.armed) = (Pending::Reordering, self.reordering_at);
-        } else if !self.probe_at.is_never() {
-            // a timeout that is due before the probe becomes the probe (section 7.2)
-            (self.pending, self.armed) = (Pending::Probe, self.probe_at.min(self.timeout_at));
-        }
-        timers.set(Timer::Retransmit, self.armed);
-    }
-
-    /// As [`Rack::arm`], after the place's expiry was no timeout.
-    pub fn rearm(&mut self, s: &Sender, timers: &mut Timers) {
-        timers.set(Timer::Retransmit, self.armed);
-        self.arm(s, timers);
     }
 }

@@ -201,6 +201,14 @@ impl Record {
         void
     }
 
+    /// Nothing is lost after all.
+    pub fn forgive(&mut self) {
+        for index in 0..self.list.len() {
+            let flags = self.list[index].flags;
+            self.set(index, flags & !LOST);
+        }
+    }
+
     /// The first segment that waits to be sent again.
     pub fn next_waiting(&mut self) -> Option<Sent> {
         if self.waiting == 0 {
@@ -228,7 +236,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_sums_are_those_of_the_segments_and_what_waits_is_found(
-            steps in proptest::collection::vec((0_u8..6, 0_u64..40, 1_u64..12), 1..120)
+            steps in proptest::collection::vec((0_u8..7, 0_u64..40, 1_u64..12), 1..120)
         ) {
             let (mut record, mut una, mut end) = (Record::default(), 1, 1);
             for (second, (what, at, len)) in steps.into_iter().enumerate() {
@@ -249,6 +257,10 @@ mod tests {
                     4 => {
                         let (_, next) = record.detect((now, u64::MAX), Time::from_secs(at), now);
                         prop_assert!(next > now);
+                    }
+                    6 => {
+                        record.forgive();
+                        prop_assert_eq!((record.lost, record.waiting), (0, 0));
                     }
                     _ => {
                         record.time_out(Time::from_secs(at), now);

@@ -1,0 +1,134 @@
+//! Reductions for nothing: found by F-RTO (RFC 5682, section 3.1), by DSACK (RFC 3708) or by timestamps (Eifel, RFC 3522),
+//! and answered by undoing them, as Linux does (RFC 4015 allows it).
+
+use cwndlab_units::Time;
+
+use super::{Phase, Rack};
+use crate::connection::timestamp;
+use crate::sender::Sender;
+
+/// What is known against the last reduction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Doubt {
+    /// First unacknowledged position when the window was reduced; 0 = nothing can be undone.
+    since: u64,
+    /// Segments sent again of which no DSACK has told; none before the first.
+    unexplained: Option<u32>,
+    /// When the first segment was sent again.
+    first_again: Option<Time>,
+    /// F-RTO is under way (RFC 5682, section 3.1, steps 2 and 3).
+    pub frto: bool,
+}
+
+impl Doubt {
+    /// The window has been reduced; `again` segments that were sent again are on their way.
+    pub fn start(&mut self, s: &Sender, again: u32) {
+        let first_again = self.first_again.filter(|_| again > 0);
+        *self = Doubt { since: s.una, unexplained: (again > 0).then_some(again), first_again, frto: self.frto };
+    }
+
+    /// There is nothing to undo (any more).
+    pub fn settle(&mut self) {
+        *self = Doubt::default();
+    }
+
+    pub fn on_again(&mut self, now: Time, segments: u32) {
+        self.unexplained = Some(self.unexplained.unwrap_or(0) + segments);
+        self.first_again.get_or_insert(now);
+    }
+
+    /// RFC 3708, section 2: each segment sent again that arrived twice need not have been.
+    pub fn on_dsack(&mut self, (start, end): (u64, u64), una: u64, mss: u32) {
+        if self.since != 0 && end > self.since && end <= una {
+            let segments = (end - start).div_ceil(u64::from(mss)) as u32;
+            self.unexplained = self.unexplained.map(|left| left.saturating_sub(segments));
+        }
+    }
+
+    /// All that was sent again had arrived before.
+    fn explained(&self) -> bool {
+        self.since != 0 && self.unexplained == Some(0)
+    }
+
+    /// RFC 3522, section 3.2, step 5: the ACK echoes a stamp older than that of the first segment sent again.
+    fn answers_original(&self, echo: Option<u32>) -> bool {
+        let (Some(echo), Some(at)) = (echo, self.first_again) else { return false };
+        self.since != 0 && (echo.wrapping_sub(timestamp(at)) as i32) < 0
+    }
+}
+
+impl Rack {
+    /// Takes back the reduction; with `lost`, too, what was deemed lost.
+    fn undo(&mut self, s: &mut Sender, lost: bool) {
+        if lost {
+            self.sent.forgive();
+        }
+        let mss = s.mss;
+        s.law.on_undo(mss);
+        s.ecn.withdraw();
+        self.doubt.settle();
+    }
+
+    /// An ACK during fast recovery that does not end it: whether losses are to be looked for.
+    pub(super) fn doubt_recovery(&mut self, s: &mut Sender, advanced: bool) -> bool {
+        if advanced && self.doubt.answers_original(self.ack.echo) {
+            // the hole was filled by a segment that was late; copies on their way will tell of themselves
+            if self.sent.again > 0 {
+                return false;
+            }
+            self.undo(s, true);
+            self.phase = Phase::Open;
+        } else if self.doubt.explained() {
+            self.undo(s, false);
+            self.phase = Phase::Open;
+        }
+        true
+    }
+
+    /// An ACK outside recovery, by which a past reduction may turn out to have been for nothing.
+    pub(super) fn doubt_past(&mut self, s: &mut Sender) {
+        if self.doubt.explained() {
+            self.undo(s, false);
+        }
+    }
+
+    /// The last position of the episode is acknowledged: whether it was for nothing.
+    pub(super) fn doubt_end(&mut self, s: &mut Sender) -> bool {
+        let in_vain = self.doubt.explained() || self.doubt.answers_original(self.ack.echo);
+        if in_vain {
+            self.undo(s, false);
+        }
+        in_vain
+    }
+
+    /// An ACK after a timeout.
+    pub(super) fn after_timeout(&mut self, s: &mut Sender, advanced: bool) {
+        if advanced && (self.doubt.explained() || self.doubt.answers_original(self.ack.echo)) {
+            self.undo(s, true);
+            self.phase = Phase::Open;
+            return;
+        }
+        let recovered = s.una > self.recover;
+        if self.doubt.frto {
+            if self.ack.original {
+                // RFC 5682, section 3.1, step 3 b: data that was not sent again has arrived, so not all was lost
+                self.undo(s, true);
+                self.phase = Phase::Open;
+                return;
+            }
+            if s.max > self.recover + 1 {
+                self.doubt.frto = advanced && !self.ack.reported; // step 3 a
+            } else if advanced && !recovered {
+                // step 2 b: new data, if there is, instead of what is deemed lost
+                self.recover = s.max - 1;
+                self.new_only = s.end > s.max && s.edge > s.max;
+                self.doubt.frto = self.new_only;
+                return;
+            }
+        }
+        if recovered {
+            self.doubt_end(s);
+            self.phase = Phase::Open;
+        }
+    }
+}
