@@ -10,11 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+from users import User
 
 import cwndlab
 from cwndlab.live import netns, records, stack
@@ -238,43 +240,46 @@ def test_an_overloaded_machine_is_refused() -> None:
     assert outcome.values == {} and outcome.tables is None
 
 
-@pytest.fixture
-def run_of_its_own(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    command = [
-        sys.executable,
-        "-m",
-        "cwndlab",
-        "run",
-        "rfc2416",
-        "--backend",
-        "linux",
-        "-o",
-        str(tmp_path / "out"),
-    ]
-    command += ["--set", "variant=tahoe", "--set", "iw=1", "--set", "size=as-traced"]
-    process = subprocess.Popen(command, env=os.environ | {"TMPDIR": str(tmp_path)}, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 30
-    while not routers(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    yield process
-    process.kill()
-    process.wait()
+ONE_RUN = ["run", "rfc2416", "--backend", "linux", "--set", "variant=tahoe,iw=1,size=as-traced"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("who", ["same_user", "ordinary_user"])
 def test_nothing_is_left_however_it_ends(
-    run_of_its_own: subprocess.Popen[bytes], tmp_path: Path, how: signal.Signals
+    request: pytest.FixtureRequest, who: str, how: signal.Signals
 ) -> None:
-    process = run_of_its_own
-    found = routers(process.pid)
-    assert len(found) == 1
+    user: User = request.getfixturevalue(who)
     before = sorted(path.name for path in Path("/sys/class/net").iterdir())
-    process.send_signal(how)
-    process.wait(20)
+    process = user.start(*ONE_RUN, "-o", str(user.folder / "out"), stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 30
+        while not (found := routers(process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert len(found) == 1
+        process.send_signal(how)
+        process.wait(20)
+    finally:
+        process.kill()
+        process.wait()
     deadline = time.monotonic() + 10
     while any(Path(f"/proc/{pid}").exists() for pid in found) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(Path(f"/proc/{pid}").exists() for pid in found)
-    netns.sweep(tmp_path)
-    assert list(tmp_path.glob(f"{netns.PREFIX}*")) == []
+    netns.sweep(user.folder)  # as the next start does
+    assert list(user.folder.glob(f"{netns.PREFIX}*")) == []
     assert sorted(path.name for path in Path("/sys/class/net").iterdir()) == before
+
+
+def test_an_ordinary_user_runs_in_a_user_namespace(ordinary_user: User) -> None:
+    # Without SCHED_FIFO a busy machine is late; what is tested is that the packets flow.
+    limits = ["p99-lateness", "p999-lateness", "max-lateness", "application-p99", "application-max"]
+    words = [word for limit in limits for word in ("--limit", f"{limit}=1s")]
+    out = ordinary_user.folder / "out"
+    process = ordinary_user.start(*ONE_RUN, "run.duration=2s", *words, "-o", str(out), stderr=subprocess.PIPE)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    run = json.loads((out / "provenance.json").read_text())["kernel_runs"][0]
+    assert run["user_namespace"] is True
+    segments = pq.read_table(out / "records" / "segments.parquet").to_pylist()
+    acks = [row["time_ns"] / 1e9 for row in segments if row["event"] == "ack"]
+    assert acks and 1.222 <= acks[0] < 1.222 + 1.0

@@ -167,7 +167,12 @@ pub fn violations(limits: &Limits, lateness: &Lateness, cpu_share: f64, ports: &
     ] {
         let late = lateness.percentile(share);
         if late > limit {
-            broken.push(format!("{name}-lateness: packets were {late} late; the limit is {limit}"));
+            let ms = |time: Time| time.as_secs_f64() * 1e3;
+            broken.push(format!(
+                "{name}-lateness: packets were {:.3} ms late; the limit is {} ms",
+                ms(late),
+                ms(limit)
+            ));
         }
     }
     if cpu_share > limits.cpu_share {
