@@ -93,6 +93,15 @@ def test_set_restricts_axes_and_changes_keys() -> None:
     assert scenario["duration_ns"] == 80_000_000 and scenario["links"][1]["rate_bps"] == 2_000_000
 
 
+def test_set_keeps_the_grids_that_it_names() -> None:
+    study = Study.load("rfc2415")
+    changes = {"grid": "tables_1_to_3", "webs": [8, 16], "ftps": 1, "iw": [1, 3]}
+    plan = study.set(changes).plan()
+    assert {cell.axes["http"] for cell in plan.cells} == {"1.0"} and len(plan.cells) == 4
+    with pytest.raises(StudyError, match=r"no grid .tables_4."):
+        study.set({"grid": "tables_4"})
+
+
 def test_set_takes_numbers_that_a_numeric_axis_does_not_list() -> None:
     assert ids(study().set({"iw": "2,10", "flows": 1, "variant": "reno"})) == [
         "iw=2,variant=reno,flows=1",

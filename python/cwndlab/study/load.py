@@ -24,6 +24,8 @@ SHIPPED = Path(__file__).parent.parent / "studies"
 _MAX_DEPTH = 30
 #: What axes and --set may write to.
 SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
+#: What `set` calls the choice among grids, unless an axis or a parameter has that name.
+GRID = "grid"
 
 AxisSetting = schema.Axis | schema.Sensitivity
 T = TypeVar("T")
@@ -152,7 +154,9 @@ class Study:
         chosen, changed = dict(self.chosen), dict(self.changed)
         extra: dict[str, list[schema.Scalar]] = {}
         for key, value in changes.items():
-            if key in self.outline.axes:
+            if key == GRID and key not in {**self.outline.axes, **self.outline.parameters}:
+                chosen[key] = _choose_grids(self.outline.grids, value)
+            elif key in self.outline.axes:
                 names, new = _choose(key, self.outline.axes[key], value)
                 chosen[key] = names
                 if new:
@@ -375,6 +379,17 @@ def _plain(value: Any) -> Any:
         return tomllib.loads(f"value = {value}")["value"] if "\n" not in value else value
     except (tomllib.TOMLDecodeError, RecursionError, KeyError):
         return value
+
+
+def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:
+    """The grids that `--set grid=…` keeps."""
+    wanted = [str(v) for v in value] if isinstance(value, list | tuple) else str(value).split(",")
+    known = [grid.name for grid in grids if grid.name is not None]
+    for name in wanted:
+        if name not in known:
+            right = nearest(name, known) if known else "none of the study's grids has a name"
+            raise StudyError(f'there is no grid "{name}"', key=f"--set {GRID}", right=right)
+    return tuple(wanted)
 
 
 def _choose(

@@ -14,7 +14,7 @@ from cwndlab.errors import StudyError, nearest
 from . import schema
 from .compile import Compiled
 from .expr import evaluate
-from .load import CompiledCell, Study, same
+from .load import GRID, CompiledCell, Study, same
 from .refusals import core_error
 from .resolve import Names
 
@@ -171,7 +171,10 @@ def _sensitivity_axes(study: Study, wanted: str | None) -> list[str]:
 
 
 def _grids(study: Study) -> Sequence[schema.Grid]:
-    return study.outline.grids or [schema.Grid(axes=list(study.outline.axes))]
+    grids = study.outline.grids or [schema.Grid(axes=list(study.outline.axes))]
+    if GRID in study.chosen and GRID not in study.outline.axes:
+        grids = [grid for grid in grids if grid.name in study.chosen[GRID]]
+    return grids
 
 
 def _values(study: Study, axis: str, grid: schema.Grid) -> list[schema.Scalar]:
