@@ -204,6 +204,21 @@ def test_the_studys_largest_window_is_kept() -> None:
     assert max(r["window_bytes"] for r in found if not r["from_client"]) <= 11 * 1460
 
 
+def test_ecn_is_negotiated_by_those_who_have_it_and_no_others() -> None:
+    scenario = json.loads(small(*[{"kind": "bulk", "from": "server"}] * 2, seconds=3.0))
+    off = scenario["tcp"][0] | {"max_window": {"segments": 64}}
+    scenario["tcp"] = [off, off | {"ecn": "rfc3168"}]
+    scenario["traffic"][1] |= {"tcp_client": 1, "tcp_server": 1}
+    red = {"kind": "red", "limit": 50, "min_th": 5.0, "max_th": 15.0, "max_p": 0.1, "w_q": 0.02, "ecn": True}
+    scenario["links"][1] |= {"queue": red}
+    outcome = perform(json.dumps(scenario))
+    plain, capable = rows(outcome, "connections")
+    assert plain["marks"] == plain["ecn_reductions"] == 0 and plain["drops"] > 0
+    assert 0 < capable["ecn_reductions"] <= capable["marks"]
+    link = rows(outcome, "links")[1]
+    assert link["marks"] == capable["marks"] and link["red_between_ns"] > 0
+
+
 def routers(parent: int) -> list[int]:
     """Routers whose parent's parent is this process."""
     found = []

@@ -59,7 +59,7 @@ def made(tmp_path: Path, text: str) -> dict[str, pa.Table]:
     result = {
         "zero_ns": 0, "router_start_ns": 0, "ports": [[0, [S]], [3, [R]]], "objects": [],
         "windows": [],
-        "summary": {"links": [link] * 6, "wall_ns": 10},
+        "summary": {"links": [link] * 6, "links_before": None, "wall_ns": 10},
     }  # fmt: skip
     return records.tables(scenario(), result, trace)[0]
 

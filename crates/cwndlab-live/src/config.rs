@@ -30,6 +30,9 @@ pub struct RouterConfig {
     /// A pcapng file to write what passes one port to; none if left out.
     #[serde(default)]
     pub capture: Option<CaptureConfig>,
+    /// When to read the links' counters for the first time; only at the end if left out.
+    #[serde(default)]
+    pub counters_at_ns: Option<Time>,
     /// Ends after this time; at SIGTERM or SIGINT if left out.
     #[serde(default)]
     pub duration_ns: Option<Time>,

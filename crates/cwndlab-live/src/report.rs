@@ -82,6 +82,8 @@ pub struct Summary {
     pub ports: Vec<PortSummary>,
     /// The links in the scenario's order.
     pub links: Vec<LinkSummary>,
+    /// The same at the time `counters_at_ns`.
+    pub links_before: Option<Vec<LinkSummary>>,
 }
 
 /// What a port saw.

@@ -13,7 +13,7 @@ use crate::capture::Capture;
 use crate::config::{parse_mac, CaptureConfig, DeviceConfig, PortConfig, RouterConfig};
 use crate::header::{mark_ce, Header};
 use crate::network::{Event, LivePacket, Network};
-use crate::report::{self, Lateness, PortSummary, Summary};
+use crate::report::{self, Lateness, LinkSummary, PortSummary, Summary};
 use crate::sys::{self, Epoll, InNamespace, PacketSocket};
 use crate::trace::{Line, Trace};
 
@@ -232,11 +232,12 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
     let mut buffer = vec![0; MAX_PACKET];
     loop {
         let now = exits.now();
+        sampler.read_counters(config, &mut network, &mut exits, now);
         sampler.advance(&mut network, &mut exits, now);
         if now >= end || tokens.contains(&TERMINATION) {
             break;
         }
-        let next = network.next_event().min(sampler.next).min(end);
+        let next = network.next_event().min(sampler.next).min(sampler.counters_at).min(end);
         let wait = (!next.is_never()).then(|| next.saturating_sub(exits.now()).as_nanos());
         epoll.wait(wait, &mut tokens).map_err(system("epoll_pwait2"))?;
         for &token in tokens.iter().filter(|&&token| token != TERMINATION) {
@@ -246,7 +247,8 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
     let wall_ns = sys::monotonic_ns() - start_ns;
     let cpu_ns = sys::cpu_ns() - cpu_start;
     finish_files(config, &mut exits).map_err(system("writing the trace"))?;
-    Ok(summarize(config, &mut network, exits, wall_ns, cpu_ns, real_time))
+    let summary = summarize(config, &mut network, exits, wall_ns, cpu_ns, real_time);
+    Ok(Summary { links_before: sampler.counters, ..summary })
 }
 
 fn finish_files(config: &RouterConfig, exits: &mut Exits) -> io::Result<()> {
@@ -289,6 +291,9 @@ struct Sampler {
     queues: Vec<u32>,
     interval: Option<Time>,
     next: Time,
+    /// When the counters are read, and what they were.
+    counters_at: Time,
+    counters: Option<Vec<LinkSummary>>,
 }
 
 impl Sampler {
@@ -296,7 +301,17 @@ impl Sampler {
         let probes = &config.scenario.probes;
         let interval = probes.queue_interval_ns.filter(|_| !probes.queues.is_empty() && config.trace.is_some());
         let next = if interval.is_some() { Time::ZERO } else { Time::MAX };
-        Sampler { queues: probes.queues.clone(), interval, next }
+        let counters_at = config.counters_at_ns.unwrap_or(Time::MAX);
+        Sampler { queues: probes.queues.clone(), interval, next, counters_at, counters: None }
+    }
+
+    /// Reads the links' counters once their time has come; asked often enough to be on time.
+    fn read_counters(&mut self, config: &RouterConfig, network: &mut Network, exits: &mut Exits, now: Time) {
+        if self.counters_at <= now {
+            self.advance(network, exits, self.counters_at);
+            self.counters = Some(report::links(&config.scenario, network, self.counters_at));
+            self.counters_at = Time::MAX;
+        }
     }
 
     fn advance(&mut self, network: &mut Network, exits: &mut Exits, now: Time) {
@@ -348,5 +363,6 @@ fn summarize(
         packets_inside: network.packets_inside(),
         ports,
         links: report::links(&config.scenario, network, Time::from_nanos(wall_ns)),
+        links_before: None,
     }
 }

@@ -141,6 +141,9 @@ class Reader:
         self.segments: list[tuple[Any, ...]] = []
         self.zero = int(result["zero_ns"]) - int(result["router_start_ns"])
         self.first_data: int | None = None
+        #: End of the warm-up, and the connections that were open then; None until it is over.
+        self.warmup = int(scenario.get("warmup_ns", 0))
+        self.warm: list[dict[str, Any]] | None = None
         self.observed = observed_port(scenario, [node for node, _ in result["ports"]])
 
     def read(self) -> None:
@@ -154,8 +157,17 @@ class Reader:
         )
         columns = [table.column(name).to_pylist() for name in table.column_names]
         for row in zip(*columns, strict=True):
+            if self.warmup and self.warm is None and row[0] > self.began + self.warmup:
+                self.warm = [_counts(c) for c in self.connections if c.end is None]
             if row[6] is not None:
                 self._packet(row)
+
+    @property
+    def began(self) -> int:
+        """Time 0 of the tables on the router's clock."""
+        if self.first_data is not None and shifted(self.scenario):
+            return self.first_data
+        return self.zero
 
     def _find(self, row: tuple[Any, ...]) -> tuple[Connection, bool] | None:
         source, destination, sport, dport, flags = row[4:9]
@@ -297,13 +309,18 @@ def tables(
     """All record tables of a run, and their time 0 on the router's clock."""
     reader = Reader(scenario, result, trace)
     reader.read()
-    if shifted(scenario) and reader.first_data is not None:
-        reader.zero = reader.first_data
-    zero, end = reader.zero, scenario["duration_ns"]
+    zero, end = reader.began, scenario["duration_ns"]
+    reader.zero = zero
     probes = scenario.get("probes", {})
-    made = {"links": _links(scenario, result), "objects": _objects(reader, result)}
+    summary = result["summary"]
+    made = {"links": _links("links", summary["links"], summary["wall_ns"])}
+    made["objects"] = _objects(reader, result)
+    if reader.warmup:
+        made["warmup_links"] = _links("warmup_links", summary["links_before"] or [], summary["wall_ns"])
     if probes.get("connections"):
-        made["connections"] = _table("connections", [_connection(c, zero, end) for c in reader.connections])
+        made["connections"] = _filled("connections", [_connection(c, zero, end) for c in reader.connections])
+        if reader.warmup:
+            made["warmup_connections"] = _filled("warmup_connections", reader.warm or [])
     if reader.observed is not None:
         # A handshake before the clock's start is none of the study's TCP.
         rows = [(row[0] - zero, *row[1:]) for row in reader.segments if zero <= row[0] <= zero + end]
@@ -340,19 +357,42 @@ def _table(name: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _connection(c: Connection, zero: int, end: int) -> tuple[Any, ...]:
+def _filled(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """A table of rows that have at least its columns."""
+    return _table(name, [tuple(row[column] for column in SCHEMAS[name].names) for row in rows])
+
+
+def _counts(c: Connection) -> dict[str, Any]:
+    """What a connection has counted by now."""
+    up, down = (max(0, half.got - 1 - (other.fin is not None and half.got >= other.fin))
+                for half, other in ((c.halves[1], c.halves[0]), (c.halves[0], c.halves[1])))  # fmt: skip
+    return {
+        "connection": c.number,
+        "traffic": c.traffic,
+        "bytes_up": up,
+        "bytes_down": down,
+        "segments_sent": c.segments,
+        "retransmits": len(c.retransmits),
+        "timeouts": len(c.timeouts),
+        "fast_retransmits": max(0, len(c.retransmits) - len(c.timeouts)),
+        "ecn_reductions": len(c.ecn_reductions),
+        "drops": len(c.drops),
+        "marks": len(c.marks),
+    }
+
+
+def _connection(c: Connection, zero: int, end: int) -> dict[str, Any]:
     def at(time: int | None) -> int | None:
         return None if time is None or time > zero + end else max(time - zero, 0)
 
-    up, down = (max(0, half.got - 1 - (other.fin is not None and half.got >= other.fin))
-                for half, other in ((c.halves[1], c.halves[0]), (c.halves[0], c.halves[1])))  # fmt: skip
-    fast = len(c.retransmits) - len(c.timeouts)
-    done = c.end is not None and c.end <= zero + end
-    return (
-        c.number, c.traffic, c.client, c.server, max(c.start - zero, 0), at(c.established), at(c.end), up,
-        down, c.segments, len(c.retransmits), len(c.timeouts), max(0, fast), len(c.ecn_reductions),
-        len(c.drops), len(c.marks), c.reset and done,
-    )  # fmt: skip
+    return _counts(c) | {
+        "client": c.client,
+        "server": c.server,
+        "start_ns": max(c.start - zero, 0),
+        "established_ns": at(c.established),
+        "end_ns": at(c.end),
+        "failed": c.reset and c.end is not None and c.end <= zero + end,
+    }
 
 
 def _objects(reader: Reader, result: Mapping[str, Any]) -> pa.Table:
@@ -381,16 +421,22 @@ def _objects(reader: Reader, result: Mapping[str, Any]) -> pa.Table:
     return _table("objects", rows)
 
 
-def _links(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> pa.Table:
+def _links(name: str, links: Sequence[Mapping[str, Any]], wall_ns: int) -> pa.Table:
     rows = []
-    for index, link in enumerate(result["summary"]["links"]):
-        drops = (link["drops_full"], link["drops_aqm"], link["drops_loss"])
-        mean = link["sojourn_ns"] / max(result["summary"]["wall_ns"], 1)
+    for index, link in enumerate(links):
+        below, between, above = link["red_ns"] or (None, None, None)
         rows.append(
-            (index, link["arrivals"], link["accepted"], link["bytes"], *drops, link["marks"], link["busy_ns"],
-             mean, link["max_queue_packets"], *(link["red_ns"] or (None, None, None)))
-        )  # fmt: skip
-    return _table("links", rows)
+            {
+                **link,
+                "link": index,
+                "departures": link["accepted"],
+                "mean_queue_packets": link["sojourn_ns"] / max(wall_ns, 1),
+                "red_below_ns": below,
+                "red_between_ns": between,
+                "red_above_ns": above,
+            }
+        )
+    return _filled(name, rows)
 
 
 def _queues(path: Path, zero: int, end: int) -> pa.Table:

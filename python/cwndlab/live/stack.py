@@ -29,7 +29,7 @@ class Stack:
     quick_ack: bool | None = None
     #: Which end of a bulk transfer opens the connection.
     opener: Opener = "receiver"
-    #: Whether SACK is as the study's TCP says, or as the sysctls say.
+    #: Whether SACK and accepting ECN are as the study's TCP says, or as the sysctls say.
     sack_of_study: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -150,6 +150,11 @@ def quick_ack(stack: Stack | Mapping[str, Any], tcp: Tcp) -> bool:
     return tcp["ack_policy"] == "every" if own is None else bool(own)
 
 
+def asks_for_ecn(tcp: Tcp) -> bool:
+    """Whether connections of this TCP negotiate ECN: a route attribute (`features ecn`)."""
+    return str(tcp["ecn"]) not in ("off", "accept")
+
+
 def sysctls(stack: Mapping[str, Any], configs: list[Tcp]) -> dict[str, str]:
     """A node's sysctls; ValueError if its endpoints ask for different ones."""
     values = dict(stack["sysctls"])
@@ -159,6 +164,8 @@ def sysctls(stack: Mapping[str, Any], configs: list[Tcp]) -> dict[str, str]:
             raise ValueError("endpoints with and without SACK on one node: a kernel has one setting for all")
         if wanted == {True}:
             values |= {"tcp_sack": "1"}
+        if any(tcp["ecn"] == "accept" for tcp in configs):
+            values |= {"tcp_ecn": "2"}  # accepts what others ask for
     return values
 
 

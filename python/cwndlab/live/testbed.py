@@ -30,6 +30,8 @@ CONTROL = "tcp_congestion_control"
 FIRST_PORT = 5001
 #: TCP_INFO and the application's own lateness are sampled so often.
 SAMPLE_S = 0.005
+#: The applications begin so long after the router: time to make them, and the router knows when it is.
+LEAD_NS = 300_000_000
 #: Below the router's: what is on its way comes before what is to be sent.
 PRIORITY = 10
 
@@ -118,6 +120,8 @@ class Hosts:
             window = stacks.window_bytes(theirs, tcp)
             if window is not None:
                 metrics["window"] = window
+            if stacks.asks_for_ecn(tcp):
+                metrics["features"] = 1  # RTAX_FEATURE_ECN of <linux/rtnetlink.h>
             routes[self.addresses[(peer, a, b)]] = metrics
         return routes
 
@@ -189,6 +193,8 @@ class Router:
             "real_time_priority": 20 if job.get("real_time", True) else 0,
             "limits": job.get("limits", {}),
         }
+        if warmup := job["scenario"].get("warmup_ns"):
+            config["counters_at_ns"] = warmup + LEAD_NS
         observed = observed_port(job["scenario"], list(hosts.of_node))
         if job.get("capture") and observed is not None:
             config["capture"] = {"path": str(Path(job["folder"], "capture.pcapng")), "port": observed}
@@ -290,6 +296,9 @@ def perform(job: Mapping[str, Any]) -> dict[str, Any]:
         APPS[entry["app"]["kind"]](entry, hosts.place(index), bed)
         for index, entry in enumerate(scenario["traffic"])
     ]
+    wait = (router.start_ns + LEAD_NS) / 1e9 - loop.time()
+    if wait > 0:
+        time.sleep(wait)
     zero_ns = loop.run_until_complete(_run(bed, apps, samples, scenario))
     summary = router.stop()
     after = cpu_times()
