@@ -110,6 +110,10 @@ def test_traces_for_other_tools_are_written_by_the_core(tmp_path: Path) -> None:
         (["trace", "STUDY", "--format", "pdf"], "csv"),
         (["trace", "STUDY", "-o", "/proc/nowhere"], "/proc/nowhere: cannot be written"),
         (["check", "OUT/missing.toml"], "no study"),
+        (["run", "STUDY", "-o", "OUT", "--limit", "max-lateness=20ms"], "--backend linux"),
+        (["run", "STUDY", "-o", "OUT", "--backend", "linux", "--limit", "max-latenes=1ms"], "max_lateness"),
+        (["run", "STUDY", "-o", "OUT", "--backend", "linux", "--limit", "steal=5"], "percentage"),
+        (["run", "STUDY", "-o", "OUT", "--backend", "linux", "--cluster", "tcp://a:1"], "this machine"),
     ],
 )
 def test_bad_input_ends_with_one_message_and_exit_code_2(
