@@ -95,13 +95,15 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[Row]:
 
 
 def _others(sim: Results, kernel: Results, shown: set[tuple[str, str]]) -> Iterator[Row]:
-    """The numbers that no table has."""
+    """The numbers that no table has and one of both measured."""
     for cell in kernel.cells:
         for quantity, unit in kernel.units.items():
             key = (cell.id, quantity)
             if key in shown or key not in kernel.data or key not in sim.data or kernel.is_list(quantity):
                 continue
             both = _both(_interval(sim, *key), _interval(kernel, *key))
+            if not any(map(math.isfinite, both)):  # of another workload of the study
+                continue
             yield Row("", cell.id, quantity, unit, *both)
 
 
