@@ -29,7 +29,9 @@ MoreSets = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", hidde
 SeedOption = Annotated[
     int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
 ]
-BackendOption = Annotated[str, typer.Option(help="simulator, or linux: this machine's kernel")]
+BackendOption = Annotated[
+    str, typer.Option(help="simulator; linux: this machine's kernel; linux-virtual: a kernel in virtual time")
+]
 StackOption = Annotated[str, typer.Option(help="the kernel's TCP: linux-1998, linux-stock, or a TOML file")]
 LimitOption = Annotated[
     list[str] | None,
@@ -286,6 +288,47 @@ def packetdrill(
     typer.echo(f"{passed} passed, {failed} failed, {unsupported} not supported")
     if passed < len(outcomes):
         raise typer.Exit(1)
+
+
+linux = typer.Typer(no_args_is_help=True, help="The kernel that runs in virtual time.")
+app.add_typer(linux, name="linux")
+
+
+@linux.callback()
+def _linux() -> None:
+    """Keep `build` a word of its own, although it is the only one."""
+
+
+@linux.command("build")
+def linux_build(
+    source: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="a Linux 6.12, as .tar.xz or unpacked; default: Debian's package"),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="compilers at once; default: all processors")
+    ] = None,
+    again: Annotated[bool, typer.Option(help="build although it is there")] = False,
+) -> None:
+    """Build the User-Mode Linux of `--backend linux-virtual`, into the user's cache."""
+    from cwndlab.live.uml.build import build
+    from cwndlab.runs.local import available
+
+    alive = sys.stderr.isatty()
+
+    def say(line: str) -> None:
+        """On a terminal one line that changes."""
+        if alive:
+            typer.echo(f"\r\x1b[K{line}", nl=False, err=True)
+        elif not line.startswith("compiling"):
+            typer.echo(line, err=True)
+
+    try:
+        image = build(source, jobs or available(), say, again=again)
+    finally:
+        if alive:
+            typer.echo(err=True)
+    typer.echo(f"{image.path}: Linux {image.release}")
 
 
 @app.command()

@@ -107,6 +107,8 @@ class _Running:
 class Kernel:
     """The executor for this machine's kernel."""
 
+    backend = "linux"
+
     stack: stack.Stack
     at_once: int | None = None
     limits: Limits = field(default_factory=Limits)
@@ -120,9 +122,22 @@ class Kernel:
     @property
     def key(self) -> str:
         """Part of every result's key: another kernel, set-up or limit of validity is another result."""
-        return json.dumps(
-            ["linux", platform.release(), self.stack.as_dict(), self.limits.model_dump()], sort_keys=True
-        )
+        parts = [self.backend, self.release, self.stack.as_dict(), self.limits.model_dump()]
+        return json.dumps(parts, sort_keys=True)
+
+    @property
+    def release(self) -> str:
+        """Which kernel it is."""
+        return platform.release()
+
+    @property
+    def side_by_side(self) -> int:
+        """Runs at once."""
+        return self.at_once or AT_ONCE
+
+    def allowed_s(self, scenario: Mapping[str, Any]) -> float:
+        """Wall time after which a run is given up."""
+        return float(scenario["duration_ns"] / 1e9 + 120)
 
     def execute(
         self,
@@ -139,7 +154,7 @@ class Kernel:
         more = True
         try:
             while more or running:
-                while more and len(running) < (self.at_once or AT_ONCE):
+                while more and len(running) < self.side_by_side:
                     job = next(waiting, None)
                     if job is None:
                         more = False
@@ -174,6 +189,11 @@ class Kernel:
             "device": self.device,
             "capture": job.keep_records and self.keep is not None,
         }
+        process = self.start(job, content, folder)
+        return _Running(job, scenario, folder, process, attempt, time.monotonic() + self.allowed_s(scenario))
+
+    def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
+        """The process that performs a run, its content given to it."""
         errors = tempfile.TemporaryFile("w+", dir=folder)
         process = subprocess.Popen(
             [sys.executable, "-m", "cwndlab.live.testbed"],
@@ -187,8 +207,11 @@ class Kernel:
         assert process.stdin is not None
         process.stdin.write(json.dumps(content))
         process.stdin.close()
-        allowed = scenario["duration_ns"] / 1e9 + 120
-        return _Running(job, scenario, folder, process, attempt, time.monotonic() + allowed)
+        return process
+
+    def last_words(self, folder: Path) -> str:
+        """What a run that ended without a result said."""
+        return ""
 
     def _finish(
         self, run: _Running, asked: Asked, deliver: Callable[[Outcome], None], router: Path
@@ -212,7 +235,9 @@ class Kernel:
         try:
             result = json.loads((run.folder / "result.json").read_text())
         except (OSError, ValueError):
-            return Outcome(job, {}, 0, error="the testbed ended without a result"), []
+            return Outcome(
+                job, {}, 0, error=f"the testbed ended without a result{self.last_words(run.folder)}"
+            ), []
         if "error" in result:
             return Outcome(job, {}, 0, error=f"testbed: {result['error']}"), []
         reasons = validity.judge(result, self.limits)
@@ -287,8 +312,8 @@ class Kernel:
         ordered = sorted(stamps.values(), key=lambda stamp: (stamp["cell"], stamp["replicate"]))
         notes = sorted({note for stamp in ordered for note in stamp["differs_from_study"]})
         return {
-            "backend": "linux",
-            "kernel": platform.release(),
+            "backend": self.backend,
+            "kernel": self.release,
             "stack": {**self.stack.as_dict(), "about": self.stack.about},
             "limits": self.limits.model_dump(),
             "differs_from_study": notes,

@@ -63,6 +63,7 @@ def examine() -> Iterator[Finding]:
     yield _namespaces()
     yield _real_time()
     yield _congestion_controls()
+    yield _virtual()
     removed = sweep()
     if removed:
         yield Finding("left over", True, f"removed {len(removed)} folders of runs that were killed")
@@ -71,7 +72,7 @@ def examine() -> Iterator[Finding]:
 def reason_not() -> str | None:
     """Why this machine cannot run on its kernel; None if it can."""
     for finding in examine():
-        if not finding.works and finding.name != "real time":
+        if not finding.works and finding.name not in ("real time", "virtual time"):
             return f"{finding.name}: {finding.detail}"
     return None
 
@@ -122,3 +123,18 @@ def _congestion_controls() -> Finding:
             "congestion control", False, f"{', '.join(missing)} missing; modprobe tcp_{missing[0]}"
         )
     return Finding("congestion control", True, ", ".join(there))
+
+
+def _virtual() -> Finding:
+    """Starts a guest that does nothing, in a second."""
+    from .uml import boot, build
+
+    try:
+        image = build.find()
+    except CwndlabError as error:
+        reason = build.reason_not()
+        return Finding("virtual time", False, f"{error}" + (f" (but first: {reason})" if reason else ""))
+    said = boot.try_out(image.path)
+    if said is None:
+        return Finding("virtual time", True, f"User-Mode Linux {image.release}")
+    return Finding("virtual time", False, f"{image.path} does not start here: {said}")

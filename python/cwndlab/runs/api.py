@@ -279,7 +279,10 @@ def kernel_of(options: RunOptions, study: Study) -> Kernel | None:
     from cwndlab.live.stack import load
 
     find_router()
-    return Kernel(load(options.stack), options.threads, study.base.limits)
+    kind = Kernel
+    if options.backend == "linux-virtual":
+        from cwndlab.live.virtual import VirtualKernel as kind
+    return kind(load(options.stack), options.threads, study.base.limits)
 
 
 def _rule(study: Study, plan: Plan, until: float | None) -> StoppingRule | None:
@@ -416,8 +419,8 @@ def _again(content: Mapping[str, Any]) -> str:
         words = ["cwndlab", "run", "study.toml"]
     for key, value in sets.items():
         words += ["--set", f"{key}={value}"]
-    if content.get("backend") == "linux":
-        words += ["--backend", "linux", "--stack", str(content["stack"]["name"])]
+    if content.get("backend"):
+        words += ["--backend", str(content["backend"]), "--stack", str(content["stack"]["name"])]
     if content.get("replicates"):
         words += ["--replicates", str(content["replicates"])]
     if content.get("until"):
@@ -431,7 +434,7 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
     """What a run on the kernel ran on, and how exact it was."""
     from cwndlab.report.view import Fact
 
-    if content.get("backend") != "linux":
+    if not content.get("backend"):
         return []
     runs = [run for run in content["kernel_runs"] if not run["invalid_because"]]
     late = [
@@ -441,7 +444,8 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
     return [
         Fact(
             "backend",
-            f"Linux {content['kernel']}, {content['stack']['name']}; beside the simulator: agreement.md",
+            f"{content['backend']}: Linux {content['kernel']}, {content['stack']['name']}; "
+            "beside the simulator: agreement.md",
         ),
         Fact(
             "packets late (worst run)",

@@ -8,7 +8,7 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 
-BACKENDS = ("simulator", "linux")
+BACKENDS = ("simulator", "linux", "linux-virtual")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class RunOptions:
     store: str | Path | None = None
     #: An axis of [sensitivity], or "all".
     sensitivity: str | None = None
-    #: "simulator", or "linux": this machine's kernel.
+    #: "simulator"; "linux", this machine's kernel; or "linux-virtual", a User-Mode Linux in virtual time.
     backend: str = "simulator"
     #: The kernel's TCP: "linux-1998", "linux-stock", or a TOML file.
     stack: str = "linux-1998"
