@@ -67,3 +67,11 @@ def ordinary_user(kernel: None) -> Iterator[User]:
         pytest.skip(f"no ordinary user can run cwndlab in a user namespace: {'; '.join(reasons)}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def virtual() -> None:
+    """Needs a User-Mode Linux that starts here, and the router."""
+    reason = doctor.reason_not_virtual()
+    if reason is not None:
+        pytest.skip(f"virtual time: {reason}")

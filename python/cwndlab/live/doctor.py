@@ -126,15 +126,22 @@ def _congestion_controls() -> Finding:
 
 
 def _virtual() -> Finding:
-    """Starts a guest that does nothing, in a second."""
+    reason = reason_not_virtual()
+    if reason is None:
+        from .uml import build
+
+        return Finding("virtual time", True, f"User-Mode Linux {build.find().release}")
+    return Finding("virtual time", False, reason)
+
+
+def reason_not_virtual() -> str | None:
+    """Why this machine cannot run `--backend linux-virtual`; None if a guest that does nothing came up."""
     from .uml import boot, build
 
     try:
         image = build.find()
     except CwndlabError as error:
         reason = build.reason_not()
-        return Finding("virtual time", False, f"{error}" + (f" (but first: {reason})" if reason else ""))
+        return f"{error}" + (f" (but first: {reason})" if reason else "")
     said = boot.try_out(image.path)
-    if said is None:
-        return Finding("virtual time", True, f"User-Mode Linux {image.release}")
-    return Finding("virtual time", False, f"{image.path} does not start here: {said}")
+    return None if said is None else f"{image.path} does not start here: {said}"

@@ -234,7 +234,7 @@ def run_study(
                 began=began,
                 packets=campaign.packets,
                 performed=campaign.performed,
-                ran_on="this kernel"
+                ran_on=f"Linux {kernel.release}"
                 if kernel
                 else options.cluster or f"{options.threads or available()} threads",
             )
@@ -279,10 +279,12 @@ def kernel_of(options: RunOptions, study: Study) -> Kernel | None:
     from cwndlab.live.stack import load
 
     find_router()
-    kind = Kernel
+    chosen = load(options.stack), options.threads, study.base.limits
     if options.backend == "linux-virtual":
-        from cwndlab.live.virtual import VirtualKernel as kind
-    return kind(load(options.stack), options.threads, study.base.limits)
+        from cwndlab.live.virtual import VirtualKernel
+
+        return VirtualKernel(*chosen)
+    return Kernel(*chosen)
 
 
 def _rule(study: Study, plan: Plan, until: float | None) -> StoppingRule | None:

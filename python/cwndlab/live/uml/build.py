@@ -138,11 +138,14 @@ def build(source: Path | None, jobs: int, say: Say, *, again: bool = False) -> I
         raise RunError(f"{home}: {free / 1e9:.1f} GB free; building needs {ROOM / 1e9:g} GB for a while")
     _log().unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=home) as work:
-        tree, came_from = _unpack(source, Path(work), say)
+        source = source or _of_debian(Path(work), say)
+        content = _digest(source)
+        for folder in [] if again else _built():
+            if content is not None and about(folder).get("source_sha256") == content:
+                say(f"{folder / 'linux'} is there already")
+                return Image.at(folder / "linux")
+        tree = _unpack(source, Path(work), say)
         folder = home / f"{_version(tree)}-{recipe()}"
-        if (folder / "linux").exists() and not again:
-            say(f"{folder / 'linux'} is there already")
-            return Image.at(folder / "linux")
         began = time.monotonic()
         _compile(tree, jobs, say)
         done = Path(work, "done")
@@ -151,24 +154,31 @@ def build(source: Path | None, jobs: int, say: Say, *, again: bool = False) -> I
         shutil.copy2(tree / ".config", done / "config")
         shutil.move(_log(), done / "build.log")
         image = Image.at(done / "linux")
-        about = {
+        facts = {
             "release": image.release,
-            "source": came_from,
+            "source": str(source) if content is None else source.name,
+            "source_sha256": content,
             "digest": image.digest,
             "compiler": _output(["gcc", "--version"]).partition("\n")[0],
             "seconds": round(time.monotonic() - began, 1),
         }
-        (done / "about.json").write_text(json.dumps(about, indent=1) + "\n")
+        (done / "about.json").write_text(json.dumps(facts, indent=1) + "\n")
         if folder.exists():
             shutil.rmtree(folder)
         done.rename(folder)
     return Image.at(folder / "linux")
 
 
-def _unpack(source: Path | None, work: Path, say: Say) -> tuple[Path, str]:
-    """A tree that may be changed, and where it came from."""
-    if source is None:
-        source = _of_debian(work, say)
+def _digest(source: Path) -> str | None:
+    """Of an archive; None for a folder, which may change unseen."""
+    if not source.is_file():
+        return None
+    with source.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _unpack(source: Path, work: Path, say: Say) -> Path:
+    """A tree that may be changed."""
     if source.is_dir():
         if not (source / "arch" / "um" / "Makefile").is_file():
             raise RunError(f"{source}: no kernel source; a folder with arch/um or a .tar.xz is wanted")
@@ -176,7 +186,7 @@ def _unpack(source: Path | None, work: Path, say: Say) -> tuple[Path, str]:
         tree = work / "tree"
         shutil.copytree(source, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         _run(["make", "ARCH=um", "mrproper"], tree, _log(), "cleaning the copy")
-        return tree, str(source)
+        return tree
     if not source.is_file():
         raise RunError(f"{source}: there is no such file; a kernel's source as .tar.xz or folder is wanted")
     say(f"unpacking {source}")
@@ -186,7 +196,7 @@ def _unpack(source: Path | None, work: Path, say: Say) -> tuple[Path, str]:
     trees = [path for path in unpacked.iterdir() if (path / "arch" / "um" / "Makefile").is_file()]
     if len(trees) != 1:
         raise RunError(f"{source}: no kernel source; one folder with arch/um is wanted in it")
-    return trees[0], source.name
+    return trees[0]
 
 
 def _of_debian(work: Path, say: Say) -> Path:
@@ -282,10 +292,7 @@ def _output(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=_environment()).stdout
 
 
-def about(image: Image) -> dict[str, Any]:
-    """What is known of how a kernel was built; nothing for one from elsewhere."""
-    path = image.path.with_name("about.json")
-    if not path.is_file():
-        return {}
-    content: dict[str, Any] = json.loads(path.read_text())
+def about(folder: Path) -> dict[str, Any]:
+    """What is known of how a kernel was built."""
+    content: dict[str, Any] = json.loads((folder / "about.json").read_text())
     return content
