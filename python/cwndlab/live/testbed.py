@@ -278,12 +278,13 @@ def cpu_times() -> list[int]:
     return [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
 
 
-def perform(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Runs the job; what the records need besides the trace."""
+def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, Any]:
+    """Runs the job, `prepared` just before its router; what the records need besides the trace."""
     scenario = job["scenario"]
     own_user_namespace = become_root_of_own()
     hosts = Hosts(job)
     hosts.make()
+    prepared()
     router = Router(job, hosts)
     real_time = False
     if job.get("real_time", True):
@@ -405,10 +406,10 @@ def observed_port(scenario: Mapping[str, Any], nodes: list[int]) -> int | None:
     raise ValueError("no end host can be reached from the observation point")
 
 
-def write_result(job: Mapping[str, Any]) -> None:
+def write_result(job: Mapping[str, Any], prepared: Callable[[], None] = lambda: None) -> None:
     """Runs the job; its result, or the error, in a file of its folder."""
     try:
-        result = perform(job)
+        result = perform(job, prepared)
     except (OSError, RuntimeError, ValueError) as error:
         result = {"error": f"{type(error).__name__}: {error}"}
     except Exception as error:  # pyroute2's have no common base

@@ -273,10 +273,11 @@ def _run(command: list[str], folder: Path, log: Path, what: str, each: Say | Non
                 tail = [*tail[-4:], line.strip()]
                 if each is not None:
                     each(line)
+        except BaseException:
+            process.terminate()
+            raise
         finally:
             process.stdout.close()
-            if process.poll() is None:
-                process.terminate()
             code = process.wait()
     if code != 0:
         raise RunError(f"{what} failed: {' | '.join(tail) or f'{command[0]} ended with {code}'}; log: {log}")
