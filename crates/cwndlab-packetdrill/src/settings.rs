@@ -41,7 +41,7 @@ fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) {
 /// The window law by the kernel's name of it; whether there is one.
 pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> bool {
     cfg.window_law = match name {
-        "cubic" => WindowLawKind::Cubic,
+        "cubic" => WindowLawKind::CubicLinux,
         "reno" => WindowLawKind::Reno,
         _ => return false,
     };

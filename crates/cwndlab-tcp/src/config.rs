@@ -110,6 +110,8 @@ pub enum WindowLawKind {
     RenoPackets,
     /// RFC 9438.
     Cubic,
+    /// CUBIC as the Linux kernel computes it.
+    CubicLinux,
 }
 
 /// Slow start.

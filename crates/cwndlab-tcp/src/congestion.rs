@@ -9,6 +9,7 @@
 //! - `on_idle_restart()`: once, before the first segment after an idle time.
 
 mod cubic;
+mod cubic_linux;
 mod hystart;
 mod hystart_linux;
 mod law;

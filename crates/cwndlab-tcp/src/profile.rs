@@ -135,7 +135,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     dup_thresh: 3,
     limited_transmit: true,
     f_rto: true,
-    window_law: WindowLawKind::Cubic,
+    window_law: WindowLawKind::CubicLinux,
     slow_start: SlowStartKind::Hystart,
     slow_start_limit_segments: 0,
     cubic_fast_convergence: true,

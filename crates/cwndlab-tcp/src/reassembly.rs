@@ -89,7 +89,7 @@ impl Reassembly {
             out.len as usize
         };
         let mut n = 0;
-        if self.duplicate != (0, 0) {
+        if self.duplicate != (0, 0) && most > 0 {
             n = push(self.duplicate);
             self.duplicate = (0, 0);
         }

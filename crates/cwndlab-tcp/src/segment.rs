@@ -59,6 +59,10 @@ impl SackBlocks {
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..self.len as usize]
     }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [(u32, u32)] {
+        &mut self.blocks[..self.len as usize]
+    }
 }
 
 /// One segment. `Copy`, and small enough to be built in registers and one cache line.

@@ -205,6 +205,13 @@ impl Sender {
             || (self.law.in_slow_start() && self.law.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.mss))
     }
 
+    /// Tells the window law of a round trip.
+    #[inline]
+    pub fn note_rtt(&mut self, now: Time, rtt: Time) {
+        let (mss, snd_nxt, snd_una) = (self.mss, self.nxt, self.una);
+        self.law.on_rtt(&AckSample { now, mss, rtt: Some(rtt), snd_nxt, snd_una, ..AckSample::default() });
+    }
+
     /// Grows the window by an ACK of `acked` bytes, of which `delivered` were not known to have arrived.
     #[inline]
     pub fn grow(

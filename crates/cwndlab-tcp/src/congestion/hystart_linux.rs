@@ -45,15 +45,15 @@ impl HystartLinux {
         let Some(rtt) = rtt else { return false };
         let rtt_us = (rtt.as_nanos() / 1_000).clamp(1, u64::from(NONE - 1)) as u32;
         self.min_rtt_us = self.min_rtt_us.min(rtt_us);
-        if cwnd_segments < LOW_WINDOW_SEGMENTS {
-            return false;
-        }
         if snd_una > self.round_end {
             self.round_start = now;
             self.round_end = snd_nxt;
             self.train_us = 0;
             self.round_rtt_us = NONE;
             self.rtt_samples = 0;
+        }
+        if cwnd_segments < LOW_WINDOW_SEGMENTS {
+            return false;
         }
         let in_round_us = (now.saturating_sub(self.round_start).as_nanos() / 1_000).min(u64::from(NONE)) as u32;
         if in_round_us - self.train_us <= ACK_DELTA_US {

@@ -1,6 +1,7 @@
 //! The window of one connection: the law chosen by the config, slow start, and what is needed to undo a reduction.
 
 use super::cubic::Cubic;
+use super::cubic_linux::CubicLinux;
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoPackets};
@@ -13,11 +14,12 @@ const MAX_WINDOW_BYTES: u32 = 1 << 30;
 /// No threshold yet (RFC 5681, section 3.1: "arbitrarily high").
 const NO_THRESHOLD: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Law {
     Reno(Reno),
     RenoPackets(RenoPackets),
     Cubic(Cubic),
+    CubicLinux(Box<CubicLinux>),
 }
 
 /// HyStart serves until the first reduction, undo after it: they share their place.
@@ -42,7 +44,7 @@ struct Undo {
 }
 
 /// The congestion window and its law. At most 96 bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct WindowLaw {
     /// Usable window, bytes.
     cwnd: u32,
@@ -65,9 +67,11 @@ impl WindowLaw {
                 WindowLawKind::Reno => Law::Reno(Reno::default()),
                 WindowLawKind::RenoPackets => Law::RenoPackets(RenoPackets::from_bytes(cwnd, mss)),
                 WindowLawKind::Cubic => Law::Cubic(Cubic::new()),
+                WindowLawKind::CubicLinux => Law::CubicLinux(Box::new(CubicLinux::new(cfg))),
             },
             memory: match cfg.slow_start {
                 SlowStartKind::Standard => Memory::Empty,
+                SlowStartKind::Hystart if cfg.window_law == WindowLawKind::CubicLinux => Memory::Empty, // it has its own
                 SlowStartKind::Hystart => Memory::HystartLinux(HystartLinux::new()),
                 SlowStartKind::HystartPlusPlus => Memory::Hystart(Hystart::new()),
             },
@@ -159,6 +163,11 @@ impl WindowLaw {
         let cwnd = match &mut self.law {
             Law::Reno(reno) => reno.avoid(self.cwnd, left, ack.mss),
             Law::Cubic(cubic) => cubic.avoid(self.cwnd, left, ack),
+            Law::CubicLinux(cubic) => {
+                let acked = left.div_ceil(u64::from(ack.mss)) as u32;
+                let grown = cubic.avoid(ack.now, (self.cwnd / ack.mss).max(1), acked);
+                self.cwnd.saturating_add(grown.saturating_mul(ack.mss))
+            }
             Law::RenoPackets(_) => self.cwnd,
         };
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
@@ -194,6 +203,24 @@ impl WindowLaw {
         }
     }
 
+    /// A round trip has been measured (`ack.rtt`), by an ACK of new data or by a report; before the window grows.
+    #[inline]
+    pub fn on_rtt(&mut self, ack: &AckSample) {
+        let slow_start = self.in_slow_start();
+        if let (Law::CubicLinux(cubic), Some(rtt)) = (&mut self.law, ack.rtt) {
+            if cubic.on_rtt(ack, rtt, self.cwnd / ack.mss, slow_start) {
+                self.ssthresh = self.cwnd;
+            }
+        }
+    }
+
+    /// Something is to be sent after an idle time with nothing under way.
+    pub fn on_resume(&mut self, now: Time, idle: Time) {
+        if let Law::CubicLinux(cubic) = &mut self.law {
+            cubic.on_resume(now, idle);
+        }
+    }
+
     /// Congestion, once per episode. `flight_bytes`: sent and not yet acknowledged (RFC 5681: FlightSize).
     pub fn on_congestion(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
@@ -214,6 +241,10 @@ impl WindowLaw {
                     p.halve(cfg.max_window, mss, whole);
                     (p.cwnd_bytes(mss).max(mss), p.cwnd_bytes(mss).max(2 * mss))
                 }
+                Law::CubicLinux(cubic) => {
+                    let reduced = cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss);
+                    (reduced, reduced)
+                }
                 Law::Cubic(cubic) => {
                     let reduced = rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.cubic_fast_convergence));
                     let least = if event == CongestionEvent::Ecn { mss } else { 2 * mss };
@@ -226,8 +257,10 @@ impl WindowLaw {
         if timeout {
             // RFC 5681, section 3.1: the loss window is one segment, whatever the initial window.
             self.set_cwnd(u64::from(mss), mss);
-            if let Law::Cubic(cubic) = &mut self.law {
-                cubic.forget_w_max();
+            match &mut self.law {
+                Law::Cubic(cubic) => cubic.forget_w_max(),
+                Law::CubicLinux(cubic) => cubic.on_timeout(cfg),
+                Law::Reno(_) | Law::RenoPackets(_) => {}
             }
         }
     }
@@ -268,9 +301,16 @@ impl WindowLaw {
         }
     }
 
-    /// Sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW = min(IW, cwnd)).
-    pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32) {
+    /// Sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW = min(IW, cwnd)), which has passed
+    /// `times` times over. Linux halves the window for each (RFC 2861, section 3.2) and keeps ssthresh above 3/4 of it.
+    pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32, times: u64) {
         let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());
+        if cfg.whole_segments() {
+            let (segments, least) = (self.cwnd / mss, restart as u32 / mss);
+            self.ssthresh = self.ssthresh.max((segments / 4 * 3 + segments % 4 * 3 / 4) * mss);
+            self.set_cwnd(u64::from((segments >> times.min(31)).max(least) * mss), mss);
+            return;
+        }
         self.set_cwnd(restart, mss);
         if let Law::Cubic(cubic) = &mut self.law {
             cubic.epoch_start = Time::MAX;

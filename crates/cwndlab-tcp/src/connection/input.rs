@@ -222,6 +222,9 @@ impl Connection {
             self.measure(cfg, now, seg, ack)
         };
         let s = &mut self.sender;
+        if let Some(rtt) = rtt {
+            s.note_rtt(now, rtt);
+        }
         let data_acked = acked - u64::from(s.fin && ack > s.end);
         let new = NewAck { acked: data_acked, delivered: data_acked + reported - known, blocks };
         let mut reaction = self.recovery.on_new_ack(cfg, s, &new);

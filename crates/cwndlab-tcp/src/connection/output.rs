@@ -28,6 +28,10 @@ impl Connection {
             return self.control_segment(cfg, now);
         }
         if self.state.may_send() && (self.sender.nxt < self.sender.limit() || self.sender.una < self.sender.max) {
+            if self.receiver.ack_now && self.receiver.beyond.is_some() {
+                // RFC 5681, section 4.2: out of order, at once; on data it would not count as a duplicate (section 2)
+                return Some(self.pure_ack(cfg, now));
+            }
             self.restart_after_idle(cfg, now);
             if let Some(piece) = self.recovery.next(cfg, &mut self.sender) {
                 return Some(self.data_segment(cfg, now, piece));
@@ -51,8 +55,9 @@ impl Connection {
             && s.una > 1 // not before the first data
             && now.saturating_sub(s.last_sent) > s.rtt.rto(&cfg.rto)
         {
-            let mss = s.mss;
-            s.law.on_idle_restart(cfg, mss);
+            let (idle, rto, mss) = (now.saturating_sub(s.last_sent), s.rtt.rto(&cfg.rto), s.mss);
+            s.law.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));
+            s.law.on_resume(now, idle);
             s.last_sent = now;
         }
     }
@@ -95,9 +100,10 @@ impl Connection {
             s.max = end;
         }
         s.nxt = s.nxt.max(s.una);
-        s.last_sent = now;
+        let idle_since = std::mem::replace(&mut s.last_sent, now);
         self.recovery.on_sent(piece, again);
         if !self.timers.is_running(Timer::Retransmit) {
+            self.sender.law.on_resume(now, now.saturating_sub(idle_since));
             self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
             // RFC 6298, 5.1
         }
@@ -133,8 +139,11 @@ impl Connection {
         retransmission: bool,
     ) -> Segment {
         let window = self.receiver.offer(cfg);
-        let sack =
-            if self.receiver.beyond.is_some() && self.agreed.sack { self.blocks(cfg) } else { SackBlocks::default() };
+        let sack = if self.receiver.beyond.is_some() && self.agreed.sack {
+            self.blocks(cfg, len)
+        } else {
+            SackBlocks::default()
+        };
         self.receiver.tidy();
         self.receiver.ack_now = false;
         self.receiver.last_ack = self.receiver.nxt as u32;
@@ -168,12 +177,25 @@ impl Connection {
         sack + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 }
     }
 
+    /// The blocks of a segment with `len` bytes of payload: as many as leave it within the MSS (RFC 6691).
     #[inline(never)]
-    fn blocks(&mut self, cfg: &TcpConfig) -> SackBlocks {
+    fn blocks(&mut self, cfg: &TcpConfig, len: u32) -> SackBlocks {
         let fewer = self.agreed.timestamps || Sender::counts_packets(cfg); // as many as ns-2's maxSackBlocks_
         let most = if fewer { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
-        let irs = self.irs;
-        self.receiver.beyond.as_mut().map_or(SackBlocks::default(), |beyond| beyond.sack_blocks(irs, most))
+        let room = self.sender.mss.saturating_sub(len + SACK_HEAD_BYTES) / SACK_BLOCK_BYTES;
+        let most = if len == 0 { most } else { most.min(room as usize) };
+        let (irs, fin) = (self.irs, to_wire(self.irs, self.receiver.fin_at));
+        let mut blocks =
+            self.receiver.beyond.as_mut().map_or(SackBlocks::default(), |beyond| beyond.sack_blocks(irs, most));
+        if self.receiver.fin_at != 0 {
+            // a FIN takes a number of its own, and is reported with the data before it
+            blocks
+                .as_mut_slice()
+                .iter_mut()
+                .filter(|block| block.1 == fin)
+                .for_each(|block| block.1 = fin.wrapping_add(1));
+        }
+        blocks
     }
 
     /// What little the peer's window admits, else an empty segment just before it, which draws an ACK.

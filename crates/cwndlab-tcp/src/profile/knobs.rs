@@ -110,9 +110,9 @@ pub const KNOBS: [Knob; 36] = [
     ),
     knob(
         "window_law",
-        "reno | reno-packets | cubic",
+        "reno | reno-packets | cubic | cubic-linux",
         "How the window grows and shrinks.",
-        ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic"],
+        ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic, as the kernel computes it; RFC 9438's is cubic"],
     ),
     knob(
         "slow_start",
@@ -168,7 +168,7 @@ pub const KNOBS: [Knob; 36] = [
         "restart_after_idle",
         "bool",
         "Whether the window restarts at min(IW, cwnd) after an idle time of one RTO (RFC 5681, 4.1).",
-        ["ns-2: slow_start_restart_ acts only with QOption_", "RFC 5681, 4.1: SHOULD", "tcp_slow_start_after_idle = 1 (the kernel halves per RTO; we restart at once)"],
+        ["ns-2: slow_start_restart_ acts only with QOption_", "RFC 5681, 4.1: SHOULD", "tcp_slow_start_after_idle = 1: halved per RTO (RFC 2861)"],
     ),
     knob(
         "initial_ssthresh_segments",

@@ -284,6 +284,7 @@ impl Rack {
         if !advanced {
             if let Some(rtt) = self.ack.sack_rtt {
                 s.rtt.on_sample(&cfg.rto, now, rtt);
+                s.note_rtt(now, rtt);
                 self.measured = true;
             }
         }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Profile, ReductionBase, TcpConfig};
+use crate::config::{Profile, ReductionBase, TcpConfig, WindowLawKind};
 use crate::congestion::law::Law;
 use crate::congestion::{CongestionEvent, WindowLaw};
 
@@ -10,7 +10,12 @@ fn segments(law: &WindowLaw) -> f64 {
 }
 
 fn config() -> TcpConfig {
-    TcpConfig { cubic_fast_convergence: false, reduce_from: ReductionBase::FlightSize, ..Profile::Linux6.config() }
+    TcpConfig {
+        window_law: WindowLawKind::Cubic,
+        cubic_fast_convergence: false,
+        reduce_from: ReductionBase::FlightSize,
+        ..Profile::Linux6.config()
+    }
 }
 
 fn ack(now: Time, rtt: Time) -> AckSample {
@@ -185,7 +190,7 @@ fn undo_restores_window_and_curve() {
     for _ in 0..2000 {
         p.ack();
     }
-    let before = p.law;
+    let before = p.law.clone();
     p.lose();
     p.ack();
     assert!(p.law.cwnd() < before.cwnd());
@@ -193,7 +198,7 @@ fn undo_restores_window_and_curve() {
     assert_eq!((p.law.cwnd(), p.law.ssthresh()), (before.cwnd(), before.ssthresh()));
     let (Law::Cubic(a), Law::Cubic(b)) = (p.law.law(), before.law()) else { panic!("cubic") };
     assert_eq!((a.w_max, a.k_s, a.cwnd_prior, a.epoch_start), (b.w_max, b.k_s, b.cwnd_prior, b.epoch_start));
-    let after = p.law;
+    let after = p.law.clone();
     p.law.on_undo(MSS);
     assert_eq!(p.law.cwnd(), after.cwnd(), "only the last reduction is undone, once");
 }

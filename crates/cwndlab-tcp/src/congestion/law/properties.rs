@@ -36,7 +36,12 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn config() -> impl Strategy<Value = TcpConfig> {
-    let law = prop_oneof![Just(WindowLawKind::Reno), Just(WindowLawKind::RenoPackets), Just(WindowLawKind::Cubic)];
+    let law = prop_oneof![
+        Just(WindowLawKind::Reno),
+        Just(WindowLawKind::RenoPackets),
+        Just(WindowLawKind::Cubic),
+        Just(WindowLawKind::CubicLinux)
+    ];
     let slow_start =
         prop_oneof![Just(SlowStartKind::Standard), Just(SlowStartKind::Hystart), Just(SlowStartKind::HystartPlusPlus)];
     let reduce_from =
@@ -94,7 +99,7 @@ proptest! {
                     prop_assert!(law.cwnd() >= before);
                 }
                 Step::Idle => {
-                    law.on_idle_restart(&cfg, MSS);
+                    law.on_idle_restart(&cfg, MSS, 1);
                     prop_assert!(law.cwnd() <= before);
                 }
                 Step::Set(bytes) => law.set_cwnd(bytes, MSS),

@@ -184,10 +184,10 @@ fn restart_after_idle_is_at_most_the_initial_window() {
     let cfg = Profile::Rfc5681.config();
     let mut law = WindowLaw::new(&cfg, MSS);
     law.set_cwnd(40_000, MSS);
-    law.on_idle_restart(&cfg, MSS);
+    law.on_idle_restart(&cfg, MSS, 1);
     assert_eq!(law.cwnd(), 4000);
     law.set_cwnd(2000, MSS);
-    law.on_idle_restart(&cfg, MSS);
+    law.on_idle_restart(&cfg, MSS, 1);
     assert_eq!(law.cwnd(), 2000); // RFC 5681, 4.1: min(IW, cwnd)
 }
 
@@ -221,7 +221,7 @@ fn reductions_start_from_cwnd_or_from_the_flight() {
     for (reduce_from, ssthresh) in
         [(ReductionBase::CwndWholeSegments, 7000), (ReductionBase::Cwnd, 7700), (ReductionBase::FlightSize, 2000)]
     {
-        let cfg = TcpConfig { reduce_from, ..Profile::Linux6.config() };
+        let cfg = TcpConfig { window_law: WindowLawKind::Cubic, reduce_from, ..Profile::Linux6.config() };
         let mut law = WindowLaw::new(&cfg, MSS);
         law.set_cwnd(11_000, MSS);
         law.on_congestion(&cfg, CongestionEvent::Rto, 1000, MSS);

@@ -1,0 +1,178 @@
+//! CUBIC as the Linux kernel computes it (`tcp_cubic.c`): whole segments, integers, a clock of 1 ms, with its HyStart.
+//!
+//! Beside RFC 9438 it grows by a segment per 20 acknowledged while it knows no earlier maximum, takes the least round trip
+//! and not the smoothed one for the time to come, has alpha = 0.53 for ever, and its undo restores the window alone.
+
+use super::hystart_linux::HystartLinux;
+use super::AckSample;
+use crate::config::{SlowStartKind, TcpConfig};
+use cwndlab_units::Time;
+
+/// beta = 717/1024 (RFC 9438, section 4.6: 0.7).
+const BETA: u64 = 717;
+const ONE: u64 = 1024;
+/// Unit of time of the cubic function: 2^10 a second.
+const TIME_BITS: u32 = 10;
+/// C = 410 / 2^10 (RFC 9438, section 5.1: 0.4).
+const C: u64 = 410;
+/// Reno's rate: a segment per 15/8 windows, 1/alpha of RFC 9438, section 4.3, equation 4.
+const WINDOWS_PER_SEGMENT: u64 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
+/// Segments acknowledged per segment of growth: at most, while no maximum is known; at least; where the curve lies below.
+const MOST_UNKNOWN: u32 = 20;
+const LEAST: u32 = 2;
+const SLOW: u32 = 100;
+/// While cwnd stays, the curve is looked at this often, ms (HZ / 32).
+const REFRESH_MS: u64 = 31;
+/// Round trips are not looked at in the first second of a stage.
+const DEAF: Time = Time::from_secs(1);
+
+/// On the heap, as its state is larger than the other laws'.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct CubicLinux {
+    /// Window before the last reduction, after fast convergence, segments; 0 = unknown.
+    w_max: u32,
+    /// Window that the curve comes back to at `k`.
+    origin: u32,
+    /// In 2^-10 s.
+    k: u64,
+    /// Beginning of the stage of congestion avoidance; MAX = not begun.
+    epoch_start: Time,
+    /// When the curve was last looked at, ms, and cwnd then.
+    looked_ms: u64,
+    looked_cwnd: u32,
+    /// Segments to be acknowledged per segment of growth, and those acknowledged towards the next.
+    per_segment: u32,
+    credit: u32,
+    /// Reno's window, and segments acknowledged towards its next segment.
+    reno_cwnd: u32,
+    reno_acked: u64,
+    /// Least round trip, us; 0 = none.
+    min_rtt_us: u64,
+    /// None once it has ended a slow start, or if it is off.
+    hystart: Option<HystartLinux>,
+}
+
+impl CubicLinux {
+    pub fn new(cfg: &TcpConfig) -> Self {
+        CubicLinux {
+            w_max: 0,
+            origin: 0,
+            k: 0,
+            epoch_start: Time::MAX,
+            looked_ms: 0,
+            looked_cwnd: 0,
+            per_segment: 0,
+            credit: 0,
+            reno_cwnd: 0,
+            reno_acked: 0,
+            min_rtt_us: 0,
+            hystart: (cfg.slow_start == SlowStartKind::Hystart).then(HystartLinux::new),
+        }
+    }
+
+    /// A round trip, before the window grows by its ACK; whether slow start ends at `cwnd` segments.
+    pub fn on_rtt(&mut self, ack: &AckSample, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
+        if !self.epoch_start.is_never() && ack.now.saturating_sub(self.epoch_start) < DEAF {
+            return false;
+        }
+        let us = (rtt.as_nanos() / 1000).max(1);
+        self.min_rtt_us = if self.min_rtt_us == 0 { us } else { self.min_rtt_us.min(us) };
+        let Some(hystart) = self.hystart.as_mut().filter(|_| slow_start) else { return false };
+        let ends = hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, Some(rtt), cwnd);
+        if ends {
+            self.hystart = None;
+        }
+        ends
+    }
+
+    /// `acked` segments in congestion avoidance; by how many segments the window opens.
+    pub fn avoid(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
+        self.look(now, cwnd, acked);
+        let mut grown = 0;
+        if self.credit >= self.per_segment {
+            self.credit = 0; // credit from times of slower growth counts once
+            grown = 1;
+        }
+        self.credit += acked;
+        grown += self.credit / self.per_segment;
+        self.credit %= self.per_segment;
+        grown
+    }
+
+    /// Sets `per_segment` by the curve, and by Reno's window if that is above it.
+    fn look(&mut self, now: Time, cwnd: u32, acked: u32) {
+        self.reno_acked += u64::from(acked);
+        let now_ms = now.as_nanos() / 1_000_000;
+        if self.looked_cwnd == cwnd && now_ms <= self.looked_ms + REFRESH_MS {
+            return;
+        }
+        let begins = self.epoch_start.is_never();
+        if begins || now_ms != self.looked_ms {
+            (self.looked_cwnd, self.looked_ms) = (cwnd, now_ms);
+            if begins {
+                self.begin(now, cwnd, acked);
+            }
+            self.per_segment = self.by_curve(now_ms, cwnd);
+        }
+        let window = (u64::from(cwnd) * WINDOWS_PER_SEGMENT) >> 3;
+        while self.reno_acked > window {
+            self.reno_acked -= window;
+            self.reno_cwnd += 1;
+        }
+        if self.reno_cwnd > cwnd {
+            self.per_segment = self.per_segment.min(cwnd / (self.reno_cwnd - cwnd));
+        }
+        self.per_segment = self.per_segment.max(LEAST);
+    }
+
+    /// A stage of congestion avoidance begins (RFC 9438, section 4.2, equation 2).
+    fn begin(&mut self, now: Time, cwnd: u32, acked: u32) {
+        self.epoch_start = now;
+        self.reno_acked = u64::from(acked);
+        self.reno_cwnd = cwnd;
+        let below = self.w_max.saturating_sub(cwnd);
+        self.origin = cwnd + below;
+        // cube root of (W_max - cwnd) / C; the kernel's own root is off by 0.2 % on average
+        self.k = ((1_u64 << (10 + 3 * TIME_BITS)) as f64 / C as f64 * f64::from(below)).cbrt() as u64;
+    }
+
+    /// RFC 9438, section 4.2, equation 1, a round trip ahead (4.4).
+    fn by_curve(&self, now_ms: u64, cwnd: u32) -> u32 {
+        let start_ms = self.epoch_start.as_nanos() / 1_000_000;
+        let ms = now_ms.saturating_sub(start_ms) + self.min_rtt_us.div_ceil(1000);
+        let t = (ms << TIME_BITS) / 1000;
+        let distance = u128::from(t.abs_diff(self.k).min(1 << 24));
+        let delta = ((u128::from(C) * distance * distance * distance) >> (10 + 3 * TIME_BITS)).min(1 << 30) as u32;
+        let target = if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) };
+        let per_segment = if target > cwnd { cwnd / (target - cwnd) } else { SLOW.saturating_mul(cwnd) };
+        if self.w_max == 0 {
+            per_segment.min(MOST_UNKNOWN)
+        } else {
+            per_segment
+        }
+    }
+
+    /// A reduction (RFC 9438, sections 4.6 and 4.7); ssthresh in segments.
+    pub fn on_congestion(&mut self, cfg: &TcpConfig, cwnd: u32) -> u32 {
+        self.epoch_start = Time::MAX;
+        self.credit = 0;
+        let faster = cfg.cubic_fast_convergence && cwnd < self.w_max;
+        self.w_max = if faster { (u64::from(cwnd) * (ONE + BETA) / (2 * ONE)) as u32 } else { cwnd };
+        ((u64::from(cwnd) * BETA / ONE) as u32).max(2)
+    }
+
+    /// A timeout: all is forgotten, and HyStart serves again.
+    pub fn on_timeout(&mut self, cfg: &TcpConfig) {
+        *self = CubicLinux::new(cfg);
+    }
+
+    /// Something is sent after `idle` with nothing under way: the curve waits meanwhile.
+    pub fn on_resume(&mut self, now: Time, idle: Time) {
+        if !self.epoch_start.is_never() {
+            self.epoch_start = (self.epoch_start + idle).min(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

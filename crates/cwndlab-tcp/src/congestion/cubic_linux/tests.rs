@@ -1,0 +1,79 @@
+use super::*;
+use crate::Profile;
+
+fn law() -> CubicLinux {
+    CubicLinux::new(&Profile::Linux6.config())
+}
+
+/// A window of ACKs of one segment each, a round trip of 100 ms after the last; the windows at the end of each round.
+fn rounds(law: &mut CubicLinux, mut cwnd: u32, start: Time, rounds: u64) -> Vec<u32> {
+    law.min_rtt_us = 100_000;
+    let mut windows = Vec::new();
+    for round in 0..rounds {
+        for i in 0..u64::from(cwnd) {
+            cwnd += law.avoid(start + Time::from_millis(100 * round) + Time::from_micros(i * 100), cwnd, 1);
+        }
+        windows.push(cwnd);
+    }
+    windows
+}
+
+#[test]
+fn without_a_maximum_it_grows_by_a_segment_per_20_acknowledged() {
+    let mut law = law();
+    let opened: Vec<u64> = (0..60).filter(|&i| law.avoid(Time::from_micros(i), 7, 1) > 0).collect();
+    assert_eq!(opened, [19, 39, 59]);
+}
+
+#[test]
+fn the_curve_comes_back_to_the_maximum_after_k() {
+    let mut law = law();
+    // 717/1024 of 100; K = cbrt((100 - 70)/(410/1024)) = 4.2159 s
+    assert_eq!(law.on_congestion(&Profile::Linux6.config(), 100), 70);
+    let windows = rounds(&mut law, 70, Time::from_secs(10), 60);
+    assert_eq!(law.k, 4316, "2^-10 s: 4.2159 s");
+    // equation 1 a round trip ahead, at 1, 2 and 4.2 s of the stage: 100 - 0.4 (K - t)^3
+    for (round, curve) in [(10, 88.0), (20, 95.9), (42, 100.0)] {
+        let cwnd = f64::from(windows[round]);
+        assert!((cwnd - curve).abs() <= 2.0, "{cwnd} in round {round}, {curve} by the curve");
+    }
+    assert!(windows[59] > 101, "and goes beyond it");
+}
+
+#[test]
+fn a_smaller_window_makes_room_and_a_timeout_forgets() {
+    let cfg = Profile::Linux6.config();
+    let mut law = law();
+    law.on_congestion(&cfg, 100);
+    assert_eq!(law.w_max, 100);
+    assert_eq!(law.on_congestion(&cfg, 80), 56);
+    assert_eq!(law.w_max, 68, "80 * 1741/2048");
+    assert_eq!(law.on_congestion(&cfg, 2), 2);
+    law.on_timeout(&cfg);
+    assert_eq!(law, CubicLinux::new(&cfg));
+}
+
+#[test]
+fn an_idle_time_moves_the_curve() {
+    let cfg = Profile::Linux6.config();
+    let (mut steady, mut idle) = (law(), law());
+    for law in [&mut steady, &mut idle] {
+        law.on_congestion(&cfg, 100);
+        rounds(law, 70, Time::from_secs(10), 5);
+    }
+    let at = Time::from_secs(10) + Time::from_millis(500);
+    idle.on_resume(at + Time::from_secs(3), Time::from_secs(3));
+    let after = rounds(&mut idle, 80, at + Time::from_secs(3), 5);
+    assert_eq!(after, rounds(&mut steady, 80, at, 5), "as if there had been no pause");
+}
+
+#[test]
+fn round_trips_of_the_first_second_of_a_stage_are_not_looked_at() {
+    let mut law = law();
+    law.epoch_start = Time::from_secs(5);
+    let ack = |at_ms| AckSample { now: Time::from_millis(at_ms), mss: 1000, ..AckSample::default() };
+    law.on_rtt(&ack(5_999), Time::from_millis(40), 20, false);
+    assert_eq!(law.min_rtt_us, 0);
+    law.on_rtt(&ack(6_000), Time::from_millis(50), 20, false);
+    assert_eq!(law.min_rtt_us, 50_000);
+}
