@@ -97,11 +97,13 @@ def check(
     for name, extra in loaded.outline.sensitivity.items():
         typer.echo(f"  {name:<14}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
     fixed = sum(cell.deterministic for cell in plan.cells)
-    each = f"{plan.replicates} replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")
+    each = _range({plan.replicates_of(cell) for cell in plan.cells if not cell.deterministic})
+    each += " replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")
     if fixed == len(plan.cells):
         each = "1 replicate each (nothing is random)"
     typer.echo(f"{len(plan.cells)} cells, {each}")
-    typer.echo(f"{plan.runs} runs of {loaded.base.run.duration / 1e9:g} s, seed {plan.seed}")
+    spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in plan.cells})
+    typer.echo(f"{plan.runs} runs of {spans} s, seed {plan.seed}")
     seconds = estimate_seconds(plan)
     if seconds is not None:
         threads = available()
@@ -386,6 +388,13 @@ def _share(until: str | None) -> float | None:
     if not 0 < value < 1:
         raise StudyError(f"{until} is no precision", key="--until", right="between 0% and 100%")
     return value
+
+
+def _range(values: set[int] | set[float]) -> str:
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def _span(seconds: float) -> str:

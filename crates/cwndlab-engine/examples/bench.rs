@@ -120,6 +120,7 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
     };
     Scenario {
         duration_ns: duration,
+        warmup_ns: Time::ZERO,
         nodes: (0..2 + 2 * workload.pairs).map(|i| i.to_string()).collect(),
         links,
         routes: Vec::new(),

@@ -49,7 +49,7 @@ pub enum SegmentEvent {
     },
 }
 
-/// A connection as it ended, or as it stands at the end of the run.
+/// A connection as it ended, or as it stands at the end of the warm-up or of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionRecord {
     /// Serial number.
@@ -122,6 +122,10 @@ pub trait Probe {
     fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, segment: &Segment);
     /// A connection, when it ends or when the run does.
     fn connection(&mut self, record: &ConnectionRecord);
+    /// An open connection as it stands when the warm-up is over.
+    fn warm_connection(&mut self, _record: &ConnectionRecord) {}
+    /// As [`Probe::link`], when the warm-up is over.
+    fn warm_link(&mut self, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
     /// A page, file, transaction or object, when it ends or when the run does.
     fn object(&mut self, traffic: u32, record: &ObjectRecord);
     /// A queue, at the sampling interval.

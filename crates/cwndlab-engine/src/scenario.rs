@@ -16,6 +16,9 @@ use thiserror::Error;
 pub struct Scenario {
     /// How long to simulate.
     pub duration_ns: Time,
+    /// When the metrics' window begins: counters as they stand then are recorded too. Zero for the whole run.
+    #[serde(default)]
+    pub warmup_ns: Time,
     /// Names of the nodes; everything else refers to them by index.
     pub nodes: Vec<String>,
     /// One-way links.
@@ -172,6 +175,9 @@ impl Scenario {
         };
         if self.duration_ns == Time::ZERO || self.duration_ns.is_never() {
             return Err(invalid("duration_ns", "must be positive and finite"));
+        }
+        if self.warmup_ns >= self.duration_ns {
+            return Err(invalid("warmup_ns", "must be shorter than the run"));
         }
         for (i, link) in self.links.iter().enumerate() {
             let place = |field: &str| format!("links[{i}] ({}).{field}", link.name);

@@ -81,12 +81,17 @@ pub struct Simulation<P: Probe> {
     last_windows: Vec<(u32, u64, u64, CongestionState)>,
     probe: P,
     duration: Time,
+    warmup: Time,
     summary: Summary,
 }
 
 impl<P: Probe> Simulation<P> {
     /// Runs to the end of the scenario's duration; the totals and the probe with its records.
     pub fn run(mut self) -> (Summary, P) {
+        if P::ENABLED && self.warmup != Time::ZERO {
+            self.run_until(self.warmup);
+            self.end_warmup();
+        }
         self.run_until(self.duration);
         self.finish();
         (self.summary, self.probe)
@@ -291,14 +296,32 @@ impl<P: Probe> Simulation<P> {
         self.probe.queue(self.now, &sample);
     }
 
+    /// Open connections and links are recorded as they stand.
+    #[cold]
+    fn end_warmup(&mut self) {
+        for slot in self.open_connections() {
+            let record = self.connection_record(slot, Time::MAX);
+            self.probe.warm_connection(&record);
+        }
+        for (index, wire) in self.wires.iter_mut().enumerate() {
+            let counters = *wire.link.counters();
+            let regions = wire.link.regions(self.now);
+            self.probe.warm_link(index as u32, &counters, regions);
+        }
+    }
+
+    /// Slots of the open connections, if connections are recorded.
+    fn open_connections(&self) -> Vec<u32> {
+        let open = |&slot: &u32| self.probes.connections && self.conns[slot as usize].live;
+        (0..self.conns.len() as u32).filter(open).collect()
+    }
+
     /// Unfinished objects and open connections are recorded, links report their counters.
     fn finish(&mut self) {
         self.end_apps();
-        if P::ENABLED && self.probes.connections {
-            for slot in 0..self.conns.len() as u32 {
-                if self.conns[slot as usize].live {
-                    self.record_connection(slot, Time::MAX);
-                }
+        if P::ENABLED {
+            for slot in self.open_connections() {
+                self.record_connection(slot, Time::MAX);
             }
         }
         self.summary.in_flight = self.wires.iter().map(|wire| wire.link.packets_inside()).sum();

@@ -12,7 +12,8 @@ use crate::records::{Place, Records};
 use crate::table::Table as _;
 use crate::tables::{
     ConnectionRow, Connections, DropReason, LinkRow, Links, ObjectKind, ObjectRow, Objects, QueueRow, Queues,
-    SegmentEvent, SegmentRow, Segments, SenderState, WindowRow, Windows,
+    SegmentEvent, SegmentRow, Segments, SenderState, WarmupConnectionRow, WarmupConnections, WarmupLinkRow,
+    WarmupLinks, WindowRow, Windows,
 };
 use crate::trace::Flow;
 
@@ -25,6 +26,8 @@ pub struct Recorder {
     links: Links,
     queues: Queues,
     windows: Windows,
+    warmup_connections: WarmupConnections,
+    warmup_links: WarmupLinks,
     /// By connection, if segments are observed.
     watched: Vec<Watched>,
     place: Place,
@@ -89,6 +92,8 @@ impl Recorder {
             links: Links::default(),
             queues: Queues::default(),
             windows: Windows::default(),
+            warmup_connections: WarmupConnections::default(),
+            warmup_links: WarmupLinks::default(),
             watched: Vec::new(),
             place: Place {
                 node: observed.and_then(name),
@@ -109,6 +114,8 @@ impl Recorder {
             self.links.finish(),
             self.queues.finish(),
             self.windows.finish(),
+            self.warmup_connections.finish(),
+            self.warmup_links.finish(),
         ];
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
     }
@@ -212,6 +219,40 @@ impl Probe for Recorder {
             drops: record.drops,
             marks: record.marks,
             failed: record.failed,
+        });
+    }
+
+    fn warm_connection(&mut self, record: &ConnectionRecord) {
+        self.warmup_connections.push(WarmupConnectionRow {
+            connection: record.connection,
+            traffic: record.traffic,
+            bytes_up: record.bytes_up,
+            bytes_down: record.bytes_down,
+            segments_sent: record.segments_sent,
+            retransmits: record.retransmits,
+            timeouts: record.timeouts,
+            fast_retransmits: record.fast_retransmits,
+            ecn_reductions: record.ecn_reductions,
+            drops: record.drops,
+            marks: record.marks,
+        });
+    }
+
+    fn warm_link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
+        let drops = |cause: DropCause| counters.drops[cause as usize];
+        self.warmup_links.push(WarmupLinkRow {
+            link,
+            arrivals: counters.arrivals,
+            departures: counters.accepted,
+            bytes: counters.bytes,
+            drops_full: drops(DropCause::Full),
+            drops_aqm: drops(DropCause::Aqm),
+            drops_loss: drops(DropCause::Loss),
+            marks: counters.marks,
+            busy_ns: counters.busy.as_nanos(),
+            red_below_ns: regions.map(|r| r.below.as_nanos()),
+            red_between_ns: regions.map(|r| r.between.as_nanos()),
+            red_above_ns: regions.map(|r| r.above.as_nanos()),
         });
     }
 

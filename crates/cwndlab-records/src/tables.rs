@@ -213,6 +213,64 @@ table! {
 }
 
 table! {
+    /// A connection that was open when the warm-up was over (`warmup_ns` of the scenario): what to subtract from `connections`.
+    "warmup_connections" WarmupConnections of WarmupConnectionRow {
+        /// Serial number, in the order of opening.
+        connection: u32,
+        /// Index of its traffic entry.
+        traffic: u32,
+        /// Payload bytes delivered in order at the server.
+        bytes_up: u64,
+        /// Payload bytes delivered in order at the client.
+        bytes_down: u64,
+        /// Segments sent, both ends.
+        segments_sent: u64,
+        /// Segments sent again, both ends.
+        retransmits: u32,
+        /// Retransmission timeouts, both ends.
+        timeouts: u32,
+        /// Fast retransmits, both ends.
+        fast_retransmits: u32,
+        /// Reductions of the window for an ECN echo, both ends.
+        ecn_reductions: u32,
+        /// Its packets that links dropped, both ways.
+        drops: u32,
+        /// Its packets that links marked CE, both ways.
+        marks: u32,
+    }
+}
+
+table! {
+    /// What a link had counted when the warm-up was over: what to subtract from `links`.
+    "warmup_links" WarmupLinks of WarmupLinkRow {
+        /// Index of the link.
+        link: u32,
+        /// Packets offered.
+        arrivals: u64,
+        /// Packets accepted.
+        departures: u64,
+        /// Bytes of those, with the link's own header.
+        bytes: u64,
+        /// Packets dropped by a full buffer.
+        drops_full: u64,
+        /// Packets dropped by active queue management.
+        drops_aqm: u64,
+        /// Packets dropped by a loss model.
+        drops_loss: u64,
+        /// Packets marked CE.
+        marks: u64,
+        /// Time the transmitter was busy with the accepted packets, to the end of the last.
+        busy_ns: u64,
+        /// How long RED's average was below `min_th`; null of other queues.
+        red_below_ns: Option<u64>,
+        /// How long it was from `min_th` up to `max_th`.
+        red_between_ns: Option<u64>,
+        /// How long it was at `max_th` or above.
+        red_above_ns: Option<u64>,
+    }
+}
+
+table! {
     /// A sample of a queue's length (probes `queues`, `queue_interval_ns`).
     "queues" Queues of QueueRow {
         /// When.
@@ -251,8 +309,16 @@ table! {
 }
 
 /// Every table, in the order of the documentation.
-pub const TABLES: [TableDoc; 6] =
-    [Segments::DOC, Connections::DOC, Objects::DOC, Links::DOC, Queues::DOC, Windows::DOC];
+pub const TABLES: [TableDoc; 8] = [
+    Segments::DOC,
+    Connections::DOC,
+    Objects::DOC,
+    Links::DOC,
+    Queues::DOC,
+    Windows::DOC,
+    WarmupConnections::DOC,
+    WarmupLinks::DOC,
+];
 
 /// Every table without rows, in that order: the schemas for those who fill them elsewhere.
 pub fn empty() -> [RecordBatch; 6] {

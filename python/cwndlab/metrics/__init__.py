@@ -144,6 +144,8 @@ def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
     of, by = (unit_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
     if quantity.derived == "ratio":
         return "1" if of == by else of if by == "1" else f"{of}/{by}" if "/" not in by else f"{of}/({by})"
+    if quantity.derived == "increase":
+        return "%"
     if quantity.derived == "product":
         return of if by == "1" else by if of == "1" else f"{of} {by}"
     return of
@@ -196,6 +198,8 @@ def _derive(kind: str | None, a: float, b: float) -> float:
     match kind:
         case "ratio":
             return a / b if b != 0 else math.nan
+        case "increase":
+            return 100 * (a / b - 1) if b != 0 else math.nan
         case "product":
             return a * b
         case "sum":

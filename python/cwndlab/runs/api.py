@@ -106,7 +106,7 @@ class RunResult:
     damaged: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        size = f"{len(self.plan.cells)} cells, {len(self.plan.cells) * self.plan.replicates} runs"
+        size = f"{len(self.plan.cells)} cells, {self.plan.runs} runs"
         failed = f", {len(self.failures)} failed" if self.failures else ""
         return f"<RunResult of {self.study.name}: {size}{failed}, seed {self.plan.seed}>"
 
@@ -292,7 +292,9 @@ def _rule(study: Study, plan: Plan, until: float | None) -> StoppingRule | None:
     if relative is None:
         return None
     try:
-        return StoppingRule(relative, cap=max(study.base.run.max_replicates, plan.replicates))
+        return StoppingRule(
+            relative, cap=max(study.base.run.max_replicates, plan.replicates or study.base.run.replicates)
+        )
     except ValueError as error:
         raise StudyError(str(error), key="--until" if until is not None else "run.until") from None
 

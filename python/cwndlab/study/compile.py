@@ -104,6 +104,7 @@ class _Compiler:
             )
         scenario: dict[str, Any] = {
             "duration_ns": self.model.run.duration,
+            **({"warmup_ns": self.model.run.warmup} if self.model.run.warmup else {}),
             "nodes": list(topology.nodes),
             "links": self.links,
             "routes": routes,

@@ -150,6 +150,10 @@ def free(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
         at = (*path, key)
         if isinstance(value, Mapping):
             made[key] = free(value, at)
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            made[key] = [
+                free(item, (*at, i)) if isinstance(item, Mapping) else item for i, item in enumerate(value)
+            ]
         elif isinstance(value, list):
             converted = [quantity(item, at) if isinstance(item, str) else None for item in value]
             kinds = {kind[0] for kind in converted if kind is not None}

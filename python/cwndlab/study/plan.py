@@ -48,6 +48,11 @@ class Cell:
         """How much of the run's beginning the metrics over a window leave out."""
         return self._built.model.run.warmup
 
+    @property
+    def replicates(self) -> int:
+        """How often the study runs it: `run.replicates`, which an axis may set."""
+        return self._built.model.run.replicates
+
     @cached_property
     def scenario(self) -> str:
         """The scenario as JSON, as the core takes it."""
@@ -73,8 +78,9 @@ class Plan:
 
     study: Study = field(repr=False)
     cells: tuple[Cell, ...]
-    replicates: int
     seed: int
+    #: Replicates of every cell, in place of the study's own.
+    replicates: int | None = None
 
     @property
     def runs(self) -> int:
@@ -83,7 +89,11 @@ class Plan:
 
     def replicates_of(self, cell: Cell) -> int:
         """Replicates of a cell; one is all where nothing is random."""
-        return 1 if cell.deterministic else self.replicates
+        return 1 if cell.deterministic else self.asked_of(cell)
+
+    def asked_of(self, cell: Cell) -> int:
+        """Replicates of a cell if something in it is random, as on the kernel something always is."""
+        return self.replicates or cell.replicates
 
     def check(self) -> None:
         """StudyError for the first cell that the engine could not run."""
@@ -99,8 +109,7 @@ def make_plan(
     `sensitivity` names an axis of [sensitivity], or is "all"; its cells come after the others.
     """
     run = study.base.run
-    replicates = run.replicates if replicates is None else replicates
-    if replicates < 1:
+    if replicates is not None and replicates < 1:
         raise StudyError(f"{replicates} replicates measure nothing", key="--replicates", right="at least 1")
     names = _sensitivity_axes(study, sensitivity)
     total, where = _count(study, names)
@@ -110,9 +119,10 @@ def make_plan(
             right=f"at most {MAX_CELLS:,}; leave out values, make several smaller [[grids]], or zip axes",
         )
         raise study.place.locate(error, ("grids",) if study.outline.grids else ("axes",))
-    if total * replicates > MAX_RUNS:
+    each = replicates or run.replicates
+    if total * each > MAX_RUNS:
         error = StudyError(
-            f"{total:,} cells of {replicates:,} replicates are too many runs", right=f"at most {MAX_RUNS:,}"
+            f"{total:,} cells of {each:,} replicates are too many runs", right=f"at most {MAX_RUNS:,}"
         )
         raise study.place.locate(error, ("run", "replicates"))
     cells: dict[str, Cell] = {}
@@ -130,7 +140,7 @@ def make_plan(
                     axes = {**cell.axes, name: value}
                     made = Cell(cell_id(axes), axes, study, sensitivity=name)
                     cells[made.id] = made
-    return Plan(study, tuple(cells.values()), replicates, run.seed if seed is None else seed)
+    return Plan(study, tuple(cells.values()), run.seed if seed is None else seed, replicates)
 
 
 def cell_id(axes: Mapping[str, schema.Scalar]) -> str:

@@ -290,7 +290,7 @@ class Quantity(Strict):
         description="reduces many samples a replicate to one: mean, median, min, max, sum, count or p95",
     )
     statistic: Literal["mean", "median"] = Field("mean", description="across replicates")
-    derived: Literal["ratio", "difference", "sum", "product"] | None = Field(
+    derived: Literal["ratio", "increase", "difference", "sum", "product"] | None = Field(
         None, description="computed in each replicate from two quantities of the same cell, `of` and `by`"
     )
     of: Name | None = None

@@ -293,14 +293,18 @@ impl<P: Probe> Simulation<P> {
     }
 
     pub(super) fn record_connection(&mut self, slot: u32, end: Time) {
-        if !P::ENABLED || !self.probes.connections {
-            return;
+        if P::ENABLED && self.probes.connections {
+            let record = self.connection_record(slot, end);
+            self.probe.connection(&record);
         }
+    }
+
+    pub(super) fn connection_record(&self, slot: u32, end: Time) -> ConnectionRecord {
         let conn = &self.conns[slot as usize];
         let [client, server] = &conn.ends;
         let sum = |count: fn(&Connection) -> u32| count(client) + count(server);
         let signals = self.signals[slot as usize];
-        self.probe.connection(&ConnectionRecord {
+        ConnectionRecord {
             connection: conn.serial,
             traffic: conn.app,
             start: conn.start,
@@ -316,6 +320,6 @@ impl<P: Probe> Simulation<P> {
             drops: signals.drops,
             marks: signals.marks,
             failed: conn.ends.iter().any(|tcp| tcp.error().is_some()),
-        });
+        }
     }
 }

@@ -46,6 +46,7 @@ impl<P: Probe> Simulation<P> {
             last_windows: Vec::new(),
             probe,
             duration: scenario.duration_ns,
+            warmup: scenario.warmup_ns,
             summary: Summary::default(),
         };
         simulation.apps = simulation.build_apps(scenario, streams)?;

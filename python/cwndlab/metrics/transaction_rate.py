@@ -1,0 +1,23 @@
+"""Transactions per second: those that began and ended after the warm-up, over the length of that window.
+
+RFC 2884, section 5.3, and netperf's TCP_CRR: requests with their complete responses per second.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from . import RunView, _select, _window
+
+UNIT = "1/s"
+TABLES = ("objects",)
+
+
+def measure(run: RunView, *, traffic: str | None = None) -> float:
+    """Of one traffic entry of the study, or of all; NaN if the cell has none."""
+    if not run.traffic(traffic):
+        return math.nan
+    transactions = _select.objects(run, "transaction", traffic)
+    return float(np.count_nonzero(transactions.finished)) / _window.seconds(run)

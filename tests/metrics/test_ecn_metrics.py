@@ -1,0 +1,147 @@
+"""Metrics of flows that compete, on records small enough to check by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cwndlab import metrics
+
+S = 1_000_000_000
+
+
+class Run:
+    """A run of 120 s with a warm-up of 20 s; entries 0 and 1 are "background", 2 is "ecn", 3 is "plain"."""
+
+    scenario: Mapping[str, Any] = {}
+    duration_s = 120.0
+    warmup_s = 20.0
+
+    def __init__(self, **tables: Mapping[str, Any]) -> None:
+        self.tables = tables
+
+    def columns(self, table: str) -> Mapping[str, Any]:
+        return self.tables[table]
+
+    def traffic(self, name: str | None = None) -> list[int]:
+        return {None: [0, 1, 2, 3], "background": [0, 1], "ecn": [2], "plain": [3]}.get(name, [])
+
+    def link(self, name: str | None = None) -> int:
+        return 1
+
+
+#: Connection 1 ended within the warm-up; 0 and 2 were under way when it was over, 3 and 4 were opened later.
+CONNECTIONS = {
+    "connection": np.array([1, 0, 2, 3, 4]),
+    "traffic": np.array([0, 0, 1, 2, 3]),
+    "start_ns": np.array([0, 0, 0, 20 * S, 20 * S]),
+    "end_ns": np.array([10 * S, -1, -1, 110 * S, -1]),
+    "bytes_up": np.array([0, 0, 0, 0, 0]),
+    "bytes_down": np.array([999, 500, 400, 200, 400]),
+    "marks": np.array([9, 0, 0, 7, 0]),
+    "drops": np.array([9, 6, 5, 1, 4]),
+}
+BEFORE = {
+    "connection": np.array([0, 2]),
+    "traffic": np.array([0, 1]),
+    "bytes_up": np.array([0, 0]),
+    "bytes_down": np.array([100, 0]),
+    "marks": np.array([0, 0]),
+    "drops": np.array([2, 5]),
+}
+
+
+def run(**tables: Mapping[str, Any]) -> Run:
+    return Run(connections=CONNECTIONS, warmup_connections=BEFORE, **tables)
+
+
+def measure(name: str, view: Run, **options: Any) -> Any:
+    return metrics.get(name).measure(view, **options)
+
+
+def test_the_index_is_of_what_was_delivered_after_the_warm_up() -> None:
+    """400, 400, 200, 400: (1400)^2 / (4 * 520000)."""
+    assert measure("jain_index", run()) == pytest.approx(1400**2 / (4 * 520_000))
+    assert measure("jain_index", run(), traffic=["background", "plain"]) == pytest.approx(1.0)
+
+
+def test_the_index_without_a_warm_up_is_of_the_whole_run() -> None:
+    view = run()
+    view.warmup_s = 0.0
+    x = CONNECTIONS["bytes_down"].astype(float)
+    assert measure("jain_index", view) == pytest.approx(x.sum() ** 2 / (5 * (x**2).sum()))
+
+
+def test_signals_of_the_warm_up_are_left_out() -> None:
+    assert measure("congestion_signals", run(), traffic=["background"], signal="drops") == 4
+    assert measure("congestion_signals", run(), traffic=["ecn", "plain"]) == 7 + 1 + 4
+    assert math.isnan(measure("congestion_signals", run(), traffic=["nobody"]))
+    with pytest.raises(ValueError, match="marks, drops, both"):
+        measure("congestion_signals", run(), traffic=["ecn"], signal="losses")
+
+
+FILES = {
+    "traffic": np.array([2, 3]),
+    "kind": np.array(["file", "file"], dtype=object),
+    "start_ns": np.array([20 * S, 20 * S]),
+    "end_ns": np.array([100.0 * S, np.nan]),
+    "bytes": np.array([200, 0]),
+    "finished": np.array([True, False]),
+    "connections": np.ones(2),
+    "retransmits": np.zeros(2),
+    "timeouts": np.zeros(2),
+}
+
+
+def test_a_transfer_that_the_end_cuts_short_counts_with_what_it_delivered() -> None:
+    view = run(objects=FILES)
+    assert measure("flow_throughput", view, traffic="ecn") == pytest.approx(8 * 200 / 80)
+    assert measure("flow_throughput", view, traffic="plain") == pytest.approx(8 * 400 / 100)
+    assert math.isnan(measure("flow_throughput", view, traffic="nobody"))
+
+
+TRANSACTIONS = {
+    **FILES,
+    "kind": np.array(["transaction"] * 4, dtype=object),
+    "traffic": np.array([2, 2, 2, 3]),
+    "start_ns": np.array([10.0, 30.0, 50.0, 60.0]) * S,
+    "end_ns": np.array([30.0, 50.0, np.nan, 61.0]) * S,
+    "bytes": np.array([5, 5, 0, 5]),
+    "finished": np.array([True, True, False, True]),
+    "connections": np.ones(4),
+    "retransmits": np.array([9, 1, 0, 0]),
+    "timeouts": np.array([9, 1, 0, 0]),
+}
+
+
+def test_transactions_of_the_window_count_once_they_are_complete() -> None:
+    view = run(objects=TRANSACTIONS)
+    assert measure("transaction_rate", view, traffic="ecn") == pytest.approx(1 / 100)
+    assert measure("timeout_share", view, traffic="ecn") == pytest.approx(0.5)
+    assert measure("timeout_share", view, traffic="plain") == 0.0
+    assert math.isnan(measure("transaction_rate", view, traffic="nobody"))
+
+
+def red(below: int, between: int, above: int) -> dict[str, Any]:
+    return {
+        "link": np.array([0, 1]),
+        "red_below_ns": np.array([-1, below]),
+        "red_between_ns": np.array([-1, between]),
+        "red_above_ns": np.array([-1, above]),
+    }
+
+
+def test_the_red_region_is_a_share_of_the_window() -> None:
+    view = run(links=red(30, 80, 10), warmup_links=red(20, 0, 0))
+    assert measure("red_region", view) == pytest.approx(0.8)
+    assert measure("red_region", view, region="below") == pytest.approx(0.1)
+    with pytest.raises(ValueError, match="below, between, above"):
+        measure("red_region", view, region="inside")
+
+
+def test_a_queue_without_an_average_has_no_region() -> None:
+    assert math.isnan(measure("red_region", run(links=red(-1, -1, -1), warmup_links=red(-1, -1, -1))))

@@ -1,0 +1,79 @@
+"""The shipped study rfc2884: its cells, and what a short run of each workload shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cwndlab import _core, metrics
+from cwndlab.runs.view import RunView
+from cwndlab.study.load import Study
+from cwndlab.study.plan import Cell
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return Study.load("rfc2884")
+
+
+def cell(study: Study, **axes: Any) -> Cell:
+    [found] = [c for c in study.plan().cells if c.axes == axes]
+    return found
+
+
+def measured(study: Study, scenario: Cell, replicate: int = 0) -> dict[str, Any]:
+    view = RunView(
+        _core.run(scenario.scenario, 2884, replicate), scenario.compiled.scenario, scenario.warmup_ns
+    )
+    return metrics.measure_all(study.outline.quantities, view)
+
+
+def test_transactions_run_for_an_hour_a_cell_and_the_others_ten_times(study: Study) -> None:
+    plan = study.plan()
+    for one in plan.cells:
+        scenario = one.compiled.scenario
+        if one.axes.get("workload") == "transactions":
+            window_ns = scenario["duration_ns"] - one.warmup_ns
+            assert window_ns * plan.replicates_of(one) == 3600 * 10**9
+        else:
+            assert plan.replicates_of(one) == 10
+
+
+def test_replicates_asked_for_hold_in_every_cell(study: Study) -> None:
+    plan = study.plan(replicates=3)
+    assert {plan.replicates_of(one) for one in plan.cells} == {3}
+
+
+def test_both_transfers_end_within_the_run(study: Study) -> None:
+    for flows in (2, 10):
+        one = cell(study, workload="bulk", recovery="reno", path="one-way", flows=flows, max_p=0.5)
+        view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario, one.warmup_ns)
+        assert np.asarray(view.columns("objects")["finished"]).tolist() == [True, True]
+
+
+def test_packets_of_the_ecn_flow_are_marked_and_those_of_the_others_dropped(study: Study) -> None:
+    one = cell(study, workload="fairness", background="plain", flows=2, max_p=0.1)
+    view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario, one.warmup_ns)
+    rows = view.columns("connections")
+    names = [view.scenario["traffic"][entry]["name"].split(".")[0] for entry in rows["traffic"]]
+    for name, marks, drops in zip(names, rows["marks"], rows["drops"], strict=True):
+        assert (marks > 50 and drops < 5) if name == "ecn" else (marks == 0 and drops > 50)
+
+
+def test_red_in_the_class_reports_where_its_average_was(study: Study) -> None:
+    found = measured(study, cell(study, workload="fairness", background="plain", flows=2, max_p=0.1))
+    assert found["red_between"] > 95 and 0 <= found["red_above"] < 5
+    assert found["red_between"] + found["red_above"] <= 100 + 1e-9
+    assert 0.9 < found["jain"] < 1
+
+
+def test_transactions_of_both_clients_are_counted(study: Study) -> None:
+    found = measured(
+        study,
+        cell(study, workload="transactions", recovery="sack", path="one-way", size=5, flows=5, max_p=0.1),
+    )
+    assert 0.5 < found["plain_rate"] < 5 and 0.5 < found["ecn_rate"] < 5
+    assert found["plain_timeouts"] > found["ecn_timeouts"]
+    assert np.isnan(found["ecn_throughput"])
