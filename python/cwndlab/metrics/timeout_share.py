@@ -1,6 +1,7 @@
 """Share of the transactions that met a retransmission timeout, of either end, that of a SYN included.
 
-Counted are those that began after the warm-up, finished or not.
+Counted are those that began after the warm-up, finished or not; with `of = "resent"` only those in which a
+segment was sent again: the rest of these recovered by duplicate ACKs alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ UNIT = "1"
 TABLES = ("objects",)
 
 
-def measure(run: RunView, *, traffic: str | None = None, kind: str = "transaction") -> float:
+def measure(run: RunView, *, traffic: str | None = None, kind: str = "transaction", of: str = "all") -> float:
     """Of one traffic entry of the study, or of all; `kind` of object; NaN if there were none."""
+    if of not in ("all", "resent"):
+        raise ValueError(f"of is {of!r}; it must be all or resent")
     sample = _select.objects(run, kind, traffic)
-    return float(np.mean(sample.timeouts > 0)) if len(sample.timeouts) else math.nan
+    timeouts = sample.timeouts if of == "all" else sample.timeouts[sample.retransmits > 0]
+    return float(np.mean(timeouts > 0)) if len(timeouts) else math.nan

@@ -254,6 +254,8 @@ def _finish(
                     judgement.prediction_high,
                 )
                 note, corrected = mark.reason, mark.corrected
+    if column.flag is not None and column.flag.meets(estimate.value):
+        note = ". ".join(text for text in (note, column.flag.note) if text)
     return JudgedCell(
         spec.id,
         draft.row,

@@ -46,6 +46,26 @@ class Rounding(Part):
     reason: str
 
 
+class Flag(Part):
+    """A footnote to the cells whose estimate is outside of what the study takes as valid."""
+
+    below: float | None = None
+    above: float | None = None
+    note: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Flag:
+        if self.below is None and self.above is None:
+            raise ValueError("a flag needs `below` or `above`")
+        return self
+
+    def meets(self, value: float) -> bool:
+        """Whether a value gets the footnote."""
+        return (self.below is not None and value < self.below) or (
+            self.above is not None and value > self.above
+        )
+
+
 class Column(Part):
     """One column of measured numbers, with the column of the published CSV that it answers."""
 
@@ -61,6 +81,7 @@ class Column(Part):
     """Instead of the table's."""
     digits: int | None = Field(default=None, ge=0, le=9)
     """Decimals shown; without it those of the published numbers, else three significant digits."""
+    flag: Flag | None = None
     group: str | None = None
     """A heading over several neighbouring columns."""
 
