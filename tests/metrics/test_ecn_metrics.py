@@ -79,6 +79,7 @@ def test_the_index_without_a_warm_up_is_of_the_whole_run() -> None:
 def test_signals_of_the_warm_up_are_left_out() -> None:
     assert measure("congestion_signals", run(), traffic=["background"], signal="drops") == 4
     assert measure("congestion_signals", run(), traffic=["ecn", "plain"]) == 7 + 1 + 4
+    assert measure("congestion_signals", run(), traffic=["plain"], per_megabyte=True) == 4 / 400e-6
     assert math.isnan(measure("congestion_signals", run(), traffic=["nobody"]))
     with pytest.raises(ValueError, match="marks, drops, both"):
         measure("congestion_signals", run(), traffic=["ecn"], signal="losses")
@@ -123,6 +124,8 @@ def test_transactions_of_the_window_count_once_they_are_complete() -> None:
     assert measure("transaction_rate", view, traffic="ecn") == pytest.approx(1 / 100)
     assert measure("timeout_share", view, traffic="ecn") == pytest.approx(0.5)
     assert measure("timeout_share", view, traffic="plain") == 0.0
+    assert measure("timeout_share", view, traffic="ecn", of="resent") == 1.0
+    assert math.isnan(measure("timeout_share", view, traffic="plain", of="resent"))
     assert math.isnan(measure("transaction_rate", view, traffic="nobody"))
 
 

@@ -321,7 +321,7 @@ pub const TABLES: [TableDoc; 8] = [
 ];
 
 /// Every table without rows, in that order: the schemas for those who fill them elsewhere.
-pub fn empty() -> [RecordBatch; 6] {
+pub fn empty() -> [RecordBatch; 8] {
     [
         Segments::default().finish(),
         Connections::default().finish(),
@@ -329,6 +329,8 @@ pub fn empty() -> [RecordBatch; 6] {
         Links::default().finish(),
         Queues::default().finish(),
         Windows::default().finish(),
+        WarmupConnections::default().finish(),
+        WarmupLinks::default().finish(),
     ]
 }
 

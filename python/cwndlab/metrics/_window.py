@@ -18,23 +18,12 @@ def seconds(run: RunView) -> float:
     return run.duration_s - run.warmup_s
 
 
-def recorded(run: RunView) -> bool:
-    """Whether counters at the end of the warm-up are known, if there is one: a kernel does not tell them."""
-    return not run.warmup_s or len(run.columns("warmup_links")["link"]) > 0
-
-
 def connections(run: RunView, *columns: str) -> dict[str, Floats]:
     """These columns of `connections`, each less what it held when the warm-up was over; and `traffic`.
 
-        A connection that was opened later had nothing then; one that had ended by then is left out. NaN if the
-    counters of that time are not known.
+    A connection that was opened later had nothing then; one that had ended by then is left out.
     """
     table = run.columns("connections")
-    if not recorded(run):
-        return {
-            "traffic": np.asarray(table["traffic"]),
-            **dict.fromkeys(columns, np.full(len(table["traffic"]), np.nan)),
-        }
     keep = np.ones(len(table["traffic"]), dtype=np.bool_)
     now = {name: np.asarray(table[name], dtype=np.float64) for name in columns}
     if run.warmup_s:
@@ -63,7 +52,5 @@ def link(run: RunView, name: str | None, *columns: str) -> Mapping[str, float]:
     total = {column: np.nan if value < 0 else value for column, value in total.items()}
     if not run.warmup_s:
         return total
-    if not recorded(run):
-        return dict.fromkeys(columns, np.nan)
     before = row("warmup_links")
     return {column: value - before[column] for column, value in total.items()}
