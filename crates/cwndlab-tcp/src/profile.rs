@@ -76,6 +76,7 @@ const NS2_1998: TcpConfig = TcpConfig {
         variance_floor_ns: Time::ZERO,
         one_way: false,
         times_handshake: true,
+        from_first: false,
     },
     time_wait_ns: Time::ZERO,
 };
@@ -117,6 +118,7 @@ const RFC5681: TcpConfig = TcpConfig {
         variance_floor_ns: Time::ZERO,
         one_way: false,
         times_handshake: true,
+        from_first: false,
     },
     time_wait_ns: Time::from_secs(240),
 };
@@ -158,6 +160,7 @@ const LINUX_6: TcpConfig = TcpConfig {
         variance_floor_ns: Time::from_millis(200),
         one_way: false,
         times_handshake: true,
+        from_first: true,
     },
     time_wait_ns: Time::from_secs(60),
 };

@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 36] = [
+pub const KNOBS: [Knob; 37] = [
     knob(
         "mss",
         "bytes",
@@ -255,6 +255,12 @@ pub const KNOBS: [Knob; 36] = [
         "bool",
         "Measures the handshake; if not the timeout stays the initial one until the first data is acknowledged.",
         ["unused: no handshake", "RFC 6298, 2.2: the first measurement is that of the SYN", "kernel: tcp_synack_rtt_meas"],
+    ),
+    knob(
+        "rto.from_first",
+        "bool",
+        "While a tail loss probe is scheduled, counts the timeout from when the first unacknowledged segment was sent.",
+        [NS2_NONE, "RFC 6298, 5.3: from the last ACK of new data", "kernel: tcp_rto_delta_us"],
     ),
     knob(
         "time_wait_ns",

@@ -318,7 +318,7 @@ impl Rack {
             self.window.on_ack(cfg, s, self.sent.pipe, delivered, advanced && !found);
         }
         if advanced {
-            self.schedule_probe(cfg, s, now);
+            self.schedule_probe(cfg, s, now, true);
         }
     }
 
@@ -489,7 +489,7 @@ impl Rack {
             self.measured = false;
             self.probe_end = s.max;
         } else if new {
-            self.schedule_probe(cfg, s, now);
+            self.schedule_probe(cfg, s, now, false);
         }
     }
 }

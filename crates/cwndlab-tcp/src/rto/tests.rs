@@ -12,6 +12,7 @@ fn rfc6298() -> RtoConfig {
         variance_floor_ns: Time::ZERO,
         one_way: false,
         times_handshake: true,
+        from_first: false,
     }
 }
 
@@ -25,6 +26,7 @@ fn coarse() -> RtoConfig {
         variance_floor_ns: Time::ZERO,
         one_way: false,
         times_handshake: true,
+        from_first: false,
     }
 }
 

@@ -74,6 +74,10 @@ impl Record {
         self.list.len()
     }
 
+    pub fn first(&self) -> Option<&Sent> {
+        self.list.front()
+    }
+
     pub fn last(&self) -> Option<&Sent> {
         self.list.back()
     }

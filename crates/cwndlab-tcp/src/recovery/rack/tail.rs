@@ -30,9 +30,18 @@ impl Rack {
         }
         // RFC 8985, section 7.3: one probe at a time, and one a measured round trip
         self.probe_at = Time::MAX;
-        self.probe_due = self.probe_end == 0 && self.measured;
         self.timeout_at = now + s.rtt.rto(&cfg.rto);
+        self.probe_due = self.probe_end == 0 && (self.measured || cfg.rto.from_first);
+        if cfg.rto.from_first && !self.probe_due {
+            self.timeout_at = self.first_timeout(cfg, s);
+            return self.timeout_at > now;
+        }
         true
+    }
+
+    /// The timeout counted from when the first segment was last sent.
+    fn first_timeout(&self, cfg: &TcpConfig, s: &Sender) -> Time {
+        self.sent.first().map_or(Time::MAX, |first| first.at + s.rtt.rto(&cfg.rto))
     }
 
     /// Whether an episode has begun since this was last asked.
@@ -54,15 +63,16 @@ impl Rack {
         Some(Piece { start: last.start, len: (last.end.min(s.end) - last.start) as u32 })
     }
 
-    /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled.
-    pub(super) fn schedule_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
+    /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled: by an ACK that `advanced`, or new data.
+    pub(super) fn schedule_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, advanced: bool) {
         self.probe_at = Time::MAX;
         let calm = match self.phase {
             Phase::Open => self.sent.sacked == 0,
             Phase::Reduced => true,
             Phase::Recovery | Phase::Loss => false,
         };
-        if !calm || self.probe_end != 0 || !self.measured || s.una == s.max {
+        let alone = cfg.rto.from_first || (self.probe_end == 0 && self.measured);
+        if !calm || !alone || s.una == s.max {
             return;
         }
         let srtt = s.rtt.srtt(&cfg.rto);
@@ -71,6 +81,9 @@ impl Rack {
             pto += MAX_ACK_DELAY;
         }
         self.probe_at = now + pto;
+        if cfg.rto.from_first && !advanced {
+            self.probe_at = self.probe_at.min(self.first_timeout(cfg, s).max(now));
+        }
     }
 
     /// `TLP_process_ack` (RFC 8985, section 7.4.2).
