@@ -53,6 +53,7 @@ def test_own_stacks_are_read_and_mistakes_named(tmp_path: Path) -> None:
     path.write_text('based_on = "linux-1998"\nopener = "client"\n[sysctls]\ntcp_sack = 1\n')
     own = stack.load(str(path))
     assert (own.sysctls["tcp_sack"], own.opener, own.sack_of_study) == ("1", "client", False)
+    assert own.text == path.read_text() and stack.load("linux-1998").text is None
     for text, says in (
         ('opener = "both"', "receiver"),
         ("sysctl = 1", "sysctls"),

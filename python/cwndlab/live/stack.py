@@ -31,6 +31,8 @@ class Stack:
     opener: Opener = "receiver"
     #: Whether SACK and accepting ECN are as the study's TCP says, or as the sysctls say.
     sack_of_study: bool = False
+    #: The TOML file that it was read from; a result folder has a copy.
+    text: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For the worker and for provenance."""
@@ -78,7 +80,8 @@ def load(name: str) -> Stack:
     if path.suffix != ".toml":
         raise StudyError(f'there is no stack "{name}"', key="--stack", right=nearest(name, list(STACKS)))
     try:
-        content = tomllib.loads(path.read_text())
+        text = path.read_text()
+        content = tomllib.loads(text)
     except (OSError, ValueError) as error:
         raise StudyError(f"{path}: {error}", key="--stack") from None
     known = {"based_on", "sysctls", "quick_ack", "opener"}
@@ -109,6 +112,7 @@ def load(name: str) -> Stack:
         quick_ack=content.get("quick_ack", STACKS[base].quick_ack),
         opener=opener,
         sack_of_study=STACKS[base].sack_of_study and "tcp_sack" not in sysctls,
+        text=text,
     )
 
 

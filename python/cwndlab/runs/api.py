@@ -28,7 +28,7 @@ from .local import Threads, available
 from .options import RunOptions
 from .progress import Progress, Quiet
 from .provenance import provenance
-from .store import FolderStore, MemoryStore
+from .store import FolderStore, MemoryStore, write_atomic
 
 if TYPE_CHECKING:
     from cwndlab.live.backend import Kernel
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from cwndlab.report.write import Outputs
     from cwndlab.study.outputs import AnyTable
     from cwndlab.study.schema import Source
+
+
+#: The copy of a kernel's stack of one's own in a result folder.
+STACK_FILE = "stack.toml"
 
 
 class RecordTables(Mapping[str, pa.Table]):
@@ -240,6 +244,7 @@ def run_study(
             )
             if kernel is not None:
                 content |= kernel.provenance() | {"backend_key": key}
+                content["stack"]["file"] = STACK_FILE if kernel.stack.text is not None else None
             content |= {
                 "replicates": plan.replicates,
                 "sensitivity": options.sensitivity,
@@ -247,6 +252,8 @@ def run_study(
                 "store": shared,
                 "replicates_fetched": campaign.fetched,
             }
+            if kernel is not None and kernel.stack.text is not None:
+                write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
             output.write_provenance(folder, content)
             output.write_records(folder, campaign)
             if not campaign.failures:
@@ -424,7 +431,8 @@ def _again(content: Mapping[str, Any]) -> str:
     for key, value in sets.items():
         words += ["--set", f"{key}={value}"]
     if content.get("backend"):
-        words += ["--backend", str(content["backend"]), "--stack", str(content["stack"]["name"])]
+        stack = content["stack"].get("file") or content["stack"]["name"]
+        words += ["--backend", str(content["backend"]), "--stack", str(stack)]
     if content.get("replicates"):
         words += ["--replicates", str(content["replicates"])]
     if content.get("until"):
