@@ -64,6 +64,8 @@ app = _App(
     help="A laboratory for TCP: a study file goes in, a report with figures and verdicts comes out.",
 )
 
+SENSITIVITY = "a sensitivity axis of the study, combinations of them, or all"
+
 
 @app.command("list")
 def list_studies() -> None:
@@ -80,7 +82,7 @@ def check(
     more: MoreSets = None,
     set_: SetOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell")] = None,
-    sensitivity: Annotated[str | None, typer.Option(help="a sensitivity axis of the study, or all")] = None,
+    sensitivity: Annotated[str | None, typer.Option(help=SENSITIVITY)] = None,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
     from cwndlab.runs.api import check_outputs
@@ -131,7 +133,7 @@ def run_command(
             metavar="URL", help="a folder or s3://… that others share: what is there is not run again"
         ),
     ] = None,
-    sensitivity: Annotated[str | None, typer.Option(help="a sensitivity axis of the study, or all")] = None,
+    sensitivity: Annotated[str | None, typer.Option(help=SENSITIVITY)] = None,
     backend: BackendOption = "simulator",
     stack: StackOption = "linux-1998",
     limit: LimitOption = None,

@@ -13,6 +13,7 @@ from cwndlab.report.figures import Drawing
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
+from cwndlab.stats.sensitivity import Held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.study.outputs import Listing, Table
@@ -409,8 +410,8 @@ def _entry(line: PublishedLine, entry: JudgedLine, notes: _Footnotes) -> Listing
     return ListingEntry(number(entry.measured.time_s, digits), apart, mark, note)
 
 
-def claim_view(judged: JudgedClaim, held: tuple[int, int] | None = None) -> ClaimView:
-    """Lays out a claim; `held` tells under how many choices of the sensitivity axes it holds, of how many."""
+def claim_view(judged: JudgedClaim, held: tuple[Held, Held] | None = None) -> ClaimView:
+    """Lays out a claim; `held` tells how it came out under single choices and under combinations of them."""
     parts = []
     for part in judged.parts:
         value = number(part.interval.value)
@@ -428,8 +429,18 @@ def claim_view(judged: JudgedClaim, held: tuple[int, int] | None = None) -> Clai
         judged.detail,
         tuple(parts),
         note,
-        f"Holds under {held[0]} of {held[1]} choices that the paper leaves open." if held else "",
+        _held_text(*held) if held else "",
     )
+
+
+def _held_text(single: Held, combined: Held) -> str:
+    """Under how many of the choices that the paper leaves open a claim holds."""
+    parts = [
+        f"holds under {h.holds} of {h.of} {what}, fails under {h.fails}"
+        for h, what in ((single, "single changes"), (combined, "combinations"))
+        if h.of
+    ]
+    return f"Of what the paper leaves open, it {'; '.join(parts)}."
 
 
 _ORDER = (

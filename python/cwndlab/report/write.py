@@ -73,6 +73,8 @@ class Variation:
     axis: str
     value: str
     results: Results
+    combined: bool = False
+    """Whether it is a combination of several choices."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,7 @@ def _outcomes(outputs: Outputs, variations: Sequence[Variation]) -> list[Outcome
     for variation in variations:
         other = judge(outputs, variation.results)
         tables = [t for _, t in other.tables if isinstance(t, JudgedTable)]
-        outcomes.append(Outcome(variation.axis, variation.value, tables, other.claims))
+        outcomes.append(Outcome(variation.axis, variation.value, tables, other.claims, variation.combined))
     return outcomes
 
 

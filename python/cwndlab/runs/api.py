@@ -246,7 +246,7 @@ def run_study(
                 content |= kernel.provenance() | {"backend_key": key}
                 content["stack"]["file"] = STACK_FILE if kernel.stack.text is not None else None
             content |= {
-                "replicates": plan.replicates,
+                "replicates": options.replicates,
                 "sensitivity": options.sensitivity,
                 "until": rule and rule.relative,
                 "store": shared,
@@ -324,7 +324,12 @@ def report(
         folder,
         facts=_facts(content),
         variations=[
-            Variation(outline.sensitivity[axis].title or axis, value, varied)
+            Variation(
+                outline.sensitivity[axis].title or axis if axis in outline.sensitivity else axis,
+                value,
+                varied,
+                combined=axis not in outline.sensitivity,
+            )
             for axis, value, varied in variations
         ],
         seconds=seconds,

@@ -16,7 +16,8 @@ from cwndlab import metrics
 from cwndlab.metrics import Value
 from cwndlab.stats.results import CellInfo, Results
 from cwndlab.stats.stopping import StoppingRule
-from cwndlab.study.plan import Cell, Plan, cell_id, value_text
+from cwndlab.study.choices import COMBINATIONS, text, words
+from cwndlab.study.plan import Cell, Plan, cell_id
 
 from .execute import Asked, Job, Outcome, asked_key, cell_key, lean, replicate_key
 from .progress import Progress, Quiet
@@ -217,18 +218,34 @@ class Campaign:
         return self._results({cell.id: cell.id for cell in self.plan.cells if cell.sensitivity is None})
 
     def variations(self) -> list[tuple[str, str, Results]]:
-        """Axis, value, and the results of the study with this one value of this sensitivity axis."""
+        """Axis (or "combinations"), value, and the results of the study with this choice made.
+
+        What comes to the study itself (the same scenarios, the same quantities) is left out.
+        """
+        study = self.plan.study
         found: dict[tuple[str, str], dict[str, str]] = {}
-        base = {cell.id: cell.id for cell in self.plan.cells if cell.sensitivity is None}
         for cell in self.plan.cells:
             if cell.sensitivity is not None:
-                value = value_text(cell.axes[cell.sensitivity])
-                varied = cell_id({name: v for name, v in cell.axes.items() if name != cell.sensitivity})
-                found.setdefault((cell.sensitivity, value), dict(base))[varied] = cell.id
-        return [(axis, value, self._results(cells)) for (axis, value), cells in found.items()]
+                value = (
+                    words(study, cell.choices)
+                    if cell.sensitivity == COMBINATIONS
+                    else text(cell.axes[cell.sensitivity])
+                )
+                varied = cell_id({n: v for n, v in cell.axes.items() if n not in cell.choices})
+                found.setdefault((cell.sensitivity, value), {})[varied] = cell.id
+        base = {cell.id: cell.id for cell in self.plan.cells if cell.sensitivity is None}
+        made = []
+        for (axis, value), cells in found.items():
+            choices = self.cells[next(iter(cells.values()))].choices
+            read = {a: b for n, v in choices.items() for a, b in study.outline.sensitivity[n].read(v).items()}
+            if read or any(self._keys[cell] != self._keys[varied] for varied, cell in cells.items()):
+                made.append((axis, value, self._results(base | cells, read)))
+        return made
 
-    def _results(self, cells: Mapping[str, str]) -> Results:
-        """Results under the names `cells` has as keys, from the cells it has as values."""
+    def _results(self, cells: Mapping[str, str], read: Mapping[str, str] | None = None) -> Results:
+        """Results under the names `cells` has as keys, from the cells it has as values; `read` names the
+        quantities that stand in for others.
+        """
         quantities = {q.name: q for q in self.asked.quantities}
         data: dict[tuple[str, str], list[Value]] = {}
         for shown, cell in cells.items():
@@ -236,8 +253,9 @@ class Campaign:
                 key = self.key(cell, replicate)
                 if key not in self.store:
                     continue
-                for name, value in self.store.values(key).items():
-                    data.setdefault((shown, name), []).append(value)
+                values = self.store.values(key)
+                for name in values:
+                    data.setdefault((shown, name), []).append(values[(read or {}).get(name, name)])
         return Results(
             cells=tuple(CellInfo(shown, dict(self.cells[shown].axes)) for shown in cells),
             units={name: metrics.unit_of(quantity, quantities) for name, quantity in quantities.items()},

@@ -29,7 +29,7 @@ class RunOptions:
     cluster: str | None = None
     #: A folder or an object store (s3://…) that others share: what is there is not run again.
     store: str | Path | None = None
-    #: An axis of [sensitivity], or "all".
+    #: An axis of [sensitivity], "combinations" of them, or "all".
     sensitivity: str | None = None
     #: "simulator"; "linux", this machine's kernel; or "linux-virtual", a User-Mode Linux in virtual time.
     backend: str = "simulator"

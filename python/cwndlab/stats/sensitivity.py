@@ -1,4 +1,6 @@
-"""What choices that a paper left open change: every table and claim under each single choice."""
+"""What choices that a paper left open change: every table and claim under each single choice, and under
+combinations of them.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,8 @@ class Outcome:
     value: str
     tables: Sequence[JudgedTable]
     claims: Sequence[JudgedClaim]
+    combined: bool = False
+    """Whether it is a combination of choices."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +64,33 @@ def effects(
     return found
 
 
-def held(outcomes: Sequence[Outcome]) -> dict[str, tuple[int, int]]:
-    """Claim -> under how many of the choices it holds, of how many where it was evaluated."""
-    counts: dict[str, tuple[int, int]] = {}
+@dataclass(frozen=True)
+class Held:
+    """Under how many choices a claim holds, and fails, of how many where it was evaluated."""
+
+    holds: int = 0
+    fails: int = 0
+    of: int = 0
+
+    def add(self, verdict: Verdict) -> Held:
+        """With one more."""
+        return Held(
+            self.holds + (verdict is Verdict.HOLDS), self.fails + (verdict is Verdict.FAILS), self.of + 1
+        )
+
+
+def held(outcomes: Sequence[Outcome]) -> dict[str, tuple[Held, Held]]:
+    """Claim -> how it came out under the single choices, and under the combinations."""
+    counts: dict[str, tuple[Held, Held]] = {}
     for outcome in outcomes:
         for claim in outcome.claims:
             if claim.verdict in _JUDGED:
-                holds, all_ = counts.get(claim.claim.id, (0, 0))
-                counts[claim.claim.id] = (holds + (claim.verdict is Verdict.HOLDS), all_ + 1)
+                single, combined = counts.get(claim.claim.id, (Held(), Held()))
+                if outcome.combined:
+                    combined = combined.add(claim.verdict)
+                else:
+                    single = single.add(claim.verdict)
+                counts[claim.claim.id] = (single, combined)
     return counts
 
 

@@ -50,7 +50,8 @@ def _axes(study: Study) -> None:
                 if isinstance(value, schema.AxisValue):
                     used |= references(value.set)
             sets = axis.sets is not None or any(
-                isinstance(v, schema.AxisValue) and v.set for v in axis.values
+                isinstance(v, schema.AxisValue) and (v.set or (isinstance(v, schema.Choice) and v.read))
+                for v in axis.values
             )
             if not sets and name not in used:
                 raise _fail(
@@ -63,6 +64,13 @@ def _axes(study: Study) -> None:
         if name in outline.axes:
             raise _fail(study, ("sensitivity", name), f'"{name}" is an axis already', "give it another name")
         _selection(study, outline.sensitivity[name].where, ("sensitivity", name, "where"))
+        known = [quantity.name for quantity in outline.quantities]
+        for k, value in enumerate(outline.sensitivity[name].values):
+            if isinstance(value, schema.Choice):
+                for quantity in (*value.read, *value.read.values()):
+                    if quantity not in known:
+                        where = ("sensitivity", name, "values", k, "read")
+                        raise _fail(study, where, f'no quantity "{quantity}"', nearest(quantity, known))
 
 
 def _parameters(study: Study) -> None:

@@ -205,32 +205,30 @@ class Study:
         first = {name: axis.names[0] for name, axis in self.outline.axes.items()}
         return self.model(first)
 
-    def model(self, values: Mapping[str, schema.Scalar], sensitivity: str | None = None) -> schema.Model:
+    def model(self, values: Mapping[str, schema.Scalar]) -> schema.Model:
         """The model of the cell with these axis values; StudyError says what in it is wrong."""
-        return self._with_model(values, sensitivity, lambda model: model)
+        return self._with_model(values, lambda model: model)
 
-    def compiled(self, values: Mapping[str, schema.Scalar], sensitivity: str | None = None) -> CompiledCell:
+    def compiled(self, values: Mapping[str, schema.Scalar]) -> CompiledCell:
         """The model of a cell with its scenario; StudyError says what in it is wrong."""
         from .compile import compile_model
 
         return self._with_model(
-            values, sensitivity, lambda model: CompiledCell(model, compile_model(model, core(), self.folder))
+            values, lambda model: CompiledCell(model, compile_model(model, core(), self.folder))
         )
 
     def _with_model(
         self,
         values: Mapping[str, schema.Scalar],
-        sensitivity: str | None,
         then: Callable[[schema.Model], T],
     ) -> T:
         """What `then` makes of a cell's model; every error is put at its key."""
         raw = {key: copy.deepcopy(self.raw[key]) for key in SETTABLE if key in self.raw}
         written: list[tuple[tuple[str | int, ...], str, schema.Scalar]] = []
         settings: list[tuple[str, AxisSetting]] = [
-            (f"axes.{name}", axis) for name, axis in self.outline.axes.items() if name in values
+            *((f"axes.{name}", axis) for name, axis in self.outline.axes.items() if name in values),
+            *((f"sensitivity.{name}", s) for name, s in self.outline.sensitivity.items() if name in values),
         ]
-        if sensitivity is not None:
-            settings.append((f"sensitivity.{sensitivity}", self.outline.sensitivity[sensitivity]))
         parameters = raw.setdefault("parameters", {})
         for key, axis in settings:
             value = values[key.split(".", 1)[1]]
@@ -264,7 +262,7 @@ class Study:
             raise invalid
 
         try:
-            return self._with_model(cell.axes, cell.sensitivity, refuse)
+            return self._with_model(cell.axes, refuse)
         except StudyError as error:
             return error
 

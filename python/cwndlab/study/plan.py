@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from cwndlab.core import core
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import StudyError
 
 from . import schema
+from .choices import Wanted, around, text, wanted
 from .compile import Compiled
 from .expr import evaluate
 from .load import GRID, CompiledCell, Study, same
@@ -31,17 +32,24 @@ class Cell:
     id: str
     axes: Mapping[str, schema.Scalar]
     study: Study = field(repr=False, compare=False)
-    #: The sensitivity axis this cell belongs to; its value is in `axes` too.
+    #: The sensitivity axis this cell belongs to, or "combinations"; the choices made are in `axes` too.
     sensitivity: str | None = None
+    #: Replicates that its grid asks for, in place of the study's.
+    own_replicates: int | None = None
 
     @cached_property
     def _built(self) -> CompiledCell:
-        return self.study.compiled(self.axes, self.sensitivity)
+        return self.study.compiled(self.axes)
 
     @property
     def compiled(self) -> Compiled:
         """The cell's scenario with the origins of its parts."""
         return self._built.compiled
+
+    @property
+    def choices(self) -> Mapping[str, schema.Scalar]:
+        """The values of sensitivity axes among its axes."""
+        return {name: value for name, value in self.axes.items() if name in self.study.outline.sensitivity}
 
     @property
     def warmup_ns(self) -> int:
@@ -50,8 +58,8 @@ class Cell:
 
     @property
     def replicates(self) -> int:
-        """How often the study runs it: `run.replicates`, which an axis may set."""
-        return self._built.model.run.replicates
+        """How often the study runs it: as its grid says, or `run.replicates`, which an axis may set."""
+        return self.own_replicates or self._built.model.run.replicates
 
     @cached_property
     def scenario(self) -> str:
@@ -106,13 +114,14 @@ def make_plan(
 ) -> Plan:
     """Expands a study's grids, after counting them.
 
-    `sensitivity` names an axis of [sensitivity], or is "all"; its cells come after the others.
+    `sensitivity` names an axis of [sensitivity], or is "combinations" or "all"; its cells come after the
+    others. `replicates` counts for every cell, whatever its grid says.
     """
     run = study.base.run
     if replicates is not None and replicates < 1:
         raise StudyError(f"{replicates} replicates measure nothing", key="--replicates", right="at least 1")
-    names = _sensitivity_axes(study, sensitivity)
-    total, where = _count(study, names)
+    asked = wanted(study, sensitivity)
+    total, where = _count(study, asked)
     if total > MAX_CELLS:
         error = StudyError(
             f"the sweep has {total:,} cells ({where})",
@@ -126,58 +135,26 @@ def make_plan(
         )
         raise study.place.locate(error, ("run", "replicates"))
     cells: dict[str, Cell] = {}
-    for axes in _expand(study):
-        cell = Cell(cell_id(axes), axes, study)
-        cells.setdefault(cell.id, cell)
+    for axes, own in _expand(study):
+        cell = Cell(cell_id(axes), axes, study, own_replicates=own)
+        before = cells.setdefault(cell.id, cell)
+        if (cell.own_replicates or 0) > (before.own_replicates or 0):
+            cells[cell.id] = cell
     if not cells:
         raise study.place.locate(
             StudyError("no cell is left", right="no combination fulfils `when`"), ("grids",)
         )
-    for name in names:
-        for cell in list(cells.values()):
-            if cell.sensitivity is None and _selected(cell.axes, study.outline.sensitivity[name].where):
-                for value in study.outline.sensitivity[name].names:
-                    axes = {**cell.axes, name: value}
-                    made = Cell(cell_id(axes), axes, study, sensitivity=name)
-                    cells[made.id] = made
+    for cell in list(cells.values()):
+        for name, choices in around(study, cell.axes, asked):
+            axes = {**cell.axes, **choices}
+            made = Cell(cell_id(axes), axes, study, name, cell.own_replicates)
+            cells[made.id] = made
     return Plan(study, tuple(cells.values()), run.seed if seed is None else seed, replicates)
 
 
 def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
     """The name of a cell: "variant=tahoe,iw=4", or "base" without axes."""
-    return ",".join(f"{name}={value_text(value)}" for name, value in axes.items()) or "base"
-
-
-def value_text(value: schema.Scalar) -> str:
-    """An axis value as text; true and false as TOML has them."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _selected(axes: Mapping[str, schema.Scalar], where: schema.Where) -> bool:
-    for name, wanted in where.items():
-        choices = wanted if isinstance(wanted, list) else [wanted]
-        if name not in axes or not any(value_text(axes[name]) == value_text(choice) for choice in choices):
-            return False
-    return True
-
-
-def _sensitivity_axes(study: Study, wanted: str | None) -> list[str]:
-    known = study.outline.sensitivity
-    if wanted is None:
-        return []
-    if not known:
-        raise StudyError(
-            "the study has no sensitivity axes", key="--sensitivity", right="give it [sensitivity]"
-        )
-    if wanted == "all":
-        return list(known)
-    if wanted not in known:
-        raise StudyError(
-            f'there is no sensitivity axis "{wanted}"',
-            key="--sensitivity",
-            right=nearest(wanted, [*known, "all"]),
-        )
-    return [wanted]
+    return ",".join(f"{name}={text(value)}" for name, value in axes.items()) or "base"
 
 
 def _grids(study: Study) -> Sequence[schema.Grid]:
@@ -191,7 +168,7 @@ def _values(study: Study, axis: str, grid: schema.Grid) -> list[schema.Scalar]:
     """The values of an axis that the grid and --set leave."""
     values = list(study.outline.axes[axis].names)
     if axis in grid.restrict:
-        values = [v for v in values if any(value_text(v) == value_text(w) for w in grid.restrict[axis])]
+        values = [v for v in values if any(text(v) == text(w) for w in grid.restrict[axis])]
     if axis in study.chosen:
         extra = [
             v for v in study.chosen[axis] if axis in grid.restrict and v not in study.outline.axes[axis].names
@@ -212,11 +189,11 @@ def _loops(study: Study, grid: schema.Grid) -> list[tuple[list[str], list[tuple[
                 StudyError(f"zipped axes must have equally many values: {lengths}"),
                 ("grids", _index(study, grid), "zip"),
             )
-        left = [set(map(value_text, _values(study, axis, grid))) for axis in group]
+        left = [set(map(text, _values(study, axis, grid))) for axis in group]
         rows = [
             row
             for row in zip(*columns, strict=True)
-            if all(value_text(value) in kept for value, kept in zip(row, left, strict=True))
+            if all(text(value) in kept for value, kept in zip(row, left, strict=True))
         ]
         loops.append((list(group), rows))
     for axis in grid.axes:
@@ -229,7 +206,7 @@ def _index(study: Study, grid: schema.Grid) -> int:
     return next((i for i, known in enumerate(study.outline.grids) if known is grid), 0)
 
 
-def _count(study: Study, sensitivity: Sequence[str]) -> tuple[int, str]:
+def _count(study: Study, asked: Wanted) -> tuple[int, str]:
     """Cells before conditions, without expanding anything, and how they come about."""
     total, parts = 0, []
     for grid in _grids(study):
@@ -240,19 +217,21 @@ def _count(study: Study, sensitivity: Sequence[str]) -> tuple[int, str]:
         lengths = [len(rows) for _, rows in _loops(study, grid)]
         total += math.prod(lengths)
         parts.append(" × ".join(f"{length:,}" for length in lengths) or "1")
-    # One sensitivity axis at a time, each at most around every cell.
-    total += total * sum(len(study.outline.sensitivity[name].values) for name in sensitivity)
+    # Around every cell, at most.
+    single = sum(len(study.outline.sensitivity[name].values) for name in asked.axes)
+    total += total * (single + asked.variations)
     return total, " + ".join(parts)
 
 
-def _expand(study: Study) -> Iterator[dict[str, schema.Scalar]]:
+def _expand(study: Study) -> Iterator[tuple[dict[str, schema.Scalar], int | None]]:
+    """The axes of every cell, and the replicates that its grid asks for."""
     order = list(study.outline.axes)
     for grid in _grids(study):
         if grid.cells:
             for listed in grid.cells:
                 axes = {name: _canonical(study, name, listed[name]) for name in order if name in listed}
                 if _chosen(study, axes):
-                    yield axes
+                    yield axes, grid.replicates
             continue
         loops = _loops(study, grid)
         for combination in itertools.product(*(rows for _, rows in loops)):
@@ -265,12 +244,12 @@ def _expand(study: Study) -> Iterator[dict[str, schema.Scalar]]:
                 values[axis] = _canonical(study, axis, value)
             axes = {name: values[name] for name in order if name in values}
             if _chosen(study, axes) and (grid.when is None or _fulfils(study, grid, axes)):
-                yield axes
+                yield axes, grid.replicates
 
 
 def _canonical(study: Study, axis: str, value: schema.Scalar) -> schema.Scalar:
     """The axis's own value that this one names."""
-    return next((v for v in study.outline.axes[axis].names if value_text(v) == value_text(value)), value)
+    return next((v for v in study.outline.axes[axis].names if text(v) == text(value)), value)
 
 
 def _chosen(study: Study, axes: Mapping[str, schema.Scalar]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -244,12 +245,26 @@ class Axis(Strict):
         return [value.name if isinstance(value, AxisValue) else value for value in self.values]
 
 
+class Choice(AxisValue):
+    """One value of a choice that the source leaves open."""
+
+    read: dict[Name, Name] = Field(
+        {}, description="quantity -> the quantity that is read in its place: a choice of what is measured"
+    )
+
+
 class Sensitivity(Axis):
     """An axis that is run only on demand (`--sensitivity`), one at a time around the cells of `where`;
     reported apart.
     """
 
+    values: list[Scalar | Choice] = Field(min_length=1)  # type: ignore[assignment]
     where: Where = {}
+    combined: bool = Field(True, description="whether it takes part in the combinations")
+
+    def read(self, value: Scalar) -> Mapping[str, str]:
+        """The quantities that a value reads in place of others."""
+        return next((c.read for c in self.values if isinstance(c, Choice) and c.name == value), {})
 
 
 class Grid(Strict):
@@ -264,6 +279,9 @@ class Grid(Strict):
         None, description="condition on axes and parameters, as \"ftps > 0 or http == '1.0'\""
     )
     cells: list[dict[str, Scalar]] = Field([], description="cells listed one by one, in place of axes")
+    replicates: int | None = Field(
+        None, ge=1, description="of these cells, in place of run.replicates (unless --replicates is given)"
+    )
 
 
 # ── what is asked of the records ──────────────────────────────────────────────────────────────────────────
@@ -345,6 +363,9 @@ class Outline(Strict):
     grids: list[Grid] = []
     cells: dict[Name, dict[Name, Scalar]] = Field({}, description="names of cells, for claims and figures")
     sensitivity: dict[Name, Sensitivity] = {}
+    combinations: int = Field(
+        0, ge=0, le=1000, description="of all [sensitivity] axes, drawn for `--sensitivity combinations`"
+    )
     quantities: list[Quantity] = []
     tables: list[AnyTable] = []
     figures: list[Figure] = []

@@ -1,0 +1,15 @@
+"""Sizes of single pages, files, transactions or objects; only finished ones, begun after the warm-up."""
+
+from __future__ import annotations
+
+from . import RunView, _select
+
+UNIT = "B"
+TABLES = ("objects",)
+
+
+def measure(run: RunView, *, kind: str = "object", traffic: str | None = None) -> list[float]:
+    """See the module, in the order of the records."""
+    sample = _select.objects(run, kind, traffic)
+    sizes: list[float] = sample.bytes[sample.finished].tolist()
+    return sizes
