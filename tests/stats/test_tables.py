@@ -222,6 +222,25 @@ def test_a_listing_without_segment_records_names_the_probe(tmp_path: Path) -> No
 # ── sensitivity ──────────────────────────────────────────────────────────────
 
 
+def test_a_column_may_show_how_single_runs_scatter(tmp_path: Path) -> None:
+    spec = table(tmp_path).model_dump() | {"published": None, "where": {"ftps": 0, "iw": 1}}
+    spec["columns"] = [{"heading": "q", "quantity": "page_delay", "runs": q} for q in (0.25, 0.75)]
+    t = judged(tmp_path, Table.model_validate(spec))
+    low, high = t.cells[0]
+    values = synthetic.rfc2415().values(low.cell, "page_delay")
+    assert low.estimate is not None and high.estimate is not None
+    assert low.estimate.value == pytest.approx(sorted(values)[len(values) // 4], rel=0.1)
+    assert low.estimate.value < high.estimate.value
+    compared = {
+        "heading": "q",
+        "quantity": "page_delay",
+        "runs": 0.5,
+        "compare": {"kind": "ratio", "to": {"iw": 1}},
+    }
+    with pytest.raises(ValueError, match="nothing is compared"):
+        Table.model_validate(spec | {"columns": [compared]})
+
+
 def test_sensitivity_tells_how_far_each_choice_moves_a_table(tmp_path: Path) -> None:
     spec = table(tmp_path)
     base = judge_table(spec, synthetic.rfc2415(), tmp_path, [])

@@ -61,7 +61,8 @@ def test_the_light_cell_that_chose_the_page_model_stays_where_it_was(study: Stud
 
 
 def test_table_6_has_no_browsers_but_its_own(study: Study) -> None:
-    [split] = [c for c in study.plan().cells if c.axes == {"webs_iw1": 8, "webs_iw3": 8}]
+    axes = {"model": "reconstructed", "webs_iw1": 8, "webs_iw3": 8}
+    [split] = [c for c in study.plan().cells if c.axes == axes]
     names = [entry["name"].split(".")[0] for entry in split.compiled.scenario["traffic"]]
     assert sorted(set(names)) == ["half1", "half3"] and len(names) == 16
 

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from cwndlab.errors import StudyError
+from cwndlab.study.choices import draw
 from cwndlab.study.load import Study
 from small_study import TEXT, edited
 
@@ -119,6 +120,33 @@ def test_sensitivity_axes_run_only_on_demand_and_one_at_a_time() -> None:
     assert json.loads(plan.cells[3].scenario)["links"][0]["delay_ns"] == 50_000_000
     with pytest.raises(StudyError, match="delay"):
         base.plan(sensitivity="dealy")
+
+
+def test_combinations_take_each_choice_equally_often_and_are_always_the_same_ones() -> None:
+    extra = '[sensitivity.delay]\nsets = "topology.links.wire.delay"\nvalues = ["1ms", "50ms"]\n'
+    extra += '[sensitivity.recovery]\nsets = "tcp.recovery"\nvalues = ["reno", "tahoe", "new-reno"]\n'
+    extra += '[sensitivity.alone]\nsets = "run.warmup"\nvalues = ["0s", "1s"]\ncombined = false\n'
+    text = edited(("[[quantities]]", extra + "[[quantities]]"))
+    base = Study.from_toml("combinations = 6\n" + text)
+    drawn = draw(base)
+    for axis, values in {"delay": ["1ms", "50ms"], "recovery": ["reno", "tahoe", "new-reno"]}.items():
+        found = [combination[axis] for combination in drawn]
+        assert {v: found.count(v) for v in values} == dict.fromkeys(values, 6 // len(values))
+    assert all("alone" not in combination for combination in drawn) and drawn == draw(base)
+    cells = [c for c in base.plan(sensitivity="combinations").cells if c.sensitivity == "combinations"]
+    distinct = {tuple(combination.items()) for combination in drawn}
+    for iw in (1, 4):
+        assert {tuple(c.choices.items()) for c in cells if c.axes["iw"] == iw} == distinct
+    with pytest.raises(StudyError, match="delay, recovery, alone, all"):
+        Study.from_toml(text).plan(sensitivity="combinations")
+
+
+def test_a_grid_may_have_replicates_of_its_own() -> None:
+    plan = study(
+        '[[grids]]\naxes = ["iw", "flows"]\nreplicates = 7\n[[grids]]\naxes = ["variant", "flows"]\n'
+    ).plan()
+    assert {plan.replicates_of(c) for c in plan.cells if "iw" in c.axes} == {7}
+    assert {plan.replicates_of(c) for c in plan.cells if "iw" not in c.axes} == {plan.replicates} != {7}
 
 
 def test_a_sweep_of_a_thousand_million_cells_is_refused_before_it_is_expanded() -> None:

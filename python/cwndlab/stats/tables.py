@@ -71,10 +71,14 @@ def read_published(folder: Path, name: str, what: str) -> list[dict[str, str]]:
         raise error.located(file=name, line=None, key=what) from None
 
 
-def measure(results: Results, cell: CellInfo, quantity: str, comparison: Compare | None) -> Interval:
-    """The estimate of a table's or a figure's number in a cell."""
+def measure(
+    results: Results, cell: CellInfo, quantity: str, comparison: Compare | None, runs: float | None = None
+) -> Interval:
+    """The estimate of a table's or a figure's number in a cell, or the quantile `runs` of its runs."""
     values = results.values(cell.id, quantity)
     exact = results.is_exact(cell.id, quantity)
+    if runs is not None:
+        return intervals.quantile(values, runs, deterministic=exact)
     statistic = results.statistic(quantity)
     if comparison is None:
         plain = intervals.median if statistic == "median" else intervals.mean
@@ -190,7 +194,7 @@ class _Draft:
             cell = results.find(where)
         except StudyError as error:
             raise error.located(file=None, line=None, key=place) from None
-        interval = measure(results, cell, column.quantity, column.compare) if cell else None
+        interval = measure(results, cell, column.quantity, column.compare, column.runs) if cell else None
         raw = line.get(column.published, "") if column.published else ""
         return cls(row, index, column, cell, interval, _published(spec, column, raw, place), raw)
 
@@ -216,6 +220,8 @@ def _finish(
     if digits is None and draft.published is not None and column.published_scale == 1.0:
         digits = decimals(draft.published.text)
     name = column.quantity if column.compare is None else f"{column.compare.kind}({column.quantity})"
+    if column.runs is not None:
+        name = f"quantile({column.quantity}, {column.runs:g})"
     if draft.cell is None or draft.interval is None:
         missing = ",".join(f"{a}={v}" for a, v in zip(spec.rows, draft.row, strict=True))
         judgement = None

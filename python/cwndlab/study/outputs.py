@@ -84,6 +84,14 @@ class Column(Part):
     flag: Flag | None = None
     group: str | None = None
     """A heading over several neighbouring columns."""
+    runs: float | None = Field(default=None, gt=0, lt=1)
+    """Instead of the estimate this quantile of the single runs' values: how far runs scatter."""
+
+    @model_validator(mode="after")
+    def _one_reduction(self) -> Column:
+        if self.runs is not None and (self.compare is not None or self.published is not None):
+            raise ValueError("`runs` shows how runs scatter: nothing is compared with it, nothing published")
+        return self
 
 
 class Table(Part):
