@@ -166,6 +166,7 @@ impl Rack {
         self.ack = Ack { now, dsack: dsack.is_some(), echo, fack: self.fack, ..Ack::default() };
         self.new_only = false;
         if let Some(twice) = dsack {
+            self.ack.delivered = (twice.1 - twice.0).min(s.max - s.una); // what arrived twice has left the network, too
             self.doubt.on_dsack(twice, s.una, s.mss);
         }
     }
