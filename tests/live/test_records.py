@@ -48,7 +48,7 @@ def ack(ms: float, covers: int) -> str:
     )
 
 
-def made(tmp_path: Path, text: str) -> dict[str, pa.Table]:
+def made(tmp_path: Path, text: str, **changes: Any) -> dict[str, pa.Table]:
     trace = tmp_path / "trace.csv"
     trace.write_text(HEADER + text)
     Path(f"{trace}.queues.csv").write_text("time_ns,link,packets,bytes,average\n1000000,4,1,1000,\n")
@@ -61,7 +61,7 @@ def made(tmp_path: Path, text: str) -> dict[str, pa.Table]:
         "windows": [],
         "summary": {"links": [link] * 6, "links_before": None, "wall_ns": 10},
     }  # fmt: skip
-    return records.tables(scenario(), result, trace)[0]
+    return records.tables(scenario() | changes, result, trace)[0]
 
 
 HANDSHAKE = (
@@ -123,6 +123,18 @@ def test_a_reduction_for_an_echo_is_counted_once_and_one_for_a_loss_is_not(tmp_p
     assert (connection["marks"], connection["ecn_reductions"], connection["drops"]) == (1, 1, 0)
     text += echo(170, 3) + flagged(171, 128, 5)  # acknowledges the CWR: another mark's
     assert made(tmp_path, text)["connections"].to_pylist()[0]["ecn_reductions"] == 2
+
+
+def test_what_stood_when_the_warm_up_was_over_is_kept(tmp_path: Path) -> None:
+    text = HANDSHAKE + data(50, "in", 0, 1) + data(51, "in", 0, 2) + data(60, "mark", 4, 1) + ack(150, 1)
+    text += data(160, "in", 0, 3) + data(170, "drop-full", 4, 3) + ack(250, 2)
+    tables = made(tmp_path, text, warmup_ns=105_000_000)  # of the time from the first data packet, at 50 ms
+    before, end = (tables[name].to_pylist()[0] for name in ("warmup_connections", "connections"))
+    assert (before["bytes_up"], before["marks"], before["drops"]) == (960, 1, 0)
+    assert (end["bytes_up"], end["marks"], end["drops"]) == (2 * 960, 1, 1)
+    assert end["segments_sent"] - before["segments_sent"] == 2
+    assert tables["warmup_links"].num_rows == 0  # the router was asked for none
+    assert "warmup_connections" not in made(tmp_path, text)
 
 
 def test_bytes_count_without_the_fin_and_a_connection_ends_when_both_are_acknowledged(tmp_path: Path) -> None:
