@@ -22,7 +22,7 @@ pub use drop_tail::{DropTail, DropTailConfig};
 pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pie::{DelayEstimate, Pie, PieConfig};
-pub use red::{weight_for_burst, Red, RedConfig, Regions};
+pub use red::{weight_for_burst, Red, RedConfig, RedRules, Regions};
 
 use cwndlab_units::Time;
 

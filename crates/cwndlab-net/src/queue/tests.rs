@@ -210,6 +210,7 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                 hard_drop: b[2],
                 gentle: b[1],
                 wait: b[0],
+                rules: if b[1] { RedRules::Ns2 } else { RedRules::Paper },
                 counts_in_service: b[3],
             };
             let class = |parent, rate: u64| CbqClassConfig {

@@ -5,6 +5,19 @@ use serde::{Deserialize, Serialize};
 use crate::queue::config::{positive, within};
 use crate::queue::Unit;
 
+/// Readings of the algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RedRules {
+    /// The paper's text: spacings uniform on 1..1/p, idle times in real numbers of packets.
+    #[default]
+    Paper,
+    /// ns-2.35, for comparisons with it: the arriving packet counts too among those that have passed, so spacings are uniform
+    /// on 1..1/p - 1 (as the paper's figure 2 has it); no signal while at most one packet waits, nor for the first packet that
+    /// finds more after that or above `min_th`; idle times rounded down to packets, and one more.
+    Ns2,
+}
+
 /// Parameters of [`super::Red`]. Thresholds and limit are in `unit`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,6 +63,9 @@ pub struct RedConfig {
     /// is uniform on 1/p..2/p.
     #[serde(default)]
     pub wait: bool,
+    /// Where the paper leaves room: its text, or ns-2's reading.
+    #[serde(default)]
+    pub rules: RedRules,
     /// Whether average and limit count the packet in service. ns-2 and Linux do not.
     #[serde(default)]
     pub counts_in_service: bool,
@@ -88,6 +104,7 @@ impl RedConfig {
             hard_drop: true,
             gentle: false,
             wait: false,
+            rules: RedRules::Paper,
             counts_in_service: false,
         }
     }

@@ -3,13 +3,16 @@
 
 mod config;
 
-pub use config::{weight_for_burst, RedConfig};
+pub use config::{weight_for_burst, RedConfig, RedRules};
 
 use cwndlab_units::{Rate, Time};
 use rand::Rng as _;
 
 use super::{Admit, Backlog, Unit};
 use crate::{DropCause, Ecn, Rng};
+
+/// In `count`: the next packet is let pass, whatever the probability (`RedRules::Ns2`).
+const SKIP_ONE: u32 = u32::MAX;
 
 /// RED over the link's own ring.
 #[derive(Clone, Debug)]
@@ -23,6 +26,8 @@ pub struct Red {
     average: f64,
     /// Packets that passed since the last drop or mark, while the average was between the thresholds.
     count: u32,
+    /// `count` after a drop or mark.
+    after_signal: u32,
     /// The last drop from an empty queue; the average has decayed up to there.
     idle_from: Time,
     last_arrival: Time,
@@ -57,10 +62,11 @@ impl Red {
         let weight = config.weight().expect("QueueConfig::check was called");
         Red {
             weight,
-            ln_keep: (-weight).ln_1p(),
+            ln_keep: (-weight).ln_1p().max(f64::MIN), // finite at weight 1, so that an idle time of 0 keeps the average
             step_s: rate.serialization_time(config.mean_packet_bytes).as_secs_f64(),
             average: 0.0,
             count: 0,
+            after_signal: u32::from(config.rules == RedRules::Ns2),
             idle_from: Time::ZERO,
             last_arrival: Time::ZERO,
             regions: Regions::default(),
@@ -112,7 +118,9 @@ impl Red {
     fn update_average(&mut self, now: Time, backlog: &Backlog, length: u64) {
         if let Some(since) = backlog.idle_since() {
             let idle = now.saturating_sub(since.max(self.idle_from)).as_secs_f64();
-            self.average *= (self.ln_keep * idle / self.step_s).exp();
+            let packets = idle / self.step_s;
+            let packets = if self.config.rules == RedRules::Ns2 { packets.floor() + 1.0 } else { packets };
+            self.average *= (self.ln_keep * packets).exp();
         } else {
             self.average += self.weight * (length as f64 - self.average);
         }
@@ -120,18 +128,19 @@ impl Red {
 
     fn decide(&mut self, backlog: &Backlog, length: u64, wire_bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
         if self.is_full(backlog, length, wire_bytes) {
-            self.count = 0;
+            self.count = self.after_signal;
             return Admit::Drop(DropCause::Full);
         }
         let RedConfig { min_th, max_th, max_p, gentle, hard_drop, .. } = self.config;
+        let ns2 = self.config.rules == RedRules::Ns2;
         let can_mark = self.config.ecn && ecn != Ecn::NotEct;
-        if self.average < min_th {
-            self.count = 0;
+        if self.average < min_th || ns2 && length <= 1 {
+            self.count = if ns2 { SKIP_ONE } else { 0 };
             return Admit::Enqueue;
         }
         let ceiling = if gentle { 2.0 * max_th } else { max_th };
         if self.average >= ceiling {
-            self.count = 0;
+            self.count = self.after_signal;
             return signal(can_mark && !hard_drop, ecn);
         }
         let mut p = if self.average < max_th {
@@ -151,9 +160,13 @@ impl Red {
     /// Section 7: makes the number of packets from one signal to the next uniform on 1..=1/p, by the probability
     /// p / (1 - count p), where `count` packets have passed since the last one.
     fn spaced(&mut self, p: f64, rng: &mut Rng) -> bool {
+        if self.count == SKIP_ONE {
+            self.count = 2;
+            return false;
+        }
         let used = f64::from(self.count) * p - if self.config.wait { 1.0 } else { 0.0 };
         let hit = used >= 0.0 && (used + p >= 1.0 || rng.random::<f64>() * (1.0 - used) < p);
-        self.count = if hit { 0 } else { self.count + 1 };
+        self.count = if hit { self.after_signal } else { self.count + 1 };
         hit
     }
 
