@@ -192,6 +192,10 @@ impl Connection {
     /// but a sequence number that must be answered.
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
+        if s.law.cwnd() == 0 {
+            let mss = s.mss;
+            return s.law.set_cwnd(u64::from(mss), mss); // an echo had closed it: RFC 3168, section 6.1.2
+        }
         if s.end > s.nxt {
             self.control = Control::Probe;
             self.stats.window_probes += 1;

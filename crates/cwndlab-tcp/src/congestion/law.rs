@@ -175,6 +175,9 @@ impl WindowLaw {
 
     /// Grows by slow start, not beyond ssthresh; returns acknowledged bytes left for congestion avoidance.
     fn slow_start(&mut self, cfg: &TcpConfig, ack: &AckSample) -> u64 {
+        if self.cwnd == 0 {
+            return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
+        }
         let mut increase = slow_start_increase(cfg, ack);
         if let Memory::HystartLinux(hystart) = &mut self.memory {
             if hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, ack.rtt, self.cwnd / ack.mss) {
@@ -230,29 +233,28 @@ impl WindowLaw {
             let base = if cfg.reduce_from == ReductionBase::FlightSize { flight_bytes } else { self.cwnd() };
             let whole = cfg.reduce_from == ReductionBase::CwndWholeSegments;
             let rounded = |bytes: u32| if whole { bytes / mss * mss } else { bytes };
-            // RFC 5681, equation 4 and RFC 9438, 4.6: an ECN echo may take CUBIC's cwnd to one segment, ssthresh to two.
-            let (cwnd, ssthresh) = match &mut self.law {
+            let reduced = match &mut self.law {
                 Law::Reno(reno) => {
                     reno.acked_bytes = 0;
-                    let half = rounded(Reno::ssthresh(base, mss));
-                    (half, half)
+                    rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
                 }
                 Law::RenoPackets(p) => {
-                    p.halve(cfg.max_window, mss, whole);
-                    (p.cwnd_bytes(mss).max(mss), p.cwnd_bytes(mss).max(2 * mss))
+                    p.halve(cfg.max_window, whole, if event == CongestionEvent::Ecn { 0.0 } else { 1.0 }, mss);
+                    p.cwnd_bytes(mss)
                 }
-                Law::CubicLinux(cubic) => {
-                    let reduced = cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss);
-                    (reduced, reduced)
-                }
-                Law::Cubic(cubic) => {
-                    let reduced = rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.cubic_fast_convergence));
-                    let least = if event == CongestionEvent::Ecn { mss } else { 2 * mss };
-                    (reduced.max(least), reduced.max(2 * mss))
-                }
+                Law::CubicLinux(cubic) => cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss),
+                Law::Cubic(cubic) => rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.cubic_fast_convergence)),
             };
-            self.ssthresh = ssthresh.min(MAX_WINDOW_BYTES);
-            self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
+            self.ssthresh = reduced.clamp(2 * mss, MAX_WINDOW_BYTES); // RFC 5681, equation 4
+            self.cwnd = match event {
+                // Linux waits for no timer
+                _ if matches!(self.law, Law::CubicLinux(_)) => self.ssthresh,
+                // RFC 3168, 6.1.2: at one segment an echo closes the window until the retransmit timer expires
+                CongestionEvent::Ecn if self.cwnd <= mss => 0,
+                CongestionEvent::Ecn => reduced.clamp(mss, MAX_WINDOW_BYTES),
+                _ if matches!(self.law, Law::RenoPackets(_)) => reduced.min(MAX_WINDOW_BYTES),
+                _ => self.ssthresh,
+            };
         }
         if timeout {
             // RFC 5681, section 3.1: the loss window is one segment, whatever the initial window.

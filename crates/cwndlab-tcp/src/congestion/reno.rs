@@ -23,11 +23,6 @@ impl Reno {
         self.acked_bytes = (acked - u64::from(cwnd)).min(u64::from(cwnd)) as u32;
         cwnd + mss
     }
-
-    /// RFC 5681, section 3.1, equation 4.
-    pub fn ssthresh(flight_bytes: u64, mss: u32) -> u32 {
-        ((flight_bytes / 2).min(u64::from(u32::MAX)) as u32).max(2 * mss)
-    }
 }
 
 /// ns-2's law: the window is a real number of packets, each ACK counts once whatever it acknowledges.
@@ -43,15 +38,15 @@ impl RenoPackets {
         self.cwnd_packets += if slow_start { 1.0 } else { 1.0 / self.cwnd_packets };
     }
 
-    /// Halves the usable window: ns-2 takes min(cwnd, window), not the flight size. Never below one packet.
-    pub fn halve(&mut self, max_window: MaxWindow, mss: u32, whole: bool) {
+    /// Halves the usable window, to no less than `least` packets: ns-2 takes min(cwnd, window), not the flight size.
+    pub fn halve(&mut self, max_window: MaxWindow, whole: bool, least: f64, mss: u32) {
         let limit = match max_window {
             MaxWindow::Segments(k) => f64::from(k),
             MaxWindow::Bytes(b) => (b / u64::from(mss)) as f64,
         };
         let window = self.cwnd_packets.min(limit);
         let half = if whole { (window.floor() / 2.0).floor() } else { window / 2.0 };
-        self.cwnd_packets = half.max(1.0);
+        self.cwnd_packets = half.max(least);
     }
 
     /// The usable window in bytes: only whole packets are sent.

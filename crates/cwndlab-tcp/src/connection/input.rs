@@ -242,7 +242,7 @@ impl Connection {
         } else if reaction.restart_timer {
             self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto)); // 5.3
         }
-        if seg.flags.has(Flags::ECE) && self.on_echo(cfg, prior_in_flight) {
+        if seg.flags.has(Flags::ECE) && self.on_echo(cfg, now, prior_in_flight) {
             reaction.grow = false;
         }
         let s = &mut self.sender;
@@ -302,7 +302,7 @@ impl Connection {
     /// An ACK with ECE (RFC 3168, section 6.1.2): the window shrinks as for a loss, at most once a window of data, and the
     /// ACK does not open it. Whether ECN is in use at all.
     #[cold]
-    fn on_echo(&mut self, cfg: &TcpConfig, flight: u64) -> bool {
+    fn on_echo(&mut self, cfg: &TcpConfig, now: Time, flight: u64) -> bool {
         let s = &mut self.sender;
         if s.ecn.may_reduce(s.una) {
             let before = s.law.cwnd();
@@ -310,6 +310,10 @@ impl Connection {
             self.stats.ecn_reductions += 1;
             if let Recovery::Rack(rack) = &mut self.recovery {
                 rack.on_echo(cfg, s, before);
+            }
+            if s.law.cwnd() == 0 {
+                // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
+                self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
             }
         }
         s.ecn.is_agreed()
@@ -334,7 +338,7 @@ impl Connection {
     fn on_duplicate_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, reported: u64) {
         self.stats.dup_acks += 1;
         if seg.flags.has(Flags::ECE) {
-            self.on_echo(cfg, self.sender.flight());
+            self.on_echo(cfg, now, self.sender.flight());
         }
         if self.recovery.times_echo(false, seg.sack.len > 0) {
             self.time_echo(cfg, now, seg, self.sender.una);

@@ -32,6 +32,7 @@ impl NewReno {
         self.recover = s.max - 1;
         cut(cfg, s);
         s.inflation = cfg.dup_thresh * s.mss;
+        self.limit_burst(cfg, s); // after an echo the window may already have room
         true
     }
 

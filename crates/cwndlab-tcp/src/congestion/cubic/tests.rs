@@ -157,13 +157,16 @@ fn fast_convergence_releases_bandwidth() {
     assert!((w_max(false) - 80.0).abs() < 1e-4);
 }
 
-/// Section 4.6: at least two segments after a loss; an ECN echo may reduce cwnd, though not ssthresh, to one.
+/// Section 4.6: at least two segments after a loss; an ECN echo may reduce cwnd, though not ssthresh, to one, and at one it
+/// closes the window (RFC 3168, section 6.1.2).
 #[test]
 fn smallest_windows() {
-    for (event, cwnd) in [(CongestionEvent::Loss, 2), (CongestionEvent::Ecn, 1)] {
-        let mut p = Path::new(config(), Time::from_millis(10), 1);
-        p.law.on_congestion(&p.cfg, event, 1000, MSS);
-        assert_eq!((p.law.cwnd(), p.law.ssthresh()), (cwnd * 1000, 2000));
+    for (event, before, cwnd) in
+        [(CongestionEvent::Loss, 1, 2000), (CongestionEvent::Ecn, 2, 1400), (CongestionEvent::Ecn, 1, 0)]
+    {
+        let mut p = Path::new(config(), Time::from_millis(10), before);
+        p.law.on_congestion(&p.cfg, event, 1000 * before, MSS);
+        assert_eq!((p.law.cwnd(), p.law.ssthresh()), (cwnd, 2000));
     }
 }
 
