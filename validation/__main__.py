@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from . import laws, web
+from . import ecn, laws, web
 from .against_ns2 import Outcome, cases, compare
 from .row import Row
 
@@ -22,6 +22,7 @@ def law_rows() -> Iterator[Row]:
     for law in (laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic):
         yield from law()
     yield from web.rows()
+    yield from ecn.rows()
 
 
 def _markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:

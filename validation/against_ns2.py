@@ -1,4 +1,4 @@
-"""The shipped studies' runs against the same scenarios on ns-2.35, event by event."""
+"""Shipped studies and ECN over step marking against the same scenarios on ns-2.35, event by event."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from cwndlab import _core
 from cwndlab.study.load import Study
 
+from . import ecn
 from .events import Event, Parting, first_parting, of_segments, read_golden, sent_before_first_timeout
 from .simulate import table
 
@@ -99,12 +100,12 @@ class Outcome:
 
 @cache
 def _study(name: str) -> Study:
-    return Study.load(name)
+    return ecn.steps() if name == "ecn-steps" else Study.load(name)
 
 
 @cache
 def _duration_s(name: str) -> float:
-    return {"rfc2416": 60.0, "fall-floyd-1996": 6.0}[name]
+    return {"rfc2416": 60.0, "fall-floyd-1996": 6.0, "ecn-steps": 6.0}[name]
 
 
 def cases() -> Iterator[Case]:
@@ -119,6 +120,9 @@ def cases() -> Iterator[Case]:
         for lost in (1, 2, 3, 4):
             golden = f"fall-floyd-{variant}-{lost}drops"
             yield Case(golden, "fall-floyd-1996", f"variant={variant},lost={lost}", variant)
+    for variant, limit in [*((variant, 4) for variant in VARIANTS if variant != "fack"), ("reno", 1000)]:
+        golden = f"ecn-steps-{variant}-limit{limit}"
+        yield Case(golden, "ecn-steps", f"variant={variant},limit={limit}", variant)
 
 
 @cache

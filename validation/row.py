@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Row:
@@ -24,7 +26,8 @@ class Row:
     """Relative to the expected value, unless `absolute`."""
     absolute: bool = False
     """Whether the tolerance is in the quantity's unit."""
-    note: str = ""
+    explained: str = ""
+    """Why the measured value lies outside, where that is known."""
 
     @property
     def off(self) -> float:
@@ -34,8 +37,8 @@ class Row:
 
     @property
     def passed(self) -> bool:
-        """Whether the measured value lies within the tolerance."""
-        return math.isfinite(self.off) and abs(self.off) <= self.tolerance
+        """Whether the measured value lies within the tolerance, or outside as explained."""
+        return math.isfinite(self.off) and (abs(self.off) <= self.tolerance) == (not self.explained)
 
     def to_json(self) -> dict[str, Any]:
         """All fields, and the two computed ones."""
@@ -47,5 +50,38 @@ class Row:
             off, tolerance = f"{self.off:+.3g} {self.unit}", f"{self.tolerance:g} {self.unit}"
         else:
             off, tolerance = f"{self.off:+.1%}", f"{self.tolerance:.0%}"
+        verdict = f"explained: {self.explained}" if self.explained else "yes"
         expected, measured = (f"{value:.6g} {self.unit}" for value in (self.expected, self.measured))
-        return [self.check, self.source, expected, measured, off, tolerance, "yes" if self.passed else "NO"]
+        return [self.check, self.source, expected, measured, off, tolerance, verdict if self.passed else "NO"]
+
+
+ERRORS = 3.0
+"""Tolerated standard errors of the difference of two means, the variances pooled."""
+
+
+def means_apart(
+    group: str,
+    check: str,
+    unit: str,
+    theirs: np.ndarray[Any, Any],
+    mine: np.ndarray[Any, Any],
+    *,
+    errors: float = ERRORS,
+    explained: str = "",
+) -> Row:
+    """The mean of our replicates beside that of a peer's seeds; the tolerance is `errors`
+    standard errors.
+    """
+    n, m = len(theirs), len(mine)
+    pooled = ((n - 1) * theirs.var(ddof=1) + (m - 1) * mine.var(ddof=1)) / (n + m - 2)
+    return Row(
+        group=group,
+        check=check,
+        source=f"mean of {n} seeds; {errors:g} standard errors",
+        unit=unit,
+        expected=float(theirs.mean()),
+        measured=float(mine.mean()),
+        tolerance=errors * math.sqrt(pooled * (1 / n + 1 / m)),
+        absolute=True,
+        explained=explained,
+    )

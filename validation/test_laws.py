@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from . import laws, web
+from . import ecn, laws, web
 from .row import Row
 
 
 @pytest.mark.parametrize(
     "law",
-    [laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic, web.rows],
+    [laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic, web.rows, ecn.rows],
     ids=lambda law: f"{law.__module__}-{law.__name__}",
 )
 def test_law_holds_within_its_tolerance(law: Callable[[], Iterator[Row]]) -> None:

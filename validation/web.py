@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,13 +22,11 @@ import pyarrow as pa
 from cwndlab import _core
 from cwndlab.study.load import Study
 
-from .row import Row
+from .row import Row, means_apart
 
 GOLDEN = Path(__file__).parent / "golden" / "ns2" / "rfc2415.csv"
 REPLICATES = 8
 SEED = 7
-ERRORS = 3.0
-"""Tolerated standard errors of the difference of both means, the variances pooled."""
 
 PEER: Mapping[str, Any] = {
     "traffic.web.app.clock": "syn",
@@ -89,19 +86,7 @@ def rows() -> Iterator[Row]:
     """Every quantity of every cell."""
     peer = golden()
     for cell, mine in sorted(ours(set(peer)), key=lambda found: found[0]):
-        theirs = peer[cell]
-        n, m = len(theirs), len(mine)
         where = f"{cell[0]} webs, {cell[1]} ftps, IW {cell[2]}"
         for column, (_, title, unit) in enumerate(QUANTITIES):
-            a, b = theirs[:, column], mine[:, column]
-            pooled = ((n - 1) * a.var(ddof=1) + (m - 1) * b.var(ddof=1)) / (n + m - 2)
-            yield Row(
-                group="RFC 2415's web traffic on ns-2.35 (FullTcp)",
-                check=f"{where}: {title}",
-                source=f"mean of {n} seeds; {ERRORS:g} standard errors",
-                unit=unit,
-                expected=float(a.mean()),
-                measured=float(b.mean()),
-                tolerance=ERRORS * math.sqrt(pooled * (1 / n + 1 / m)),
-                absolute=True,
-            )
+            group = "RFC 2415's web traffic on ns-2.35 (FullTcp)"
+            yield means_apart(group, f"{where}: {title}", unit, peer[cell][:, column], mine[:, column])
