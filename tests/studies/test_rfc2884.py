@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import cwndlab
 from cwndlab import _core, metrics
 from cwndlab.runs.view import RunView
 from cwndlab.study.load import Study
@@ -77,3 +80,18 @@ def test_transactions_of_both_clients_are_counted(study: Study) -> None:
     assert 0.5 < found["plain_rate"] < 5 and 0.5 < found["ecn_rate"] < 5
     assert found["plain_timeouts"] > found["ecn_timeouts"]
     assert np.isnan(found["ecn_throughput"])
+
+
+def test_a_part_of_the_study_ends_in_a_report(tmp_path: Path) -> None:
+    """Three runs of two cells; claims about cells that were not asked for are left out, none is an error."""
+    part = {"grid": "fairness", "background": ["plain", "ecn"], "flows": 2, "max_p": 0.1}
+    cwndlab.run("rfc2884", set=part, replicates=3, out=tmp_path)
+    rows = list(csv.DictReader((tmp_path / "verdicts.csv").read_text().splitlines()))
+    judged = [row for row in rows if row["table"] == "fairness" and row["verdict"] not in ("", "not judged")]
+    assert [row["published"] for row in judged] == ["0.985403", "0.989726"]
+    assert all(0.9 < float(row["measured"]) <= 1 for row in judged)
+    claims = {
+        row["claim"]: row["verdict"]
+        for row in csv.DictReader((tmp_path / "claims.csv").read_text().splitlines())
+    }
+    assert claims["ignores-multiple-notifications"] == "not checked"
