@@ -164,3 +164,22 @@ def test_quantiles_of_delays_put_unfinished_ones_last() -> None:
 
 def test_delays_of_single_objects_are_told_in_the_order_of_the_records() -> None:
     assert measure("object_delays", Run(objects=PAGES), traffic="web") == pytest.approx([1.0, 3.0, 0.5])
+
+
+def test_connections_are_chosen_by_what_they_sent_again_and_only_ended_ones_last() -> None:
+    table = {
+        "traffic": np.array([0, 0, 1, 1, 2], dtype=np.uint32),
+        "start_ns": np.array([1, 1, 1, 1, 1]) * S,
+        "end_ns": np.array([2 * S, 4 * S, 9 * S, -1, 3 * S]),  # -1: under way when the run ended
+        "retransmits": np.array([0, 1, 2, 3, 5]),
+    }
+    run = Run(connections=table)
+    assert measure("connection_durations", run, traffic="web") == [1.0, 3.0, 8.0]
+    assert measure("connection_durations", run, traffic="web", retransmits_at_least=2) == [8.0]
+    one = measure("connection_durations", run, retransmits_at_least=1, retransmits_at_most=1)
+    assert one == [3.0]
+
+
+def test_sizes_are_those_of_finished_objects() -> None:
+    assert measure("object_bytes", Run(objects=PAGES), kind="page", traffic="web") == [10, 20, 30]
+    assert measure("object_bytes", Run(objects=PAGES)) == [3]

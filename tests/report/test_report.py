@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from pydantic import TypeAdapter
 import synthetic
 from cwndlab.errors import OutputError
 from cwndlab.report import Fact, Outputs, ReportView, Variation, write, write_index
+from cwndlab.report.definitions import definitions
 from cwndlab.report.render import inline_svg, markdown_code, markdown_text
 from cwndlab.report.write import CSV_COLUMNS
+from cwndlab.study.load import Study
 from cwndlab.study.outputs import AnyTable, Claims, Figure, Mark
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"`|[a](javascript:alert(3))&lt;{{7*7}}</style>"
@@ -256,6 +259,28 @@ def test_a_part_that_was_not_run_is_told_and_the_rest_is_shown(tmp_path: Path) -
     assert "claims.falls" in view.omitted[0]
     assert "Not shown" in (tmp_path / "o/report.html").read_text()
     assert len(view.tables) == 1
+
+
+def test_changes_that_one_run_would_not_tell_from_none_are_named(tmp_path: Path) -> None:
+    results = synthetic.rfc2415()
+    cell = results.only({"webs": 32, "ftps": 3, "iw": 3}).id
+    scattered = [v * (1.5 if k % 2 else 0.8) for k, v in enumerate(results.values(cell, "page_delay"))]
+    wild = replace(results, data={**results.data, (cell, "page_delay"): scattered})
+    for given, named in (
+        (results, ": none of the 3 changes."),
+        (wild, ", 1 of 3 changes, webs/ftps: 32/3 (IW=3)."),
+    ):
+        [table] = [t for t in write(outputs(tmp_path), given, tmp_path).tables if t.id == "t1"]
+        assert [r for r in table.remarks if r.startswith("Too unstable") and r.endswith(named)]
+
+
+def test_each_number_has_its_metric_and_formula() -> None:
+    found = definitions(Study.load("rfc2415").outline.quantities)
+    texts = {d.metric: " ".join(d.text) for d in found}
+    assert "p = drops / arrivals" in texts["drop_rate"] and "U = t_busy / T" in texts["link_utilization"]
+    assert not any(sign in text for text in texts.values() for sign in ("$", "\\", "`"))
+    [delay] = [d for d in found if d.metric == "median_page_delay"]
+    assert delay.quantities[0] == "median page delay (s): traffic = web"
 
 
 def test_the_same_results_give_the_same_report_to_the_byte(tmp_path: Path) -> None:

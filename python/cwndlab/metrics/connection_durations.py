@@ -23,10 +23,10 @@ def measure(
 ) -> list[float]:
     """See the module, in the order of the records."""
     table = of_traffic(run, traffic)
-    end = np.asarray(table["end_ns"], dtype=np.float64)
+    start, end = (np.asarray(table[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
     again = np.asarray(table["retransmits"])
-    chosen = np.isfinite(end) & (again >= retransmits_at_least)
+    chosen = (end >= start) & (again >= retransmits_at_least)  # what never ended has no end, or -1
     if retransmits_at_most is not None:
         chosen &= again <= retransmits_at_most
-    durations: list[float] = ((end - np.asarray(table["start_ns"], dtype=np.float64))[chosen] / 1e9).tolist()
+    durations: list[float] = ((end - start)[chosen] / 1e9).tolist()
     return durations

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from cwndlab.report.definitions import Definition
 from cwndlab.report.figures import Drawing
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import Interval
@@ -205,6 +206,7 @@ class ReportView:
     rule: tuple[tuple[Mark, str], ...]
     claim_rule: str
     methods: tuple[str, ...] = field(default=())
+    definitions: tuple[Definition, ...] = field(default=())
 
 
 # ── numbers as text ────────────────────────────────────────────
@@ -312,6 +314,8 @@ def table_view(spec: Table, judged: JudgedTable) -> TableView:
         rows = tuple(replace(r, numbers=tuple(replace(n, interval="") for n in r.numbers)) for r in rows)
     for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
         remarks.append("Rounding of the source: " + reason)
+    if unsure := _unsure(spec, judged):
+        remarks.append(unsure)
     return TableView(
         spec.id,
         spec.title,
@@ -324,6 +328,29 @@ def table_view(spec: Table, judged: JudgedTable) -> TableView:
         tuple(remarks),
         any(c.published for line in judged.cells for c in line),
     )
+
+
+def _unsure(spec: Table, judged: JudgedTable) -> str:
+    """The changes that one run would not tell from none, by the scatter of ours."""
+    cells: dict[str, list[str]] = {}
+    compared = 0
+    for key, line in zip(judged.rows, judged.cells, strict=True):
+        for cell in line:
+            column, judgement = spec.columns[cell.column], cell.judgement
+            if column.compare is None or judgement is None or math.isnan(judgement.prediction_low):
+                continue
+            compared += 1
+            none = 1.0 if column.compare.kind == "ratio" else 0.0
+            if judgement.prediction_low < none < judgement.prediction_high:
+                cells.setdefault("/".join(str(v) for v in key), []).append(column.heading)
+    if not compared:
+        return ""
+    rule = "Too unstable to judge by one run (95 % of single runs lie on both sides of no change)"
+    if not cells:
+        return f"{rule}: none of the {compared} changes."
+    named = "; ".join(f"{row} ({', '.join(headings)})" for row, headings in cells.items())
+    rows = "/".join(a.replace("_", " ") for a in spec.rows)
+    return f"{rule}, {sum(map(len, cells.values()))} of {compared} changes, {rows}: {named}."
 
 
 def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView:

@@ -34,6 +34,7 @@ from cwndlab.stats.verdict import Verdict, rule_text
 from cwndlab.study.outputs import Listing, Table
 
 if TYPE_CHECKING:
+    from cwndlab.report.definitions import Definition
     from cwndlab.report.figures import Drawing
     from cwndlab.study.outputs import AnyTable, Claim, Figure
     from cwndlab.study.outputs import Mark as StudyMark
@@ -64,6 +65,7 @@ class Outputs:
     figures: Sequence[Figure] = ()
     marks: Sequence[StudyMark] = ()
     claims: Sequence[Claim] = ()
+    definitions: Sequence[Definition] = ()
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,7 @@ def build_view(
         facts=tuple(facts),
         rule=tuple((Mark.of(v), text) for v, text in rule_text(unstable, points)),
         claim_rule=CLAIM_RULE,
+        definitions=tuple(outputs.definitions),
     )
 
 

@@ -338,6 +338,7 @@ def report(
 
 
 def _outputs(study: Study, folder: Path) -> Outputs:
+    from cwndlab.report.definitions import definitions
     from cwndlab.report.write import Outputs
 
     outline, source = study.outline, study.outline.source
@@ -351,6 +352,7 @@ def _outputs(study: Study, folder: Path) -> Outputs:
         figures=outline.figures,
         marks=outline.marks,
         claims=study.claims.claims,
+        definitions=definitions(outline.quantities),
     )
 
 
