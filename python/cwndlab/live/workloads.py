@@ -18,8 +18,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .receive import receive
+
 CHUNK = memoryview(bytes(1 << 16))
-READ = 1 << 16
 
 
 class Dist:
@@ -132,11 +133,9 @@ class App:
 
     async def read(self, sock: socket.socket, total: int, got: int = 0) -> int:
         """Reads until `total` bytes of the stream are there; OSError if it ends before."""
-        while got < total:
-            data = await self.loop.sock_recv(sock, READ)
-            if not data:
-                raise ConnectionResetError("closed before all was there")
-            got += len(data)
+        got += await receive(self.loop, sock, total - got)
+        if got < total:
+            raise ConnectionResetError("closed before all was there")
         return got
 
     async def write(self, sock: socket.socket, count: int, *, and_close: bool = False) -> None:
@@ -154,8 +153,7 @@ class App:
 
     async def end_of(self, sock: socket.socket) -> None:
         """Waits for the other side's FIN."""
-        while await self.loop.sock_recv(sock, READ):
-            pass
+        await receive(self.loop, sock, None)
 
     async def sleep(self, seconds: float) -> None:
         """Pause of an application; none at all for 0."""
