@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import csv
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +17,7 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import RunError
+from cwndlab.live import netns
 from cwndlab.live.uml import boot, build
 from cwndlab.live.virtual import seed_of
 from cwndlab.runs.execute import Job
@@ -117,3 +123,42 @@ def test_a_source_that_is_none_is_refused_and_nothing_is_left(
     with pytest.raises(RunError, match="arch/um"):
         build.build(tmp_path / "tree", 1, print)
     assert list(build.cache().glob("*")) == []
+
+
+def guests(parent: int) -> list[int]:
+    """User-Mode Linux processes that this process started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            started_by = int(path.read_text().rpartition(")")[2].split()[1])
+            if started_by == parent and b"time-travel=inf-cpu" in path.with_name("cmdline").read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.usefixtures("virtual")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_no_guest_outlives_its_run(tmp_path: Path, how: signal.Signals) -> None:
+    command = [sys.executable, "-m", "cwndlab", "run", "rfc2416", "--backend", "linux-virtual"]
+    command += ["--set", "variant=tahoe,iw=1,size=as-traced,run.duration=1h", "-o", str(tmp_path / "out")]
+    process = subprocess.Popen(command, env=os.environ | {"TMPDIR": str(tmp_path)}, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while not (found := guests(process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert len(found) == 1
+        traced = [
+            int(word) for word in Path(f"/proc/{found[0]}/task/{found[0]}/children").read_text().split()
+        ]
+        process.send_signal(how)
+        process.wait(30)
+        while any(Path(f"/proc/{pid}").exists() for pid in found + traced) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not any(Path(f"/proc/{pid}").exists() for pid in found + traced)
+    finally:
+        process.kill()
+        process.wait()
+    netns.sweep(tmp_path)
+    assert list(tmp_path.glob(f"{netns.PREFIX}*")) == []
