@@ -42,7 +42,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_sequence_numb
 ) -> None:
     first, other = contents(run(tmp_path / "a", seed=1)), contents(run(tmp_path / "c", seed=2))
     # the guest's Python has more to do before it starts
-    monkeypatch.setenv("PYTHONPATH", ":".join(str(tmp_path / f"nothing{k}") for k in range(20)))
+    nothing = [str(tmp_path / f"nothing{k}") for k in range(20)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*nothing, os.environ.get("PYTHONPATH", "")]))
     second = contents(run(tmp_path / "b", seed=1))
     assert len([name for name in first if name.endswith(".pcapng")]) == 2
     assert "records/segments.parquet" in first
