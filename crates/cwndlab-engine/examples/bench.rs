@@ -116,7 +116,7 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
         tcp_client: 0,
         tcp_server: 0,
         start_ns: workload.stagger * u64::from(i),
-        app: AppSpec::Bulk(BulkSpec { bytes: None, segments: workload.segments, from: Side::Client }),
+        app: AppSpec::Bulk(BulkSpec { bytes: None, segments: workload.segments, from: Side::Client, read_rate_bps: None }),
     };
     Scenario {
         duration_ns: duration,
@@ -140,7 +140,7 @@ struct Totals {
 
 impl Probe for Totals {
     const ENABLED: bool = true;
-    fn segment(&mut self, _: Time, _: SegmentEvent, _: Way, _: &Segment) {}
+    fn segment(&mut self, _: Time, _: SegmentEvent, _: Way, _: u16, _: &Segment) {}
     fn connection(&mut self, record: &ConnectionRecord) {
         self.delivered_bytes += record.bytes_up;
     }

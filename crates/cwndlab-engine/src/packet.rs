@@ -20,6 +20,8 @@ pub(crate) struct Packet {
     /// SACK blocks' slot plus one; 0 = none.
     sack: u32,
     mss: u16,
+    /// Identification of the IP header; 0 where nobody watches.
+    pub(crate) ip_id: u16,
     flags: Flags,
     window_scale_plus_1: u8,
     ecn: u8,
@@ -48,6 +50,7 @@ impl Packet {
             route,
             sack,
             mss: segment.mss,
+            ip_id: 0,
             flags: segment.flags,
             window_scale_plus_1: segment.window_scale_plus_1,
             ecn: segment.ecn,

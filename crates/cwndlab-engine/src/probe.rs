@@ -32,7 +32,10 @@ pub struct Opened {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentEvent {
     /// An endpoint at the observed node sent it.
-    Sent,
+    Sent {
+        /// whether an expired retransmission timer made it send this again
+        timeout: bool,
+    },
     /// It arrived at the observed node.
     Received,
     /// A link dropped it.
@@ -118,8 +121,9 @@ pub trait Probe {
     const ENABLED: bool;
     /// A connection, when it is opened and before anything else of it; always called.
     fn opened(&mut self, _opened: &Opened) {}
-    /// A segment at the observed node, or dropped or marked anywhere.
-    fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, segment: &Segment);
+    /// A segment at the observed node, or dropped or marked anywhere. `ip_id` is the packet's identification (RFC 791,
+    /// section 3.1): its sending host counts what it sends, so one sent again has another, and a link's copy the same.
+    fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, ip_id: u16, segment: &Segment);
     /// A connection, when it ends or when the run does.
     fn connection(&mut self, record: &ConnectionRecord);
     /// An open connection as it stands when the warm-up is over.
@@ -142,7 +146,7 @@ pub struct NoProbe;
 
 impl Probe for NoProbe {
     const ENABLED: bool = false;
-    fn segment(&mut self, _: Time, _: SegmentEvent, _: Way, _: &Segment) {}
+    fn segment(&mut self, _: Time, _: SegmentEvent, _: Way, _: u16, _: &Segment) {}
     fn connection(&mut self, _: &ConnectionRecord) {}
     fn object(&mut self, _: u32, _: &ObjectRecord) {}
     fn queue(&mut self, _: Time, _: &QueueSample) {}

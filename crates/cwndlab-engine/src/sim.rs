@@ -76,6 +76,10 @@ pub struct Simulation<P: Probe> {
     commands: Vec<Command>,
     /// Node at which segments are seen; `u32::MAX` if none.
     observed: u32,
+    /// Identification of the last packet of each node, where segments are seen.
+    ip_ids: Vec<u16>,
+    /// Whether a retransmission timer has just expired and what it sends again is not out yet; told to the probe.
+    expired: bool,
     probes: ProbeSpec,
     /// Serial number, cwnd and ssthresh of each end as last sampled; empty if windows are not recorded.
     last_windows: Vec<(u32, u64, u64, CongestionState)>,
@@ -277,7 +281,7 @@ impl<P: Probe> Simulation<P> {
         }
         let conn = &self.conns[(packet.to >> 1) as usize];
         let way = Way { connection: conn.serial, from_client: packet.to & 1 == 1 };
-        self.probe.segment(self.now, event, way, &packet.segment(&self.sacks));
+        self.probe.segment(self.now, event, way, packet.ip_id, &packet.segment(&self.sacks));
     }
 
     fn on_sample(&mut self) {

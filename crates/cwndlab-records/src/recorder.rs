@@ -137,7 +137,7 @@ impl Probe for Recorder {
         });
     }
 
-    fn segment(&mut self, now: Time, event: Seen, way: Way, segment: &Segment) {
+    fn segment(&mut self, now: Time, event: Seen, way: Way, ip_id: u16, segment: &Segment) {
         let watched = &mut self.watched[way.connection as usize];
         let mine = usize::from(!way.from_client);
         let (own, other) = (watched.halves[mine], watched.halves[1 - mine]);
@@ -149,14 +149,15 @@ impl Probe for Recorder {
         // RFC 5681, section 2: no data, no SYN or FIN, nothing new acknowledged, same window, data outstanding
         let duplicate =
             pure_ack && ack == own.ack && own.window.is_none_or(|w| w == segment.window) && other.high > ack;
-        let sent = matches!(event, Seen::Sent);
+        let sent = matches!(event, Seen::Sent { .. });
+        let timeout = matches!(event, Seen::Sent { timeout: true });
         let (event, link, cause) = match event {
             Seen::Dropped { link, cause } => (SegmentEvent::Drop, Some(link), Some(OneOf(reason(cause)))),
             Seen::Marked { link } => (SegmentEvent::Mark, Some(link), None),
-            Seen::Sent | Seen::Received if duplicate => (SegmentEvent::DupAck, None, None),
-            Seen::Sent | Seen::Received if pure_ack => (SegmentEvent::Ack, None, None),
-            Seen::Sent if segment.retransmission => (SegmentEvent::Retransmit, None, None),
-            Seen::Sent => (SegmentEvent::Send, None, None),
+            Seen::Sent { .. } | Seen::Received if duplicate => (SegmentEvent::DupAck, None, None),
+            Seen::Sent { .. } | Seen::Received if pure_ack => (SegmentEvent::Ack, None, None),
+            Seen::Sent { .. } if segment.retransmission => (SegmentEvent::Retransmit, None, None),
+            Seen::Sent { .. } => (SegmentEvent::Send, None, None),
             Seen::Received => (SegmentEvent::Receive, None, None),
         };
         let unit = u64::from(watched.unit);
@@ -179,12 +180,14 @@ impl Probe for Recorder {
             window_bytes: segment.window,
             flags: segment.flags.0,
             ecn: segment.ecn,
+            timeout,
             sack: sack(segment, other.high),
             ts_val: segment.has_timestamps.then_some(segment.ts_val),
             ts_ecr: segment.has_timestamps.then_some(segment.ts_ecr),
             mss_bytes: (segment.mss != 0).then_some(segment.mss),
             window_scale: segment.window_scale_plus_1.checked_sub(1),
             sack_permitted: segment.sack_permitted,
+            ip_id: Some(ip_id),
             wire_bytes: segment.wire_bytes,
             segment: number as i64,
             link,

@@ -89,6 +89,8 @@ table! {
         flags: u8,
         /// ECN field of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE.
         ecn: u8,
+        /// Whether it is what an expired retransmission timer made the observed node send again.
+        timeout: bool,
         /// SACK blocks as payload offsets: start, end, start, end, … most recent first.
         sack: Sack,
         /// Timestamps option: value.
@@ -101,6 +103,9 @@ table! {
         window_scale: Option<u8>,
         /// Whether a SYN permits SACK.
         sack_permitted: bool,
+        /// Identification of the IP header: its sending host counts its packets, one sent again has another. Null of a
+        /// kernel's runs, whose captures have it.
+        ip_id: Option<u16>,
         /// Bytes of the IP packet.
         wire_bytes: u32,
         /// Packet number, 1-based: of data its own, of an acknowledgment the highest it covers wholly or in part.

@@ -4,25 +4,44 @@ use cwndlab_units::Time;
 
 use crate::{BulkSpec, Command, Event, Losses, ObjectKind, ObjectRecord, Setup, Side};
 
-/// One transfer: the clock runs from the SYN to the last byte's arrival in order.
+/// One transfer: the clock runs from the SYN to the last byte's arrival in order (with a reader of its own pace, to the
+/// reading of it).
 pub struct Bulk {
     tcp_client: u16,
     tcp_server: u16,
     from: Side,
     bytes: Option<u64>,
+    reader: Option<Reader>,
     start: Time,
     open: bool,
+}
+
+/// A receiving application that reads a chunk and then waits for as long as the chunk lasts at its rate.
+struct Reader {
+    rate_bps: u64,
+    chunk: u64,
+    read: u64,
+    /// The sender is done, but not all is read: closing now would reset the connection (RFC 2525, section 2.17).
+    peer_closed: bool,
+}
+
+impl Reader {
+    fn pause(&self, bytes: u64) -> Time {
+        Time::from_nanos((u128::from(bytes) * 8_000_000_000 / u128::from(self.rate_bps)) as u64)
+    }
 }
 
 impl Bulk {
     pub(crate) fn new(spec: &BulkSpec, setup: &Setup<'_>) -> Result<Bulk, String> {
         spec.check()?;
-        let bytes = spec.bytes.or(spec.segments.map(|s| s * u64::from(setup.mss)));
+        let mss = u64::from(setup.mss);
+        let reader = |rate_bps| Reader { rate_bps, chunk: mss, read: 0, peer_closed: false };
         Ok(Bulk {
             tcp_client: setup.tcp_client,
             tcp_server: setup.tcp_server,
             from: spec.from,
-            bytes,
+            bytes: spec.bytes.or(spec.segments.map(|s| s * mss)),
+            reader: spec.read_rate_bps.map(reader),
             start: Time::MAX,
             open: false,
         })
@@ -34,22 +53,64 @@ impl Bulk {
                 self.start = now;
                 self.open = true;
                 out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
+                if self.reader.is_some() {
+                    out.push(Command::Hold { conn: 0, side: self.from.other() });
+                    self.wait_for_data(out);
+                }
             }
             Event::Established { conn, side } if side == self.from => {
                 let bytes = self.bytes.unwrap_or(Command::UNLIMITED);
                 out.push(Command::Write { conn, side, bytes });
                 if self.bytes.is_some() {
                     out.push(Command::Close { conn, side });
-                    out.push(Command::NotifyAt { conn, side: side.other(), total: bytes });
+                    if self.reader.is_none() {
+                        out.push(Command::NotifyAt { conn, side: side.other(), total: bytes });
+                    }
                 }
             }
+            Event::Delivered { conn, side, total, losses } if self.reader.is_some() => {
+                self.read(now, conn, side, total, out);
+                if self.all_read() {
+                    self.record(now, losses, out);
+                }
+            }
+            Event::Timer => self.wait_for_data(out),
             Event::Delivered { total, losses, .. } if self.open && Some(total) >= self.bytes => {
                 self.record(now, losses, out);
             }
-            Event::PeerClosed { conn, side } => out.push(Command::Close { conn, side }),
+            Event::PeerClosed { conn, side } => match &mut self.reader {
+                Some(reader) if side != self.from && Some(reader.read) < self.bytes => reader.peer_closed = true,
+                _ => out.push(Command::Close { conn, side }),
+            },
             Event::Finished { losses, .. } => self.record(Time::MAX, losses, out),
             Event::End => self.record(Time::MAX, Losses::default(), out),
-            Event::Timer | Event::Established { .. } | Event::Delivered { .. } => {}
+            Event::Established { .. } | Event::Delivered { .. } => {}
+        }
+    }
+
+    fn all_read(&self) -> bool {
+        matches!((&self.reader, self.bytes), (Some(reader), Some(bytes)) if reader.read >= bytes)
+    }
+
+    /// The reader asks for the next byte.
+    fn wait_for_data(&self, out: &mut Vec<Command>) {
+        if let Some(reader) = &self.reader {
+            out.push(Command::NotifyAt { conn: 0, side: self.from.other(), total: reader.read + 1 });
+        }
+    }
+
+    /// Reads one chunk of what has arrived; after the last of all, closes if the sender has.
+    fn read(&mut self, now: Time, conn: u32, side: Side, total: u64, out: &mut Vec<Command>) {
+        let Some(reader) = &mut self.reader else { return };
+        let bytes = reader.chunk.min(total - reader.read);
+        reader.read += bytes;
+        out.push(Command::Read { conn, side, bytes });
+        if Some(reader.read) == self.bytes {
+            if reader.peer_closed {
+                out.push(Command::Close { conn, side });
+            }
+        } else {
+            out.push(Command::Timer { at: now + reader.pause(bytes) });
         }
     }
 

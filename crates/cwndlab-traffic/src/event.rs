@@ -136,6 +136,22 @@ pub enum Command {
         /// in-order payload bytes since the start of the connection
         total: u64,
     },
+    /// Bytes received at `side` stay in its buffer until [`Command::Read`]; before any have arrived.
+    Hold {
+        /// connection slot
+        conn: u32,
+        /// the receiving end
+        side: Side,
+    },
+    /// The application reads so many of the bytes received at `side`, all of which must be there.
+    Read {
+        /// connection slot
+        conn: u32,
+        /// the receiving end
+        side: Side,
+        /// payload bytes
+        bytes: u64,
+    },
     /// One [`Event::Timer`] at this instant. One timer per application; a new one replaces the old.
     Timer {
         /// when

@@ -77,6 +77,10 @@ pub struct BulkSpec {
     /// The sending end.
     #[serde(default = "client")]
     pub from: Side,
+    /// Bits per second at which the receiving application reads, a full segment at a time; without it, it reads at
+    /// once. A reader slower than the network fills the receive buffer and closes the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_rate_bps: Option<u64>,
 }
 
 impl BulkSpec {
@@ -87,6 +91,9 @@ impl BulkSpec {
         }
         if self.bytes == Some(0) || self.segments == Some(0) {
             return Err("bulk: a transfer of 0 bytes; leave `bytes` and `segments` out for one without end".into());
+        }
+        if self.read_rate_bps == Some(0) {
+            return Err("bulk: a reader that never reads (`read_rate_bps` 0); leave it out to read at once".into());
         }
         Ok(())
     }

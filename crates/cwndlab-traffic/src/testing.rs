@@ -25,6 +25,7 @@ pub(crate) struct Network {
 struct End {
     sent: u64,
     received: u64,
+    read: u64,
     notify: Option<u64>,
     closed: bool,
 }
@@ -136,6 +137,12 @@ impl Network {
                 if received >= total {
                     self.at(now, Event::Delivered { conn, side, total: received, losses });
                 }
+            }
+            Command::Hold { .. } => {}
+            Command::Read { conn, side, bytes } => {
+                let end = self.ends.get_mut(&(conn, side == Side::Client)).expect("read on an open connection");
+                end.read += bytes;
+                assert!(end.read <= end.received, "read what had not arrived");
             }
             Command::Timer { at } => {
                 if let Some(old) = self.timer.take() {

@@ -223,13 +223,14 @@ class Reader:
         if not flags & SYN and mine.offers_scale and other.offers_scale:
             window <<= mine.scale
         end = position + length + bool(flags & (SYN | FIN))
-        again = False
+        again = timeout = False
         if event == "in":
             connection.segments += 1
             again = end > position and end <= mine.high
             if again:
                 connection.retransmits.append(time)
-                if time - mine.heard > ANSWER_NS:
+                timeout = time - mine.heard > ANSWER_NS
+                if timeout:
                     connection.timeouts.append(time)
             if flags & FIN:
                 mine.fin = end
@@ -257,7 +258,7 @@ class Reader:
                 if mine.fin_acked is not None:
                     connection.end = connection.end or time
         if self.observed is not None:
-            self._segment(row, connection, from_client, options, (position, acked, window, again))
+            self._segment(row, connection, from_client, options, (position, acked, window, again, timeout))
         if event == "in":
             mine.high = max(mine.high, end)
 
@@ -270,7 +271,7 @@ class Reader:
         told: tuple[Any, ...],
     ) -> None:
         time, event, place, flags, length = row[0], row[1], row[2], row[8], row[12]
-        position, acked, window, again = told
+        position, acked, window, again, timeout = told
         mine, other = connection.halves[not from_client], connection.halves[from_client]
         if event in ("in", "out") and place != self.observed:
             return
@@ -294,8 +295,8 @@ class Reader:
         self.segments.append(
             (
                 time, word, connection.number, from_client, event == "in", offset, length, covered, window,
-                flags, row[14], sack, options.ts_val, options.ts_ecr, options.mss, options.scale,
-                options.sack_permitted, row[13], number, link, cause,
+                flags, row[14], timeout, sack, options.ts_val, options.ts_ecr, options.mss, options.scale,
+                options.sack_permitted, None, row[13], number, link, cause,
             )
         )  # fmt: skip
         if here and flags & ACK:

@@ -97,6 +97,17 @@ impl<P: Probe> Simulation<P> {
                     self.dirty.push_back(end);
                 }
             }
+            Command::Hold { conn, side } => {
+                if let Some(end) = self.end(app, conn, side) {
+                    self.conns[(end >> 1) as usize].ends[(end & 1) as usize].set_auto_read(false);
+                }
+            }
+            Command::Read { conn, side, bytes } => {
+                if let Some(end) = self.end(app, conn, side) {
+                    self.read(end, bytes);
+                    self.dirty.push_back(end); // the window may have opened
+                }
+            }
             Command::Timer { at } => {
                 let at = at.max(self.now);
                 self.apps[app as usize].armed = at;

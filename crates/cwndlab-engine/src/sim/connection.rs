@@ -141,8 +141,13 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         let config = &self.configs[usize::from(conn.configs[side])];
+        let before = conn.ends[side].stats().timeouts;
         conn.ends[side].handle_timeout(config, self.now);
+        if P::ENABLED {
+            self.expired = conn.ends[side].stats().timeouts != before;
+        }
         self.pump(end);
+        self.expired = false;
         self.settle();
         self.retire(slot as u32);
     }
@@ -185,9 +190,13 @@ impl<P: Probe> Simulation<P> {
             conn.in_network += 1;
             let (route, node) = (conn.routes[side], conn.nodes[side]);
             self.summary.injected += 1;
-            let packet = Packet::new(&segment, peer(end), route, &mut self.sacks);
-            if P::ENABLED && node == self.observed {
-                self.see(SegmentEvent::Sent, &packet);
+            let mut packet = Packet::new(&segment, peer(end), route, &mut self.sacks);
+            if P::ENABLED && self.observed != u32::MAX {
+                packet.ip_id = self.next_ip_id(node);
+                if node == self.observed {
+                    let timeout = segment.retransmission && std::mem::take(&mut self.expired);
+                    self.see(SegmentEvent::Sent { timeout }, &packet);
+                }
             }
             self.forward(packet);
         }
@@ -196,6 +205,13 @@ impl<P: Probe> Simulation<P> {
         }
         let deadline = self.conns[slot].ends[side].poll_timeout();
         self.arm(end, deadline);
+    }
+
+    /// The identification of a host's next packet: one counter a host.
+    fn next_ip_id(&mut self, node: u32) -> u16 {
+        let id = &mut self.ip_ids[node as usize];
+        *id = id.wrapping_add(1);
+        *id
     }
 
     /// Tells the application everything that is new at an end; what it does in answer may be new again.
@@ -246,6 +262,15 @@ impl<P: Probe> Simulation<P> {
             return Some(Notice::Finished { failed });
         }
         None
+    }
+
+    /// Takes bytes out of an end's receive buffer.
+    pub(super) fn read(&mut self, end: u32, bytes: u64) {
+        let conn = &mut self.conns[(end >> 1) as usize];
+        let side = (end & 1) as usize;
+        let config = &self.configs[usize::from(conn.configs[side])];
+        let read = conn.ends[side].read(config, bytes);
+        debug_assert_eq!(read, bytes, "the application read what had not arrived");
     }
 
     /// Frees a slot whose connection is over and whose packets are gone.

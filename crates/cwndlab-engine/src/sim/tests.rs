@@ -1,4 +1,5 @@
 mod ecn;
+mod packets;
 
 use cwndlab_net::queue::Regions;
 use cwndlab_net::LinkCounters;
@@ -22,7 +23,7 @@ struct Log {
 
 impl Probe for Log {
     const ENABLED: bool = true;
-    fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, segment: &Segment) {
+    fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, _: u16, segment: &Segment) {
         self.segments.push(format!("{} {event:?} {way:?} {segment:?}", now.as_nanos()));
     }
     fn connection(&mut self, record: &ConnectionRecord) {

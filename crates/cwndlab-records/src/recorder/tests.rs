@@ -39,12 +39,12 @@ fn rows(recorder: Recorder) -> Vec<(SegmentEvent, i64, u64, u64)> {
 #[test]
 fn segments_are_numbered_from_one_and_acknowledgments_by_the_highest_packet_they_cover() {
     let mut recorder = recorder();
-    recorder.segment(Time::ZERO, Seen::Sent, DATA, &data(1));
-    recorder.segment(Time::ZERO, Seen::Sent, DATA, &data(1001));
-    recorder.segment(Time::ZERO, Seen::Dropped { link: 0, cause: DropCause::Full }, DATA, &data(1001));
-    recorder.segment(Time::ZERO, Seen::Received, ACKS, &ack(1001, 9000));
-    recorder.segment(Time::ZERO, Seen::Sent, DATA, &Segment { retransmission: true, ..data(1001) });
-    recorder.segment(Time::ZERO, Seen::Received, ACKS, &ack(2001, 9000));
+    recorder.segment(Time::ZERO, Seen::Sent { timeout: false }, DATA, 0, &data(1));
+    recorder.segment(Time::ZERO, Seen::Sent { timeout: false }, DATA, 0, &data(1001));
+    recorder.segment(Time::ZERO, Seen::Dropped { link: 0, cause: DropCause::Full }, DATA, 0, &data(1001));
+    recorder.segment(Time::ZERO, Seen::Received, ACKS, 0, &ack(1001, 9000));
+    recorder.segment(Time::ZERO, Seen::Sent { timeout: false }, DATA, 0, &Segment { retransmission: true, ..data(1001) });
+    recorder.segment(Time::ZERO, Seen::Received, ACKS, 0, &ack(2001, 9000));
     assert_eq!(
         rows(recorder),
         [
@@ -61,7 +61,7 @@ fn segments_are_numbered_from_one_and_acknowledgments_by_the_highest_packet_they
 #[test]
 fn a_duplicate_acknowledges_nothing_new_with_data_outstanding_and_the_same_window() {
     let mut recorder = recorder();
-    let mut see = |way, segment: &Segment| recorder.segment(Time::ZERO, Seen::Received, way, segment);
+    let mut see = |way, segment: &Segment| recorder.segment(Time::ZERO, Seen::Received, way, 0, segment);
     see(ACKS, &ack(1, 9000)); // nothing outstanding
     see(DATA, &data(1));
     see(DATA, &data(1001));
@@ -79,8 +79,8 @@ fn offsets_go_on_past_the_wrap_of_sequence_numbers() {
     let step = 1 << 30;
     for k in 0..6_u64 {
         let position = 1 + k * step;
-        recorder.segment(Time::ZERO, Seen::Sent, DATA, &data(position as u32));
-        recorder.segment(Time::ZERO, Seen::Received, ACKS, &ack((position + 1000) as u32, 9000));
+        recorder.segment(Time::ZERO, Seen::Sent { timeout: false }, DATA, 0, &data(position as u32));
+        recorder.segment(Time::ZERO, Seen::Received, ACKS, 0, &ack((position + 1000) as u32, 9000));
     }
     let rows = rows(recorder);
     assert_eq!((rows[10].2, rows[11].3), (5 * step, 5 * step + 1000));

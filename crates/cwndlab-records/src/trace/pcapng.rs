@@ -4,8 +4,8 @@
 //! header), nanoseconds, headers captured whole. The packet block's original length is the IP total length, which
 //! is computed from headers, options and payload; it equals the segments table's `wire_bytes` unless the study
 //! gives its packets other headers than IP and TCP have (the profile `ns2-1998` gives them none).
-//! Drops and marks are comments on the packet as it was sent. A packet that a link dropped before it reached
-//! the observed node was not seen there and is not in the file.
+//! Drops and marks are comments on the packet where the observed node saw it. A packet that a link dropped before it
+//! reached the observed node was not seen there and is not in the file.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -118,32 +118,38 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// What identifies a segment under way; two that agree in all of it are copies.
-type Identity = (u32, bool, u64, u32, u64, u8, Option<u32>);
+/// A packet under way: its connection and direction, its IP identification, and what it says, as identifications wrap.
+type Identity = (u32, bool, Option<u16>, u64, u32, u64, u8);
 
 fn identity(row: &SegmentRow) -> Identity {
-    (row.connection, row.from_client, row.seq, row.len, row.ack, row.flags, row.ts_val)
+    (row.connection, row.from_client, row.ip_id, row.seq, row.len, row.ack, row.flags)
 }
 
-/// For each row that a link dropped or marked: the row of its last sending before that, if the node sent it.
+/// What links did to packets, by the row of the packet at the observed node; a mark may come before it, a drop after.
 fn comments(rows: &[SegmentRow], links: &[String]) -> BTreeMap<usize, String> {
-    let mut last_sent = BTreeMap::new();
+    let mut seen = BTreeMap::new();
+    let mut coming: BTreeMap<Identity, String> = BTreeMap::new();
     let mut found: BTreeMap<usize, String> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
-        if row.sent {
-            last_sent.insert(identity(row), i);
-        }
+        let packet = identity(row);
         let what = match (row.event, row.cause) {
             (OneOf(SegmentEvent::Mark), _) => "marked CE",
             (OneOf(SegmentEvent::Drop), Some(OneOf(DropReason::Full))) => "dropped (queue full)",
             (OneOf(SegmentEvent::Drop), Some(OneOf(DropReason::Aqm))) => "dropped (active queue management)",
             (OneOf(SegmentEvent::Drop), _) => "dropped (loss)",
-            _ => continue,
+            _ => {
+                seen.insert(packet, i);
+                found.extend(coming.remove(&packet).map(|text| (i, text)));
+                continue;
+            }
         };
-        let Some(&packet) = last_sent.get(&identity(row)) else { continue };
         let link = row.link.and_then(|link| links.get(link as usize)).map_or("?", String::as_str);
         let text = format!("{what} at {link} at {} ns", row.time_ns);
-        found.entry(packet).and_modify(|before| *before = format!("{before}; {text}")).or_insert(text);
+        if let Some(&at) = seen.get(&packet) {
+            found.entry(at).and_modify(|before| *before = format!("{before}; {text}")).or_insert(text);
+        } else if row.event == OneOf(SegmentEvent::Mark) {
+            coming.entry(packet).and_modify(|before| *before = format!("{before}; {text}")).or_insert(text);
+        }
     }
     found
 }
@@ -162,7 +168,6 @@ pub fn write(
     let mut capture = Capture::begin(out, node)?;
     let comments = comments(rows, links);
     let mut scalings: BTreeMap<u32, Scaling> = BTreeMap::new();
-    let mut ip_ids: BTreeMap<u32, u16> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
         if matches!(row.event, OneOf(SegmentEvent::Drop | SegmentEvent::Mark)) {
             continue;
@@ -170,11 +175,8 @@ pub fn write(
         let flow = flows.get(row.connection as usize).copied().ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("connection {} is not known", row.connection))
         })?;
-        let sender = if row.from_client { flow.client } else { flow.server };
-        let ip_id = ip_ids.entry(sender).or_insert(0);
-        *ip_id = ip_id.wrapping_add(1);
         let scaling = scalings.entry(row.connection).or_default();
-        let (mut packet, total) = headers(row, row.connection, flow, scaling, *ip_id);
+        let (mut packet, total) = headers(row, row.connection, flow, scaling);
         packet.resize(total.min(SNAPLEN) as usize, 0);
         capture.packet(Packet {
             time_ns: row.time_ns,

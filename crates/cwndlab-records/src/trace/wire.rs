@@ -112,7 +112,7 @@ fn checksum(bytes: &[u8], start: u32) -> u16 {
 }
 
 /// The headers of a segment; the payload, zeros, follows. The answer's second part is the IP total length.
-pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scaling, ip_id: u16) -> (Vec<u8>, u32) {
+pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scaling) -> (Vec<u8>, u32) {
     scaling.see(row);
     let mut tcp_options = Vec::with_capacity(40);
     options(row, &mut tcp_options);
@@ -127,7 +127,7 @@ pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scal
     // A segment beyond 64 KiB (a study of jumbo packets) has length 0, as segmentation offload writes it.
     let length_field = u16::try_from(total).unwrap_or(0);
     out.extend(length_field.to_be_bytes());
-    out.extend(ip_id.to_be_bytes());
+    out.extend(row.ip_id.unwrap_or(0).to_be_bytes());
     out.extend(DONT_FRAGMENT.to_be_bytes());
     out.extend([64, 6, 0, 0]);
     out.extend(from.0);

@@ -74,11 +74,33 @@ fn a_transfer_without_end_never_closes_and_records_nothing() {
     assert_eq!(tell(&mut a, 50, Event::End), []);
 }
 
+/// 2500 bytes that arrive at once, read at 8 kb/s in segments of 1000 bytes: at 15 ms, 1015 ms and 2015 ms.
+#[test]
+fn a_slow_reader_takes_a_segment_at_a_time_and_closes_when_it_has_read_all() {
+    let mut a = app(r#"{"kind":"bulk","bytes":2500,"read_rate_bps":8000}"#).unwrap();
+    let (conn, side, losses) = (0, Side::Server, Losses::default());
+    let asks = |total| Command::NotifyAt { conn, side, total };
+    let connect = Command::Connect { conn, tcp_client: 3, tcp_server: 4 };
+    assert_eq!(tell(&mut a, 0, Event::Start), [connect, Command::Hold { conn, side }, asks(1)]);
+    tell(&mut a, 10, Event::Established { conn, side: Side::Client });
+    let arrived = Event::Delivered { conn, side, total: 2500, losses };
+    let read = |bytes, until| [Command::Read { conn, side, bytes }, Command::Timer { at: Time::from_millis(until) }];
+    assert_eq!(tell(&mut a, 15, arrived), read(1000, 1015));
+    assert_eq!(tell(&mut a, 16, Event::PeerClosed { conn, side }), [], "closing before all is read would reset");
+    assert_eq!(tell(&mut a, 1015, Event::Timer), [asks(1001)]);
+    assert_eq!(tell(&mut a, 1015, arrived), read(1000, 2015));
+    assert_eq!(tell(&mut a, 2015, Event::Timer), [asks(2001)]);
+    let last = tell(&mut a, 2015, arrived);
+    assert_eq!(last[..2], [Command::Read { conn, side, bytes: 500 }, Command::Close { conn, side }]);
+    assert!(matches!(last[2..], [Command::Record(r)] if r.end == Time::from_millis(2015) && r.bytes == 2500));
+}
+
 #[test]
 fn contradictory_or_misspelt_specifications_are_refused() {
     for (json, part) in [
         (r#"{"kind":"bulk","bytes":1,"segments":1}"#, "give one"),
         (r#"{"kind":"bulk","bytes":0}"#, "0 bytes"),
+        (r#"{"kind":"bulk","read_rate_bps":0}"#, "never reads"),
         (r#"{"kind":"bulk","byts":1}"#, "unknown field"),
     ] {
         let e = app(json).err().expect(json);

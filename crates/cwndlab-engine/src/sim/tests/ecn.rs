@@ -17,7 +17,7 @@ struct Wire {
 
 impl Probe for Wire {
     const ENABLED: bool = true;
-    fn segment(&mut self, _: Time, event: SegmentEvent, way: Way, segment: &Segment) {
+    fn segment(&mut self, _: Time, event: SegmentEvent, way: Way, _: u16, segment: &Segment) {
         self.seen.push((event, way.from_client, *segment));
     }
     fn connection(&mut self, record: &ConnectionRecord) {
@@ -67,7 +67,7 @@ fn only_new_data_is_ecn_capable_and_syns_negotiate() {
             if syn {
                 assert_eq!(setup, if *from_client { (Flags::ECE | Flags::CWR).0 } else { Flags::ECE.0 });
             }
-            if matches!(event, SegmentEvent::Sent) {
+            if matches!(event, SegmentEvent::Sent { .. }) {
                 let new_data = segment.len > 0 && !segment.retransmission;
                 assert_eq!(segment.ecn, if new_data { codepoint } else { 0 }, "{segment:?}");
                 assert!(kind == "rfc2481" || syn || !segment.flags.has(Flags::CWR) || new_data, "{segment:?}");
@@ -87,7 +87,7 @@ fn every_segment_echoes_from_a_ce_until_a_cwr() {
             SegmentEvent::Received if *from_client && segment.len > 0 => {
                 echo = segment.ecn == CE || (echo && !segment.flags.has(Flags::CWR));
             }
-            SegmentEvent::Sent => {
+            SegmentEvent::Sent { .. } => {
                 assert_eq!(segment.flags.has(Flags::ECE), echo, "{segment:?}");
                 echoes += u32::from(echo);
             }
@@ -107,7 +107,7 @@ fn the_sender_reduces_once_a_window_and_says_so() {
                 acked = segment.ack;
                 echoed |= segment.flags.has(Flags::ECE);
             }
-            SegmentEvent::Sent if segment.flags.has(Flags::CWR) => {
+            SegmentEvent::Sent { .. } if segment.flags.has(Flags::CWR) => {
                 assert!(echoed, "a reduction without an echo, though nothing was lost");
                 assert_eq!(segment.seq, sent_to, "CWR rides on the first new segment");
                 assert!(acked > last_cwr, "a second reduction before anything sent after the first was acknowledged");
@@ -115,7 +115,7 @@ fn the_sender_reduces_once_a_window_and_says_so() {
             }
             _ => {}
         }
-        if matches!(event, SegmentEvent::Sent) {
+        if matches!(event, SegmentEvent::Sent { .. }) {
             sent_to = sent_to.max(segment.seq + segment.len);
         }
     }
@@ -151,7 +151,7 @@ fn every_recovery_says_that_it_reduced_for_a_loss() {
         let scenario = chain(&endpoint.to_string(), 200_000, r#"{"kind": "infinite"}"#, loss, 600);
         let wire = Simulation::new(&scenario, 1, 0, Wire::default()).unwrap().run().1;
         let cwr = |(event, _, segment): &&(SegmentEvent, bool, Segment)| {
-            matches!(event, SegmentEvent::Sent) && segment.flags.has(Flags::CWR) && !segment.flags.has(Flags::SYN)
+            matches!(event, SegmentEvent::Sent { .. }) && segment.flags.has(Flags::CWR) && !segment.flags.has(Flags::SYN)
         };
         let record = wire.connections[0];
         assert_eq!((record.marks, record.timeouts), (0, 0), "{recovery}");

@@ -61,7 +61,23 @@ fn story() -> Vec<SegmentRow> {
     let mut full = ack(35 * MS, 5 * 1448, SegmentEvent::Ack);
     full.window_bytes = 0;
     rows.push(full);
+    number(&mut rows);
     rows
+}
+
+/// Gives each packet the next identification of its sender, and a link's row that of the packet it is about.
+fn number(rows: &mut [SegmentRow]) {
+    let mut last = [0, 0];
+    for i in 0..rows.len() {
+        let (before, row) = (&rows[..i], &rows[i]);
+        let id = if row.link.is_some() {
+            before.iter().rfind(|sent| sent.link.is_none() && sent.seq == row.seq && sent.len == row.len).unwrap().ip_id
+        } else {
+            last[usize::from(row.from_client)] += 1;
+            Some(last[usize::from(row.from_client)])
+        };
+        rows[i].ip_id = id;
+    }
 }
 
 fn file(rows: &[SegmentRow]) -> Vec<u8> {
@@ -156,6 +172,39 @@ fn drops_and_marks_are_comments_on_the_packet_as_it_was_sent() {
     let Some(lines) = tshark(&["frame.number", "frame.comment"], &story()) else { return };
     let commented: Vec<_> = lines.into_iter().filter(|line| line.contains(' ')).collect();
     assert_eq!(commented, ["5 dropped (queue full) at r1>r2 at 12000000 ns", "6 marked CE at r1>r2 at 12000000 ns"]);
+}
+
+#[test]
+fn the_comment_is_on_the_copy_that_it_is_about() {
+    let [mut first, mut again, mut lost] = [segment(0, SegmentEvent::Send); 3];
+    (first.len, again.len, lost.len) = (1000, 1000, 1000);
+    (first.ip_id, again.ip_id, lost.ip_id) = (Some(7), Some(8), Some(7));
+    (again.time_ns, again.event) = (MS, OneOf(SegmentEvent::Retransmit));
+    // the first copy is dropped after the second is on its way
+    (lost.time_ns, lost.event, lost.sent, lost.link) = (2 * MS, OneOf(SegmentEvent::Drop), false, Some(0));
+    assert_eq!(comments(&[first, again, lost], &[]).into_keys().collect::<Vec<_>>(), [0]);
+}
+
+#[test]
+fn a_packet_marked_on_its_way_to_the_node_says_so_where_it_arrives() {
+    let [mut marked, mut arrived] = [segment(0, SegmentEvent::Mark); 2];
+    (marked.sent, marked.link, marked.from_client) = (false, Some(0), false);
+    (arrived.time_ns, arrived.event, arrived.sent, arrived.from_client) =
+        (MS, OneOf(SegmentEvent::Receive), false, false);
+    let found = comments(&[marked, arrived], &["r1>r2".into()]);
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [(1, "marked CE at r1>r2 at 0 ns".into())]);
+}
+
+#[test]
+fn every_packet_has_the_identification_its_sender_gave_it() {
+    let Some(lines) = tshark(&["ip.src", "ip.id"], &story()) else { return };
+    let expected: Vec<String> = story()
+        .iter()
+        .filter(|row| row.link.is_none())
+        .map(|row| format!("10.0.0.{} 0x{:04x}", if row.from_client { 1 } else { 4 }, row.ip_id.unwrap()))
+        .collect();
+    assert_eq!(lines, expected);
+    assert_eq!(expected.iter().collect::<std::collections::BTreeSet<_>>().len(), expected.len());
 }
 
 #[test]
