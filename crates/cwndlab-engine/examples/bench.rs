@@ -116,7 +116,12 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
         tcp_client: 0,
         tcp_server: 0,
         start_ns: workload.stagger * u64::from(i),
-        app: AppSpec::Bulk(BulkSpec { bytes: None, segments: workload.segments, from: Side::Client, read_rate_bps: None }),
+        app: AppSpec::Bulk(BulkSpec {
+            bytes: None,
+            segments: workload.segments,
+            from: Side::Client,
+            read_rate_bps: None,
+        }),
     };
     Scenario {
         duration_ns: duration,

@@ -79,10 +79,6 @@ fn some(time: Time) -> Option<u64> {
 impl Recorder {
     /// For one run of a scenario.
     pub fn new(scenario: &Scenario) -> Recorder {
-        let payload = |a: &cwndlab_tcp::TcpConfig, b: &cwndlab_tcp::TcpConfig| {
-            let options = if a.timestamps && b.timestamps { 12 } else { 0 };
-            a.mss.min(b.mss).saturating_sub(options).max(1)
-        };
         let observed = scenario.probes.segments_at;
         let name = |node: u32| scenario.nodes.get(node as usize).cloned();
         Recorder {
@@ -101,7 +97,7 @@ impl Recorder {
             },
             duration: scenario.duration_ns,
             ends: scenario.traffic.iter().map(|traffic| (traffic.client, traffic.server)).collect(),
-            unit: scenario.tcp.iter().map(|a| scenario.tcp.iter().map(|b| payload(a, b)).collect()).collect(),
+            unit: scenario.tcp.iter().map(|a| scenario.tcp.iter().map(|b| a.full_segment_bytes(b)).collect()).collect(),
         }
     }
 

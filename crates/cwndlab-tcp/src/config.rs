@@ -6,6 +6,7 @@ use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::ecn::EcnKind;
+use crate::segment::TIMESTAMPS_BYTES;
 
 /// A profile's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -235,5 +236,13 @@ impl TcpConfig {
     /// Whether windows are counted in whole segments, as in Linux.
     pub(crate) fn whole_segments(&self) -> bool {
         self.reduce_from == ReductionBase::CwndWholeSegments
+    }
+
+    /// Payload bytes of a full segment to this peer: the smaller MSS, less what timestamps take where both offer them
+    /// (RFC 6691; RFC 7323, appendix A).
+    #[must_use]
+    pub fn full_segment_bytes(&self, peer: &TcpConfig) -> u32 {
+        let options = if self.timestamps && peer.timestamps { TIMESTAMPS_BYTES } else { 0 };
+        self.mss.min(peer.mss).saturating_sub(options).max(1)
     }
 }

@@ -16,6 +16,7 @@ use crate::config::TcpConfig;
 use crate::congestion::CongestionEvent;
 use crate::receiver::Receiver;
 use crate::recovery::{reduce, Recovery};
+use crate::segment::TIMESTAMPS_BYTES;
 use crate::sender::Sender;
 use crate::state::{CloseReason, State};
 use crate::stats::Stats;
@@ -135,7 +136,7 @@ impl Connection {
 
     /// The sending half begins anew with the effective segment size, before anything but a SYN was sent.
     fn set_mss(&mut self, cfg: &TcpConfig, mss: u32) {
-        let mss = mss - if self.agreed.timestamps { output::TIMESTAMPS_BYTES.min(mss - 1) } else { 0 };
+        let mss = mss - if self.agreed.timestamps { TIMESTAMPS_BYTES.min(mss - 1) } else { 0 };
         if mss != self.sender.mss {
             self.sender.mss = mss;
             self.sender.law = crate::congestion::WindowLaw::new(cfg, mss);

@@ -44,6 +44,9 @@ impl std::ops::BitOrAssign for Flags {
     }
 }
 
+/// Timestamps option with its padding (RFC 7323, appendix A).
+pub(crate) const TIMESTAMPS_BYTES: u32 = 12;
+
 /// Up to four SACK blocks (RFC 2018, section 3), each `[start, end)` in wire sequence numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {

@@ -68,11 +68,11 @@ impl<P: Probe> Simulation<P> {
         let mut routes = Routes::new(scenario);
         let mut apps = Vec::with_capacity(scenario.traffic.len());
         for (index, traffic) in scenario.traffic.iter().enumerate() {
-            let mss = |tcp: u16| scenario.tcp[usize::from(tcp)].mss;
+            let tcp = |index: u16| &scenario.tcp[usize::from(index)];
             let mut setup = Setup {
                 tcp_client: traffic.tcp_client,
                 tcp_server: traffic.tcp_server,
-                mss: mss(traffic.tcp_client).min(mss(traffic.tcp_server)),
+                mss: tcp(traffic.tcp_client).full_segment_bytes(tcp(traffic.tcp_server)),
                 shared: &shared,
                 stream: &mut |purpose| streams.stream(&format!("traffic:{}:{purpose}", traffic.name)),
             };

@@ -43,7 +43,13 @@ fn segments_are_numbered_from_one_and_acknowledgments_by_the_highest_packet_they
     recorder.segment(Time::ZERO, Seen::Sent { timeout: false }, DATA, 0, &data(1001));
     recorder.segment(Time::ZERO, Seen::Dropped { link: 0, cause: DropCause::Full }, DATA, 0, &data(1001));
     recorder.segment(Time::ZERO, Seen::Received, ACKS, 0, &ack(1001, 9000));
-    recorder.segment(Time::ZERO, Seen::Sent { timeout: false }, DATA, 0, &Segment { retransmission: true, ..data(1001) });
+    recorder.segment(
+        Time::ZERO,
+        Seen::Sent { timeout: false },
+        DATA,
+        0,
+        &Segment { retransmission: true, ..data(1001) },
+    );
     recorder.segment(Time::ZERO, Seen::Received, ACKS, 0, &ack(2001, 9000));
     assert_eq!(
         rows(recorder),

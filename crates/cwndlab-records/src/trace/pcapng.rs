@@ -125,12 +125,15 @@ fn identity(row: &SegmentRow) -> Identity {
     (row.connection, row.from_client, row.ip_id, row.seq, row.len, row.ack, row.flags)
 }
 
-/// What links did to packets, by the row of the packet at the observed node; a mark may come before it, a drop after.
+/// What the timer and the links did to packets, by the row of the packet at the observed node; a mark may come before it, a drop after.
 fn comments(rows: &[SegmentRow], links: &[String]) -> BTreeMap<usize, String> {
     let mut seen = BTreeMap::new();
     let mut coming: BTreeMap<Identity, String> = BTreeMap::new();
     let mut found: BTreeMap<usize, String> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
+        if row.timeout {
+            found.insert(i, "sent again by the retransmission timer".into());
+        }
         let packet = identity(row);
         let what = match (row.event, row.cause) {
             (OneOf(SegmentEvent::Mark), _) => "marked CE",
@@ -139,7 +142,9 @@ fn comments(rows: &[SegmentRow], links: &[String]) -> BTreeMap<usize, String> {
             (OneOf(SegmentEvent::Drop), _) => "dropped (loss)",
             _ => {
                 seen.insert(packet, i);
-                found.extend(coming.remove(&packet).map(|text| (i, text)));
+                if let Some(text) = coming.remove(&packet) {
+                    found.insert(i, text);
+                }
                 continue;
             }
         };

@@ -5,14 +5,12 @@ use cwndlab_units::Time;
 use super::handshake::wanted_shift;
 use super::{timestamp, Connection, Control};
 use crate::config::TcpConfig;
-use crate::segment::{Flags, SackBlocks, Segment};
+use crate::segment::{Flags, SackBlocks, Segment, TIMESTAMPS_BYTES};
 use crate::sender::{Piece, Sender};
 use crate::sequence::to_wire;
 use crate::state::State;
 use crate::timers::Timer;
 
-/// Timestamps option with its padding (RFC 7323, appendix A).
-pub(super) const TIMESTAMPS_BYTES: u32 = 12;
 /// Two NOPs and the option's head (RFC 2018, section 3); each block has 8 bytes.
 const SACK_HEAD_BYTES: u32 = 4;
 const SACK_BLOCK_BYTES: u32 = 8;

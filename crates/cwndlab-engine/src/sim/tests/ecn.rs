@@ -151,7 +151,9 @@ fn every_recovery_says_that_it_reduced_for_a_loss() {
         let scenario = chain(&endpoint.to_string(), 200_000, r#"{"kind": "infinite"}"#, loss, 600);
         let wire = Simulation::new(&scenario, 1, 0, Wire::default()).unwrap().run().1;
         let cwr = |(event, _, segment): &&(SegmentEvent, bool, Segment)| {
-            matches!(event, SegmentEvent::Sent { .. }) && segment.flags.has(Flags::CWR) && !segment.flags.has(Flags::SYN)
+            matches!(event, SegmentEvent::Sent { .. })
+                && segment.flags.has(Flags::CWR)
+                && !segment.flags.has(Flags::SYN)
         };
         let record = wire.connections[0];
         assert_eq!((record.marks, record.timeouts), (0, 0), "{recovery}");

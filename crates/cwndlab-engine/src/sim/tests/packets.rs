@@ -84,13 +84,8 @@ fn a_drop_bears_the_identification_of_the_packet_that_was_sent() {
 
 #[test]
 fn what_a_timer_sends_again_is_told_apart_from_what_acknowledgments_do() {
-    let scenario = chain(
-        &tcp(Profile::Rfc5681, "reno"),
-        300_000,
-        DROP_TAIL,
-        r#"{"kind": "bernoulli", "p": 0.08}"#,
-        3600,
-    );
+    let scenario =
+        chain(&tcp(Profile::Rfc5681, "reno"), 300_000, DROP_TAIL, r#"{"kind": "bernoulli", "p": 0.08}"#, 3600);
     let packets = watch(scenario, 0);
     let timeouts =
         packets.seen.iter().filter(|(event, ..)| matches!(event, SegmentEvent::Sent { timeout: true })).count();
@@ -104,7 +99,7 @@ fn what_a_timer_sends_again_is_told_apart_from_what_acknowledgments_do() {
 #[test]
 fn a_slow_reader_closes_the_window_and_still_gets_everything_at_its_rate() {
     let mut tcp = serde_json::to_value(Profile::Rfc5681.config()).unwrap();
-    tcp["receive_buffer_bytes"] = 14_600.into(); // ten segments, so that they fill it to the byte
+    tcp["receive_buffer_bytes"] = 14_600.into(); // ten segments of 1460 bytes, so that they fill it to the byte
     let mut scenario = chain(&tcp.to_string(), 200_000, DROP_TAIL, "", 60);
     scenario.traffic[0].app =
         serde_json::from_str(r#"{"kind": "bulk", "bytes": 200000, "read_rate_bps": 160000}"#).unwrap();
