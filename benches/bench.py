@@ -6,7 +6,8 @@
 One object a workload and tool: nanoseconds of CPU time and instructions per packet-hop (set-up not counted),
 goodput, drops at the bottleneck, memory a flow. The workloads are described in benches/README.md. CPU time is
 the least of three runs; callgrind counts instructions on two durations, the difference is divided by that
-of the hops.
+of the hops. The last workload, `rfc2415-32-3`, is one run of a study's cell: CPU seconds a run on both, and
+their ratio.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,9 @@ WORKLOADS = {
     "1000x10G": (0.6, 0.8),
     "short100k": (0.5, 1.0),
 }
+#: RFC 2415's 32 browsers and 3 file transfers, IW 1, 360 s: whole runs, compared by CPU time.
+WEB = "rfc2415-32-3"
+SIZES = ROOT / "python" / "cwndlab" / "studies" / "rfc2415" / "sizes"
 #: ns-2 spends minutes under callgrind only to create these many agents.
 NOT_COUNTED = {("ns-2", "short100k"), ("ns-2", "1000x10G")}
 KEYS = (
@@ -101,10 +106,57 @@ def measure(tool: str, command: Command, workload: str, runs: int, callgrind: bo
     return {key: found[key] for key in KEYS}
 
 
+def web_cwndlab() -> dict[str, Any]:
+    """One run of 32/3 by the definitions of ns-2's script; CPU time is the least of three replicates'."""
+    sys.path.insert(0, str(ROOT))
+    from validation import web
+
+    from cwndlab import _core
+
+    scenario = web.scenario((32, 3, 1))
+    found = []
+    for replicate in range(3):
+        before = time.process_time()
+        records = _core.run(scenario, web.SEED, replicate)
+        found.append((time.process_time() - before, records.packets))
+    cpu_s, hops = min(found)
+    return {"workload": WEB, "tool": "cwndlab", "cpu_s": round(cpu_s, 4), "hops": hops}
+
+
+def web_ns2() -> dict[str, Any]:
+    """The same on ns-2; making its agents is not counted, which takes ten times as long as the run."""
+    script = str(ROOT / "validation" / "ns2" / "rfc2415.tcl")
+    sizes = [str(SIZES / f"mah-{side}-bytes.csv") for side in ("reply", "request")]
+    found = run(["ns", script, "32", "3", "1", "1", "360", *sizes, "cpu"])
+    return {
+        "workload": WEB,
+        "tool": "ns-2",
+        "cpu_s": found["cpu_s"],
+        "making_agents_s": found["making_agents_s"],
+    }
+
+
+def measure_web(tools: Sequence[str]) -> list[dict[str, Any]]:
+    """`WEB` on the tools, printed as it goes."""
+    rows = []
+    if "cwndlab" in tools:
+        rows.append(web_cwndlab())
+        print(f"{WEB} cwndlab  {1000 * rows[0]['cpu_s']:.1f} ms of CPU a run")
+    if "ns-2" in tools:
+        theirs = web_ns2()
+        line = f"{WEB} ns-2     {theirs['cpu_s']:.2f} s of CPU a run, its agents made before"
+        if rows:
+            theirs["ratio"] = round(theirs["cpu_s"] / rows[0]["cpu_s"], 1)
+            line += f": {theirs['ratio']} times ours"
+        print(line, flush=True)
+        rows.append(theirs)
+    return rows
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description="Time per packet-hop of cwndlab and ns-2, same workloads.")
-    parser.add_argument("--workload", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
+    parser.add_argument("--workload", nargs="+", choices=[*WORKLOADS, WEB], default=[*WORKLOADS, WEB])
     parser.add_argument("--tool", nargs="+", choices=["cwndlab", "ns-2"], default=["cwndlab", "ns-2"])
     parser.add_argument("--runs", type=int, default=3, help="CPU time is the least of this many runs")
     parser.add_argument("--no-instructions", action="store_true", help="leave callgrind out")
@@ -129,6 +181,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     line = "{:<10} {:<8} {:>10} {:>7} {:>9} {:>12} {:>7} {:>7}"
     print(line.format("workload", "tool", "hops", "ns/hop", "instr/hop", "goodput Mb/s", "drops", "B/flow"))
     for workload in options.workload:
+        if workload == WEB:
+            continue
         for tool, command in commands.items():
             # Creating 100,000 agents takes ns-2 three minutes: once is enough.
             runs = 1 if (tool, workload) == ("ns-2", "short100k") else options.runs
@@ -137,6 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             megabits = f"{row['goodput_bps'] / 1e6:.2f}"
             shown = [row["hops"], row["ns_per_hop"], row["instructions_per_hop"] or "-", megabits]
             print(line.format(workload, tool, *shown, row["drops"], row["bytes_per_flow"]), flush=True)
+    if WEB in options.workload:
+        rows += measure_web(list(commands))
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(rows, indent=1) + "\n")
     print(f"written: {options.json}")

@@ -67,6 +67,15 @@ def ours(cells: set[Cell]) -> Iterator[tuple[Cell, np.ndarray[Any, Any]]]:
             yield key, np.array([measure(cell.scenario, replicate) for replicate in range(REPLICATES)])
 
 
+def scenario(cell: Cell) -> str:
+    """The scenario of a cell: webs, ftps, iw."""
+    wanted = {"model": "reconstructed", "http": "1.0"} | dict(zip(("webs", "ftps", "iw"), cell, strict=True))
+    for found in Study.load("rfc2415").set(PEER).plan().cells:
+        if all(found.axes.get(axis) == value for axis, value in wanted.items()):
+            return found.scenario
+    raise ValueError(f"{cell}: not a cell of rfc2415")
+
+
 def measure(scenario: str, replicate: int) -> list[float]:
     """One replicate's `QUANTITIES`; unfinished pages are left out, as in the script."""
     compiled = json.loads(scenario)

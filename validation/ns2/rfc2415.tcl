@@ -1,12 +1,14 @@
 # RFC 2415's topology with ns-2.35's FullTcp, as a peer for the study `rfc2415`.
-#   ns rfc2415.tcl WEBS FTPS IW SEED SECONDS REPLIES.csv REQUESTS.csv
+#   ns rfc2415.tcl WEBS FTPS IW SEED SECONDS REPLIES.csv REQUESTS.csv [cpu]
 # prints: webs ftps iw seed pages median_page_delay_s utilization drop_rate median_file_delay_s
+# With `cpu` (for benches/bench.py) the agents of POOL connections are made beforehand, and a JSON object follows: CPU seconds
+# of making them and of the run.
 # Definitions as in the study's model `peer`: page clock from the SYN, in-line connections after the whole primary,
 # access links of 2 ms, every packet acknowledged, Reno, 0.1 s clock, first RTO 6 s, least RTO 0.2 s, no delayed ACK.
 
-proc usage {} { puts stderr "ns rfc2415.tcl WEBS FTPS IW SEED SECONDS REPLIES.csv REQUESTS.csv"; exit 2 }
-if {$argc != 7} { usage }
-lassign $argv webs ftps iw seed seconds replies requests
+proc usage {} { puts stderr "ns rfc2415.tcl WEBS FTPS IW SEED SECONDS REPLIES.csv REQUESTS.csv [cpu]"; exit 2 }
+if {$argc != 7 && ($argc != 8 || [lindex $argv 7] ne "cpu")} { usage }
+lassign $argv webs ftps iw seed seconds replies requests cpu
 
 global defaultRNG
 $defaultRNG seed $seed
@@ -73,11 +75,17 @@ Agent/TCP/FullTcp set singledup_ 0
 
 # ── a connection: request up, response down, the server closes with the response ──
 set serial 0
+set pool {}
 proc fetch {client server request response done} {
-    global ns n serial peer
+    global ns n serial peer pool
     set id [incr serial]
-    set c [new Agent/TCP/FullTcp]
-    set s [new Agent/TCP/FullTcp]
+    if {[llength $pool]} {
+        lassign [lindex $pool end] c s
+        set pool [lreplace $pool[set pool {}] end end]
+    } else {
+        set c [new Agent/TCP/FullTcp]
+        set s [new Agent/TCP/FullTcp]
+    }
     $ns attach-agent $n($client) $c
     $ns attach-agent $n($server) $s
     $ns connect $c $s
@@ -161,13 +169,32 @@ proc median {list} {
     if {$count % 2} { return [lindex $sorted $middle] }
     return [expr {([lindex $sorted [expr {$middle - 1}]] + [lindex $sorted $middle]) / 2.0}]
 }
+# User and system time of this process, in clock ticks of 10 ms.
+proc cpu_s {} {
+    set in [open /proc/self/stat]
+    set fields [lrange [lindex [split [read $in] )] end] 0 end]
+    close $in
+    return [expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}]
+}
+proc print_cpu {} {
+    set run [expr {[cpu_s] - $::start_cpu}]
+    puts [format {{"tool": "ns-2.35", "cpu_s": %.2f, "making_agents_s": %.2f, "connections": %d}} $run $::making_s $::serial]
+}
 proc finish {} {
     global webs ftps iw seed seconds monitor delays file_delays
     set bits [expr {8.0 * [$monitor set bdepartures_]}]
     set drops [expr {double([$monitor set pdrops_]) / max(1, [$monitor set parrivals_])}]
     puts [format "%d %d %d %d %d %s %.4f %.5f %s" $webs $ftps $iw $seed [llength $delays] \
         [median $delays] [expr {$bits / 1.5e6 / $seconds}] $drops [median $file_delays]]
+    if {$::cpu eq "cpu"} { print_cpu }
     exit 0
 }
+set POOL 6000
+if {$cpu eq "cpu"} {
+    set before [cpu_s]
+    for {set i 0} {$i < $POOL} {incr i} { lappend pool [list [new Agent/TCP/FullTcp] [new Agent/TCP/FullTcp]] }
+    set making_s [expr {[cpu_s] - $before}]
+}
+$ns at 0 "set start_cpu \[cpu_s\]"
 $ns at $seconds finish
 $ns run
