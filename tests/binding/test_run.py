@@ -36,6 +36,33 @@ def test_a_transfer_leaves_every_table_behind(scenario: Make) -> None:
     assert records.packets == total["hops"] > 600
 
 
+def test_counters_at_the_end_of_the_warm_up_are_those_of_a_run_that_ends_there(scenario: Make) -> None:
+    made = scenario()
+    made["traffic"][0]["app"]["bytes"] = None
+    made["links"][1]["queue"] = {
+        "kind": "red",
+        "limit": 30,
+        "min_th": 3,
+        "max_th": 9,
+        "max_p": 0.1,
+        "w_q": 0.02,
+    }
+    long, warm, short = (
+        tables(_core.run(json.dumps(made | times), 1, 0))
+        for times in (
+            {"duration_ns": 30_000_000_000},
+            {"duration_ns": 30_000_000_000, "warmup_ns": 10_000_000_000},
+            {"duration_ns": 10_000_000_000},
+        )
+    )
+    for name in ("connections", "links"):
+        before = warm[f"warmup_{name}"]
+        assert before == short[name].select(before.column_names).cast(before.schema)
+        assert before.num_rows > 0
+        assert warm[name] == long[name], "a warm-up must not change the run"
+    assert warm["warmup_links"]["red_between_ns"][1].as_py() > 0
+
+
 def test_segments_tell_what_the_connection_counted(scenario: Make) -> None:
     found = tables(_core.run(json.dumps(scenario()), 1, 0))
     [connection] = found["connections"].to_pylist()
