@@ -198,6 +198,10 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// F-RTO (RFC 5682) after a timeout; with RACK only.
     pub f_rto: bool,
+    /// The remaining rules of ns-2's one-way agents of 1998: every data packet is stamped, and its ACK echoes the stamp; no
+    /// DSACK; SACK blocks count only in wire sizes; SACK and FACK are theirs; `NewReno` sends two segments an ACK in
+    /// recovery; the ACK that ends a recovery opens the window.
+    pub one_way_agents: bool,
     /// Window law.
     pub window_law: WindowLawKind,
     /// Slow start.

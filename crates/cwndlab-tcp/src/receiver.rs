@@ -5,7 +5,6 @@ use cwndlab_units::Time;
 use crate::ack_policy::{AckState, Arrival, Due};
 use crate::config::TcpConfig;
 use crate::reassembly::Reassembly;
-use crate::sender::Sender;
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
 #[derive(Clone, Debug)]
@@ -85,7 +84,7 @@ impl Receiver {
     fn take_irregular(&mut self, cfg: &TcpConfig, start: u64, end: u64) {
         if end <= self.nxt {
             // RFC 2883, which the agents of 1998 do not know
-            if !Sender::counts_packets(cfg) {
+            if !cfg.one_way_agents {
                 self.beyond.get_or_insert_default().note_duplicate(start, end);
             }
             return;

@@ -91,8 +91,8 @@ impl Recovery {
         match cfg.recovery {
             RecoveryKind::Tahoe => Recovery::Tahoe(Tahoe::default()),
             RecoveryKind::Reno => Recovery::Reno(Reno::default()),
-            RecoveryKind::Sack if sack && Sender::counts_packets(cfg) => Recovery::Sack1998(Sack1998::default()),
-            RecoveryKind::Fack if sack && Sender::counts_packets(cfg) => Recovery::Fack1998(Fack1998::default()),
+            RecoveryKind::Sack if sack && cfg.one_way_agents => Recovery::Sack1998(Sack1998::default()),
+            RecoveryKind::Fack if sack && cfg.one_way_agents => Recovery::Fack1998(Fack1998::default()),
             RecoveryKind::Sack if sack => Recovery::Sack(Sack::default()),
             RecoveryKind::Fack if sack => Recovery::Fack(Fack::default()),
             RecoveryKind::Prr if sack => Recovery::Prr(Prr::default()),
@@ -204,7 +204,7 @@ fn next_cumulative(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         if cfg.limited_transmit {
             // RFC 3042, section 2: a new segment for each of the first two duplicate ACKs, beyond cwnd
             window += u64::from(s.dup_acks.min(2) * s.mss);
-        } else if Sender::counts_packets(cfg) && cfg.recovery != RecoveryKind::Tahoe {
+        } else if cfg.one_way_agents && cfg.recovery != RecoveryKind::Tahoe {
             return None; // the agents of 1998 do not even try on the first two
         }
     }

@@ -2,7 +2,7 @@
 
 use cwndlab_units::Time;
 
-use crate::config::{MaxWindow, TcpConfig, WindowLawKind};
+use crate::config::{MaxWindow, TcpConfig};
 use crate::congestion::{AckSample, WindowLaw};
 use crate::ecn::Echo;
 use crate::rto::RttEstimator;
@@ -102,12 +102,6 @@ impl Sender {
     #[inline]
     pub fn limit(&self) -> u64 {
         self.end + u64::from(self.fin)
-    }
-
-    /// Whether segments are counted, as by the one-way agents of 1998, rather than bytes.
-    #[inline]
-    pub fn counts_packets(cfg: &TcpConfig) -> bool {
-        cfg.window_law == WindowLawKind::RenoPackets
     }
 
     /// The configured largest window, bytes.

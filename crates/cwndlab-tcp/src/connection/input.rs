@@ -7,7 +7,6 @@ use crate::config::TcpConfig;
 use crate::congestion::CongestionEvent;
 use crate::recovery::{reduce, NewAck, Recovery};
 use crate::segment::{Flags, Segment};
-use crate::sender::Sender;
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
 use crate::timers::Timer;
@@ -60,7 +59,7 @@ impl Connection {
             return;
         }
         // the packets of the agents of 1998 always carry a stamp, and the sink echoes it
-        if self.agreed.timestamps && seg.has_timestamps || seg.len > 0 && Sender::counts_packets(cfg) {
+        if self.agreed.timestamps && seg.has_timestamps || seg.len > 0 && cfg.one_way_agents {
             self.receiver.note_timestamp(start, seg.ts_val);
         }
         if plain && seg.len == 0 && start + 1 == self.receiver.nxt as i64 {
@@ -178,7 +177,7 @@ impl Connection {
     fn is_duplicate(&self, cfg: &TcpConfig, seg: &Segment, window_changed: bool, reported: u64) -> bool {
         let outstanding = self.sender.max > self.sender.una;
         let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
-        if self.agreed.sack && !Sender::counts_packets(cfg) {
+        if self.agreed.sack && !cfg.one_way_agents {
             return outstanding && (reported > 0 || (bare && !window_changed && seg.sack.len == 0));
         }
         outstanding && bare && !window_changed
@@ -228,11 +227,7 @@ impl Connection {
         let data_acked = acked - u64::from(s.fin && ack > s.end);
         let new = NewAck { acked: data_acked, delivered: data_acked + reported - known, blocks };
         let mut reaction = self.recovery.on_new_ack(cfg, s, &new);
-        if reported > 0
-            && !self.recovery.in_recovery()
-            && !Sender::counts_packets(cfg)
-            && self.recovery.on_dup_ack(cfg, s, 0)
-        {
+        if reported > 0 && !self.recovery.in_recovery() && !cfg.one_way_agents && self.recovery.on_dup_ack(cfg, s, 0) {
             // RFC 6675, section 4: its blocks tell that the new first segment is lost
             self.stats.fast_retransmits += 1;
             reaction.grow = false;

@@ -6,7 +6,7 @@ use super::handshake::wanted_shift;
 use super::{timestamp, Connection, Control};
 use crate::config::TcpConfig;
 use crate::segment::{Flags, SackBlocks, Segment, TIMESTAMPS_BYTES};
-use crate::sender::{Piece, Sender};
+use crate::sender::Piece;
 use crate::sequence::to_wire;
 use crate::state::State;
 use crate::timers::Timer;
@@ -154,7 +154,7 @@ impl Connection {
             window,
             len,
             ts_val: timestamp(now),
-            ts_ecr: if self.agreed.timestamps || Sender::counts_packets(cfg) { self.receiver.ts_recent } else { 0 },
+            ts_ecr: if self.agreed.timestamps || cfg.one_way_agents { self.receiver.ts_recent } else { 0 },
             wire_bytes: base_bytes + len + self.option_bytes(cfg, sack.len),
             flags: flags | self.sender.ecn.flags(),
             has_timestamps: self.agreed.timestamps,
@@ -169,7 +169,7 @@ impl Connection {
     #[inline]
     fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
         if cfg.header_bytes == 0 {
-            return if Sender::counts_packets(cfg) { SACK_BLOCK_BYTES * u32::from(blocks) } else { 0 };
+            return if cfg.one_way_agents { SACK_BLOCK_BYTES * u32::from(blocks) } else { 0 };
         }
         let sack = if blocks > 0 { SACK_HEAD_BYTES + SACK_BLOCK_BYTES * u32::from(blocks) } else { 0 };
         sack + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 }
@@ -178,7 +178,7 @@ impl Connection {
     /// The blocks of a segment with `len` bytes of payload: as many as leave it within the MSS (RFC 6691).
     #[inline(never)]
     fn blocks(&mut self, cfg: &TcpConfig, len: u32) -> SackBlocks {
-        let fewer = self.agreed.timestamps || Sender::counts_packets(cfg); // as many as ns-2's maxSackBlocks_
+        let fewer = self.agreed.timestamps || cfg.one_way_agents; // as many as ns-2's maxSackBlocks_
         let most = if fewer { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
         let room = self.sender.mss.saturating_sub(len + SACK_HEAD_BYTES) / SACK_BLOCK_BYTES;
         let most = if len == 0 { most } else { most.min(room as usize) };

@@ -167,7 +167,7 @@ prop_compose! {
             RecoveryKind::Prr, RecoveryKind::Rack,
         ]),
         odd in any::<bool>(), law in prop::sample::select(vec![
-            WindowLawKind::Reno, WindowLawKind::RenoPackets, WindowLawKind::Cubic,
+            WindowLawKind::Reno, WindowLawKind::RenoPackets, WindowLawKind::Cubic, WindowLawKind::CubicLinux,
         ]),
         (sack, timestamps, scale, nagle, limited) in any::<(bool, bool, bool, bool, bool)>(),
         mss in prop::sample::select(vec![1_u32, 7, 100, 536, 1460]),
@@ -179,7 +179,7 @@ prop_compose! {
             AckPolicy::QuickThenHeartbeat { quick_bytes: 3000, every: 2, grid_ns: Time::from_millis(100) },
             AckPolicy::QuickThenDelayed { quick_segments: 4, timeout_ns: Time::from_millis(40) },
         ]),
-        idle in any::<bool>(),
+        (idle, f_rto, from_first, one_way_agents) in any::<(bool, bool, bool, bool)>(),
         time_wait_ns in prop::sample::select(vec![Time::ZERO, Time::from_secs(1), Time::from_secs(240)]),
     ) -> TcpConfig {
         let base = profile.config();
@@ -188,6 +188,8 @@ prop_compose! {
             header_bytes: 40,
             recovery, sack, timestamps, nagle,
             window_law: law,
+            f_rto, one_way_agents,
+            rto: RtoConfig { from_first, ..base.rto },
             limited_transmit: limited,
             window_scale: scale,
             receive_buffer_bytes: buffer_segments * u64::from(mss) + u64::from(odd),

@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 37] = [
+pub const KNOBS: [Knob; 38] = [
     knob(
         "mss",
         "bytes",
@@ -107,6 +107,12 @@ pub const KNOBS: [Knob; 37] = [
         "bool",
         "Whether new data after a timeout shows if it was spurious (RFC 5682), with `rack` only.",
         [NS2_NONE, "RFC 5682 is an option", "tcp_frto = 2"],
+    ),
+    knob(
+        "one_way_agents",
+        "bool",
+        "The remaining rules of ns-2's one-way agents of 1998: stamps on every packet, no DSACK, their SACK, FACK and bursts of NewReno; the ACK that ends a recovery opens the window.",
+        [NS2, "a peer's own", "a peer's own"],
     ),
     knob(
         "window_law",

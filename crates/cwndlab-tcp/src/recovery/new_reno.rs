@@ -53,7 +53,7 @@ impl NewReno {
             s.dup_acks = 0;
             s.inflation = 0;
             s.burst_left = u8::MAX;
-            if Sender::counts_packets(cfg) {
+            if cfg.one_way_agents {
                 return GROW;
             }
             let mss = s.mss;
@@ -74,7 +74,7 @@ impl NewReno {
         let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
         if s.inflation >= acked {
             s.inflation -= acked;
-        } else if Sender::counts_packets(cfg) {
+        } else if cfg.one_way_agents {
             s.law.adjust_cwnd(-((acked - s.inflation).div_ceil(mss) as i32), mss);
             s.inflation = 0;
         } else {
@@ -89,7 +89,7 @@ impl NewReno {
 
     #[allow(clippy::unused_self)]
     fn limit_burst(&mut self, cfg: &TcpConfig, s: &mut Sender) {
-        if Sender::counts_packets(cfg) {
+        if cfg.one_way_agents {
             s.burst_left = BURST_OF_1998;
         }
     }

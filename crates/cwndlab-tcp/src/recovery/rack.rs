@@ -306,6 +306,8 @@ impl Rack {
         };
         let again = self.sent.again;
         let found = looks && self.detect(cfg, s, now);
+        // RFC 9937, section 6.2: an ACK is safe that advances SND.UNA and finds no further loss
+        let safe = advanced && !found;
         // after a timeout only the loss of what was sent again begins an episode (Linux)
         let begins = match self.phase {
             Phase::Open | Phase::Reduced => self.sent.lost > 0,
@@ -313,10 +315,9 @@ impl Rack {
             Phase::Recovery => false,
         };
         if begins {
-            self.begin(cfg, s, delivered);
+            self.begin(cfg, s, delivered, safe);
         } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            // RFC 9937, section 6.2: an ACK is safe that advances SND.UNA and finds no further loss
-            self.window.on_ack(cfg, s, self.sent.pipe, delivered, advanced && !found);
+            self.window.on_ack(cfg, s, self.sent.pipe, delivered, safe);
         }
         if advanced {
             self.schedule_probe(cfg, s, now, true);
@@ -386,7 +387,7 @@ impl Rack {
     }
 
     /// Begins an episode: cuts the window, unless an echo is doing so (RFC 3168, section 6.1.2).
-    fn begin(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) {
+    fn begin(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64, safe: bool) {
         if self.phase == Phase::Reduced {
             self.window.send_count = 0;
         } else {
@@ -403,7 +404,7 @@ impl Rack {
         self.began = true;
         self.probe_end = 0;
         self.probe_at = Time::MAX;
-        self.window.on_ack(cfg, s, self.sent.pipe, delivered, false);
+        self.window.on_ack(cfg, s, self.sent.pipe, delivered, safe);
     }
 
     /// The retransmission timer has expired, `retries` times without progress; whether the window has been reduced for

@@ -37,7 +37,7 @@ impl Reno {
         self.active = false;
         s.inflation = 0; // step 6: cwnd is ssthresh again
                          // the agents of 1998 let the ACK that ends recovery open the window like any other
-        if Sender::counts_packets(cfg) {
+        if cfg.one_way_agents {
             GROW
         } else {
             HOLD

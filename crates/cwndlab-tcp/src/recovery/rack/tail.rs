@@ -24,7 +24,7 @@ impl Rack {
         }
         if self.pending == Pending::Reordering {
             if self.detect(cfg, s, now) && self.phase != Phase::Recovery {
-                self.begin(cfg, s, u64::from(s.mss)); // Linux counts one segment here
+                self.begin(cfg, s, u64::from(s.mss), false); // Linux counts one segment here
             }
             return true;
         }
