@@ -70,6 +70,21 @@ def test_a_time_sequence_graph_has_a_mark_for_every_event() -> None:
     assert {e: labels.count(e) for e in set(labels)} == {"send": 13, "ack": 6, "dupack": 3, "retransmit": 1}
 
 
+def test_timeouts_echoes_and_reductions_are_told_apart() -> None:
+    segments = {
+        "time_ns": np.array([0, 1, 2, 3, 4], dtype=np.uint64),
+        "event": np.array(["send", "ack", "retransmit", "send", "mark"]),
+        "segment": np.array([1, 1, 2, 3, 3], dtype=np.int64),
+        "connection": np.zeros(5, dtype=np.uint32),
+        "flags": np.array([2 + 64 + 128, 16 + 64, 16, 16 + 128, 16 + 128], dtype=np.uint8),
+        "timeout": np.array([False, False, True, False, False]),
+    }
+    rows = time_sequence_rows(segments, (0.0, 1.0), 0, 620, 300)
+    assert [(r["event"], r["segment"]) for r in rows] == [
+        *(("send", 1), ("ack", 1), ("ECE", 1), ("timeout", 2), ("send", 3), ("CWR", 3), ("mark", 3))
+    ]
+
+
 def test_the_points_of_a_line_are_the_estimates_with_their_intervals() -> None:
     spec = figure(kind="line", x="iw", quantity="page_delay", where={"webs": 8, "ftps": 0})
     points = series.points(spec, WEB)

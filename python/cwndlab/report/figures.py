@@ -41,6 +41,9 @@ PANELS = 12
 PALETTE = ["#2f7fd0", "#d9730d", "#2a9d6f", "#9a5fc9", "#d6455d", "#8a8f98", "#b8860b", "#139fa8"]
 """Told apart by readers with colour blindness as far as eight can be; at least 3:1 on white and on black."""
 
+CROWD = 200
+"""As many packets in one panel want smaller marks."""
+
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
 
@@ -334,9 +337,14 @@ _EVENTS: tuple[tuple[str, str, str], ...] = (
     ("send", "#2f7fd0", "M-.6,0A.6,.6,0,1,1,.6,0A.6,.6,0,1,1,-.6,0Z"),
     ("dupack", "#b8860b", "M0,-.9L.9,.7H-.9Z"),
     ("mark", "#9a5fc9", "M-.7,-.7H.7V.7H-.7Z"),
+    ("ECE", "#b8860b", "M-.9,-.9L.9,-.9L0,.9Z"),
+    ("CWR", "#139fa8", "M-.3,-1H.3V-.3H1V.3H.3V1H-.3V.3H-1V-.3H-.3Z"),
     ("retransmit", "#d6455d", "M0,-1.1L1.1,0L0,1.1L-1.1,0Z"),
+    ("timeout", "#d6455d", "M-1.1,-1.1H1.1L-1.1,1.1H1.1Z"),
     ("drop", INK, "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z"),
 )
+
+_RANK = {event: place for place, (event, _, _) in enumerate(_EVENTS)}
 
 
 def _time_sequence(
@@ -350,6 +358,7 @@ def _time_sequence(
     recorded = _records(spec, results, "segments", 'segments_at = "NODE"')
     for number, (_, title, columns) in enumerate(recorded):
         rows[f"panel{number}"] = time_sequence_rows(columns, window, spec.connection or 0, WIDTH, HEIGHT)
+        rows[f"panel{number}"].sort(key=lambda row: _RANK[row["event"]])
         titles.append(title)
     events = [row for panel in rows.values() for row in panel]
     present = {row["event"] for row in events}
@@ -369,7 +378,8 @@ def _time_sequence(
     panels = []
     for name, title in zip(rows, titles, strict=True):
         base = alt.Chart(alt.NamedData(name=name))
-        marks = base.mark_point(filled=True, opacity=1, size=90).encode(
+        size = 90 if len(rows[name]) < CROWD else 36
+        marks = base.mark_point(filled=True, opacity=1, size=size).encode(
             x=x,
             y=y,
             color=alt.Color("event:N", scale=alt.Scale(domain=domain, range=[e[1] for e in shown])),
