@@ -20,7 +20,7 @@ def write_index(folder: Path) -> Path:
     entries = []
     for report in sorted(folder.glob("*/report.html")):
         results = report.parent
-        title, source = _title(results)
+        title, source, ran = _provenance(results)
         entries.append(
             render.IndexEntry(
                 title,
@@ -28,6 +28,8 @@ def write_index(folder: Path) -> Path:
                 f"{quote(results.name)}/report.html",
                 _counts(results / "verdicts.csv"),
                 _counts(results / "claims.csv"),
+                ran,
+                _picture(results),
             )
         )
     if not entries:
@@ -37,13 +39,22 @@ def write_index(folder: Path) -> Path:
     return page
 
 
-def _title(results: Path) -> tuple[str, str]:
-    """The study's title and name, from its provenance."""
+def _provenance(results: Path) -> tuple[str, str, str]:
+    """The study's title and name, and what was run."""
     try:
         content = json.loads((results / "provenance.json").read_text(encoding="utf-8"))
-        return str(content["title"]), str(content["study"])
+        title, study = str(content["title"]), str(content["study"])
     except (OSError, ValueError, KeyError, TypeError):
-        return results.name, ""
+        return results.name, "", ""
+    runs, seconds = content.get("replicates_run"), content.get("seconds")
+    ran = f"{runs} runs in {seconds:.1f} s" if runs and isinstance(seconds, float) else ""
+    return title, study, ran
+
+
+def _picture(results: Path) -> str:
+    """The lightest of a report's figures."""
+    found = sorted(results.glob("figures/*.svg"), key=lambda path: (path.stat().st_size, path.name))
+    return f"{quote(results.name)}/figures/{quote(found[0].name)}" if found else ""
 
 
 def _counts(path: Path) -> tuple[CountView, ...]:

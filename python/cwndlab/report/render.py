@@ -72,6 +72,10 @@ class IndexEntry:
     """Path of the report, relative to the index."""
     counts: tuple[CountView, ...]
     claim_counts: tuple[CountView, ...]
+    ran: str = ""
+    """How much was run, and how long it took."""
+    picture: str = ""
+    """Path of one figure, relative to the index; empty if there is none."""
 
 
 def index(entries: Sequence[IndexEntry]) -> str:
