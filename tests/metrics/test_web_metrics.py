@@ -171,11 +171,13 @@ def test_connections_are_chosen_by_what_they_sent_again_and_only_ended_ones_last
         "traffic": np.array([0, 0, 1, 1, 2], dtype=np.uint32),
         "start_ns": np.array([1, 1, 1, 1, 1]) * S,
         "end_ns": np.array([2 * S, 4 * S, 9 * S, -1, 3 * S]),  # -1: under way when the run ended
+        "established_ns": np.array([1.1, 1.1, 7.1, 1.1, 1.1]) * S,  # the third lost its SYN-ACK
         "retransmits": np.array([0, 1, 2, 3, 5]),
     }
     run = Run(connections=table)
     assert measure("connection_durations", run, traffic="web") == [1.0, 3.0, 8.0]
     assert measure("connection_durations", run, traffic="web", retransmits_at_least=2) == [8.0]
+    assert measure("connection_durations", run, retransmits_at_least=2, handshake_at_most=1.0) == [2.0]
     one = measure("connection_durations", run, retransmits_at_least=1, retransmits_at_most=1)
     assert one == [3.0]
 

@@ -1,6 +1,8 @@
 """From SYN to the end of each connection that ended, by how many segments it had to send again.
 
-`retransmits_at_least` and `retransmits_at_most` choose connections by the segments sent again at both ends.
+`retransmits_at_least` and `retransmits_at_most` choose connections by the segments sent again at both ends,
+`handshake_at_most` (seconds) those that were established so soon: a lost SYN-ACK is sent again by both ends,
+and costs a timeout that no data has shortened yet.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ def measure(
     traffic: str | None = None,
     retransmits_at_least: int = 0,
     retransmits_at_most: int | None = None,
+    handshake_at_most: float | None = None,
 ) -> list[float]:
     """See the module, in the order of the records."""
     table = of_traffic(run, traffic)
@@ -28,5 +31,8 @@ def measure(
     chosen = (end >= start) & (again >= retransmits_at_least)  # what never ended has no end, or -1
     if retransmits_at_most is not None:
         chosen &= again <= retransmits_at_most
+    if handshake_at_most is not None:
+        established = np.asarray(table["established_ns"], dtype=np.float64)
+        chosen &= (established >= start) & (established - start <= handshake_at_most * 1e9)
     durations: list[float] = ((end - start)[chosen] / 1e9).tolist()
     return durations
