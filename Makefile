@@ -3,6 +3,7 @@
 # make check  formatters, linters, types     make bench  speed     make docs  the manual
 # make setup  .venv/ and the Rust core, again only when something changed
 # make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
+# make images  the README's pictures
 # make lock   requirements/*.txt anew        make clean  all that was made here
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
@@ -13,7 +14,7 @@ OUT    ?= build/reports
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 
-.PHONY: run test test-rust test-python check bench validate docs setup lock clean
+.PHONY: run test test-rust test-python check bench validate images docs setup lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -42,6 +43,9 @@ bench: setup
 
 validate: setup
 	$(BIN)/python -m validation
+
+images: setup
+	$(BIN)/python tools/images.py
 
 docs: setup $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
