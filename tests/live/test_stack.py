@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from cwndlab import _core
-from cwndlab.errors import StudyError
+from cwndlab.errors import RunError, StudyError
 from cwndlab.live import netns, stack, validity
+from cwndlab.live.backend import check_applications
 from cwndlab.study.load import Study
 from cwndlab.study.schema import Limits
 
@@ -114,3 +115,9 @@ def test_limits_are_a_studys_own_and_mistakes_are_named() -> None:
     ):
         with pytest.raises(StudyError, match=says):
             base.set({key: value}).plan().check()
+
+
+def test_a_slow_reader_is_refused_not_ignored() -> None:
+    slow = {"traffic": [{"name": "slow", "app": {"kind": "bulk", "read_rate_bps": 160_000}}]}
+    with pytest.raises(RunError, match=r"traffic slow: read_rate .* leave it out"):
+        check_applications(slow)

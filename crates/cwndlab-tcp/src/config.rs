@@ -192,6 +192,9 @@ pub struct TcpConfig {
     pub recovery: RecoveryKind,
     /// Explicit congestion notification (RFC 2481, RFC 3168).
     pub ecn: EcnKind,
+    /// Whether an echo may take cwnd to one segment, and at one closes it until the retransmit timer expires
+    /// (RFC 3168, 6.1.2); otherwise two segments are the least.
+    pub ecn_to_one_segment: bool,
     /// Duplicate ACKs before fast retransmit.
     pub dup_thresh: u32,
     /// RFC 3042.

@@ -112,6 +112,9 @@ impl Echo {
     /// CWR and codepoint of a segment with data (sections 6.1.2 and 6.1.5).
     #[inline]
     pub fn on_data_out(&mut self, kind: EcnKind, again: bool) -> (Flags, u8) {
+        if self.0 == 0 {
+            return (Flags(0), 0); // ECN is not in use
+        }
         if again {
             return (self.cwr_again(kind), 0);
         }
@@ -133,8 +136,9 @@ impl Echo {
 
     /// The window was reduced, with everything below `max` sent before.
     pub fn reduced(&mut self, max: u64, by_echo: bool) {
-        let cwr = if self.is_agreed() { CWR } else { 0 };
-        self.0 = max << POSITION_SHIFT | if by_echo { BY_ECHO } else { 0 } | cwr | self.0 & (ECE | ECT);
+        if self.is_agreed() {
+            self.0 = max << POSITION_SHIFT | if by_echo { BY_ECHO } else { 0 } | CWR | self.0 & (ECE | ECT);
+        }
     }
 
     /// The last reduction has been undone: nothing to tell of it, unless it has been told.

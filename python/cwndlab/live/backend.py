@@ -59,6 +59,15 @@ def find_router() -> Path:
     return Path(on_path)
 
 
+def check_applications(scenario: Mapping[str, Any]) -> None:
+    """RunError for what only the simulator's applications do."""
+    for entry in scenario["traffic"]:
+        if entry["app"].get("read_rate_bps") is not None:
+            raise RunError(
+                f"traffic {entry['name']}: read_rate is the simulator's alone; leave it out for a run on a kernel"
+            )
+
+
 def capture_name(cell: str) -> str:
     """The file of a cell's capture in the folder of the kernel's runs."""
     return re.sub(r"[^\w=,.+-]", "_", cell) + ".pcapng"
@@ -175,6 +184,7 @@ class Kernel:
                 shutil.rmtree(run.folder, ignore_errors=True)
 
     def _begin(self, job: Job, scenario: Mapping[str, Any], router: Path, attempt: int) -> _Running:
+        check_applications(scenario)
         folder = make_folder()
         content = {
             "scenario": scenario,

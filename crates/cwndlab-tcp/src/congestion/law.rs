@@ -233,13 +233,14 @@ impl WindowLaw {
             let base = if cfg.reduce_from == ReductionBase::FlightSize { flight_bytes } else { self.cwnd() };
             let whole = cfg.reduce_from == ReductionBase::CwndWholeSegments;
             let rounded = |bytes: u32| if whole { bytes / mss * mss } else { bytes };
+            let to_one = event == CongestionEvent::Ecn && cfg.ecn_to_one_segment;
             let reduced = match &mut self.law {
                 Law::Reno(reno) => {
                     reno.acked_bytes = 0;
                     rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
                 }
                 Law::RenoPackets(p) => {
-                    p.halve(cfg.max_window, whole, if event == CongestionEvent::Ecn { 0.0 } else { 1.0 }, mss);
+                    p.halve(cfg.max_window, whole, if to_one { 0.0 } else { 1.0 }, mss);
                     p.cwnd_bytes(mss)
                 }
                 Law::CubicLinux(cubic) => cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss),
@@ -247,11 +248,9 @@ impl WindowLaw {
             };
             self.ssthresh = reduced.clamp(2 * mss, MAX_WINDOW_BYTES); // RFC 5681, equation 4
             self.cwnd = match event {
-                // Linux waits for no timer
-                _ if matches!(self.law, Law::CubicLinux(_)) => self.ssthresh,
                 // RFC 3168, 6.1.2: at one segment an echo closes the window until the retransmit timer expires
-                CongestionEvent::Ecn if self.cwnd <= mss => 0,
-                CongestionEvent::Ecn => reduced.clamp(mss, MAX_WINDOW_BYTES),
+                CongestionEvent::Ecn if to_one && self.cwnd <= mss => 0,
+                CongestionEvent::Ecn if to_one => reduced.clamp(mss, MAX_WINDOW_BYTES),
                 _ if matches!(self.law, Law::RenoPackets(_)) => reduced.min(MAX_WINDOW_BYTES),
                 _ => self.ssthresh,
             };

@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 38] = [
+pub const KNOBS: [Knob; 39] = [
     knob(
         "mss",
         "bytes",
@@ -89,6 +89,12 @@ pub const KNOBS: [Knob; 38] = [
         "off | accept | rfc2481 | rfc3168 | rfc3168-ect1",
         "Explicit congestion notification: none, only if the peer asks, RFC 2481, RFC 3168 with ECT(0) or with ECT(1).",
         ["ns-2 ns-default.tcl: ecn_ 0", "RFC 3168 is an option", "tcp_ecn = 2: accepts it and does not ask for it"],
+    ),
+    knob(
+        "ecn_to_one_segment",
+        "bool",
+        "Whether an echo may take cwnd to one segment, and at one closes it until the retransmit timer expires; otherwise two segments are the least.",
+        ["ns-2: ecn_backoff_ and rtx timer at one segment", "RFC 3168, 6.1.2", "kernel: tcp_reno_ssthresh, bictcp_recalc_ssthresh: at least two"],
     ),
     knob(
         "dup_thresh",

@@ -158,13 +158,17 @@ fn fast_convergence_releases_bandwidth() {
 }
 
 /// Section 4.6: at least two segments after a loss; an ECN echo may reduce cwnd, though not ssthresh, to one, and at one it
-/// closes the window (RFC 3168, section 6.1.2).
+/// closes the window (RFC 3168, section 6.1.2), unless two segments are the least, as in Linux.
 #[test]
 fn smallest_windows() {
-    for (event, before, cwnd) in
-        [(CongestionEvent::Loss, 1, 2000), (CongestionEvent::Ecn, 2, 1400), (CongestionEvent::Ecn, 1, 0)]
-    {
-        let mut p = Path::new(config(), Time::from_millis(10), before);
+    for (event, to_one, before, cwnd) in [
+        (CongestionEvent::Loss, true, 1, 2000),
+        (CongestionEvent::Ecn, true, 2, 1400),
+        (CongestionEvent::Ecn, true, 1, 0),
+        (CongestionEvent::Ecn, false, 2, 2000),
+    ] {
+        let cfg = TcpConfig { ecn_to_one_segment: to_one, ..config() };
+        let mut p = Path::new(cfg, Time::from_millis(10), before);
         p.law.on_congestion(&p.cfg, event, 1000 * before, MSS);
         assert_eq!((p.law.cwnd(), p.law.ssthresh()), (cwnd, 2000));
     }
