@@ -64,7 +64,7 @@ def check_applications(scenario: Mapping[str, Any]) -> None:
     for entry in scenario["traffic"]:
         if entry["app"].get("read_rate_bps") is not None:
             raise RunError(
-                f"traffic {entry['name']}: read_rate is the simulator's alone; leave it out for a run on a kernel"
+                f"traffic {entry['name']}: read_rate is the simulator's alone; leave it out on a kernel"
             )
 
 
