@@ -117,7 +117,21 @@ def test_limits_are_a_studys_own_and_mistakes_are_named() -> None:
             base.set({key: value}).plan().check()
 
 
-def test_a_slow_reader_is_refused_not_ignored() -> None:
-    slow = {"traffic": [{"name": "slow", "app": {"kind": "bulk", "read_rate_bps": 160_000}}]}
-    with pytest.raises(RunError, match=r"traffic slow: read_rate .* leave it out"):
-        check_applications(slow)
+@pytest.mark.parametrize(
+    ("app", "says"),
+    [
+        ({"kind": "bulk", "read_rate_bps": 160_000}, r"traffic slow: .* read_rate_bps of bulk; leave it out"),
+        ({"kind": "telnet"}, r"traffic slow: no telnet on a kernel; it has bulk, ftp"),
+    ],
+)
+def test_what_only_the_simulators_applications_do_is_refused_not_ignored(
+    app: dict[str, object], says: str
+) -> None:
+    with pytest.raises(RunError, match=says):
+        check_applications({"traffic": [{"name": "slow", "app": app}]})
+
+
+def test_every_key_that_the_applications_of_the_shipped_studies_have_is_followed_on_a_kernel() -> None:
+    for name in ("rfc2415", "rfc2416", "rfc2884"):
+        for cell in Study.load(name).plan().cells:
+            check_applications(cell.compiled.scenario)

@@ -30,6 +30,7 @@ from cwndlab.study.schema import Limits
 
 from . import records, stack, validity
 from .netns import make_folder, sweep
+from .workloads import APPS
 
 #: Testbeds at once; a run takes its real time, and little of a processor.
 AT_ONCE = 24
@@ -60,11 +61,17 @@ def find_router() -> Path:
 
 
 def check_applications(scenario: Mapping[str, Any]) -> None:
-    """RunError for what only the simulator's applications do."""
+    """RunError for an application, or a key of one, that only the simulator's follow."""
     for entry in scenario["traffic"]:
-        if entry["app"].get("read_rate_bps") is not None:
+        app = entry["app"]
+        known = APPS.get(app["kind"])
+        if known is None:
+            raise RunError(f"traffic {entry['name']}: no {app['kind']} on a kernel; it has {', '.join(APPS)}")
+        given = {key for key, value in app.items() if value is not None}
+        if alone := sorted(given.difference(known[1].split())):
             raise RunError(
-                f"traffic {entry['name']}: read_rate is the simulator's alone; leave it out on a kernel"
+                f"traffic {entry['name']}: the simulator alone follows {', '.join(alone)} of {app['kind']}; "
+                "leave it out on a kernel"
             )
 
 

@@ -299,7 +299,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
     bed = Bed(loop, scenario, job["seed"], job["replicate"], job["stack"]["opener"])
     samples = Samples(bed, windows=bool(scenario.get("probes", {}).get("cwnd")))
     apps = [
-        APPS[entry["app"]["kind"]](entry, hosts.place(index), bed)
+        APPS[entry["app"]["kind"]][0](entry, hosts.place(index), bed)
         for index, entry in enumerate(scenario["traffic"])
     ]
     wait = (router.start_ns + LEAD_NS) / 1e9 - loop.time()

@@ -8,54 +8,18 @@ own namespace, so that the server knows what the client will ask for; the wire s
 from __future__ import annotations
 
 import asyncio
-import bisect
 import hashlib
 import itertools
-import math
 import random
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .draws import Dist
 from .receive import receive
 
 CHUNK = memoryview(bytes(1 << 16))
-
-
-class Dist:
-    """A distribution of the scenario, with a stream of its own."""
-
-    def __init__(self, spec: Mapping[str, Any], shared: Mapping[str, Any], rng: random.Random) -> None:
-        while spec["kind"] == "named":
-            spec = shared[spec["name"]]
-        self.spec = spec
-        self.rng = rng
-        if spec["kind"] == "empirical":
-            self.cumulative = list(itertools.accumulate(spec["counts"]))
-
-    def draw(self) -> float:
-        """One value."""
-        s, rng = self.spec, self.rng
-        match s["kind"]:
-            case "fixed":
-                return float(s["value"])
-            case "uniform":
-                return float(s["low"]) + (float(s["high"]) - float(s["low"])) * rng.random()
-            case "exponential":
-                return -float(s["mean"]) * math.log(1.0 - rng.random())
-            case "lognormal-pareto":
-                body = math.exp(math.log(s["median"]) + s["sigma"] * rng.gauss(0, 1))
-                tail = s["tail_from"] * (1.0 - rng.random()) ** (-1.0 / s["tail_alpha"])
-                return float(min(tail if body > s["tail_from"] else body, s["max"]))
-            case "empirical":
-                at = rng.randrange(self.cumulative[-1])
-                return float(s["values"][bisect.bisect_right(self.cumulative, at)])
-        raise ValueError(f'no distribution is called "{s["kind"]}"')
-
-    def bytes(self) -> int:
-        """A size, at least 1."""
-        return max(1, round(self.draw()))
 
 
 @dataclass
@@ -414,7 +378,15 @@ class Web(App):
         self.bed.start(leave())
 
 
-APPS: dict[str, Callable[..., Any]] = {"bulk": Bulk, "ftp": Series, "crr": Series, "web": Web}
+_SERIES = "kind request_bytes first_s server_closes"
+_WEB = "protocol object_bytes inline_bytes inline_objects think_s clock inline_trigger record_objects pages"
+#: By kind, the application and the keys that it follows.
+APPS: dict[str, tuple[Callable[..., Any], str]] = {
+    "bulk": (Bulk, "kind bytes segments from"),
+    "ftp": (Series, f"{_SERIES} file_bytes clock pause_s files"),
+    "crr": (Series, f"{_SERIES} response_bytes ends transactions"),
+    "web": (Web, f"{_SERIES} {_WEB}"),
+}
 
 
 class Bed:
