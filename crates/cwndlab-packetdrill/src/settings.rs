@@ -55,6 +55,10 @@ pub(crate) fn command(cfg: &mut TcpConfig, text: &str) {
         if line.contains("defaults.sh") {
             defaults(cfg);
         }
+        if let Some((_, queue)) = line.split_once("tc qdisc ").and_then(|(_, rest)| rest.split_once(" root ")) {
+            // of queues only fq says something to the endpoint: it paces
+            cfg.pacing = queue.split_whitespace().next() == Some("fq");
+        }
         if line.contains("sysctl") || line.contains("/proc/sys") {
             assignments(cfg, line);
         }

@@ -233,6 +233,9 @@ pub struct TcpConfig {
     pub ack_policy: AckPolicy,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4).
     pub nagle: bool,
+    /// Whether data is paced, as by Linux with `fq` as the queue: by 200 % of cwnd a round trip while cwnd is below half of
+    /// ssthresh, else by 120 %; the first ten segments of a connection are not.
+    pub pacing: bool,
     /// Retransmission timeout.
     pub rto: RtoConfig,
     /// How long TIME-WAIT lasts (2*MSL).

@@ -5,6 +5,7 @@ mod handshake;
 mod info;
 mod input;
 mod output;
+mod paced;
 mod timed;
 
 pub use info::{CongestionState, Info};
@@ -74,6 +75,19 @@ enum Control {
     Probe,
     /// RST with this sequence number on the wire.
     Reset(u32),
+    /// None, but data is paced: a check more only where it is.
+    Paced,
+}
+
+impl Control {
+    /// Nothing outside the stream.
+    fn rest(cfg: &TcpConfig) -> Self {
+        if cfg.pacing {
+            Control::Paced
+        } else {
+            Control::None
+        }
+    }
 }
 
 impl Connection {
@@ -112,7 +126,7 @@ impl Connection {
             iss,
             irs: 0,
             retries: 0,
-            control: Control::None,
+            control: Control::rest(cfg),
             was_established: false,
             ends_by_fin: cfg.fin,
             closing: false,
@@ -155,8 +169,8 @@ impl Connection {
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;
         }
-        if self.timers.take_expired(Timer::TimeWait, now) {
-            self.state = State::Closed;
+        if self.timers.take_expired(Timer::Pause, now) {
+            self.end_pause();
         }
         if self.timers.take_expired(Timer::Retransmit, now) && !self.rack_expiry(cfg, now) {
             match self.state {

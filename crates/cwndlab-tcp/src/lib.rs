@@ -6,6 +6,7 @@ mod config;
 mod congestion;
 mod connection;
 mod ecn;
+mod pacing;
 mod profile;
 mod reassembly;
 mod receiver;

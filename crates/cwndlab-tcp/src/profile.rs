@@ -69,6 +69,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     receive_buffer_bytes: 1 << 30,
     ack_policy: AckPolicy::Every,
     nagle: false,
+    pacing: false,
     rto: RtoConfig {
         tick_ns: Time::from_millis(100),
         tick_phase_ns: Time::ZERO,
@@ -113,6 +114,7 @@ const RFC5681: TcpConfig = TcpConfig {
     receive_buffer_bytes: 4 << 20,
     ack_policy: AckPolicy::Delayed { timeout_ns: Time::from_millis(200) },
     nagle: true,
+    pacing: false,
     rto: RtoConfig {
         tick_ns: Time::ZERO,
         tick_phase_ns: Time::ZERO,
@@ -157,6 +159,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     receive_buffer_bytes: 3 << 20,
     ack_policy: AckPolicy::QuickThenDelayed { quick_segments: 16, timeout_ns: Time::from_millis(40) },
     nagle: true,
+    pacing: false,
     rto: RtoConfig {
         tick_ns: Time::ZERO,
         tick_phase_ns: Time::ZERO,

@@ -5,6 +5,7 @@ use cwndlab_units::Time;
 use crate::config::{MaxWindow, TcpConfig};
 use crate::congestion::{AckSample, WindowLaw};
 use crate::ecn::Echo;
+use crate::pacing::Pacer;
 use crate::rto::RttEstimator;
 use crate::scoreboard::Scoreboard;
 
@@ -61,6 +62,8 @@ pub(crate) struct Sender {
     pub ecn: Echo,
     /// What SACK told; empty without SACK.
     pub scoreboard: Scoreboard,
+    /// None without pacing.
+    pub pacer: Option<Box<Pacer>>,
 }
 
 impl Sender {
@@ -89,6 +92,7 @@ impl Sender {
             fin: false,
             ecn: Echo::default(),
             scoreboard: Scoreboard::default(),
+            pacer: cfg.pacing.then(Box::default),
         }
     }
 

@@ -9,8 +9,8 @@ pub(crate) enum Timer {
     Retransmit = 0,
     /// Delayed acknowledgment (RFC 1122, 4.2.3.2).
     DelayedAck = 1,
-    /// 2*MSL in TIME-WAIT (RFC 9293, 3.6.1).
-    TimeWait = 2,
+    /// 2*MSL in TIME-WAIT (RFC 9293, 3.6.1); before, until the next train of a paced connection.
+    Pause = 2,
 }
 
 /// When each timer expires; [`Time::MAX`] = not running.

@@ -66,7 +66,7 @@ impl CubicLinux {
             reno_cwnd: 0,
             reno_acked: 0,
             min_rtt_us: 0,
-            hystart: (cfg.slow_start == SlowStartKind::Hystart).then(HystartLinux::new),
+            hystart: (cfg.slow_start == SlowStartKind::Hystart).then(|| HystartLinux::new(cfg.pacing)),
         }
     }
 

@@ -26,10 +26,12 @@ pub(super) struct HystartLinux {
     round_rtt_us: u32,
     min_rtt_us: u32,
     rtt_samples: u8,
+    /// Pacing spreads a window over up to half a round trip by itself: the train's limit is a whole one.
+    paced: bool,
 }
 
 impl HystartLinux {
-    pub const fn new() -> Self {
+    pub const fn new(paced: bool) -> Self {
         HystartLinux {
             round_end: 0,
             round_start: Time::ZERO,
@@ -37,6 +39,7 @@ impl HystartLinux {
             round_rtt_us: NONE,
             min_rtt_us: NONE,
             rtt_samples: 0,
+            paced,
         }
     }
 
@@ -58,7 +61,8 @@ impl HystartLinux {
         let in_round_us = (now.saturating_sub(self.round_start).as_nanos() / 1_000).min(u64::from(NONE)) as u32;
         if in_round_us - self.train_us <= ACK_DELTA_US {
             self.train_us = in_round_us;
-            if 2 * u64::from(in_round_us) > u64::from(self.min_rtt_us) + u64::from(SEND_DELAY_US) {
+            let limit = (u64::from(self.min_rtt_us) + u64::from(SEND_DELAY_US)) >> u8::from(!self.paced);
+            if u64::from(in_round_us) > limit {
                 return true;
             }
         }

@@ -72,7 +72,7 @@ impl WindowLaw {
             memory: match cfg.slow_start {
                 SlowStartKind::Standard => Memory::Empty,
                 SlowStartKind::Hystart if cfg.window_law == WindowLawKind::CubicLinux => Memory::Empty, // it has its own
-                SlowStartKind::Hystart => Memory::HystartLinux(HystartLinux::new()),
+                SlowStartKind::Hystart => Memory::HystartLinux(HystartLinux::new(cfg.pacing)),
                 SlowStartKind::HystartPlusPlus => Memory::Hystart(Hystart::new()),
             },
         }

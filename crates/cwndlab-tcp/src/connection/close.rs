@@ -44,7 +44,15 @@ impl Connection {
         self.state = State::TimeWait;
         self.timers.stop(Timer::Retransmit);
         self.timers.stop(Timer::DelayedAck);
-        self.timers.set(Timer::TimeWait, now + cfg.time_wait_ns);
+        self.timers.set(Timer::Pause, now + cfg.time_wait_ns);
+    }
+
+    /// TIME-WAIT is over, or the pacer's wait: what follows that is asked for anyway.
+    #[cold]
+    pub(super) fn end_pause(&mut self) {
+        if self.state == State::TimeWait {
+            self.state = State::Closed;
+        }
     }
 
     /// Without FIN the closed end is over once everything is acknowledged.
@@ -52,6 +60,7 @@ impl Connection {
         if self.closing && !self.ends_by_fin && self.sender.una == self.sender.end && self.was_established {
             self.state = State::Closed;
             self.timers.stop(Timer::Retransmit);
+            self.timers.stop(Timer::Pause);
         }
     }
 

@@ -58,7 +58,7 @@ impl Connection {
         }
         self.take_syn(cfg, seg);
         if acks_syn {
-            self.control = Control::None;
+            self.control = Control::rest(cfg);
             self.establish(cfg, now, seg);
             self.receiver.ack_now = true;
         } else {

@@ -137,7 +137,7 @@ impl Connection {
             self.control = Control::Reset(seg.ack);
             return false;
         }
-        self.control = Control::None;
+        self.control = Control::rest(cfg);
         self.establish(cfg, now, seg);
         true
     }

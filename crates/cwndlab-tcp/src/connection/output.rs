@@ -22,7 +22,7 @@ impl Connection {
     /// The next segment to send, or none. Call until none.
     #[inline]
     pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        if self.control != Control::None {
+        if self.control != Control::None && (self.control != Control::Paced || !self.pacer_admits(cfg, now)) {
             return self.control_segment(cfg, now);
         }
         if self.state.may_send() && (self.sender.nxt < self.sender.limit() || self.sender.una < self.sender.max) {
@@ -119,7 +119,7 @@ impl Connection {
         Segment { ecn, ..self.segment(cfg, now, flags, piece.start, piece.len, base, again) }
     }
 
-    fn pure_ack(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
+    pub(super) fn pure_ack(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let position = self.sender.nxt.max(self.sender.max);
         self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
     }
@@ -213,17 +213,19 @@ impl Connection {
         self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
     }
 
-    /// SYN, SYN-ACK or RST.
+    /// SYN, SYN-ACK, RST or a probe.
     #[inline(never)]
     fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        let control = std::mem::replace(&mut self.control, Control::None);
-        if control == Control::Probe {
-            return Some(self.window_probe(cfg, now));
+        let control = std::mem::replace(&mut self.control, Control::rest(cfg));
+        match control {
+            Control::Probe => return Some(self.window_probe(cfg, now)),
+            Control::Paced => return self.held_segment(cfg, now),
+            _ => {}
         }
         self.stats.segments_sent += 1;
         let again = self.retries > 0;
         let segment = match control {
-            Control::None | Control::Probe => return None,
+            Control::None | Control::Paced | Control::Probe => return None,
             Control::Reset(seq) => {
                 return Some(Segment { seq, flags: Flags::RST, wire_bytes: cfg.ack_bytes, ..Segment::default() })
             }

@@ -16,6 +16,7 @@ mod close;
 mod flow;
 mod loss;
 mod open;
+mod paced;
 mod rack;
 mod receive;
 

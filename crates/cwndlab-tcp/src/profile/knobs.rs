@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 39] = [
+pub const KNOBS: [Knob; 40] = [
     knob(
         "mss",
         "bytes",
@@ -215,6 +215,12 @@ pub const KNOBS: [Knob; 39] = [
         "bool",
         "Nagle's algorithm (RFC 1122, 4.2.3.4).",
         [NS2_NONE, "RFC 1122, 4.2.3.4: SHOULD", "on unless TCP_NODELAY"],
+    ),
+    knob(
+        "pacing",
+        "bool",
+        "Paces data by 200 % of cwnd a round trip below half of ssthresh, else 120 %; not the first ten segments.",
+        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: with fq as the queue or SO_MAX_PACING_RATE; pfifo_fast does not"],
     ),
     knob(
         "rto.tick_ns",

@@ -9,7 +9,7 @@ fn ack(h: &mut HystartLinux, at_us: u64, una: u64, rtt_us: u64) -> bool {
 #[test]
 fn delay_above_an_eighth_ends_slow_start_at_the_ninth_sample() {
     for (rtt_us, exits) in [(225_001, true), (216_001, true), (216_000, false)] {
-        let mut h = HystartLinux::new();
+        let mut h = HystartLinux::new(false);
         h.on_ack(Time::ZERO, 0, 0, Some(Time::from_millis(200)), 10);
         let ended: Vec<bool> = (1..=10).map(|i| ack(&mut h, i * 10_000, i, rtt_us)).collect();
         assert_eq!(ended[..8], [false; 8]);
@@ -20,7 +20,7 @@ fn delay_above_an_eighth_ends_slow_start_at_the_ninth_sample() {
 /// Small windows are left alone.
 #[test]
 fn below_sixteen_segments_nothing_ends() {
-    let mut h = HystartLinux::new();
+    let mut h = HystartLinux::new(false);
     h.on_ack(Time::ZERO, 0, 0, Some(Time::from_millis(10)), 10);
     for i in 1..30 {
         assert!(!h.on_ack(Time::from_millis(i), i, 1_000_000, Some(Time::from_millis(900)), 15));
@@ -30,7 +30,7 @@ fn below_sixteen_segments_nothing_ends() {
 /// ACKs at most 2 ms apart, spread over more than (100 + 1)/2 ms.
 #[test]
 fn a_long_ack_train_ends_slow_start() {
-    let mut h = HystartLinux::new();
+    let mut h = HystartLinux::new(false);
     for i in 0..=50 {
         assert!(!ack(&mut h, 1_000_000 + 1_000 * i, i + 1, 100_000), "{i} ms into the train");
     }
@@ -39,9 +39,19 @@ fn a_long_ack_train_ends_slow_start() {
 
 #[test]
 fn a_gap_ends_the_train() {
-    let mut h = HystartLinux::new();
+    let mut h = HystartLinux::new(false);
     for i in 0..=100 {
         let gap = if i < 20 { 0 } else { 3_000 };
         assert!(!ack(&mut h, 1_000_000 + 1_000 * i + gap, i + 1, 100_000), "{i}");
     }
+}
+
+/// A paced sender spreads its window by itself: 100 + 1 ms and not half of it.
+#[test]
+fn a_paced_train_may_take_a_whole_round_trip() {
+    let mut h = HystartLinux::new(true);
+    for i in 0..=101 {
+        assert!(!ack(&mut h, 1_000_000 + 1_000 * i, i + 1, 100_000), "{i} ms into the train");
+    }
+    assert!(ack(&mut h, 1_102_000, 103, 100_000));
 }

@@ -1,0 +1,33 @@
+//! Where pacing hooks in.
+
+use cwndlab_units::Time;
+
+use super::Connection;
+use crate::config::TcpConfig;
+use crate::pacing::Pace;
+use crate::segment::Segment;
+use crate::timers::Timer;
+
+impl Connection {
+    /// Whether data may go now. The pace is asked for once a train, with the window as it is then; what has gone since the
+    /// last call is charged first, so that sending itself knows nothing of pacing.
+    #[cold]
+    pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let Some(mut pacer) = self.sender.pacer.take() else { return true };
+        pacer.charge(self.stats.bytes_sent);
+        let waits = self.state.may_send() && self.sender.una < self.sender.limit();
+        let admitted = !waits || pacer.admits(now, || Pace::of_window(cfg, &self.sender));
+        if !admitted {
+            self.timers.set(Timer::Pause, pacer.next());
+        }
+        self.sender.pacer = Some(pacer);
+        admitted
+    }
+
+    /// Data is held back: ACKs are not.
+    #[cold]
+    pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
+        self.sender.note_usage();
+        self.receiver.ack_now.then(|| self.pure_ack(cfg, now))
+    }
+}

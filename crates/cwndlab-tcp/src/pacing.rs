@@ -1,0 +1,119 @@
+//! Pacing: data leaves in trains whose distance is their length by a rate, as in Linux (`tcp_update_pacing_rate`,
+//! `tcp_update_skb_after_send`, `tcp_tso_autosize`). RFC 9002, section 7.7 asks QUIC for the like.
+
+use cwndlab_units::Time;
+
+use crate::sender::Sender;
+use crate::TcpConfig;
+
+/// Segments that a connection sends at once, before pacing begins (Linux: the first ten).
+const FREE_SEGMENTS: u8 = 10;
+/// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, in percent of cwnd a round trip.
+const SLOW_START_PERCENT: u128 = 200;
+const AVOIDANCE_PERCENT: u128 = 120;
+/// `tcp_min_tso_segs`: least segments of a train.
+const LEAST_SEGMENTS: u64 = 2;
+/// `sk_pacing_shift`: a train lasts up to 2^-10 s.
+const TRAINS_PER_SECOND: u64 = 1 << 10;
+/// `sk_gso_max_size`: most bytes of a train.
+const MOST_BYTES: u64 = 1 << 16;
+/// `tcp_tso_rtt_log`: on paths of less than 2^9 us times the bits of the largest train, trains are larger.
+const NEAR_BITS: u32 = 9;
+const NEAR_HALVINGS: u64 = 32;
+
+/// How fast, and in what pieces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pace {
+    /// Bytes a second.
+    pub rate: u64,
+    /// Bytes of a train; a segment that begins within it goes whole.
+    pub train_bytes: u64,
+}
+
+impl Pace {
+    /// The pace of `rate` bytes a second, in trains as Linux sizes them.
+    pub fn of_rate(s: &Sender, rate: u64) -> Pace {
+        let halvings = (s.rtt.min_rtt().as_nanos() / 1000) >> NEAR_BITS;
+        let near = if halvings < NEAR_HALVINGS { MOST_BYTES >> halvings } else { 0 };
+        let bytes = (rate / TRAINS_PER_SECOND + near).min(MOST_BYTES);
+        let mss = u64::from(s.mss);
+        Pace { rate, train_bytes: (bytes / mss).max(LEAST_SEGMENTS) * mss }
+    }
+
+    /// By window and smoothed round trip; none before the first measurement.
+    pub fn of_window(cfg: &TcpConfig, s: &Sender) -> Option<Pace> {
+        let srtt = s.rtt.srtt(&cfg.rto).as_nanos();
+        if srtt == 0 {
+            return None;
+        }
+        let (cwnd, ssthresh) = (s.law.cwnd(), s.law.ssthresh());
+        let percent = if cwnd < ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+        let window = u128::from(cwnd.max(s.flight()).max(u64::from(s.mss)));
+        let rate = window * percent * 10_000_000 / u128::from(srtt); // ns a second, over 100 %
+        Some(Pace::of_rate(s, rate.min(u128::from(u64::MAX)) as u64))
+    }
+}
+
+/// When the next train may go; on the heap of connections that pace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pacer {
+    /// When the present train began, its bytes so far and at most.
+    began: Time,
+    bytes: u64,
+    most_bytes: u64,
+    rate: u64,
+    /// By how much it was late: half of its own time at most is forgiven (Linux: "OS jitter").
+    late: Time,
+    /// When the next may begin.
+    next: Time,
+    /// Segments sent, up to [`FREE_SEGMENTS`], and bytes of the connection that were charged.
+    sent: u8,
+    charged_bytes: u64,
+}
+
+impl Pacer {
+    /// Whether a segment may go at `now`: it continues the train, or a new one may begin, which has the pace of `pace`.
+    pub fn admits(&mut self, now: Time, pace: impl FnOnce() -> Option<Pace>) -> bool {
+        if now == self.began && self.bytes < self.most_bytes {
+            return true;
+        }
+        if now < self.next {
+            return false;
+        }
+        let pace = pace().unwrap_or(Pace { rate: 0, train_bytes: MOST_BYTES });
+        *self = Pacer {
+            began: now,
+            bytes: 0,
+            most_bytes: pace.train_bytes,
+            rate: pace.rate,
+            late: now - self.next,
+            next: now,
+            ..*self
+        };
+        true
+    }
+
+    /// When a segment may go that may not yet.
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The connection has sent `bytes` in all: what is new of them, a segment if anything, went in the present train.
+    pub fn charge(&mut self, bytes: u64) {
+        let new = bytes - self.charged_bytes;
+        if new == 0 {
+            return;
+        }
+        self.charged_bytes = bytes;
+        self.bytes += new;
+        self.sent = (self.sent + 1).min(FREE_SEGMENTS);
+        if self.sent == FREE_SEGMENTS && self.rate > 0 {
+            let takes = Time::from_nanos((u128::from(self.bytes) * 1_000_000_000 / u128::from(self.rate)) as u64);
+            let forgiven = self.late.min(Time::from_nanos(takes.as_nanos() / 2));
+            self.next = self.began + (takes - forgiven);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

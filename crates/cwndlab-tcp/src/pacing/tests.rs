@@ -1,0 +1,79 @@
+use super::*;
+use crate::Profile;
+
+/// A sender of 1000-byte segments with this window and threshold (segments), after a round trip of `rtt_us`.
+fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
+    let cfg = TcpConfig { initial_ssthresh_segments: ssthresh, ..Profile::Linux6.config() };
+    let mut s = Sender::new(&cfg, 1000);
+    s.law.set_cwnd(1000 * cwnd, 1000);
+    if rtt_us > 0 {
+        s.rtt.on_sample(&cfg.rto, Time::ZERO, Time::from_micros(rtt_us));
+    }
+    Pace::of_window(&cfg, &s)
+}
+
+/// Bytes a second: 200 % or 120 % of cwnd a round trip.
+#[test]
+fn the_rate_is_a_share_of_cwnd_a_round_trip() {
+    for (what, cwnd, ssthresh, rtt_us, rate) in [
+        ("slow start", 10, 0, 100_000, 200_000),
+        ("slow start, below half of ssthresh", 9, 20, 100_000, 180_000),
+        ("slow start, from half of ssthresh", 10, 20, 100_000, 120_000),
+        ("avoidance", 20, 20, 100_000, 240_000),
+        ("a window below a segment counts as one", 0, 2, 100_000, 20_000),
+    ] {
+        assert_eq!(pace(cwnd, ssthresh, rtt_us).map(|pace| pace.rate), Some(rate), "{what}");
+    }
+    assert_eq!(pace(10, 0, 0), None, "no round trip has been measured");
+}
+
+/// 2^-10 s of the rate in whole segments, at least two; near peers get more.
+#[test]
+fn a_train_is_a_millisecond_of_the_rate_and_two_segments_at_least() {
+    for (what, cwnd, rtt_us, train) in [
+        ("slow", 10, 100_000, 2_000),
+        ("4 MB/s over 1024", 200, 100_000, 3_000),
+        ("at most 64 KiB", 20_000, 100_000, 65_000),
+        ("10 ms: 64 KiB halved 19 times add nothing", 10, 10_000, 2_000),
+        ("2 ms: halved 3 times add 8 KiB to 9 KiB", 10, 2_000, 17_000),
+    ] {
+        assert_eq!(pace(cwnd, 0, rtt_us).map(|pace| pace.train_bytes), Some(train), "{what}");
+    }
+}
+
+/// Trains of two segments at 200 kB/s: 10 ms apart once ten have gone.
+#[test]
+fn the_first_ten_segments_are_free_and_lateness_is_forgiven_by_half() {
+    let two = || Some(Pace { rate: 200_000, train_bytes: 2_000 });
+    let ms = Time::from_millis;
+    let (mut pacer, mut bytes) = (Pacer::default(), 0);
+    let mut send = |pacer: &mut Pacer| {
+        bytes += 1000;
+        pacer.charge(bytes);
+    };
+    for _ in 0..10 {
+        assert!(pacer.admits(ms(100), two));
+        send(&mut pacer);
+    }
+    assert_eq!(pacer.next(), ms(110), "the fifth train is charged");
+    // when the next train begins, and when the one after it may
+    for (at, next) in [(110, 120), (123, 130), (147, 152), (152, 162)] {
+        assert!(!pacer.admits(pacer.next() - Time::from_nanos(1), two), "before {at} ms");
+        for _ in 0..2 {
+            assert!(pacer.admits(ms(at), two), "{at} ms");
+            send(&mut pacer);
+        }
+        assert!(!pacer.admits(ms(at), two), "a third at {at} ms");
+        assert_eq!(pacer.next(), ms(next), "after {at} ms");
+    }
+}
+
+#[test]
+fn a_short_train_is_charged_what_it_was() {
+    let two = || Some(Pace { rate: 200_000, train_bytes: 2_000 });
+    let mut pacer = Pacer { sent: FREE_SEGMENTS, next: Time::from_millis(100), ..Pacer::default() };
+    assert!(pacer.admits(Time::from_millis(100), two));
+    pacer.charge(500);
+    assert_eq!(pacer.next(), Time::from_micros(102_500));
+    assert!(pacer.admits(Time::from_millis(100), two), "more of the same train");
+}
