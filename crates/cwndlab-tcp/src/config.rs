@@ -162,6 +162,8 @@ pub struct RtoConfig {
     /// Whether the handshake is measured (RFC 6298, 2.2 allows its first round trip); if not the timeout stays
     /// `initial_ns` until the first data is acknowledged.
     pub times_handshake: bool,
+    /// Timeouts of a SYN before they begin to double (RFC 6298, 5.5: none).
+    pub syn_linear: u8,
     /// Whether, while a tail loss probe is scheduled, the timeout counts from when the first unacknowledged segment was
     /// sent, as in Linux (RFC 7765 has a like rule), and not from the last ACK of new data (RFC 6298, 5.3).
     pub from_first: bool,

@@ -73,8 +73,10 @@ enum Control {
     SynAck,
     /// A probe of a closed window.
     Probe,
-    /// RST with this sequence number on the wire.
+    /// RST with this sequence number on the wire, in answer to what has no connection.
     Reset(u32),
+    /// RST of our own: with ACK, as Linux sends it; RFC 9293, 3.10.5 has it without.
+    Abort,
     /// None, but data is paced: a check more only where it is.
     Paced,
 }
@@ -250,7 +252,7 @@ impl Connection {
         let synchronized = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
         self.fail(CloseReason::Aborted);
         if synchronized {
-            self.control = Control::Reset(self.wire(self.sender.nxt));
+            self.control = Control::Abort;
         }
     }
 

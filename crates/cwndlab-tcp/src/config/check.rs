@@ -27,6 +27,7 @@ impl TcpConfig {
         demand(!options || self.mss > 40, "mss", "over 40 bytes, which options may take, if timestamps or sack is on")?;
         demand(self.header_bytes <= 1000, "header_bytes", "at most 1000")?;
         demand((1..=1000).contains(&self.ack_bytes), "ack_bytes", "in 1..=1000")?;
+        demand(self.rto.syn_linear <= 100, "rto.syn_linear", "at most 100")?;
         demand(self.dup_thresh >= 1, "dup_thresh", "at least 1")?;
         if let InitialWindow::Segments(segments) = self.initial_window {
             demand((1..=65_535).contains(&segments), "initial_window", "in 1..=65535 segments")?;

@@ -124,11 +124,14 @@ impl Connection {
     pub(super) fn on_syn_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         self.retries += 1;
         self.stats.timeouts += 1;
-        if self.retries > MAX_SYN_RETRIES {
+        let linear = if self.state == State::SynSent { cfg.rto.syn_linear } else { 0 };
+        if self.retries > MAX_SYN_RETRIES + linear {
             return self.fail(CloseReason::ConnectTimeout);
         }
         self.sender.timed_end = 0; // Karn
-        self.sender.rtt.backoff(&cfg.rto);
+        if self.retries > linear {
+            self.sender.rtt.backoff(&cfg.rto);
+        }
         self.control = if self.state == State::SynSent { Control::Syn } else { Control::SynAck };
         let rto = self.sender.rtt.rto(&cfg.rto);
         self.timers.set(Timer::Retransmit, now + rto);

@@ -226,6 +226,11 @@ impl Connection {
         let again = self.retries > 0;
         let segment = match control {
             Control::None | Control::Paced | Control::Probe => return None,
+            Control::Abort => {
+                let (seq, ack) = (self.wire(self.sender.nxt), to_wire(self.irs, self.receiver.nxt));
+                let flags = Flags::RST | Flags::ACK;
+                return Some(Segment { seq, ack, flags, wire_bytes: cfg.ack_bytes, ..Segment::default() });
+            }
             Control::Reset(seq) => {
                 return Some(Segment { seq, flags: Flags::RST, wire_bytes: cfg.ack_bytes, ..Segment::default() })
             }

@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 40] = [
+pub const KNOBS: [Knob; 41] = [
     knob(
         "mss",
         "bytes",
@@ -273,6 +273,12 @@ pub const KNOBS: [Knob; 40] = [
         "bool",
         "Measures the handshake; if not the timeout stays the initial one until the first data is acknowledged.",
         ["unused: no handshake", "RFC 6298, 2.2: the first measurement is that of the SYN", "kernel: tcp_synack_rtt_meas"],
+    ),
+    knob(
+        "rto.syn_linear",
+        "count",
+        "Timeouts of a SYN before they begin to double.",
+        [NS2_NONE, "RFC 6298, 5.5: doubles from the first", "kernel: tcp_syn_linear_timeouts 4"],
     ),
     knob(
         "rto.from_first",

@@ -12,6 +12,7 @@ fn rfc6298() -> RtoConfig {
         variance_floor_ns: Time::ZERO,
         one_way: false,
         times_handshake: true,
+        syn_linear: 0,
         from_first: false,
     }
 }
@@ -26,6 +27,7 @@ fn coarse() -> RtoConfig {
         variance_floor_ns: Time::ZERO,
         one_way: false,
         times_handshake: true,
+        syn_linear: 0,
         from_first: false,
     }
 }

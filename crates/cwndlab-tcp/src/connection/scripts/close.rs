@@ -147,7 +147,7 @@ fn an_abort_tells_the_peer() {
         "0.0 write 100
          0.0 > data 0-100
          0.1 abort
-         0.1 > rst
+         0.1 > rst ack 0
          = state Closed error Aborted",
     );
 }
