@@ -149,6 +149,13 @@ def test_a_grid_may_have_replicates_of_its_own() -> None:
     assert {plan.replicates_of(c) for c in plan.cells if "iw" not in c.axes} == {3} != {7}
 
 
+def test_beside_a_kernel_the_simulator_runs_as_often_as_the_study_asks_for_or_more() -> None:
+    cells = study("").plan(replicates=2)
+    assert {cells.beside_a_kernel().asked_of(c) for c in cells.cells} == {3}
+    more = study("").plan(replicates=4)
+    assert {more.beside_a_kernel().asked_of(c) for c in more.cells} == {4}
+
+
 def test_a_sweep_of_a_thousand_million_cells_is_refused_before_it_is_expanded() -> None:
     axes = "".join(f'[axes.x{i}]\nsets = "run.seed"\nvalues = {list(range(1000))}\n' for i in range(3))
     text = edited(("[[quantities]]", axes + "[[quantities]]"))

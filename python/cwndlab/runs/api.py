@@ -261,7 +261,7 @@ def run_study(
             if kernel is not None:
                 from cwndlab.live.agreement import write as write_agreement
 
-                simulated = Campaign(plan, kept, Threads(None), rule)  # beside them: other keys
+                simulated = Campaign(plan.beside_a_kernel(), kept, Threads(None), rule)
                 simulated.run()
                 write_agreement(folder, _outputs(study, folder), simulated, campaign)
         return result

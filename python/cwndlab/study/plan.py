@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from cwndlab.core import core
@@ -102,6 +102,11 @@ class Plan:
     def asked_of(self, cell: Cell) -> int:
         """Replicates of a cell if something in it is random, as on the kernel something always is."""
         return self.replicates or cell.replicates
+
+    def beside_a_kernel(self) -> Plan:
+        """What the simulator runs beside a kernel: the replicates the study asks for, if those are more."""
+        asked = self.replicates or 0
+        return replace(self, replicates=None) if all(c.replicates >= asked for c in self.cells) else self
 
     def check(self) -> None:
         """StudyError for the first cell that the engine could not run."""
