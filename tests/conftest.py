@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from cwndlab.core import replace_core
 from fake_core import FakeCore
+
+# In the background or under nohup SIGINT is ignored, which the processes that tests interrupt would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cwndlab.errors import CwndlabError, OutputError, StudyError
+
+if TYPE_CHECKING:
+    from cwndlab.runs.campaign import Failure
 
 StudyArgument = Annotated[
     str, typer.Argument(metavar="STUDY", help="a shipped study's name, or a study file")
@@ -170,14 +174,12 @@ def run_command(
             bar.__exit__(None, None, None)
     for line in result.damaged:
         typer.echo(f"note: {line}", err=True)
+    if result.report is not None or not result.failures:
+        typer.echo(f"report: {result.report or out}")
     if result.failures:
-        for failure in result.failures[:10]:
-            typer.echo(f"failed: {failure.cell}, replicate {failure.replicate}: {failure.reason}", err=True)
-        if len(result.failures) > 10:
-            typer.echo(f"… and {len(result.failures) - 10} more", err=True)
+        _tell(result.failures)
         typer.echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
         raise typer.Exit(1)
-    typer.echo(f"report: {result.report or out}")
 
 
 @app.command()
@@ -348,6 +350,20 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+def _tell(failures: Sequence[Failure]) -> None:
+    """Ten failures, those of one reason as one, and what to do."""
+    reasons = Counter(failure.reason for failure in failures)
+    first = {failure.reason: failure for failure in reversed(failures)}
+    for reason in list(reasons)[:10]:
+        more = f" (and {reasons[reason] - 1} more)" if reasons[reason] > 1 else ""
+        one = first[reason]
+        typer.echo(f"failed: {one.cell}, replicate {one.replicate}{more}: {reason}", err=True)
+    if len(reasons) > 10:
+        typer.echo(f"… and for {len(reasons) - 10} more reasons", err=True)
+    for advice in dict.fromkeys(failure.advice for failure in failures if failure.advice):
+        typer.echo(f"what to do: {advice}", err=True)
+
+
 def _limits(given: list[str] | None, backend: str) -> list[str]:
     """`--limit max-lateness=20ms` changes the study's limits.max_lateness."""
     if given and backend == "simulator":
@@ -357,6 +373,8 @@ def _limits(given: list[str] | None, backend: str) -> list[str]:
     found = []
     for item in given or []:
         name, equals, value = item.partition("=")
+        if not equals:
+            raise StudyError(f"{item!r} limits nothing", key="--limit", right="as max-lateness=20ms")
         found.append(f"limits.{name.strip().replace('-', '_')}{equals}{value}")
     return found
 

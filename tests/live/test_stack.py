@@ -13,6 +13,7 @@ from cwndlab import _core
 from cwndlab.errors import RunError, StudyError
 from cwndlab.live import netns, stack, validity
 from cwndlab.live.backend import check_applications
+from cwndlab.runs.options import RunOptions
 from cwndlab.study.load import Study
 from cwndlab.study.schema import Limits
 
@@ -25,8 +26,8 @@ def test_a_data_packet_fills_the_mtu_and_windows_are_segments() -> None:
     assert stack.mtu(tcp(mss=1000)) == 1000 and stack.mtu(tcp("linux-6")) == 1500
     assert [
         stack.initial_window(tcp("linux-6", initial_window=w))
-        for w in ("rfc3390", "rfc6928", {"segments": 4})
-    ] == [3, 10, 4]
+        for w in ("rfc3390", "rfc6928", {"segments": 4}, {"bytes": 5000}, {"bytes": 100})
+    ] == [3, 10, 4, 3, 1]
     assert stack.window_bytes(tcp(mss=1000, max_window={"segments": 20}), tcp()) == 20 * 960
     assert stack.window_bytes(tcp("linux-6"), tcp("linux-6")) is None
 
@@ -47,6 +48,15 @@ def test_what_the_kernel_does_otherwise_is_said() -> None:
     said = stack.differences(stack.load("linux-1998"), [tcp()])
     assert any("tahoe" in note and "NewReno" in note for note in said)
     assert any("Limited Transmit" in note for note in said)
+    modern = tcp("linux-6")
+    assert stack.differences(stack.load("linux-stock"), [modern]) == [
+        "delayed ACKs are the kernel's own",
+        'the receiver of a bulk transfer opens its connection (opener = "client": the study\'s client)',
+    ]
+    said = stack.differences(stack.load("linux-1998"), [modern])
+    assert "the kernel has no timestamps" in said and any("cubic-linux" in n and "reno" in n for n in said)
+    said = stack.differences(stack.load("linux-stock"), [tcp()])
+    assert "the kernel has SACK, the study's TCP not" in said and any("RACK-TLP" in n for n in said)
 
 
 def test_own_stacks_are_read_and_mistakes_named(tmp_path: Path) -> None:
@@ -60,10 +70,18 @@ def test_own_stacks_are_read_and_mistakes_named(tmp_path: Path) -> None:
         ("sysctl = 1", "sysctls"),
         ('[sysctls]\n"../kernel/x" = 1', "no TCP sysctl"),
         ('based_on = "linux-1988"', "linux-1998"),
+        ('quick_ack = "yes"', "true or false"),
+        ('sysctls = "tcp_sack"', r"\[sysctls\]"),
     ):
         path.write_text(text)
         with pytest.raises(StudyError, match=says):
             stack.load(str(path))
+    path.write_text('based_on = "linux-1998"\n[sysctls]\ntcp_sack = false\n"net.ipv4.tcp_rmem" = [1, 2, 3]\n')
+    own = stack.load(str(path))
+    assert own.sysctls["tcp_sack"] == "0" and own.sysctls["tcp_rmem"] == "1 2 3"
+    assert (
+        own.as_dict()["own"] == ["tcp_sack", "tcp_rmem"] and "own" not in stack.STACKS["linux-1998"].as_dict()
+    )
     with pytest.raises(StudyError, match="linux-stock"):
         stack.load("linux-stok")
 
@@ -86,6 +104,8 @@ def test_each_limit_makes_a_run_invalid_and_says_so() -> None:
     assert found == ["application-p99: applications got the CPU 20.0 ms late; the limit is 5 ms"]
     assert "hypervisor" in validity.judge(result(machine={"steal": 0.5}), limits)[0]
     assert "ended early" in validity.judge(result(failures=["OSError: x"]), limits)[0]
+    assert "--limit application-p99=" in validity.advice(found)
+    assert "another time" in validity.advice(["x", "steal: y"]) and validity.advice(["x"]) == ""
     refused = {"valid": False, "invalid_because": ["a packet was late"], "ports": []}
     assert validity.judge(result(summary=refused), limits) == ["a packet was late"]
 
@@ -135,3 +155,13 @@ def test_every_key_that_the_applications_of_the_shipped_studies_have_is_followed
     for name in ("rfc2415", "rfc2416", "rfc2884"):
         for cell in Study.load(name).plan().cells:
             check_applications(cell.compiled.scenario)
+
+
+def test_what_is_of_a_kernel_is_refused_for_the_simulator_and_the_other_way_round(tmp_path: Path) -> None:
+    for options, says in (
+        ({"stack": "linux-stock"}, "--backend linux"),
+        ({"backend": "linux", "store": tmp_path}, "not shared"),
+        ({"backend": "linux", "cluster": "tcp://a:1"}, "stay on this machine"),
+    ):
+        with pytest.raises(StudyError, match=says):
+            RunOptions(**options)

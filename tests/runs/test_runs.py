@@ -54,10 +54,14 @@ def test_a_failed_run_is_told_and_the_others_are_there(tmp_path: Path, fake_core
     replace_core(FakeCore(broken='"segments":4'))
     run = Study.from_toml(TEXT).run(tmp_path / "out")
     assert {failure.cell for failure in run.failures} == {"iw=4"} and "panicked" in run.failures[0].reason
-    assert len(run.results.values("iw=1", "goodput")) == 3 and run.report is None
+    assert len(run.results.values("iw=1", "goodput")) == 3
+    told = (tmp_path / "out" / "report.md").read_text()
+    assert "**Incomplete:** 3 of 6 runs gave no number, the first iw=4, replicate 0" in told
     replace_core(mended := FakeCore())
     assert Study.from_toml(TEXT).run(tmp_path / "out").failures == []
-    assert mended.runs == 3
+    assert mended.runs == 3 and "Incomplete" not in (tmp_path / "out" / "report.md").read_text()
+    replace_core(FakeCore(broken="segments"))
+    assert Study.from_toml(TEXT).run(tmp_path / "none").report is None
 
 
 def test_sequential_stopping_runs_until_the_interval_is_narrow_and_no_further(fake_core: FakeCore) -> None:

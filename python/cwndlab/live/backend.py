@@ -255,6 +255,8 @@ class Kernel:
             return Outcome(
                 job, {}, 0, error=f"the testbed ended without a result{self.last_words(run.folder)}"
             ), []
+        if result.get("of_all"):
+            raise RunError(f"no run on a kernel can be set up here: {result['error']}")
         if "error" in result:
             return Outcome(job, {}, 0, error=f"testbed: {result['error']}"), []
         reasons = validity.judge(result, self.limits)
@@ -273,9 +275,8 @@ class Kernel:
         if self.keep is not None:
             self._keep(self.keep, job, stamp, result["sysctls"])
         if reasons:
-            return Outcome(
-                job, {}, 0, error="invalid, no number of it counts: " + "; ".join(reasons)
-            ), reasons
+            said = "invalid, no number of it counts: " + "; ".join(reasons)
+            return Outcome(job, {}, 0, error=said, advice=validity.advice(reasons)), reasons
         try:
             made, zero = records.tables(run.scenario, result, run.folder / "trace.csv")
             capture = run.folder / "capture.pcapng"

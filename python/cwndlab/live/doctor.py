@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from pathlib import Path
 
 from cwndlab.errors import CwndlabError
 
-from .netns import can_open_tun, sweep
+from .netns import can_open_tun, is_privileged, sweep
+from .testbed import ROUTER_PRIORITY
 
 #: Tried in a process of its own: nobody comes back from a namespace.
 _TRY = """
@@ -29,7 +29,7 @@ with netns.iproute() as ip:
 missing = space.set_sysctls({"tcp_congestion_control": "reno"})
 print("TUN devices" if tun else "veth pairs and packet sockets")
 """
-_FIFO = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
+_FIFO = f"import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param({ROUTER_PRIORITY}))"
 
 
 @dataclass(frozen=True)
@@ -87,20 +87,13 @@ def _python(code: str) -> tuple[bool, str]:
 
 def _namespaces() -> Finding:
     works, said = _python(_TRY)
-    who = "as root" if os.geteuid() == 0 else "in a user namespace, without root"
+    said = said.removeprefix("cwndlab.live.netns.SetupError: ")
+    who = "as root" if is_privileged() else "in a user namespace, without root"
     if works:
         return Finding("namespaces", True, f"{who}, with {said}")
-    advice = ""
-    for name, good in (
-        ("kernel/unprivileged_userns_clone", "1"),
-        ("kernel/apparmor_restrict_unprivileged_userns", "0"),
-    ):
-        path = Path("/proc/sys", name)
-        if path.exists() and path.read_text().strip() != good:
-            advice = f"; sysctl {name.replace('/', '.')} forbids it to ordinary users"
     if not can_open_tun():
-        advice += "; /dev/net/tun is closed, so veth pairs were tried"
-    return Finding("namespaces", False, f"{said}{advice}; run as root, or in a container with CAP_NET_ADMIN")
+        said += "; /dev/net/tun is closed or without its driver, so veth pairs were tried"
+    return Finding("namespaces", False, f"{said}; or take --backend linux-virtual, which needs none")
 
 
 def _real_time() -> Finding:
@@ -110,7 +103,9 @@ def _real_time() -> Finding:
     return Finding(
         "real time",
         False,
-        "no SCHED_FIFO (needs CAP_SYS_NICE or RLIMIT_RTPRIO): on a busy machine runs will be invalid",
+        "no SCHED_FIFO, so a busy machine makes runs invalid; run as root, or permit it (`* - rtprio "
+        f"{ROUTER_PRIORITY}` in /etc/security/limits.conf; docker run --cap-add SYS_NICE), or take "
+        "--backend linux-virtual",
     )
 
 

@@ -8,6 +8,7 @@ What a killed run can leave is its folder of temporary files; the next start rem
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import shutil
@@ -25,7 +26,7 @@ CLONE_NEWUSER = 0x1000_0000
 CLONE_NEWNET = 0x4000_0000
 _PR_SET_PDEATHSIG = 1
 # <linux/if_tun.h>
-_TUNSETIFF, _TUNSETPERSIST = 0x4004_54CA, 0x4004_54CB
+_TUNSETIFF, _TUNSETPERSIST, _TUNGETFEATURES = 0x4004_54CA, 0x4004_54CB, 0x8004_54CF
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
 # <linux/sockios.h>, <linux/ethtool.h>
 _SIOCETHTOOL = 0x8946
@@ -36,8 +37,15 @@ _OFFLOADS = {
     "receive_checksum": 0x14,
     "transmit_checksum": 0x16,
 }
+#: <linux/capability.h>: CAP_NET_ADMIN, CAP_SYS_ADMIN.
+_NEEDED = 1 << 12 | 1 << 21
 #: Folders of runs: PREFIX + process id + "-" + its start time + "-" + something.
 PREFIX = "cwndlab-live-"
+
+
+class SetupError(RuntimeError):
+    """What this machine does not have or permit; every other run would fail of it, too."""
+
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -57,18 +65,47 @@ def end_with_parent(parent: int) -> None:
 
 
 def become_root_of_own() -> bool:
-    """Without root: enters a user namespace in which this process is root; true if that was needed.
+    """Without root's capabilities: enters a user namespace in which this process has them; true if needed.
 
-    OSError where the kernel does not let ordinary users have one.
+    SetupError, with what to do, where the kernel does not let this user have one.
     """
-    if os.geteuid() == 0:
+    if is_privileged():
         return False
     uid, gid = os.getuid(), os.getgid()
-    _call("unshare", CLONE_NEWUSER)
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
-    Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+    try:
+        _call("unshare", CLONE_NEWUSER)
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+    except OSError as error:
+        raise SetupError(f"no user namespace ({error}): {_why_not(error)}") from None
     return True
+
+
+def is_privileged() -> bool:
+    """Whether this process may make network namespaces and devices: root in a container often may not."""
+    status = Path("/proc/self/status").read_text()
+    effective = int(status.partition("CapEff:")[2].split(maxsplit=1)[0], 16)
+    return effective & _NEEDED == _NEEDED
+
+
+def _why_not(error: OSError) -> str:
+    """What forbids namespaces, as far as the kernel tells, and what to do."""
+    if error.errno == errno.ENOSPC:
+        return "sysctl user.max_user_namespaces is too low; raise it, or run as root"
+    for name, good in (
+        ("kernel/unprivileged_userns_clone", "1"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "0"),
+    ):
+        path = Path("/proc/sys", name)
+        if path.exists() and path.read_text().strip() != good:
+            return f"`sysctl {name.replace('/', '.')}={good}` permits it to ordinary users; or run as root"
+    if os.geteuid() == 0:
+        return (
+            "this root lacks CAP_SYS_ADMIN or CAP_NET_ADMIN, as in most containers; start the container "
+            "with them (docker run --privileged)"
+        )
+    return "it is forbidden here, as in most containers; run as root, or with docker run --privileged"
 
 
 @dataclass
@@ -80,7 +117,10 @@ class Namespace:
     @classmethod
     def new(cls) -> Namespace:
         """Makes one and enters it: this thread never sees the host's network again unless it goes back."""
-        _call("unshare", CLONE_NEWNET)
+        try:
+            _call("unshare", CLONE_NEWNET)
+        except OSError as error:
+            raise SetupError(f"no network namespace ({error}): {_why_not(error)}") from None
         return cls(os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
 
     @property
@@ -111,7 +151,9 @@ class Namespace:
             try:
                 _file(key).write_text(value)
             except OSError as error:
-                raise OSError(error.errno, f"sysctl net.{key} = {value}: {error.strerror}") from None
+                why = "; a container with --privileged has it writable" if error.errno == errno.EROFS else ""
+                name = f"net.{key}" if "." in key else f"net.ipv4.{key}"
+                raise SetupError(f"sysctl {name} = {value}: {error.strerror}{why}") from None
         return missing
 
     def sysctls(self) -> dict[str, str]:
@@ -156,14 +198,21 @@ def make_tun(name: str) -> None:
 
 def can_open_tun() -> bool:
     """Whether this process may use TUN devices; otherwise the router takes packet sockets."""
-    return os.access("/dev/net/tun", os.R_OK | os.W_OK)
+    try:
+        with open("/dev/net/tun", "r+b", buffering=0) as device:  # noqa: PTH123 - a device, not a file
+            fcntl.ioctl(device, _TUNGETFEATURES, bytes(4))
+    except OSError:  # closed, not there, or a node without its driver
+        return False
+    return True
 
 
 @contextmanager
 def iproute() -> Iterator[Any]:
     """pyroute2's interface to the current namespace."""
-    from pyroute2 import IPRoute
-
+    try:
+        from pyroute2 import IPRoute
+    except ImportError:
+        raise SetupError("pyroute2 is not installed; `pip install 'cwndlab[linux]'`") from None
     with IPRoute() as ip:
         yield ip
 

@@ -7,7 +7,7 @@ a TOML file of one's own, ``based_on = "linux-stock"`` and what differs.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -33,16 +33,19 @@ class Stack:
     sack_of_study: bool = False
     #: The TOML file that it was read from; a result folder has a copy.
     text: str | None = None
+    #: The sysctls that this file names: a kernel without one of them is refused.
+    own: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """For the worker and for provenance."""
-        return {
+        content = {
             "name": self.name,
             "sysctls": dict(self.sysctls),
             "quick_ack": self.quick_ack,
             "opener": self.opener,
             "sack_of_study": self.sack_of_study,
         }
+        return content | ({"own": list(self.own)} if self.own else {})
 
 
 #: Metrics of earlier connections would make a connection depend on the one before.
@@ -78,42 +81,61 @@ def load(name: str) -> Stack:
         return STACKS[name]
     path = Path(name)
     if path.suffix != ".toml":
-        raise StudyError(f'there is no stack "{name}"', key="--stack", right=nearest(name, list(STACKS)))
+        right = f"{nearest(name, list(STACKS))} (or name a TOML file)"
+        raise StudyError(f'there is no stack "{name}"', key="--stack", right=right)
     try:
         text = path.read_text()
         content = tomllib.loads(text)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise StudyError(f"{path}: {error.strerror}", key="--stack") from None
+    except ValueError as error:
         raise StudyError(f"{path}: {error}", key="--stack") from None
+    return replace(_read(path, content), text=text)
+
+
+def _read(path: Path, content: Mapping[str, Any]) -> Stack:
+    """The stack in a TOML file; StudyError says what is wrong with it."""
+
+    def wrong(problem: str, right: str) -> StudyError:
+        return StudyError(f"{path}: {problem}", key="--stack", right=right)
+
     known = {"based_on", "sysctls", "quick_ack", "opener"}
     for key in content:
         if key not in known:
-            raise StudyError(
-                f'{path}: there is no key "{key}"', key="--stack", right=nearest(key, sorted(known))
-            )
+            raise wrong(f'there is no key "{key}"', nearest(key, sorted(known)))
     base = content.get("based_on", "linux-stock")
     if base not in STACKS:
-        raise StudyError(
-            f'{path}: based_on is "{base}"', key="--stack", right=nearest(str(base), list(STACKS))
-        )
+        raise wrong(f'based_on is "{base}"', nearest(str(base), list(STACKS)))
     opener = content.get("opener", STACKS[base].opener)
     if opener not in ("receiver", "client"):
-        raise StudyError(f'{path}: opener is "{opener}"', key="--stack", right='"receiver" or "client"')
-    sysctls = {
-        str(key).removeprefix("net.ipv4."): str(value) for key, value in content.get("sysctls", {}).items()
-    }
+        raise wrong(f'opener is "{opener}"', '"receiver" or "client"')
+    quick_ack = content.get("quick_ack", STACKS[base].quick_ack)
+    if "quick_ack" in content and not isinstance(quick_ack, bool):
+        raise wrong(f"quick_ack is {quick_ack!r}", "true or false")
+    table = content.get("sysctls", {})
+    if not isinstance(table, Mapping):
+        raise wrong(f"sysctls is {table!r}", "a table, as [sysctls] and below it tcp_sack = 1")
+    sysctls = {str(key).removeprefix("net.ipv4."): _sysctl(value) for key, value in table.items()}
     for key in sysctls:
         if not key.startswith("tcp_") or "/" in key:
-            raise StudyError(f'{path}: "{key}" is no TCP sysctl', key="--stack", right="keys like tcp_sack")
+            raise wrong(f'"{key}" is no TCP sysctl', "keys like tcp_sack")
     return replace(
         STACKS[base],
         name=path.stem,
         about=f"{base}, changed by {path.name}",
         sysctls={**STACKS[base].sysctls, **sysctls},
-        quick_ack=content.get("quick_ack", STACKS[base].quick_ack),
+        quick_ack=quick_ack,
         opener=opener,
         sack_of_study=STACKS[base].sack_of_study and "tcp_sack" not in sysctls,
-        text=text,
+        own=tuple(sysctls),
     )
+
+
+def _sysctl(value: Any) -> str:
+    """As the kernel reads it: 1 for true, the numbers of a list side by side."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return " ".join(map(_sysctl, value)) if isinstance(value, list) else str(value)
 
 
 # ── a study's TCP on a kernel ─────────────────────────────────────────────────────────────────────────
@@ -133,7 +155,7 @@ def initial_window(tcp: Tcp) -> int:
         return max(1, min(4 * mss, max(2 * mss, 4380)) // mss)
     if window == "rfc6928":
         return max(1, min(10 * mss, max(2 * mss, 14600)) // mss)
-    return int(window["segments"])
+    return int(window["segments"]) if "segments" in window else max(1, int(window["bytes"]) // mss)
 
 
 def window_bytes(sender: Tcp, receiver: Tcp) -> int | None:
@@ -175,25 +197,41 @@ def sysctls(stack: Mapping[str, Any], configs: list[Tcp]) -> dict[str, str]:
 
 def differences(stack: Stack, configs: list[Tcp]) -> list[str]:
     """What a study's TCP asks for and this kernel set-up does otherwise, in words, for the record."""
-    found = []
-    for tcp in configs:
-        recovery = str(tcp["recovery"])
-        if stack.name == "linux-1998" and recovery in ("tahoe", "reno", "fack"):
-            nearest_one = "SACK" if tcp["sack"] else "NewReno"
-            found.append(
-                f"the study's recovery is {recovery}; the kernel has none but {nearest_one} (with PRR)"
-            )
-        if not tcp["limited_transmit"]:
-            found.append("the kernel always has Limited Transmit (RFC 3042)")
-        if tcp["ack_policy"] != "every" and not quick_ack(stack, tcp):
-            found.append("delayed ACKs are the kernel's own")
-        if not tcp["handshake"]:
-            found.append("the kernel opens with a handshake; the clock starts with the first data packet")
-        if tcp["initial_ssthresh_segments"]:
-            found.append("the first slow-start threshold is the kernel's (infinite)")
-        rto = tcp["rto"]
-        if rto["initial_ns"] != 1_000_000_000 or rto["tick_ns"]:
-            found.append(
-                "the retransmission timer is the kernel's: 1 s at first, at least 0.2 s, no coarse clock"
-            )
-    return sorted(set(found))
+    return sorted({note for tcp in configs for note in _differences(stack, tcp)})
+
+
+def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
+    def on(key: str) -> bool:
+        return stack.sysctls.get(f"tcp_{key}", "1") != "0"
+
+    sack = bool(tcp["sack"]) if stack.sack_of_study else on("sack")
+    control, law = stack.sysctls["tcp_congestion_control"], str(tcp["window_law"])
+    if law.partition("-")[0] != control:
+        yield f"the study's window law is {law}; the kernel's congestion control is {control}"
+    for name, studys, kernels in (
+        ("SACK", tcp["sack"], sack),
+        ("timestamps", tcp["timestamps"], on("timestamps")),
+        ("window scaling", tcp["window_scale"], on("window_scaling")),
+    ):
+        if bool(studys) != kernels:
+            yield f"the kernel has {name}, the study's TCP not" if kernels else f"the kernel has no {name}"
+    own = "RACK-TLP" if sack and on("recovery") else "SACK" if sack else "NewReno"
+    recovery = str(tcp["recovery"])
+    if recovery not in {"RACK-TLP": ("rack",), "SACK": ("sack", "prr")}.get(own, ("new-reno",)):
+        yield f"the study's recovery is {recovery}; the kernel's is {own} (with PRR)"
+    if not tcp["limited_transmit"]:
+        yield "the kernel always has Limited Transmit (RFC 3042)"
+    quick = quick_ack(stack, tcp)
+    if quick and tcp["ack_policy"] != "every":
+        yield "the study delays ACKs; the kernel acknowledges every segment (quick_ack)"
+    elif not quick:
+        yield "delayed ACKs are the kernel's own"
+    if not tcp["handshake"]:
+        yield "the kernel opens with a handshake; the clock starts with the first data packet"
+    elif stack.opener == "receiver":
+        yield 'the receiver of a bulk transfer opens its connection (opener = "client": the study\'s client)'
+    if tcp["initial_ssthresh_segments"]:
+        yield "the first slow-start threshold is the kernel's (infinite)"
+    rto = tcp["rto"]
+    if rto["initial_ns"] != 1_000_000_000 or rto["tick_ns"] or rto["min_ns"] != 200_000_000:
+        yield "the retransmission timer is the kernel's: 1 s at first, at least 0.2 s, no coarse clock"

@@ -20,8 +20,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cwndlab.errors import nearest
+
 from . import stack as stacks
-from .netns import Namespace, become_root_of_own, can_open_tun, end_with_parent, iproute, make_tun
+from .netns import (
+    Namespace,
+    SetupError,
+    become_root_of_own,
+    can_open_tun,
+    end_with_parent,
+    iproute,
+    make_tun,
+)
 from .workloads import APPS, Bed, Place
 
 DEVICE = "cw0"
@@ -32,8 +42,8 @@ FIRST_PORT = 5001
 SAMPLE_S = 0.005
 #: The applications begin so long after the router: time to make them, and the router knows when it is.
 LEAD_NS = 300_000_000
-#: Below the router's: what is on its way comes before what is to be sent.
-PRIORITY = 10
+#: What is on its way comes before what is to be sent.
+ROUTER_PRIORITY, PRIORITY = 20, 10
 
 
 def address(node: int, index: int) -> str:
@@ -73,6 +83,7 @@ class Hosts:
             wanted = stacks.sysctls(self.stack, configs)
             wanted.pop(CONTROL, None)  # set for each socket
             self.missing = space.set_sysctls(wanted)
+            self._check(space)
             space.set_sysctls({"ipv6.conf.all.disable_ipv6": "1", "ipv6.conf.default.disable_ipv6": "1"})
             mtu = max(stacks.mtu(tcp) for tcp in configs)
             if not self.packet:
@@ -98,6 +109,25 @@ class Hosts:
                 with iproute() as ip:
                     far = ip.link_lookup(ifname=f"far{node}")[0]
                     ip.link("set", index=far, mtu=mtu, state="up")
+
+    def _check(self, space: Namespace) -> None:
+        """SetupError if the kernel lacks what a stack file names (keys of a profile may be missing)."""
+        for key in self.stack.get("own", ()):
+            if key in self.missing:
+                there = [name.partition(".")[2] for name in space.sysctls() if ".tcp_" in name]
+                raise SetupError(f"this kernel has no sysctl net.ipv4.{key}; {nearest(key, there)}")
+        control = self.stack["sysctls"].get(CONTROL)
+        if control is None:
+            return
+        with socket.socket() as sock:
+            try:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+            except OSError:
+                there = (space.sysctl("tcp_available_congestion_control") or "").split()
+                raise SetupError(
+                    f'this kernel has no congestion control "{control}"; {nearest(control, there)}; '
+                    f"`modprobe tcp_{control}` adds it where it is a module"
+                ) from None
 
     def _routes(self, node: int) -> dict[str, dict[str, int]]:
         """For every peer's address the route's attributes: they carry the settings of the connection."""
@@ -190,7 +220,7 @@ class Router:
             "replicate": job["replicate"],
             "ports": hosts.ports(),
             "trace": str(Path(job["folder"], "trace.csv")),
-            "real_time_priority": 20 if job.get("real_time", True) else 0,
+            "real_time_priority": ROUTER_PRIORITY if job.get("real_time", True) else 0,
             "limits": job.get("limits", {}),
         }
         if warmup := job["scenario"].get("warmup_ns"):
@@ -411,6 +441,8 @@ def write_result(job: Mapping[str, Any], prepared: Callable[[], None] = lambda: 
     """Runs the job; its result, or the error, in a file of its folder."""
     try:
         result = perform(job, prepared)
+    except SetupError as error:
+        result = {"error": str(error), "of_all": True}
     except (OSError, RuntimeError, ValueError) as error:
         result = {"error": f"{type(error).__name__}: {error}"}
     except Exception as error:  # pyroute2's have no common base

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cwndlab.study.schema import Limits
@@ -44,6 +44,31 @@ def judge(result: Mapping[str, Any], limits: Limits) -> list[str]:
             )
     reasons += [f"an application ended early: {failure}" for failure in result["failures"]]
     return reasons
+
+
+_BUSY = (
+    "the machine was too busy: run fewer side by side (--threads), or when it has nothing else to do; "
+    "`cwndlab doctor` tells of SCHED_FIFO; --backend linux-virtual does not care; --limit {}=… accepts more"
+)
+#: What to do, by the first word of a reason.
+_ADVICE = {
+    "steal": "other guests of the hypervisor had the processors: take another time or machine, or --backend "
+    "linux-virtual; --limit steal=… accepts more",
+    "hidden-drops": "the kernel lost packets at a device, outside the study's queues: lower the rates or "
+    "windows, or take --backend linux-virtual",
+    "cpu-share": "there are more packets than the router can carry: lower the rates, or take --backend "
+    "linux-virtual",
+}
+
+
+def advice(reasons: Sequence[str]) -> str:
+    """What to do about a run that does not count; nothing if only the study can tell."""
+    told = []
+    for reason in reasons:
+        name = reason.partition(":")[0]
+        busy = _BUSY.format(name) if "lateness" in name or name.startswith("application-") else ""
+        told.append(_ADVICE.get(name, busy))
+    return next(filter(None, told), "")
 
 
 def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, Any]:

@@ -207,6 +207,7 @@ class ReportView:
     claim_rule: str
     methods: tuple[str, ...] = field(default=())
     definitions: tuple[Definition, ...] = field(default=())
+    missing: str = ""
 
 
 # ── numbers as text ────────────────────────────────────────────

@@ -66,6 +66,8 @@ class Outputs:
     marks: Sequence[StudyMark] = ()
     claims: Sequence[Claim] = ()
     definitions: Sequence[Definition] = ()
+    missing: str = ""
+    """Which runs are not among the results, and why."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,7 @@ def build_view(
         rule=tuple((Mark.of(v), text) for v, text in rule_text(unstable, points)),
         claim_rule=CLAIM_RULE,
         definitions=tuple(outputs.definitions),
+        missing=outputs.missing,
     )
 
 

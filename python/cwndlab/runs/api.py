@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -251,12 +251,13 @@ def run_study(
                 "until": rule and rule.relative,
                 "store": shared,
                 "replicates_fetched": campaign.fetched,
+                "failures": [asdict(failure) for failure in campaign.failures],
             }
             if kernel is not None and kernel.stack.text is not None:
                 write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
             output.write_provenance(folder, content)
             output.write_records(folder, campaign)
-            if not campaign.failures:
+            if result.results.data:
                 result.report = report(study, result.results, folder, content, campaign.variations())
             if kernel is not None:
                 from cwndlab.live.agreement import write as write_agreement
@@ -317,7 +318,7 @@ def report(
     from cwndlab.report.write import Variation, write
     from cwndlab.study.units import seconds
 
-    outputs, outline = _outputs(study, folder), study.outline
+    outputs, outline = replace(_outputs(study, folder), missing=_missing(content)), study.outline
     write(
         outputs,
         results,
@@ -354,6 +355,17 @@ def _outputs(study: Study, folder: Path) -> Outputs:
         claims=study.claims.claims,
         definitions=definitions(outline.quantities),
     )
+
+
+def _missing(content: Mapping[str, Any]) -> str:
+    """What the numbers lack, in words."""
+    failures = content.get("failures", [])
+    if not failures:
+        return ""
+    first = failures[0]
+    wanted = sum(cell["replicates"] for cell in content["cells"])
+    said = f"{len(failures)} of {wanted} runs gave no number, the first {first['cell']}, replicate "
+    return f"{said}{first['replicate']}: {first['reason']}. {first['advice']}".strip()
 
 
 def _plain_table(study: Study) -> Sequence[AnyTable]:

@@ -48,6 +48,8 @@ class Failure:
     cell: str
     replicate: int
     reason: str
+    #: What to do about it, where that is known.
+    advice: str = ""
 
 
 @dataclass
@@ -166,7 +168,7 @@ class Campaign:
     def _deliver(self, outcome: Outcome) -> None:
         job = outcome.job
         if outcome.error is not None:
-            self.failures.append(Failure(job.cell, job.replicate, outcome.error))
+            self.failures.append(Failure(job.cell, job.replicate, outcome.error, outcome.advice))
         else:
             self.store.add(outcome)
         self.performed += not outcome.fetched

@@ -53,6 +53,8 @@ class Outcome:
     packets: int
     tables: Mapping[str, pa.Table] | None = None
     error: str | None = None
+    #: What to do about the error, where something can be done.
+    advice: str = ""
     #: Taken from the shared store, not performed.
     fetched: bool = False
     #: What was found damaged on the way, in words.

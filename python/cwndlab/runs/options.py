@@ -8,6 +8,8 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 
+#: Of a kernel's run that names none.
+STACK = "linux-1998"
 BACKENDS = ("simulator", "linux", "linux-virtual")
 
 
@@ -34,7 +36,7 @@ class RunOptions:
     #: "simulator"; "linux", this machine's kernel; or "linux-virtual", a User-Mode Linux in virtual time.
     backend: str = "simulator"
     #: The kernel's TCP: "linux-1998", "linux-stock", or a TOML file.
-    stack: str = "linux-1998"
+    stack: str = STACK
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
@@ -42,6 +44,14 @@ class RunOptions:
         if self.backend not in BACKENDS:
             right = nearest(self.backend, list(BACKENDS))
             raise StudyError(f'there is no backend "{self.backend}"', key="--backend", right=right)
+        if self.stack != STACK and self.backend == "simulator":
+            raise StudyError(
+                "a stack is of a kernel", key="--stack", right="--backend linux or linux-virtual too"
+            )
+        if self.store is not None and self.backend != "simulator":
+            raise StudyError(
+                "a kernel's runs are not shared", key="--store", right="leave it out; --out keeps them"
+            )
         if self.cluster is not None and self.backend != "simulator":
             raise StudyError(
                 "a kernel's runs stay on this machine", key="--cluster", right="leave one of both out"
