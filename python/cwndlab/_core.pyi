@@ -4,8 +4,10 @@ from os import PathLike
 from typing import final
 
 __all__ = [
+    "Distribution",
     "Records",
     "Scenario",
+    "Stream",
     "Table",
     "check_scenario",
     "complete_scenario",
@@ -56,6 +58,23 @@ def complete_scenario(json: str) -> str:
 
 def empty_tables() -> dict[str, Table]:
     """Every record table without rows, by its name: the schemas for records that are made elsewhere."""
+
+@final
+class Stream:
+    """The random stream of one purpose (sizes, pauses, …) of a traffic entry, as the simulator's."""
+
+    def __new__(cls, seed: int, replicate: int, traffic: str, purpose: str) -> Stream: ...
+
+@final
+class Distribution:
+    """A distribution of a scenario, as JSON; ValueError says what is wrong with it."""
+
+    def __new__(cls, json: str) -> Distribution: ...
+    def draw(self, stream: Stream) -> float:
+        """One value."""
+
+    def draw_bytes(self, stream: Stream) -> int:
+        """One size, at least 1."""
 
 def run(scenario_json: str, seed: int, replicate: int) -> Records:
     """One run of a scenario; for several, make a Scenario once. Errors as Scenario's."""

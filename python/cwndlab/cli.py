@@ -187,10 +187,12 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run
     """Write the report of a finished run again."""
     from cwndlab.runs import output
     from cwndlab.runs.api import report as write
+    from cwndlab.runs.api import simulated_beside
 
     study, _, campaign, store, content = output.load(folder)
     try:
-        path = write(study, campaign.results(), folder, content, campaign.variations())
+        beside = simulated_beside(campaign, store) if content.get("backend") else None
+        path = write(study, campaign.results(), folder, content, campaign.variations(), beside)
     finally:
         store.close()
     typer.echo(f"report: {path}")

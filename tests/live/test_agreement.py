@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from cwndlab.live.agreement import write
-from cwndlab.report.write import Outputs
+from cwndlab.live.agreement import beside
+from cwndlab.report.write import Outputs, write
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.local import Threads
 from cwndlab.runs.store import MemoryStore
 from cwndlab.study.load import Study
+from cwndlab.study.units import seconds
 
 
-def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_told(tmp_path: Path) -> None:
-    study = Study.load("rfc2416").set({"variant": "tahoe", "iw": [1, 4], "run.duration": "12s"})
-    other = study.set({"tcp.dup_thresh": 4})
+def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -> list[dict[str, str]]:
+    """The report of `other`, with `study` in the simulator's place; the lines of agreement.csv."""
     made = []
     for each in (study, other):
         campaign = Campaign(each.plan(), MemoryStore(), Threads(1))
@@ -25,21 +26,50 @@ def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_to
         made.append(campaign)
     outline = study.outline
     assert study.folder is not None
-    outputs = Outputs("", study.folder, tables=outline.tables, marks=outline.marks)
-    write(tmp_path, outputs, *made)
-    with (tmp_path / "agreement.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    drawn = [figure for figure in outline.figures if figure.id in figures]
+    outputs = Outputs("t", study.folder, tables=outline.tables, marks=outline.marks, figures=drawn)
+    write(outputs, made[1].results(), folder, beside=beside(*made), seconds=seconds)
+    with (folder / "agreement.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_told(tmp_path: Path) -> None:
+    study = Study.load("rfc2416").set({"variant": "tahoe", "iw": [1, 4], "run.duration": "12s"})
+    rows = two(study, study.set({"tcp.dup_thresh": 4}), tmp_path)
     cell = "variant=tahoe,iw=1,size=as-traced"
     lines = {row["quantity"]: row for row in rows if row["table"] == "listing" and row["cell"] == cell}
     second = lines["time of line 2: ack 1"]
     assert second["published"] == "1.222" and float(second["simulator"]) == pytest.approx(1.222, abs=1e-3)
-    assert (second["sim_verdict"], second["kernel_verdict"], second["difference"]) == (
-        "agrees",
-        "agrees",
-        "0",
-    )
+    verdicts = (second["sim_verdict"], second["kernel_verdict"], second["difference"])
+    assert verdicts == ("agrees", "agrees", "0")
     assert lines["time of line 10: dupack 6"]["kernel_verdict"] == "differs"  # nothing is sent again there
     numbers = [row for row in rows if row["quantity"] == "first_retransmission" and row["cell"] == cell]
     assert len(numbers) == 1 and float(numbers[0]["difference"]) > 0.5
-    text = (tmp_path / "agreement.md").read_text()
-    assert f"- {cell}: after " in text and "retransmit 7 |" in text
+    for report in ("report.md", "report.html"):
+        text = (tmp_path / report).read_text()
+        assert "Simulator beside kernel" in text and "Where the traces part" in text
+        assert "packet 7 sent again" in text
+
+
+def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Path) -> None:
+    study = Study.load("rfc2415").set(
+        {"grid": "tables_1_to_3", "webs": 8, "ftps": 1, "iw": 1, "run.duration": "40s", "run.replicates": 3}
+    )
+    rows = two(study, study.set({"tcp.ack_policy": "every"}), tmp_path)
+    delays = [row for row in rows if row["quantity"] == "page_delay" and row["table"] == "table1"]
+    apart = [float(delays[0][key]) for key in ("difference_low", "difference", "difference_high")]
+    assert apart[0] < apart[1] < apart[2]
+    # paired, it is narrower than the two intervals together
+    widths = [float(delays[0][f"{who}_high"]) - float(delays[0][f"{who}_low"]) for who in ("sim", "kernel")]
+    assert apart[2] - apart[0] < sum(widths)
+    assert "differences with an interval" in (tmp_path / "report.md").read_text()
+
+
+def test_figures_come_in_pairs(tmp_path: Path) -> None:
+    study = Study.load("rfc2416").set({"variant": "tahoe", "iw": [1, 4], "run.duration": "12s"})
+    figure = study.outline.figures[0].id
+    two(study, study.set({"tcp.dup_thresh": 4}), tmp_path, [figure])
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {f"{figure}.svg", f"{figure}-simulator.svg"} <= names
+    html = (tmp_path / "report.html").read_text()
+    assert html.index(f'id="figure-{figure}"') < html.index(f'id="figure-{figure}-simulator"')

@@ -19,6 +19,11 @@ impl Streams {
         Streams { seed, replicate }
     }
 
+    /// The stream of one purpose (sizes, pauses, …) of a traffic entry.
+    pub fn traffic(self, name: &str, purpose: &str) -> Rng {
+        self.stream(&format!("traffic:{name}:{purpose}"))
+    }
+
     /// The stream of a component, the same whenever it is asked for.
     ///
     /// A 128-bit FNV-1a hash over seed, replicate and name, finished by an avalanche, seeds a PCG generator.

@@ -1,5 +1,6 @@
 //! `cwndlab._core`: arguments, errors and the hand-over of Arrow columns. No logic lives here.
 
+mod draws;
 mod packetdrill;
 mod profiles;
 mod records;
@@ -17,6 +18,8 @@ fn version() -> &'static str {
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::draws::{Distribution, Stream};
     #[pymodule_export]
     use super::packetdrill::packetdrill;
     #[pymodule_export]

@@ -1,45 +1,30 @@
-"""Draws from the scenario's distributions."""
+"""Draws from the scenario's distributions: the simulator's own numbers.
+
+The same replicate asks for the same objects after the same pauses on both, so that what differs is the TCP.
+"""
 
 from __future__ import annotations
 
-import bisect
-import itertools
-import math
-import random
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from cwndlab._core import Distribution, Stream
+
 
 class Dist:
-    """A distribution of the scenario, with a stream of its own."""
+    """A distribution of the scenario, and the stream to draw from."""
 
-    def __init__(self, spec: Mapping[str, Any], shared: Mapping[str, Any], rng: random.Random) -> None:
+    def __init__(self, spec: Mapping[str, Any], shared: Mapping[str, Any], stream: Stream) -> None:
         while spec["kind"] == "named":
             spec = shared[spec["name"]]
-        self.spec = spec
-        self.rng = rng
-        if spec["kind"] == "empirical":
-            self.cumulative = list(itertools.accumulate(spec["counts"]))
+        self.distribution = Distribution(json.dumps(spec))
+        self.stream = stream
 
     def draw(self) -> float:
         """One value."""
-        s, rng = self.spec, self.rng
-        match s["kind"]:
-            case "fixed":
-                return float(s["value"])
-            case "uniform":
-                return float(s["low"]) + (float(s["high"]) - float(s["low"])) * rng.random()
-            case "exponential":
-                return -float(s["mean"]) * math.log(1.0 - rng.random())
-            case "lognormal-pareto":
-                body = math.exp(math.log(s["median"]) + s["sigma"] * rng.gauss(0, 1))
-                tail = s["tail_from"] * (1.0 - rng.random()) ** (-1.0 / s["tail_alpha"])
-                return float(min(tail if body > s["tail_from"] else body, s["max"]))
-            case "empirical":
-                at = rng.randrange(self.cumulative[-1])
-                return float(s["values"][bisect.bisect_right(self.cumulative, at)])
-        raise ValueError(f'no distribution is called "{s["kind"]}"')
+        return self.distribution.draw(self.stream)
 
     def bytes(self) -> int:
         """A size, at least 1."""
-        return max(1, round(self.draw()))
+        return self.distribution.draw_bytes(self.stream)

@@ -29,6 +29,9 @@ class Stack:
     quick_ack: bool | None = None
     #: Which end of a bulk transfer opens the connection.
     opener: Opener = "receiver"
+    #: Whether an end that answers a request waits with its acknowledgment for the answer, which carries it
+    #: (TCP_QUICKACK 0 on accepted sockets), or sends it at once, as a kernel does at a connection's start.
+    answer_carries_ack: bool = False
     #: Whether SACK and accepting ECN are as the study's TCP says, or as the sysctls say.
     sack_of_study: bool = False
     #: The TOML file that it was read from; a result folder has a copy.
@@ -38,13 +41,14 @@ class Stack:
 
     def as_dict(self) -> dict[str, Any]:
         """For the worker and for provenance."""
-        content = {
+        content: dict[str, Any] = {
             "name": self.name,
             "sysctls": dict(self.sysctls),
             "quick_ack": self.quick_ack,
             "opener": self.opener,
             "sack_of_study": self.sack_of_study,
         }
+        content |= {"answer_carries_ack": True} if self.answer_carries_ack else {}
         return content | ({"own": list(self.own)} if self.own else {})
 
 
@@ -99,7 +103,7 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
     def wrong(problem: str, right: str) -> StudyError:
         return StudyError(f"{path}: {problem}", key="--stack", right=right)
 
-    known = {"based_on", "sysctls", "quick_ack", "opener"}
+    known = {"based_on", "sysctls", "quick_ack", "opener", "answer_carries_ack"}
     for key in content:
         if key not in known:
             raise wrong(f'there is no key "{key}"', nearest(key, sorted(known)))
@@ -112,6 +116,9 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
     quick_ack = content.get("quick_ack", STACKS[base].quick_ack)
     if "quick_ack" in content and not isinstance(quick_ack, bool):
         raise wrong(f"quick_ack is {quick_ack!r}", "true or false")
+    carries = content.get("answer_carries_ack", STACKS[base].answer_carries_ack)
+    if not isinstance(carries, bool):
+        raise wrong(f"answer_carries_ack is {carries!r}", "true or false")
     table = content.get("sysctls", {})
     if not isinstance(table, Mapping):
         raise wrong(f"sysctls is {table!r}", "a table, as [sysctls] and below it tcp_sack = 1")
@@ -126,6 +133,7 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
         sysctls={**STACKS[base].sysctls, **sysctls},
         quick_ack=quick_ack,
         opener=opener,
+        answer_carries_ack=carries,
         sack_of_study=STACKS[base].sack_of_study and "tcp_sack" not in sysctls,
         own=tuple(sysctls),
     )

@@ -326,7 +326,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
             pass
     before = cpu_times()
     loop = asyncio.new_event_loop()
-    bed = Bed(loop, scenario, job["seed"], job["replicate"], job["stack"]["opener"])
+    bed = Bed(loop, scenario, job["seed"], job["replicate"], job["stack"])
     samples = Samples(bed, windows=bool(scenario.get("probes", {}).get("cwnd")))
     apps = [
         APPS[entry["app"]["kind"]][0](entry, hosts.place(index), bed)

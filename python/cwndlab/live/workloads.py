@@ -1,20 +1,20 @@
 """The simulator's applications on real sockets: bulk, ftp, web 1.0 and 1.1, connect-request-response.
 
-They follow crates/cwndlab-traffic, field by field; sizes and times are drawn from the same distributions,
-from streams of their own (draws are not repeated). Both ends of a connection live in one process, each in its
+They follow crates/cwndlab-traffic, field by field, and draw the same sizes and pauses from the same streams.
+Both ends of a connection live in one process, each in its
 own namespace, so that the server knows what the client will ask for; the wire sees no difference.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import itertools
-import random
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from cwndlab._core import Stream
 
 from .draws import Dist
 from .receive import receive
@@ -69,6 +69,8 @@ class App:
         listener = self.bed.listen(self.place.server(), self.place.server_address, self.place.port)
         while True:
             sock, peer = await self.loop.sock_accept(listener)
+            if self.bed.answer_carries_ack:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
             self.bed.opened(sock)
             self.bed.start(self._served(self.plans.pop(peer), sock))
 
@@ -181,6 +183,7 @@ class Series(App):
         ftp = self.spec["kind"] == "ftp"
         self.bed.start(self.serve())
         first, pause = self.dist("first_s", "pauses", 0), self.dist("pause_s", "pauses", 0)
+        first.stream = pause.stream
         request = self.dist("request_bytes", "requests", 80)
         response = self.dist("file_bytes" if ftp else "response_bytes", "sizes")
         clock = self.spec.get("clock", "syn") if ftp else "syn"
@@ -268,10 +271,10 @@ class Web(App):
         spec = self.spec
         self.bed.start(self.serve())
         think, first = self.dist("think_s", "thinks"), self.dist("first_s", "thinks", 0)
-        first.rng = think.rng
+        first.stream = think.stream
         primary = self.dist("object_bytes", "sizes")
         inline = self.dist("inline_bytes" if spec.get("inline_bytes") else "object_bytes", "sizes")
-        inline.rng = primary.rng
+        inline.stream = primary.stream
         request = self.dist("request_bytes", "requests")
         self.clock, self.closes = spec["clock"], spec.get("server_closes", "with-response")
         self.trigger, self.each = spec["inline_trigger"], spec.get("record_objects", False)
@@ -398,9 +401,11 @@ class Bed:
         scenario: Mapping[str, Any],
         seed: int,
         replicate: int,
-        opener: str,
+        stack: Mapping[str, Any],
     ) -> None:
-        self.loop, self.scenario, self.opener = loop, scenario, opener
+        self.loop, self.scenario = loop, scenario
+        self.opener: str = stack["opener"]
+        self.answer_carries_ack: bool = stack.get("answer_carries_ack", False)
         self.shared: Mapping[str, Any] = scenario.get("distributions", {})
         self.seed, self.replicate = seed, replicate
         self.tasks: set[asyncio.Task[Any]] = set()
@@ -408,10 +413,9 @@ class Bed:
         self.failures: list[str] = []
         self.first_ready: float | None = None
 
-    def stream(self, name: str, what: str) -> random.Random:
+    def stream(self, name: str, what: str) -> Stream:
         """A random stream that depends on nothing but these names, the seed and the replicate."""
-        text = f"{self.seed}/{self.replicate}/{name}/{what}"
-        return random.Random(hashlib.sha256(text.encode()).digest())
+        return Stream(self.seed, self.replicate, name, what)
 
     def payload(self, entry: Mapping[str, Any]) -> int:
         """Payload bytes of a full segment."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from cwndlab.report.definitions import Definition
 from cwndlab.report.figures import Drawing
@@ -18,6 +19,9 @@ from cwndlab.stats.sensitivity import Held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.study.outputs import Listing, Table
+
+if TYPE_CHECKING:
+    from cwndlab.report.beside import BesideView
 
 SYMBOLS: dict[Verdict, str] = {
     Verdict.AGREES: "✓",
@@ -208,6 +212,7 @@ class ReportView:
     methods: tuple[str, ...] = field(default=())
     definitions: tuple[Definition, ...] = field(default=())
     missing: str = ""
+    beside: BesideView | None = None
 
 
 # ── numbers as text ────────────────────────────────────────────

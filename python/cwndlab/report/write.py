@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from cwndlab.stats.verdict import Verdict, rule_text
 from cwndlab.study.outputs import Listing, Table
 
 if TYPE_CHECKING:
+    from cwndlab.report.beside import Beside, BesideView
     from cwndlab.report.definitions import Definition
     from cwndlab.report.figures import Drawing
     from cwndlab.study.outputs import AnyTable, Claim, Figure
@@ -133,15 +134,26 @@ def write(
     *,
     facts: Sequence[Fact] = (),
     variations: Sequence[Variation] = (),
+    beside: Beside | None = None,
     seconds: Callable[[str | float], float] = float,
 ) -> ReportView:
     """Writes the whole report into `directory` and returns what it shows.
 
-    `facts` tell what was run and how to run it again; `seconds` reads a time of the study ("15s").
+    `facts` tell what was run and how to run it again; `beside` is what the simulator made of the same runs;
+    `seconds` reads a time of the study ("15s").
     """
     judged = judge(outputs, results)
     drawings = _draw(outputs, results, seconds, judged.omitted)
-    view = build_view(outputs, judged, drawings, facts, _outcomes(outputs, variations))
+    section = None
+    if beside is not None:
+        from cwndlab.report.beside import rows_of, to_csv
+        from cwndlab.report.beside import view as view_beside
+
+        drawings = _pairs(drawings, _draw(outputs, beside.results, seconds, []))
+        rows = rows_of(judge(outputs, beside.results), judged, beside, results)
+        save(directory / "agreement.csv", to_csv(rows))
+        section = view_beside(beside, rows, results, {spec.id: spec.title for spec in outputs.tables})
+    view = build_view(outputs, judged, drawings, facts, _outcomes(outputs, variations), section)
     from cwndlab.report import render
 
     save(directory / "verdicts.csv", verdicts_csv(judged))
@@ -161,6 +173,7 @@ def build_view(
     drawings: Sequence[Drawing],
     facts: Sequence[Fact],
     outcomes: Sequence[Outcome] = (),
+    beside: BesideView | None = None,
 ) -> ReportView:
     """The view model of a report."""
     views: list[TableView | ListingView] = []
@@ -190,6 +203,7 @@ def build_view(
         claim_rule=CLAIM_RULE,
         definitions=tuple(outputs.definitions),
         missing=outputs.missing,
+        beside=beside,
     )
 
 
@@ -210,6 +224,18 @@ def _draw(
         except StudyError as error:
             omitted.append(str(error))
     return drawings
+
+
+def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:
+    """Each figure of the kernel's, and after it the simulator's."""
+    other = {drawing.id: drawing for drawing in simulated}
+    pairs = []
+    for drawing in kernel:
+        pairs.append(replace(drawing, title=f"{drawing.title} (kernel)"))
+        if drawing.id in other:
+            twin = other[drawing.id]
+            pairs.append(replace(twin, id=f"{twin.id}-simulator", title=f"{twin.title} (simulator)"))
+    return pairs
 
 
 def _outcomes(outputs: Outputs, variations: Sequence[Variation]) -> list[Outcome]:

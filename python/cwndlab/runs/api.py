@@ -28,10 +28,11 @@ from .local import Threads, available
 from .options import RunOptions
 from .progress import Progress, Quiet
 from .provenance import provenance
-from .store import FolderStore, MemoryStore, write_atomic
+from .store import FolderStore, Kept, MemoryStore, write_atomic
 
 if TYPE_CHECKING:
     from cwndlab.live.backend import Kernel
+    from cwndlab.report.beside import Beside
     from cwndlab.report.figures import Drawing
     from cwndlab.report.view import Fact
     from cwndlab.report.write import Outputs
@@ -258,13 +259,8 @@ def run_study(
             output.write_provenance(folder, content)
             output.write_records(folder, campaign)
             if result.results.data:
-                result.report = report(study, result.results, folder, content, campaign.variations())
-            if kernel is not None:
-                from cwndlab.live.agreement import write as write_agreement
-
-                simulated = Campaign(plan.beside_a_kernel(), kept, Threads(None), rule)
-                simulated.run()
-                write_agreement(folder, _outputs(study, folder), simulated, campaign)
+                beside = simulated_beside(campaign, kept) if kernel is not None else None
+                result.report = report(study, result.results, folder, content, campaign.variations(), beside)
         return result
     finally:
         if isinstance(kept, FolderStore):
@@ -307,12 +303,22 @@ def _rule(study: Study, plan: Plan, until: float | None) -> StoppingRule | None:
         raise StudyError(str(error), key="--until" if until is not None else "run.until") from None
 
 
+def simulated_beside(measured: Campaign, kept: Kept) -> Beside:
+    """What the simulator makes of a kernel's plan; its runs are kept under keys of their own."""
+    from cwndlab.live.agreement import beside
+
+    simulated = Campaign(measured.plan.beside_a_kernel(), kept, Threads(None), measured.rule)
+    simulated.run()
+    return beside(simulated, measured)
+
+
 def report(
     study: Study,
     results: Results,
     folder: Path,
     content: Mapping[str, Any],
     variations: Sequence[tuple[str, str, Results]] = (),
+    beside: Beside | None = None,
 ) -> Path:
     """Writes verdicts, figures and the report from the folder's own copy of the study."""
     from cwndlab.report.write import Variation, write
@@ -333,6 +339,7 @@ def report(
             )
             for axis, value, varied in variations
         ],
+        beside=beside,
         seconds=seconds,
     )
     return folder / "report.html"
@@ -476,7 +483,7 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
         Fact(
             "backend",
             f"{content['backend']}: Linux {content['kernel']}, {content['stack']['name']}; "
-            "beside the simulator: agreement.md",
+            "what stands below is its, beside the simulator's first",
         ),
         Fact(
             "packets late (worst run)",

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cwndlab.stats import intervals
-from cwndlab.stats.distributions import t_quantile
+from cwndlab.stats.difference import difference
 
 from . import output
 
@@ -72,24 +71,12 @@ def compare(a: Path, b: Path) -> Comparison:
         if np.array_equal(x, y, equal_nan=True):
             same += 1
             continue
-        low, high, method = _difference(x, y, paired=paired)
+        apart = difference(x, y, paired=paired, deterministic=len(x) == 1)
         centre = [float(np.mean(v[~np.isnan(v)])) if (~np.isnan(v)).any() else math.nan for v in (x, y)]
-        moved.append(Move(cell, quantity, left.unit(quantity), centre[0], centre[1], low, high, method))
+        moved.append(
+            Move(
+                cell, quantity, left.unit(quantity), centre[0], centre[1], apart.low, apart.high, apart.method
+            )
+        )
     cells_a, cells_b = {c.id for c in left.cells}, {c.id for c in right.cells}
     return Comparison(moved, same, sorted(cells_a - cells_b), sorted(cells_b - cells_a))
-
-
-def _difference(x: intervals.Floats, y: intervals.Floats, *, paired: bool) -> tuple[float, float, str]:
-    if paired:
-        result = intervals.mean((y - x)[~np.isnan(y - x)], deterministic=len(x) == 1)
-        return result.low, result.high, f"paired, {len(x)} replicates"
-    x, y = x[~np.isnan(x)], y[~np.isnan(y)]
-    if len(x) < 2 or len(y) < 2:
-        return math.nan, math.nan, "too few replicates"
-    vx, vy = float(np.var(x, ddof=1)) / len(x), float(np.var(y, ddof=1)) / len(y)
-    centre = float(np.mean(y) - np.mean(x))
-    if vx + vy == 0:
-        return centre, centre, "deterministic"
-    freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
-    half = t_quantile(0.975, freedom) * math.sqrt(vx + vy)
-    return centre - half, centre + half, f"Welch, {len(x)} and {len(y)} replicates"

@@ -74,7 +74,7 @@ impl<P: Probe> Simulation<P> {
                 tcp_server: traffic.tcp_server,
                 mss: tcp(traffic.tcp_client).full_segment_bytes(tcp(traffic.tcp_server)),
                 shared: &shared,
-                stream: &mut |purpose| streams.stream(&format!("traffic:{}:{purpose}", traffic.name)),
+                stream: &mut |purpose| streams.traffic(&traffic.name, purpose),
             };
             let app = App::new(&traffic.app, &mut setup)
                 .map_err(|why| invalid(format!("traffic[{index}] ({}).app", traffic.name), why))?;

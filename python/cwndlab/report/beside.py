@@ -1,0 +1,277 @@
+"""Two sets of results side by side in one report: numbers with intervals, differences, where traces part."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cwndlab.report.view import Mark, number
+from cwndlab.stats import intervals
+from cwndlab.stats.difference import difference
+from cwndlab.stats.listing import JudgedListing
+from cwndlab.stats.results import Results
+from cwndlab.stats.tables import JudgedTable
+from cwndlab.stats.verdict import Judgement, Verdict
+
+if TYPE_CHECKING:
+    from cwndlab.report.write import Judged
+
+
+RULE = (
+    "{pairing} 95 % intervals in brackets, none where there is one run; a difference is set off where its "
+    "interval leaves out 0. All tables and claims further down are the kernel's; figures come in pairs."
+)
+PAIRED = (
+    "The same runs on both: replicate k asks for the same objects after the same pauses, so differences are "
+    "paired."
+)
+UNPAIRED = "Runs are missing, so differences are not paired by replicate."
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number: of a table of the study, or of none."""
+
+    table: str
+    cell: str
+    quantity: str
+    unit: str
+    simulator: float
+    sim_low: float
+    sim_high: float
+    kernel: float
+    kernel_low: float
+    kernel_high: float
+    #: Kernel less simulator and its 95 % interval, over the replicates that both have: paired, as replicate
+    #: k draws the same on both.
+    difference: float
+    difference_low: float
+    difference_high: float
+    #: As printed, and the verdicts on both.
+    published: str = ""
+    sim_verdict: str = ""
+    kernel_verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where the traces of a cell's first replicates part."""
+
+    cell: str
+    #: How many events agree before, and within what.
+    agree: str
+    #: The first event that differs, on both sides.
+    simulator: str
+    kernel: str
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The simulator's results of the same runs."""
+
+    results: Results
+    partings: Sequence[Parting] = ()
+    #: How traces were compared, or why none were.
+    about: str = ""
+    #: Whether every replicate is there on both sides.
+    paired: bool = True
+
+
+@dataclass(frozen=True)
+class RowView:
+    """A row as shown."""
+
+    cell: str
+    quantity: str
+    simulator: str
+    sim_mark: Mark | None
+    kernel: str
+    kernel_mark: Mark | None
+    difference: str
+    #: Whether the difference's interval leaves out 0.
+    differs: bool
+    published: str
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """The numbers of one table, or of none."""
+
+    title: str
+    rows: tuple[RowView, ...]
+    folded: bool
+
+
+@dataclass(frozen=True)
+class BesideView:
+    """The section of a report."""
+
+    groups: tuple[GroupView, ...]
+    lists: tuple[tuple[str, str, str], ...]
+    partings: tuple[Parting, ...]
+    about: str
+    count: str
+    rule: str
+
+
+def rows_of(sim: Judged, kernel: Judged, beside: Beside, b: Results) -> list[Row]:
+    """The numbers of the study's tables, in their order, then those of none."""
+    rows: list[Row] = []
+    a, paired = beside.results, beside.paired
+    found = {table.id: table for _, table in kernel.tables}
+    for _, x in sim.tables:
+        y = found.get(x.id)
+        if isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
+            rows += _of_table(x, y, a, b, paired)
+        elif isinstance(x, JudgedListing) and isinstance(y, JudgedListing):
+            rows += _of_listing(x, y)
+    return rows + list(_others(a, b, paired, {(row.cell, row.quantity) for row in rows}))
+
+
+def _of_table(a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results, paired: bool) -> Iterator[Row]:
+    for x, y in zip((c for row in a.cells for c in row), (c for row in b.cells for c in row), strict=True):
+        if x.estimate is None or y.estimate is None:
+            continue
+        printed = x.published.text if x.published else ""
+        if x.published and float(x.published.text) != x.published.value:
+            printed = _number(x.published.value)  # in the quantity's unit
+        e, f = x.estimate, y.estimate
+        key = (x.cell, x.quantity)
+        apart = (f.value - e.value, math.nan, math.nan)
+        if key in sim.data and key in kernel.data and not sim.is_list(x.quantity):
+            apart = _apart(sim, kernel, *key, paired)
+        yield Row(
+            a.id, x.cell, x.quantity, e.unit, e.value, e.ci_low, e.ci_high, f.value, f.ci_low, f.ci_high,
+            *apart, printed, _verdict(x.judgement), _verdict(y.judgement),
+        )  # fmt: skip
+
+
+def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[Row]:
+    none = (math.nan, math.nan)
+    for line, xs, ys in zip(a.published, a.lines, b.lines, strict=True):
+        for x, y in zip(xs, ys, strict=True):
+            s, k = (one.measured.time_s if one.measured else math.nan for one in (x, y))
+            what = f"time of line {line.number}: {line.event}"
+            what += "" if line.acked is None else f" {line.acked}"
+            verdicts = (_verdict(x.judgement), _verdict(y.judgement))
+            yield Row(a.id, x.cell, what, "s", s, *none, k, *none, k - s, *none, line.time.text, *verdicts)
+
+
+def _apart(
+    sim: Results, kernel: Results, cell: str, quantity: str, paired: bool
+) -> tuple[float, float, float]:
+    """Over the replicates that both have."""
+    x, y = sim.values(cell, quantity), kernel.values(cell, quantity)
+    if sim.is_exact(cell, quantity) and len(x):  # one run tells all of them
+        x = np.full(len(y), x[0])
+    found = difference(x, y, paired=paired)
+    return found.value, found.low, found.high
+
+
+def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, str]]) -> Iterator[Row]:
+    """The numbers that no table has and one of both measured."""
+    for cell in kernel.cells:
+        for quantity, unit in kernel.units.items():
+            key = (cell.id, quantity)
+            if key in shown or key not in kernel.data or key not in sim.data or kernel.is_list(quantity):
+                continue
+            x, y = _interval(sim, *key), _interval(kernel, *key)
+            if not any(map(math.isfinite, (*x, *y))):  # of another workload of the study
+                continue
+            apart = _apart(sim, kernel, *key, paired)
+            yield Row("", cell.id, quantity, unit, *x, *y, *apart)
+
+
+def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
+    """How far lists are apart, index by index (first replicates)."""
+    for cell in kernel.cells:
+        for quantity, unit in kernel.units.items():
+            key = (cell.id, quantity)
+            if key not in kernel.data or key not in sim.data or not kernel.is_list(quantity):
+                continue
+            a, b = np.asarray(sim.samples(*key)[0]), np.asarray(kernel.samples(*key)[0])
+            shared = min(len(a), len(b))
+            if not shared:
+                continue
+            apart = b[:shared] - a[:shared]
+            yield (
+                cell.id,
+                f"{quantity} ({unit})",
+                f"{len(a)} and {len(b)} values; kernel - simulator, first {shared}: mean "
+                f"{np.mean(apart):.4g}, from {np.min(apart):.4g} to {np.max(apart):.4g}",
+            )
+
+
+def view(beside: Beside, rows: Sequence[Row], kernel: Results, titles: dict[str, str]) -> BesideView:
+    """What the report shows; `titles` are those of the tables."""
+    groups = []
+    for table in dict.fromkeys(row.table for row in rows):
+        shown = tuple(_row(row, kernel) for row in rows if row.table == table)
+        groups.append(GroupView(titles.get(table, table) or "Numbers of no table", shown, not table))
+    known = [row for row in rows if math.isfinite(row.difference_low)]
+    apart = sum(row.difference_low > 0 or row.difference_high < 0 for row in known)
+    count = f"Of {len(known)} differences with an interval {apart} leave out 0." if known else ""
+    rule = RULE.format(pairing=PAIRED if beside.paired else UNPAIRED)
+    lists = tuple(lists_of(beside.results, kernel))
+    return BesideView(tuple(groups), lists, tuple(beside.partings), beside.about, count, rule)
+
+
+def _row(row: Row, results: Results) -> RowView:
+    name = results.title(row.quantity) if row.quantity in results.units else row.quantity
+    marks = [Mark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
+    return RowView(
+        row.cell,
+        f"{name} ({row.unit})" if row.unit else name,
+        _text(row.simulator, row.sim_low, row.sim_high),
+        marks[0],
+        _text(row.kernel, row.kernel_low, row.kernel_high),
+        marks[1],
+        _text(row.difference, row.difference_low, row.difference_high, sign="+"),
+        row.difference_low > 0 or row.difference_high < 0,
+        row.published,
+    )
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """agreement.csv: every number, unrounded as far as six digits count."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([field.name for field in fields(Row)])
+    writer.writerows([[_number(v) if isinstance(v, float) else v for v in astuple(row)] for row in rows])
+    return out.getvalue()
+
+
+def _interval(results: Results, cell: str, quantity: str) -> tuple[float, float, float]:
+    summed = intervals.median if results.statistic(quantity) == "median" else intervals.mean
+    found = summed(results.values(cell, quantity), deterministic=results.is_exact(cell, quantity))
+    return found.value, found.low, found.high
+
+
+def _verdict(judgement: Judgement | None) -> str:
+    return judgement.verdict.value if judgement else ""
+
+
+def _number(value: float) -> str:
+    return "" if not math.isfinite(value) else f"{value:.6g}"
+
+
+def _text(value: float, low: float, high: float, sign: str = "") -> str:
+    """A number and its interval, to the digits that the interval leaves."""
+    if not math.isfinite(value):
+        return "–"
+    width = high - low
+    if not (math.isfinite(width) and width > 0):
+        return number(round(value, 6)) if not sign else _signed(number(round(value, 6)), value)
+    digits = min(6, max(0, 1 - math.floor(math.log10(width))))
+    shown = number(value, digits)
+    return f"{_signed(shown, value) if sign else shown} ({number(low, digits)} … {number(high, digits)})"
+
+
+def _signed(text: str, value: float) -> str:
+    return f"+{text}" if value > 0 and text.strip("0.") else text
