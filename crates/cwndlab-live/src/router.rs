@@ -19,6 +19,9 @@ use crate::trace::{Line, Trace};
 
 /// The most packets read from one port before the others and the schedule have their turn.
 const BATCH: usize = 32;
+/// After a packet that comes so soon after another, more are asked for. Most come alone, and asking for a second one is a
+/// call of the kernel in vain; if there is one, the next wait says so at once.
+const CLOSE: Time = Time::from_micros(20);
 /// The largest IPv4 packet.
 const MAX_PACKET: usize = 65_535;
 /// Token of the signals.
@@ -53,6 +56,7 @@ struct Port {
     /// `/proc/net/dev` of the device's namespace, for what the kernel drops there.
     statistics: File,
     drops_at_start: u64,
+    last_read: Time,
     summary: PortSummary,
 }
 
@@ -93,7 +97,7 @@ impl Port {
         let statistics =
             File::open("/proc/thread-self/net/dev").map_err(system("opening /proc/thread-self/net/dev"))?;
         let summary = PortSummary { device: name.to_owned(), ..PortSummary::default() };
-        let mut port = Port { device, mtu, statistics, drops_at_start: 0, summary };
+        let mut port = Port { device, mtu, statistics, drops_at_start: 0, last_read: Time::ZERO, summary };
         port.drops_at_start = port.kernel_drops().map_err(system(format!("reading the statistics of {name}")))?;
         Ok(port)
     }
@@ -237,7 +241,7 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         if now >= end || tokens.contains(&TERMINATION) {
             break;
         }
-        let next = network.next_event().min(sampler.next).min(sampler.counters_at).min(end);
+        let next = network.next_exit().min(sampler.counters_at).min(end); // samples can be taken later
         let wait = (!next.is_never()).then(|| next.saturating_sub(exits.now()).as_nanos());
         epoll.wait(wait, &mut tokens).map_err(system("epoll_pwait2"))?;
         for &token in tokens.iter().filter(|&&token| token != TERMINATION) {
@@ -268,6 +272,8 @@ fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &m
         let Ok(length) = exits.ports[index].file().read(buffer) else { return };
         let now = exits.now();
         sampler.advance(network, exits, now);
+        let alone = now > exits.ports[index].last_read + CLOSE;
+        exits.ports[index].last_read = now;
         let mtu = exits.ports[index].mtu;
         let port = &mut exits.ports[index].summary;
         port.read += 1;
@@ -282,6 +288,9 @@ fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &m
         let report = |network: &Network, at, packet: &LivePacket, event| exits.on_event(network, at, packet, event);
         if network.inject(now, index as u32, &header, bytes, report).is_none() {
             exits.ports[index].summary.unroutable += 1;
+        }
+        if alone {
+            return;
         }
     }
 }

@@ -8,7 +8,7 @@ use cwndlab_net::impair::{ImpairmentConfig, Impairments};
 
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, Ecn, Link, LinkCounters, Offered, Packet};
-use cwndlab_units::Time;
+use cwndlab_units::{Serializer, Time};
 
 use crate::buffers::Buffers;
 use crate::header::{Header, Tcp};
@@ -68,14 +68,30 @@ pub enum Event {
     Delivered,
 }
 
+/// Least times of a link, of a packet of an IP header alone.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    /// From the start of its transmission to its arrival at the link's far end.
+    here: Time,
+    /// From there to its delivery, on the shortest of the routes; [`Time::MAX`] if no route uses the link.
+    beyond: Time,
+}
+
+/// The smallest packet: an IPv4 header.
+const LEAST_BYTES: u32 = 20;
+
 /// Links, routes and the packets on them. Whoever drives it calls, with times that never go back:
 /// [`Network::advance`] up to the time at which a packet was read, then [`Network::inject`] at that time;
-/// and waits no longer than [`Network::next_event`].
+/// and waits no longer than [`Network::next_exit`].
 #[derive(Debug)]
 pub struct Network {
     links: Vec<Link<LivePacket>>,
     /// For each link the next time at which it is to be asked.
     due: Vec<Time>,
+    /// For each link what a packet on it has before it at least.
+    ahead: Vec<Ahead>,
+    /// For each link a time before which no packet on it can be delivered.
+    exits: Vec<Time>,
     /// Links of each route, each ended by [`DELIVER`].
     hops: Vec<u32>,
     /// Start in `hops` of the route from port to port.
@@ -107,8 +123,14 @@ impl Network {
         }
         let scripted = |impairment: &ImpairmentConfig| matches!(impairment, ImpairmentConfig::DropSeq { .. });
         let by_sequence = scenario.links.iter().flat_map(|link| &link.impairments).any(scripted);
+        let least = scenario.links.iter().map(|spec| {
+            let here = Serializer::new(spec.rate_bps).time(LEAST_BYTES + spec.header_bytes) + spec.delay_ns;
+            Ahead { here, beyond: Time::MAX }
+        });
         let mut network = Network {
             due: vec![Time::MAX; links.len()],
+            ahead: least.collect(),
+            exits: vec![Time::MAX; links.len()],
             links,
             hops: Vec::new(),
             routes: BTreeMap::new(),
@@ -123,6 +145,12 @@ impl Network {
             for (other, (to, _)) in ports.iter().enumerate().filter(|&(_, (to, _))| to != node) {
                 if let Some(links) = route(scenario, *node, *to)? {
                     network.routes.insert((port as u32, other as u32), network.hops.len() as u32);
+                    let mut beyond = Time::ZERO;
+                    for ahead in links.iter().rev().map(|&link| link as usize) {
+                        let ahead = &mut network.ahead[ahead];
+                        ahead.beyond = ahead.beyond.min(beyond);
+                        beyond += ahead.here;
+                    }
                     network.hops.extend(links);
                     network.hops.push(DELIVER);
                 }
@@ -131,9 +159,10 @@ impl Network {
         Ok(network)
     }
 
-    /// When something happens next by itself; [`Time::MAX`] if nothing is under way.
-    pub fn next_event(&self) -> Time {
-        self.due.iter().copied().min().unwrap_or(Time::MAX)
+    /// A time before which nothing can be delivered of what is inside; [`Time::MAX`] if that is nothing. Whatever happens
+    /// until then shows to nobody outside and has its scheduled time whenever it is looked at.
+    pub fn next_exit(&self) -> Time {
+        self.exits.iter().copied().min().unwrap_or(Time::MAX)
     }
 
     /// Takes a packet that was read from `port` at `now`, up to which [`Network::advance`] has been called. Returns its
@@ -240,7 +269,10 @@ impl Network {
 
     fn update_due(&mut self, index: usize) {
         let link = &self.links[index];
-        self.due[index] = link.next_arrival().min(link.next_service());
+        let (arrival, service) = (link.next_arrival(), link.next_service());
+        self.due[index] = arrival.min(service);
+        let Ahead { here, beyond } = self.ahead[index];
+        self.exits[index] = arrival.min(service + here) + beyond;
     }
 
     /// Offset in the stream and length of the TCP payload. Offsets count from the flow's SYN; without losses scripted

@@ -48,6 +48,33 @@ fn a_packet_takes_the_time_of_its_links_whenever_the_driver_looks() {
 }
 
 #[test]
+fn a_driver_that_waits_for_the_next_exit_is_never_late_and_sleeps_through_the_hops() {
+    let queues = [r#"{"kind":"drop-tail","limit":30}"#, r#"{"kind":"codel","ecn":false}"#, r#"{"kind":"infinite"}"#];
+    for (queue, size) in queues.into_iter().flat_map(|queue| [(queue, 1000_u16), (queue, 20)]) {
+        let mut network = network(queue, "[]");
+        let mut packet = data(0);
+        packet.truncate(size.into());
+        packet[2..4].copy_from_slice(&size.to_be_bytes());
+        let header = Header::parse(&packet).unwrap();
+        for _ in 0..10 {
+            network.inject(Time::ZERO, 0, &header, &packet, |_, _, _, _| ());
+        }
+        let (mut waits, mut gone) = (0, 0);
+        while !network.next_exit().is_never() {
+            let until = network.next_exit();
+            waits += 1;
+            network.advance(until, |_, at, _, event| {
+                assert!(event != Event::Delivered || at == until, "{queue}: due at {at}, looked at {until}");
+                gone += usize::from(matches!(event, Event::Delivered | Event::Dropped(..)));
+            });
+        }
+        assert_eq!((gone, network.packets_inside()), (10, 0), "{queue}");
+        // A delivery and a start on the last link each; 30 and more hop by hop.
+        assert!(waits <= 22, "{queue}: {waits} waits");
+    }
+}
+
+#[test]
 fn four_packets_into_three_buffers_lose_one_and_the_rest_leaves_at_the_bottlenecks_pace() {
     let mut network = network(r#"{"kind":"drop-tail","limit":3}"#, "[]");
     let log = run(&mut network, 4, &data(0));
