@@ -113,6 +113,9 @@ def main() -> None:
     if os.getppid() != job["parent"]:  # it was gone already
         return
     libc.personality(_ADDR_NO_RANDOMIZE)
+    processor = job["virtual"].get("processor")
+    if processor is not None:
+        os.sched_setaffinity(0, {processor})
     folder = Path(job["folder"])
     os.chdir(folder)
     write_init(folder)
