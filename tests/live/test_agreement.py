@@ -34,7 +34,8 @@ def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -
 
 
 def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_told(tmp_path: Path) -> None:
-    study = Study.load("rfc2416").set({"variant": "tahoe", "iw": [1, 4], "run.duration": "12s"})
+    chosen = {"variant": "tahoe", "iw": [1, 4], "size": "as-traced", "run.duration": "12s"}
+    study = Study.load("rfc2416").set(chosen)
     rows = two(study, study.set({"tcp.dup_thresh": 4}), tmp_path)
     cell = "variant=tahoe,iw=1,size=as-traced"
     lines = {row["quantity"]: row for row in rows if row["table"] == "listing" and row["cell"] == cell}
@@ -53,7 +54,14 @@ def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_to
 
 def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Path) -> None:
     study = Study.load("rfc2415").set(
-        {"grid": "tables_1_to_3", "webs": 8, "ftps": 1, "iw": 1, "run.duration": "40s", "run.replicates": 3}
+        {
+            "grid": "tables_1_to_3",
+            "webs": 8,
+            "ftps": 1,
+            "iw": [1, 3],
+            "run.duration": "40s",
+            "run.replicates": 3,
+        }
     )
     rows = two(study, study.set({"tcp.ack_policy": "every"}), tmp_path)
     delays = [row for row in rows if row["quantity"] == "page_delay" and row["table"] == "table1"]
@@ -62,6 +70,8 @@ def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Pat
     # paired, it is narrower than the two intervals together
     widths = [float(delays[0][f"{who}_high"]) - float(delays[0][f"{who}_low"]) for who in ("sim", "kernel")]
     assert apart[2] - apart[0] < sum(widths)
+    gains = [row for row in rows if row["table"] == "table1" and row["quantity"] == "decrease(page_delay)"]
+    assert gains and all(row["difference_low"] for row in gains)
     assert "differences with an interval" in (tmp_path / "report.md").read_text()
 
 

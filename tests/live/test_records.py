@@ -48,7 +48,7 @@ def ack(ms: float, covers: int) -> str:
     )
 
 
-def made(tmp_path: Path, text: str, **changes: Any) -> dict[str, pa.Table]:
+def made(tmp_path: Path, text: str, watch: int | None = None, **changes: Any) -> dict[str, pa.Table]:
     trace = tmp_path / "trace.csv"
     trace.write_text(HEADER + text)
     Path(f"{trace}.queues.csv").write_text("time_ns,link,packets,bytes,average\n1000000,4,1,1000,\n")
@@ -61,7 +61,7 @@ def made(tmp_path: Path, text: str, **changes: Any) -> dict[str, pa.Table]:
         "windows": [],
         "summary": {"links": [link] * 6, "links_before": None, "wall_ns": 10},
     }  # fmt: skip
-    return records.tables(scenario() | changes, result, trace)[0]
+    return records.tables(scenario() | changes, result, trace, watch)[0]
 
 
 HANDSHAKE = (
@@ -80,6 +80,16 @@ def test_tables_have_the_simulators_columns_and_types(tmp_path: Path) -> None:
     assert {"segments", "connections", "links", "objects"} <= set(own) <= set(run.names)
     for name, table in own.items():
         assert table.schema == pa.table(run.table(name)).schema, name
+
+
+def test_a_run_that_observes_nothing_keeps_the_beginning_of_one_host(tmp_path: Path) -> None:
+    text = HANDSHAKE + data(50, "in", 0, 1) + ack(150, 1)
+    unseen = made(tmp_path, text, probes={}, watch=None)
+    assert not {"segments", "first_segments"} & set(unseen)
+    kept = made(tmp_path, text, probes={}, watch=records.watched(scenario()))
+    assert "segments" not in kept
+    rows = kept["first_segments"].to_pylist()
+    assert [(r["event"], r["segment"]) for r in rows] == [("send", 1), ("ack", 1)]
 
 
 def test_the_clock_starts_with_the_first_data_and_acknowledgments_count_packets(tmp_path: Path) -> None:

@@ -191,3 +191,10 @@ def test_a_study_without_tables_shows_all_its_numbers_and_how_to_run_it_again(
     assert "| iw | goodput (kbit/s) |" in page
     assert "10, until the half-width is 0.05 of each number, or the cap (Chow and Robbins 1965" in page
     assert "cwndlab run study.toml --replicates 12 --until 5% --seed 7 -o DIR" in page
+
+
+def test_the_copy_of_a_changed_study_gives_the_same_runs(tmp_path: Path) -> None:
+    study = Study.load("rfc2415").set({"grid": "tables_1_to_3", "webs": 8, "run.duration": "20s"})
+    output.prepare(tmp_path / "out", study).close()
+    copy = Study.load(tmp_path / "out" / "study.toml").set(dict(study.chosen))
+    assert [cell.scenario for cell in copy.plan().cells] == [cell.scenario for cell in study.plan().cells]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+import pyarrow as pa
+
+from cwndlab.core import core
 from cwndlab.report.beside import Beside, Parting
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.tracediff import DEFAULT_TOLERANCE_S, Event, first_difference, of_columns
+
+from .records import BEGINNING, BEGINNING_ROWS, watched
 
 _WORDS = {
     "send": "packet {} sent",
@@ -19,21 +25,21 @@ _WORDS = {
 
 def beside(simulated: Campaign, measured: Campaign) -> Beside:
     """The simulator's side of a report of the kernel's."""
-    partings = tuple(_partings(simulated, measured))
-    about = f"Times within {DEFAULT_TOLERANCE_S * 1e3:g} ms agree. First replicates."
-    if not partings:
-        about = "The study observes no segments (probes.segments_at), so there are no traces to compare."
+    about = (
+        "What the host at the observation point sends and gets (without one, the sender of the first "
+        "traffic), first replicates, until an event is not the same on both; times may be "
+        f"{DEFAULT_TOLERANCE_S * 1e3:g} ms apart. The earlier of the two is what the other does not do then."
+    )
     complete = not simulated.failures and not measured.failures
-    return Beside(simulated.results(), partings, about, complete)
+    return Beside(simulated.results(), tuple(_partings(simulated, measured)), about, complete)
 
 
 def _partings(simulated: Campaign, measured: Campaign) -> Iterator[Parting]:
     """Each cell's first event in which the traces of the first replicates part."""
     for cell in measured.cells:
         try:
-            a = of_columns(simulated.records(cell, "segments"))
-            b = of_columns(measured.records(cell, "segments"))
-        except KeyError:
+            a, b = _traces(cell, simulated, measured)
+        except KeyError:  # the first run of one of them failed
             continue
         found = first_difference(a, b, DEFAULT_TOLERANCE_S)
         within = f", their times within {found.apart_s * 1e3:.3f} ms" if found.agree else ""
@@ -43,10 +49,24 @@ def _partings(simulated: Campaign, measured: Campaign) -> Iterator[Parting]:
             yield Parting(cell, f"{found.agree}{within}", told(found.a), told(found.b))
 
 
+def _traces(cell: str, simulated: Campaign, measured: Campaign) -> tuple[list[Event], list[Event]]:
+    scenario = measured.cells[cell].compiled.scenario
+    if scenario.get("probes", {}).get("segments_at") is not None:
+        sides = (simulated.records(cell, "segments"), measured.records(cell, "segments"))
+        return of_columns(sides[0]), of_columns(sides[1])
+    b = measured.records(cell, BEGINNING)
+    # Its run is simulated once more, with the host that was watched on the kernel observed.
+    probes = {**scenario.get("probes", {}), "segments_at": watched(scenario)}
+    again = core().run(json.dumps({**scenario, "probes": probes}), measured.plan.seed, 0)
+    a = pa.table(again.table("segments")).slice(0, BEGINNING_ROWS)
+    return of_columns({name: a[name].to_pylist() for name in a.column_names}), of_columns(b)
+
+
 def told(event: Event | None) -> str:
     """An event in words."""
     if event is None:
         return "no more events"
-    what = _WORDS[event.event].format(event.segment)
+    bare = event.segment == 0 and event.event in ("ack", "dupack")
+    what = "an ACK of no data" if bare else _WORDS[event.event].format(event.segment)
     of = f" (connection {event.connection})" if event.connection else ""
     return f"at {event.time_s:.6f} s {what}{of}"

@@ -278,7 +278,8 @@ class Kernel:
             said = "invalid, no number of it counts: " + "; ".join(reasons)
             return Outcome(job, {}, 0, error=said, advice=validity.advice(reasons)), reasons
         try:
-            made, zero = records.tables(run.scenario, result, run.folder / "trace.csv")
+            watch = records.watched(run.scenario) if job.keep_records else None
+            made, zero = records.tables(run.scenario, result, run.folder / "trace.csv", watch)
             capture = run.folder / "capture.pcapng"
             if self.keep is not None and capture.is_file():
                 records.set_zero(capture, zero)

@@ -31,6 +31,17 @@ SCHEMAS: dict[str, pa.Schema] = {name: pa.table(table).schema for name, table in
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
 
+#: The table of a run's first segments, and how many: enough for two traces to part.
+BEGINNING, BEGINNING_ROWS = "first_segments", 20_000
+
+
+def watched(scenario: Mapping[str, Any]) -> int:
+    """The host that is watched where the study observes none: the first traffic entry's sender."""
+    first = scenario["traffic"][0]
+    from_client = first["app"]["kind"] == "bulk" and first["app"].get("from", "client") == "client"
+    return int(first["client" if from_client else "server"])
+
+
 @dataclass
 class Options:
     """TCP options of a segment (RFC 9293, 3.1; RFC 7323; RFC 2018)."""
@@ -133,7 +144,9 @@ def _unwrap(value: int, iss: int, near: int) -> int:
 class Reader:
     """Goes through a trace once."""
 
-    def __init__(self, scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path) -> None:
+    def __init__(
+        self, scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path, watch: int | None
+    ) -> None:
         self.scenario, self.result, self.trace = scenario, result, trace
         self.node_of: dict[str, int] = {mine: node for node, all_ in result["ports"] for mine in all_}
         self.connections: list[Connection] = []
@@ -144,7 +157,10 @@ class Reader:
         #: End of the warm-up, and the connections that were open then; None until it is over.
         self.warmup = int(scenario.get("warmup_ns", 0))
         self.warm: list[dict[str, Any]] | None = None
-        self.observed = observed_port(scenario, [node for node, _ in result["ports"]])
+        nodes = [node for node, _ in result["ports"]]
+        self.observed = observed_port(scenario, nodes)
+        if self.observed is None and watch is not None:
+            self.observed = nodes.index(watch)
 
     def read(self) -> None:
         """Reads the packets."""
@@ -305,10 +321,13 @@ class Reader:
 
 
 def tables(
-    scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path
+    scenario: Mapping[str, Any], result: Mapping[str, Any], trace: Path, watch: int | None = None
 ) -> tuple[dict[str, pa.Table], int]:
-    """All record tables of a run, and their time 0 on the router's clock."""
-    reader = Reader(scenario, result, trace)
+    """All record tables of a run, and their time 0 on the router's clock.
+
+    A run that observes no segments has those of the host `watch` at its beginning, in a table of their own.
+    """
+    reader = Reader(scenario, result, trace, watch)
     reader.read()
     zero, end = reader.began, scenario["duration_ns"]
     reader.zero = zero
@@ -325,7 +344,10 @@ def tables(
     if reader.observed is not None:
         # A handshake before the clock's start is none of the study's TCP.
         rows = [(row[0] - zero, *row[1:]) for row in reader.segments if zero <= row[0] <= zero + end]
-        made["segments"] = _table("segments", rows)
+        if probes.get("segments_at") is not None:
+            made["segments"] = _table("segments", rows)
+        else:
+            made[BEGINNING] = _table("segments", rows[:BEGINNING_ROWS])
     if probes.get("queue_interval_ns") and probes.get("queues"):
         made["queues"] = _queues(trace.with_name(trace.name + ".queues.csv"), zero, end)
     if probes.get("cwnd"):

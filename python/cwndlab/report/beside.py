@@ -14,10 +14,12 @@ import numpy as np
 from cwndlab.report.view import Mark, number
 from cwndlab.stats import intervals
 from cwndlab.stats.difference import difference
+from cwndlab.stats.intervals import Floats
 from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.results import Results
-from cwndlab.stats.tables import JudgedTable
-from cwndlab.stats.verdict import Judgement, Verdict
+from cwndlab.stats.tables import JudgedTable, per_run
+from cwndlab.stats.verdict import Judgement, Verdict, decimals
+from cwndlab.study.outputs import Table
 
 if TYPE_CHECKING:
     from cwndlab.report.write import Judged
@@ -125,16 +127,19 @@ def rows_of(sim: Judged, kernel: Judged, beside: Beside, b: Results) -> list[Row
     rows: list[Row] = []
     a, paired = beside.results, beside.paired
     found = {table.id: table for _, table in kernel.tables}
-    for _, x in sim.tables:
+    for spec, x in sim.tables:
         y = found.get(x.id)
-        if isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
-            rows += _of_table(x, y, a, b, paired)
+        if isinstance(spec, Table) and isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
+            rows += _of_table(spec, x, y, a, b, paired)
         elif isinstance(x, JudgedListing) and isinstance(y, JudgedListing):
             rows += _of_listing(x, y)
     return rows + list(_others(a, b, paired, {(row.cell, row.quantity) for row in rows}))
 
 
-def _of_table(a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results, paired: bool) -> Iterator[Row]:
+def _of_table(
+    spec: Table, a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results, paired: bool
+) -> Iterator[Row]:
+    cells = {cell.id: cell for cell in kernel.cells}
     for x, y in zip((c for row in a.cells for c in row), (c for row in b.cells for c in row), strict=True):
         if x.estimate is None or y.estimate is None:
             continue
@@ -142,13 +147,12 @@ def _of_table(a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results, pai
         if x.published and float(x.published.text) != x.published.value:
             printed = _number(x.published.value)  # in the quantity's unit
         e, f = x.estimate, y.estimate
-        key = (x.cell, x.quantity)
-        apart = (f.value - e.value, math.nan, math.nan)
-        if key in sim.data and key in kernel.data and not sim.is_list(x.quantity):
-            apart = _apart(sim, kernel, *key, paired)
+        column = spec.columns[x.column]
+        ours, theirs = (per_run(results, cells[x.cell], column) for results in (sim, kernel))
         yield Row(
             a.id, x.cell, x.quantity, e.unit, e.value, e.ci_low, e.ci_high, f.value, f.ci_low, f.ci_high,
-            *apart, printed, _verdict(x.judgement), _verdict(y.judgement),
+            *_apart(ours, theirs, sim.is_exact(x.cell, x.quantity), paired), printed,
+            _verdict(x.judgement), _verdict(y.judgement),
         )  # fmt: skip
 
 
@@ -163,12 +167,9 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[Row]:
             yield Row(a.id, x.cell, what, "s", s, *none, k, *none, k - s, *none, line.time.text, *verdicts)
 
 
-def _apart(
-    sim: Results, kernel: Results, cell: str, quantity: str, paired: bool
-) -> tuple[float, float, float]:
-    """Over the replicates that both have."""
-    x, y = sim.values(cell, quantity), kernel.values(cell, quantity)
-    if sim.is_exact(cell, quantity) and len(x):  # one run tells all of them
+def _apart(x: Floats, y: Floats, exact: bool, paired: bool) -> tuple[float, float, float]:
+    """Kernel less simulator over the replicates that both have."""
+    if exact and len(x):  # one run tells all of them
         x = np.full(len(y), x[0])
     found = difference(x, y, paired=paired)
     return found.value, found.low, found.high
@@ -184,7 +185,7 @@ def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, s
             x, y = _interval(sim, *key), _interval(kernel, *key)
             if not any(map(math.isfinite, (*x, *y))):  # of another workload of the study
                 continue
-            apart = _apart(sim, kernel, *key, paired)
+            apart = _apart(sim.values(*key), kernel.values(*key), sim.is_exact(*key), paired)
             yield Row("", cell.id, quantity, unit, *x, *y, *apart)
 
 
@@ -225,14 +226,19 @@ def view(beside: Beside, rows: Sequence[Row], kernel: Results, titles: dict[str,
 def _row(row: Row, results: Results) -> RowView:
     name = results.title(row.quantity) if row.quantity in results.units else row.quantity
     marks = [Mark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
+    digits = (
+        decimals(row.published)
+        if row.published and math.isnan(row.difference_low) and row.unit == "s"
+        else None
+    )
     return RowView(
         row.cell,
         f"{name} ({row.unit})" if row.unit else name,
-        _text(row.simulator, row.sim_low, row.sim_high),
+        _text(row.simulator, row.sim_low, row.sim_high, digits),
         marks[0],
-        _text(row.kernel, row.kernel_low, row.kernel_high),
+        _text(row.kernel, row.kernel_low, row.kernel_high, digits),
         marks[1],
-        _text(row.difference, row.difference_low, row.difference_high, sign="+"),
+        _text(row.difference, row.difference_low, row.difference_high, digits, sign="+"),
         row.difference_low > 0 or row.difference_high < 0,
         row.published,
     )
@@ -261,13 +267,14 @@ def _number(value: float) -> str:
     return "" if not math.isfinite(value) else f"{value:.6g}"
 
 
-def _text(value: float, low: float, high: float, sign: str = "") -> str:
-    """A number and its interval, to the digits that the interval leaves."""
+def _text(value: float, low: float, high: float, digits: int | None, sign: str = "") -> str:
+    """A number and its interval, to the digits that the interval leaves; without one to those given."""
     if not math.isfinite(value):
         return "–"
     width = high - low
     if not (math.isfinite(width) and width > 0):
-        return number(round(value, 6)) if not sign else _signed(number(round(value, 6)), value)
+        shown = number(round(value, 6), digits)
+        return _signed(shown, value) if sign else shown
     digits = min(6, max(0, 1 - math.floor(math.log10(width))))
     shown = number(value, digits)
     return f"{_signed(shown, value) if sign else shown} ({number(low, digits)} … {number(high, digits)})"

@@ -27,7 +27,7 @@ from cwndlab.report.view import (
 )
 from cwndlab.stats.claims import JudgedClaim, judge_claims
 from cwndlab.stats.listing import JudgedListing, judge_listing
-from cwndlab.stats.results import Results
+from cwndlab.stats.results import Results, label, listed
 from cwndlab.stats.sensitivity import Outcome, effects, held
 from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict, rule_text
@@ -116,6 +116,7 @@ def judge(outputs: Outputs, results: Results) -> Judged:
                 else:
                     judged.omitted.append(f"table {spec.id}: none of its cells was run")
             else:
+                spec = _of_run_cells(spec, results)
                 judged.tables.append((spec, judge_listing(spec, results, outputs.folder, outputs.marks)))
         except StudyError as error:
             judged.omitted.append(str(error))
@@ -125,6 +126,16 @@ def judge(outputs: Outputs, results: Results) -> Judged:
         except StudyError as error:
             judged.omitted.append(str(error))
     return judged
+
+
+def _of_run_cells(spec: Listing, results: Results) -> Listing:
+    """The listing without those of its variants of which nothing was run, if something of another was."""
+    run = []
+    for variant in spec.variants:
+        known = {name: [label(value) for value in results.axes.get(name, ())] for name in variant.where}
+        if all(label(one) in known[name] for name, all_ in variant.where.items() for one in listed(all_)):
+            run.append(variant)
+    return spec.model_copy(update={"variants": run}) if run else spec
 
 
 def write(

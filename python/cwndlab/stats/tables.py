@@ -235,12 +235,12 @@ def _finish(
     judgement = None
     note, corrected = "", None
     if draft.published is not None:
-        per_run = _per_run(results, draft.cell, column)
+        own = per_run(results, draft.cell, column)
         judgement = judge(
             draft.published.value,
             draft.published.rounding,
             draft.interval,
-            per_run,
+            own,
             unit=unit,
             deterministic=draft.interval.exact,
             runs=spec.published_runs,
@@ -284,7 +284,8 @@ def derived_unit(comparison: Compare | None, unit: str) -> str:
     return "" if comparison.kind == "ratio" else "%"
 
 
-def _per_run(results: Results, cell: CellInfo, column: Column) -> Floats:
+def per_run(results: Results, cell: CellInfo, column: Column) -> Floats:
+    """What a column shows, of each replicate."""
     values = results.values(cell.id, column.quantity)
     if column.compare is None:
         return values

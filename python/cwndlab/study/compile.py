@@ -43,7 +43,7 @@ class Compiled:
     @property
     def json(self) -> str:
         """The scenario as the core takes it; equal scenarios give equal text."""
-        return json.dumps(self.scenario, separators=(",", ":"), allow_nan=False)
+        return json.dumps(self.scenario, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @property
     def deterministic(self) -> bool:
