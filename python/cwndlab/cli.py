@@ -36,7 +36,12 @@ SeedOption = Annotated[
 BackendOption = Annotated[
     str, typer.Option(help="simulator; linux: this machine's kernel; linux-virtual: a kernel in virtual time")
 ]
-StackOption = Annotated[str, typer.Option(help="the kernel's TCP: linux-1998, linux-stock, or a TOML file")]
+StackOption = Annotated[
+    str | None,
+    typer.Option(
+        help="the kernel's TCP: linux-1998, linux-stock, linux-laws, or a TOML file; default: the study's"
+    ),
+]
 LimitOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -139,7 +144,7 @@ def run_command(
     ] = None,
     sensitivity: Annotated[str | None, typer.Option(help=SENSITIVITY)] = None,
     backend: BackendOption = "simulator",
-    stack: StackOption = "linux-1998",
+    stack: StackOption = None,
     limit: LimitOption = None,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
@@ -210,7 +215,7 @@ def trace(
     seed: SeedOption = None,
     replicate: Annotated[int, typer.Option(min=0)] = 0,
     backend: BackendOption = "simulator",
-    stack: StackOption = "linux-1998",
+    stack: StackOption = None,
     limit: LimitOption = None,
 ) -> None:
     """Print what the study's observation point sees in one run (of the first cell that --set leaves)."""

@@ -44,6 +44,31 @@ def test_sack_follows_the_study_on_the_stack_of_1998_only() -> None:
         stack.sysctls(of_1998, [own, other])
 
 
+def test_each_connection_has_the_congestion_control_of_its_window_law_where_the_stack_says_so() -> None:
+    laws, of_1998 = (stack.load(name).as_dict() for name in ("linux-laws", "linux-1998"))
+    endpoints = [tcp("linux-6", window_law=law) for law in ("cubic-linux", "reno", "dctcp")]
+    assert [stack.congestion_control(laws, one) for one in endpoints] == ["cubic", "reno", "dctcp"]
+    assert {stack.congestion_control(of_1998, one) for one in endpoints} == {"reno"}
+
+
+def test_an_own_stack_names_the_congestion_control_of_a_window_law(tmp_path: Path) -> None:
+    path = tmp_path / "bbr.toml"
+    path.write_text('based_on = "linux-laws"\n[laws]\nreno = "bbr"\n')
+    own = stack.load(str(path)).as_dict()
+    assert stack.congestion_control(own, tcp("linux-6", window_law="reno")) == "bbr"
+    assert stack.congestion_control(own, tcp("linux-6")) == "cubic"
+    path.write_text('[laws]\nrenno = "bbr"')
+    with pytest.raises(StudyError, match="reno"):
+        stack.load(str(path))
+
+
+def test_packets_of_l4s_enter_with_ect_1_and_that_is_said() -> None:
+    scalable = tcp("linux-6", window_law="dctcp", ecn="l4s")
+    assert stack.asks_for_ecn(scalable) and stack.sends_ect1(scalable)
+    assert not stack.sends_ect1(tcp("linux-6", ecn="dctcp"))
+    assert any("ECT(1)" in note for note in stack.differences(stack.load("linux-laws"), [scalable]))
+
+
 def test_what_the_kernel_does_otherwise_is_said() -> None:
     said = stack.differences(stack.load("linux-1998"), [tcp()])
     assert any("tahoe" in note and "NewReno" in note for note in said)

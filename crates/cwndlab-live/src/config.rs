@@ -66,6 +66,9 @@ pub struct PortConfig {
     pub node: u32,
     /// Its addresses: packets to them leave here.
     pub addresses: Vec<Ipv4Addr>,
+    /// Those whose packets enter with ECT(1) where they have ECT(0): no kernel sends ECT(1) for DCTCP (RFC 9331, 4.1).
+    #[serde(default)]
+    pub ect1: Vec<Ipv4Addr>,
     /// The device's network namespace, as a file; the router's own if left out.
     #[serde(default)]
     pub netns: Option<PathBuf>,

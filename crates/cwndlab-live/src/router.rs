@@ -6,12 +6,13 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd as _;
 
 use cwndlab_engine::Streams;
+use cwndlab_net::Ecn;
 use cwndlab_units::Time;
 use thiserror::Error;
 
 use crate::capture::Capture;
 use crate::config::{parse_mac, CaptureConfig, DeviceConfig, PortConfig, RouterConfig};
-use crate::header::{mark_ce, Header};
+use crate::header::{mark_ce, set_ecn, Header};
 use crate::network::{Event, LivePacket, Network};
 use crate::report::{self, Lateness, LinkSummary, PortSummary, Summary};
 use crate::sys::{self, Epoll, InNamespace, PacketSocket};
@@ -53,6 +54,8 @@ fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RouterError {
 struct Port {
     device: Device,
     mtu: u32,
+    /// Sources whose ECT(0) is turned into ECT(1).
+    ect1: Vec<Ipv4Addr>,
     /// `/proc/net/dev` of the device's namespace, for what the kernel drops there.
     statistics: File,
     drops_at_start: u64,
@@ -97,7 +100,8 @@ impl Port {
         let statistics =
             File::open("/proc/thread-self/net/dev").map_err(system("opening /proc/thread-self/net/dev"))?;
         let summary = PortSummary { device: name.to_owned(), ..PortSummary::default() };
-        let mut port = Port { device, mtu, statistics, drops_at_start: 0, last_read: Time::ZERO, summary };
+        let ect1 = config.ect1.clone();
+        let mut port = Port { device, mtu, ect1, statistics, drops_at_start: 0, last_read: Time::ZERO, summary };
         port.drops_at_start = port.kernel_drops().map_err(system(format!("reading the statistics of {name}")))?;
         Ok(port)
     }
@@ -277,10 +281,15 @@ fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &m
         let mtu = exits.ports[index].mtu;
         let port = &mut exits.ports[index].summary;
         port.read += 1;
-        let Some(header) = Header::parse(&buffer[..length]) else {
+        let Some(mut header) = Header::parse(&buffer[..length]) else {
             port.ignored += 1;
             continue;
         };
+        if header.ecn == Ecn::Ect0 && exits.ports[index].ect1.contains(&header.source) {
+            set_ecn(buffer, Ecn::Ect1);
+            header.ecn = Ecn::Ect1;
+        }
+        let port = &mut exits.ports[index].summary;
         port.oversized += u64::from(header.total_bytes > mtu);
         let bytes = &buffer[..header.total_bytes as usize];
         let next_id = network.entered();

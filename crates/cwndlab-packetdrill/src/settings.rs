@@ -43,6 +43,10 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> bool {
     cfg.window_law = match name {
         "cubic" => WindowLawKind::CubicLinux,
         "reno" => WindowLawKind::Reno,
+        "dctcp" => {
+            cfg.ecn = EcnKind::Dctcp; // the kernel's asks for ECN by itself
+            WindowLawKind::Dctcp
+        }
         _ => return false,
     };
     true

@@ -113,6 +113,8 @@ pub enum WindowLawKind {
     Cubic,
     /// CUBIC as the Linux kernel computes it.
     CubicLinux,
+    /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
+    Dctcp,
 }
 
 /// Slow start.

@@ -1,6 +1,7 @@
 //! Congestion control decides a window (or a rate), and nothing else: it never retransmits and never sees the sender.
 //!
 //! Contract of the calls of [`WindowLaw`], for every law:
+//! - `on_delivered`: once per ACK that delivers new data, before the others.
 //! - `on_ack(&AckSample)`: exactly once per ACK that cumulatively or selectively delivers new data.
 //! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards `cwnd == ssthresh` (`Loss`, `Ecn`; CUBIC
 //!   lets cwnd go below for `Ecn`) or one segment (`Rto`, `RtoRepeat`). Recovery may then set another window for the
@@ -10,6 +11,7 @@
 
 mod cubic;
 mod cubic_linux;
+mod dctcp;
 mod hystart;
 mod hystart_linux;
 mod law;

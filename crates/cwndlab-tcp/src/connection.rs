@@ -77,6 +77,8 @@ enum Control {
     Reset(u32),
     /// RST of our own: with ACK, as Linux sends it; RFC 9293, 3.10.5 has it without.
     Abort,
+    /// ACK of what came before a segment that changed DCTCP.CE, with the state before (RFC 8257, section 3.2).
+    AckBefore(u32),
     /// None, but data is paced: a check more only where it is.
     Paced,
 }
@@ -144,7 +146,7 @@ impl Connection {
         self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps };
         self.receiver.shift = handshake::wanted_shift(cfg);
         self.receiver.edge = 1 + cfg.receive_buffer_bytes;
-        self.sender.ecn.set_codepoint(cfg.ecn.codepoint());
+        self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
         self.set_mss(cfg, cfg.mss);
         self.state = State::Established;
         self.was_established = true;

@@ -3,7 +3,8 @@
 //! The rules, and where they stand:
 //! - negotiation on SYN (ECE and CWR) and SYN-ACK (ECE alone): [`EcnKind::syn_flags`], [`EcnKind::agree`];
 //! - ECT on new data only, never on SYN, pure ACKs, probes or retransmissions: [`Echo::on_data_out`];
-//! - the receiver says ECE on every segment from a CE until a CWR: [`Echo::on_data_in`];
+//! - the receiver says ECE on every segment from a CE until a CWR: [`Echo::on_data_in`]; that of DCTCP (RFC 8257, section
+//!   3.2) as long as what arrives is marked: [`Echo::state_ends`];
 //! - the sender reduces once a window of data, whatever told it: [`Echo::reduced`], [`Echo::may_reduce`];
 //! - CWR on the first new data after any reduction: [`Echo::on_data_out`].
 
@@ -32,6 +33,10 @@ pub enum EcnKind {
     /// RFC 3168 with ECT(1).
     #[serde(rename = "rfc3168-ect1")]
     Rfc3168Ect1,
+    /// RFC 8257 with ECT(0): ECE tells of each packet; retransmissions are ECN-capable, too.
+    Dctcp,
+    /// The same with ECT(1), for the low-latency queue of L4S (RFC 9331).
+    L4s,
 }
 
 impl EcnKind {
@@ -39,7 +44,9 @@ impl EcnKind {
     pub(crate) fn syn_flags(self) -> Flags {
         match self {
             EcnKind::Off | EcnKind::Accept => Flags(0),
-            EcnKind::Rfc2481 | EcnKind::Rfc3168 | EcnKind::Rfc3168Ect1 => Flags::ECE | Flags::CWR,
+            EcnKind::Rfc2481 | EcnKind::Rfc3168 | EcnKind::Rfc3168Ect1 | EcnKind::Dctcp | EcnKind::L4s => {
+                Flags::ECE | Flags::CWR
+            }
         }
     }
 
@@ -60,30 +67,37 @@ impl EcnKind {
     pub(crate) fn codepoint(self) -> u8 {
         match self {
             EcnKind::Off => 0,
-            EcnKind::Accept | EcnKind::Rfc2481 | EcnKind::Rfc3168 => ECT_0,
-            EcnKind::Rfc3168Ect1 => ECT_1,
+            EcnKind::Accept | EcnKind::Rfc2481 | EcnKind::Rfc3168 | EcnKind::Dctcp => ECT_0,
+            EcnKind::Rfc3168Ect1 | EcnKind::L4s => ECT_1,
         }
+    }
+
+    fn is_per_packet(self) -> bool {
+        matches!(self, EcnKind::Dctcp | EcnKind::L4s)
     }
 }
 
 /// The state of ECN at one end, both as sender and as receiver: zero where it is not in use.
 ///
 /// One word, as every connection has it: in the low byte the codepoint of new data ([`ECT`], 0 = not agreed on), whether the
-/// last reduction was for an echo ([`BY_ECHO`]), and ECE and CWR in their places of the header while they are to be sent; above
-/// it the position up to which data was sent before the last reduction.
+/// last reduction was for an echo ([`BY_ECHO`]), whether ECE tells of each packet ([`PER_PACKET`]; ECE is RFC 8257's DCTCP.CE
+/// then), and ECE and CWR in their places of the header while they are to be sent; above it the position up to which data was
+/// sent before the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Echo(u64);
 
 const ECT: u64 = 0b11;
 const BY_ECHO: u64 = 0b100;
+const PER_PACKET: u64 = 0b1000;
 const ECE: u64 = Flags::ECE.0 as u64;
 const CWR: u64 = Flags::CWR.0 as u64;
 const POSITION_SHIFT: u32 = 8;
 
 impl Echo {
-    /// New data is to carry this codepoint; 0 = ECN is not in use.
-    pub fn set_codepoint(&mut self, ect: u8) {
-        self.0 = (self.0 & !ECT) | u64::from(ect);
+    /// New data is to carry this codepoint, of this kind of ECN; 0 = ECN is not in use.
+    pub fn set_codepoint(&mut self, kind: EcnKind, ect: u8) {
+        let per_packet = if kind.is_per_packet() && ect != 0 { PER_PACKET } else { 0 };
+        self.0 = (self.0 & !(ECT | PER_PACKET)) | u64::from(ect) | per_packet;
     }
 
     /// Whether both ends speak ECN.
@@ -98,9 +112,16 @@ impl Echo {
     pub fn on_data_in(&mut self, segment: &Segment) {
         if segment.ecn == CE {
             self.0 |= ECE;
-        } else if segment.flags.has(Flags::CWR) {
+        } else if self.0 & ECE != 0 && (self.0 & PER_PACKET != 0 || segment.flags.has(Flags::CWR)) {
             self.0 &= !ECE;
         }
+    }
+
+    /// Whether data of this segment changes DCTCP.CE (RFC 8257, section 3.2): what is not acknowledged yet then has an ACK of
+    /// its own, with the state before, and so has this segment.
+    #[inline]
+    pub fn state_ends(self, segment: &Segment) -> bool {
+        self.0 & PER_PACKET != 0 && (self.0 & ECE != 0) != (segment.ecn == CE)
     }
 
     /// What any segment of an established connection carries of it: ECE.
@@ -116,7 +137,8 @@ impl Echo {
             return (Flags(0), 0); // ECN is not in use
         }
         if again {
-            return (self.cwr_again(kind), 0);
+            let ect = if self.0 & PER_PACKET != 0 { self.0 & ECT } else { 0 };
+            return (self.cwr_again(kind), ect as u8);
         }
         let now = self.0;
         self.0 &= !CWR;
@@ -137,7 +159,8 @@ impl Echo {
     /// The window was reduced, with everything below `max` sent before.
     pub fn reduced(&mut self, max: u64, by_echo: bool) {
         if self.is_agreed() {
-            self.0 = max << POSITION_SHIFT | if by_echo { BY_ECHO } else { 0 } | CWR | self.0 & (ECE | ECT);
+            self.0 =
+                max << POSITION_SHIFT | if by_echo { BY_ECHO } else { 0 } | CWR | self.0 & (ECE | ECT | PER_PACKET);
         }
     }
 

@@ -1,7 +1,8 @@
 """How the kernel's TCP is set up: sysctls by namespace, initial window, acknowledgments and window by route.
 
-Profiles: `linux-1998`, as simple as a kernel of today can be made; `linux-stock`, as it comes, with CUBIC; or
-a TOML file of one's own, ``based_on = "linux-stock"`` and what differs.
+Profiles: `linux-1998`, as simple as a kernel of today can be made; `linux-stock`, as it comes, with CUBIC;
+`linux-laws`, as it comes, with the congestion control of the study's TCP; or a TOML file of one's own,
+``based_on = "linux-stock"`` and what differs.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class Stack:
     answer_carries_ack: bool = False
     #: Whether SACK and accepting ECN are as the study's TCP says, or as the sysctls say.
     sack_of_study: bool = False
+    #: The kernel's congestion control for each window law of the study's TCP; none: as the sysctl says.
+    laws: Mapping[str, str] = field(default_factory=dict)
     #: The TOML file that it was read from; a result folder has a copy.
     text: str | None = None
     #: The sysctls that this file names: a kernel without one of them is refused.
@@ -47,6 +50,7 @@ class Stack:
             "quick_ack": self.quick_ack,
             "opener": self.opener,
             "sack_of_study": self.sack_of_study,
+            "laws": dict(self.laws),
         }
         content |= {"answer_carries_ack": True} if self.answer_carries_ack else {}
         return content | ({"own": list(self.own)} if self.own else {})
@@ -55,6 +59,15 @@ class Stack:
 #: Metrics of earlier connections would make a connection depend on the one before.
 _COMMON = {"tcp_no_metrics_save": "1"}
 _OFF = "sack dsack timestamps window_scaling recovery early_retrans frto ecn autocorking moderate_rcvbuf"
+
+#: The kernel's names of the endpoint's window laws.
+LAWS = {
+    "reno": "reno",
+    "reno-packets": "reno",
+    "cubic": "cubic",
+    "cubic-linux": "cubic",
+    "dctcp": "dctcp",
+}
 
 STACKS = {
     stack.name: stack
@@ -74,6 +87,12 @@ STACKS = {
             "as the kernel comes, with CUBIC; its own delayed ACKs",
             {**_COMMON, "tcp_congestion_control": "cubic"},
             quick_ack=False,
+        ),
+        Stack(
+            "linux-laws",
+            "as the kernel comes, with the congestion control of the study's TCP for each connection",
+            {**_COMMON, "tcp_congestion_control": "cubic"},
+            laws=LAWS,
         ),
     )
 }
@@ -103,7 +122,7 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
     def wrong(problem: str, right: str) -> StudyError:
         return StudyError(f"{path}: {problem}", key="--stack", right=right)
 
-    known = {"based_on", "sysctls", "quick_ack", "opener", "answer_carries_ack"}
+    known = {"based_on", "sysctls", "quick_ack", "opener", "answer_carries_ack", "laws"}
     for key in content:
         if key not in known:
             raise wrong(f'there is no key "{key}"', nearest(key, sorted(known)))
@@ -126,6 +145,10 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
     for key in sysctls:
         if not key.startswith("tcp_") or "/" in key:
             raise wrong(f'"{key}" is no TCP sysctl', "keys like tcp_sack")
+    laws = content.get("laws", {})
+    for law in laws:
+        if law not in LAWS:
+            raise wrong(f'there is no window law "{law}"', nearest(law, list(LAWS)))
     return replace(
         STACKS[base],
         name=path.stem,
@@ -135,6 +158,7 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
         opener=opener,
         answer_carries_ack=carries,
         sack_of_study=STACKS[base].sack_of_study and "tcp_sack" not in sysctls,
+        laws={**STACKS[base].laws, **laws},
         own=tuple(sysctls),
     )
 
@@ -184,6 +208,17 @@ def quick_ack(stack: Stack | Mapping[str, Any], tcp: Tcp) -> bool:
     return tcp["ack_policy"] == "every" if own is None else bool(own)
 
 
+def congestion_control(stack: Mapping[str, Any], tcp: Tcp) -> str | None:
+    """The kernel's congestion control for connections of this TCP; None: as it comes."""
+    control = stack["laws"].get(tcp["window_law"], stack["sysctls"].get("tcp_congestion_control"))
+    return None if control is None else str(control)
+
+
+def sends_ect1(tcp: Tcp) -> bool:
+    """Whether its packets are for L4S. A kernel's DCTCP sends ECT(0): the router turns it."""
+    return str(tcp["ecn"]) in ("l4s", "rfc3168-ect1")
+
+
 def asks_for_ecn(tcp: Tcp) -> bool:
     """Whether connections of this TCP negotiate ECN: a route attribute (`features ecn`)."""
     return str(tcp["ecn"]) not in ("off", "accept")
@@ -213,7 +248,7 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
         return stack.sysctls.get(f"tcp_{key}", "1") != "0"
 
     sack = bool(tcp["sack"]) if stack.sack_of_study else on("sack")
-    control, law = stack.sysctls["tcp_congestion_control"], str(tcp["window_law"])
+    control, law = congestion_control(stack.as_dict(), tcp), str(tcp["window_law"])
     if law.partition("-")[0] != control:
         yield f"the study's window law is {law}; the kernel's congestion control is {control}"
     for name, studys, kernels in (
@@ -240,6 +275,8 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
         yield 'the receiver of a bulk transfer opens its connection (opener = "client": the study\'s client)'
     if tcp["initial_ssthresh_segments"]:
         yield "the first slow-start threshold is the kernel's (infinite)"
+    if sends_ect1(tcp):
+        yield "the kernel sends ECT(0); the router turns it into ECT(1) as it enters"
     rto = tcp["rto"]
     if rto["initial_ns"] != 1_000_000_000 or rto["tick_ns"] or rto["min_ns"] != 200_000_000:
         yield "the retransmission timer is the kernel's: 1 s at first, at least 0.2 s, no coarse clock"

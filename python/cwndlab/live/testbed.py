@@ -36,6 +36,8 @@ from .workloads import APPS, Bed, Place
 
 DEVICE = "cw0"
 CONTROL = "tcp_congestion_control"
+#: <asm-generic/socket.h>; bytes a second.
+SO_MAX_PACING_RATE = 47
 #: Server port of the first traffic entry; the others follow. As in the simulator's traces: iperf's.
 FIRST_PORT = 5001
 #: TCP_INFO and the application's own lateness are sampled so often.
@@ -158,7 +160,17 @@ class Hosts:
     def ports(self) -> list[dict[str, Any]]:
         """The router's ports, in the order of the nodes' first appearance."""
         return [
-            {"node": node, "addresses": mine, **self._device(node)} for node, mine in self.of_node.items()
+            {"node": node, "addresses": mine, "ect1": self.ect1(node), **self._device(node)}
+            for node, mine in self.of_node.items()
+        ]
+
+    def ect1(self, node: int) -> list[str]:
+        """The node's addresses whose TCP sends ECT(1)."""
+        tcp = self.scenario["tcp"]
+        return [
+            at
+            for (mine, own, _), at in self.addresses.items()
+            if mine == node and stacks.sends_ect1(tcp[own])
         ]
 
     def _device(self, node: int) -> dict[str, Any]:
@@ -178,7 +190,7 @@ class Hosts:
         tcp, theirs = self.scenario["tcp"][own], self.scenario["tcp"][other]
         window = stacks.window_bytes(theirs, tcp)
         space = self.namespaces[node]
-        control = self.stack["sysctls"].get(CONTROL)
+        control = stacks.congestion_control(self.stack, tcp)
 
         def make() -> socket.socket:
             space.enter()
@@ -191,7 +203,17 @@ class Hosts:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             if control:
                 # The sysctl may not name an algorithm that the host keeps to itself; a socket of root's may.
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+                try:
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+                except FileNotFoundError:
+                    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().strip()
+                    raise RuntimeError(
+                        f"this kernel has no congestion control {control}, only {known}; that of "
+                        "--backend linux-virtual has it"
+                    ) from None
+            if tcp["pacing"]:
+                # fq or not: a largest rate, however large, makes TCP pace by itself.
+                sock.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", 1 << 40))
             return sock
 
         return make

@@ -283,7 +283,7 @@ def kernel_of(options: RunOptions, study: Study) -> Kernel | None:
     from cwndlab.live.stack import load
 
     find_router()
-    chosen = load(options.stack), options.threads, study.base.limits
+    chosen = load(options.stack or study.base.run.stack), options.threads, study.base.limits
     if options.backend == "linux-virtual":
         from cwndlab.live.virtual import VirtualKernel
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 
-#: Of a kernel's run that names none.
-STACK = "linux-1998"
 BACKENDS = ("simulator", "linux", "linux-virtual")
 
 
@@ -35,8 +33,8 @@ class RunOptions:
     sensitivity: str | None = None
     #: "simulator"; "linux", this machine's kernel; or "linux-virtual", a User-Mode Linux in virtual time.
     backend: str = "simulator"
-    #: The kernel's TCP: "linux-1998", "linux-stock", or a TOML file.
-    stack: str = STACK
+    #: The kernel's TCP: "linux-1998", "linux-stock", "linux-laws", or a TOML file; default: the study's.
+    stack: str | None = None
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
@@ -44,7 +42,7 @@ class RunOptions:
         if self.backend not in BACKENDS:
             right = nearest(self.backend, list(BACKENDS))
             raise StudyError(f'there is no backend "{self.backend}"', key="--backend", right=right)
-        if self.stack != STACK and self.backend == "simulator":
+        if self.stack is not None and self.backend == "simulator":
             raise StudyError(
                 "a stack is of a kernel", key="--stack", right="--backend linux or linux-virtual too"
             )

@@ -180,6 +180,7 @@ class Run(Strict):
         None, description="sequential stopping: half-width of the 95 % interval, relative"
     )
     max_replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    stack: str = Field("linux-1998", description="a kernel's TCP, unless --stack names another")
 
 
 class Probes(Strict):

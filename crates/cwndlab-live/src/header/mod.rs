@@ -107,13 +107,27 @@ fn ecn_of(traffic_class: u8) -> Ecn {
     }
 }
 
-/// Sets CE in an IPv4 packet and patches the header's checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')).
+fn bits_of(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    }
+}
+
+/// Sets CE in an IPv4 packet, as [`set_ecn`].
+pub fn mark_ce(packet: &mut [u8]) {
+    set_ecn(packet, Ecn::Ce);
+}
+
+/// Sets the ECN field of an IPv4 packet and patches the header's checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')).
 ///
 /// # Panics
 /// If the packet is shorter than an IPv4 header.
-pub fn mark_ce(packet: &mut [u8]) {
+pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     let old = u16::from_be_bytes([packet[0], packet[1]]);
-    packet[1] |= 3;
+    packet[1] = packet[1] & !3 | bits_of(ecn);
     let new = u16::from_be_bytes([packet[0], packet[1]]);
     let checksum = u16::from_be_bytes([packet[10], packet[11]]);
     let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);

@@ -75,9 +75,12 @@ proptest! {
         header[10..12].fill(0);
         let sum = checksum(&header);
         header[10..12].copy_from_slice(&sum.to_be_bytes());
-        mark_ce(&mut header);
-        prop_assert_eq!(header[1] & 3, 3);
-        prop_assert_eq!(checksum(&header), 0, "the sum over a right header is zero");
+        for (ecn, bits) in [(Ecn::Ect1, 1), (Ecn::Ect0, 2), (Ecn::NotEct, 0), (Ecn::Ce, 3)] {
+            let class = header[1] >> 2;
+            set_ecn(&mut header, ecn);
+            prop_assert_eq!((header[1] & 3, header[1] >> 2), (bits, class));
+            prop_assert_eq!(checksum(&header), 0, "the sum over a right header is zero");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::cubic::Cubic;
 use super::cubic_linux::CubicLinux;
+use super::dctcp::Dctcp;
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoPackets};
@@ -20,6 +21,7 @@ pub(super) enum Law {
     RenoPackets(RenoPackets),
     Cubic(Cubic),
     CubicLinux(Box<CubicLinux>),
+    Dctcp(Dctcp),
 }
 
 /// HyStart serves until the first reduction, undo after it: they share their place.
@@ -68,6 +70,7 @@ impl WindowLaw {
                 WindowLawKind::RenoPackets => Law::RenoPackets(RenoPackets::from_bytes(cwnd, mss)),
                 WindowLawKind::Cubic => Law::Cubic(Cubic::new()),
                 WindowLawKind::CubicLinux => Law::CubicLinux(Box::new(CubicLinux::new(cfg))),
+                WindowLawKind::Dctcp => Law::Dctcp(Dctcp::new()),
             },
             memory: match cfg.slow_start {
                 SlowStartKind::Standard => Memory::Empty,
@@ -161,7 +164,7 @@ impl WindowLaw {
             }
         }
         let cwnd = match &mut self.law {
-            Law::Reno(reno) => reno.avoid(self.cwnd, left, ack.mss),
+            Law::Reno(reno) | Law::Dctcp(Dctcp { reno, .. }) => reno.avoid(self.cwnd, left, ack.mss),
             Law::Cubic(cubic) => cubic.avoid(self.cwnd, left, ack),
             Law::CubicLinux(cubic) => {
                 let acked = left.div_ceil(u64::from(ack.mss)) as u32;
@@ -206,6 +209,14 @@ impl WindowLaw {
         }
     }
 
+    /// `delivered` bytes have arrived, and the ACK that tells it has ECE or not.
+    #[inline]
+    pub fn on_delivered(&mut self, delivered: u64, echo: bool, una: u64, nxt: u64) {
+        if let Law::Dctcp(dctcp) = &mut self.law {
+            dctcp.on_delivered(delivered, echo, una, nxt);
+        }
+    }
+
     /// A round trip has been measured (`ack.rtt`), by an ACK of new data or by a report; before the window grows.
     #[inline]
     pub fn on_rtt(&mut self, ack: &AckSample) {
@@ -235,7 +246,11 @@ impl WindowLaw {
             let rounded = |bytes: u32| if whole { bytes / mss * mss } else { bytes };
             let to_one = event == CongestionEvent::Ecn && cfg.ecn_to_one_segment;
             let reduced = match &mut self.law {
-                Law::Reno(reno) => {
+                Law::Dctcp(dctcp) if event == CongestionEvent::Ecn => {
+                    dctcp.reno.acked_bytes = 0;
+                    dctcp.on_echo(self.cwnd, if whole { mss } else { 1 })
+                }
+                Law::Reno(reno) | Law::Dctcp(Dctcp { reno, .. }) => {
                     reno.acked_bytes = 0;
                     rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
                 }
@@ -261,7 +276,7 @@ impl WindowLaw {
             match &mut self.law {
                 Law::Cubic(cubic) => cubic.forget_w_max(),
                 Law::CubicLinux(cubic) => cubic.on_timeout(cfg),
-                Law::Reno(_) | Law::RenoPackets(_) => {}
+                Law::Reno(_) | Law::RenoPackets(_) | Law::Dctcp(_) => {}
             }
         }
     }

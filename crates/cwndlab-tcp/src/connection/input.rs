@@ -7,7 +7,7 @@ use crate::config::TcpConfig;
 use crate::congestion::CongestionEvent;
 use crate::recovery::{reduce, NewAck, Recovery};
 use crate::segment::{Flags, Segment};
-use crate::sequence::from_wire;
+use crate::sequence::{from_wire, to_wire};
 use crate::state::{CloseReason, State};
 use crate::timers::Timer;
 
@@ -72,6 +72,9 @@ impl Connection {
         // what of the payload is not before the first byte of the stream
         let end = start + i64::from(seg.len);
         if seg.len > 0 && end > 0 {
+            if self.sender.ecn.state_ends(seg) {
+                self.end_echo_state();
+            }
             self.sender.ecn.on_data_in(seg);
             self.on_payload(cfg, now, start.max(1) as u64, end as u64);
         }
@@ -96,6 +99,16 @@ impl Connection {
         }
         let due = self.receiver.take(cfg, now, self.sender.mss, start, end);
         schedule_ack(&mut self.timers, &mut self.receiver, due);
+    }
+
+    /// DCTCP.CE is about to change (RFC 8257, section 3.2): an ACK that was delayed goes before, and this segment's at once.
+    #[cold]
+    fn end_echo_state(&mut self) {
+        let free = matches!(self.control, Control::None | Control::Paced);
+        if self.timers.is_running(Timer::DelayedAck) && free {
+            self.control = Control::AckBefore(to_wire(self.irs, self.receiver.nxt));
+        }
+        self.receiver.ack_now = true;
     }
 
     /// RST, SYN and FIN of a synchronized connection; whether the segment is to be looked at further.
@@ -226,6 +239,7 @@ impl Connection {
         }
         let data_acked = acked - u64::from(s.fin && ack > s.end);
         let new = NewAck { acked: data_acked, delivered: data_acked + reported - known, blocks };
+        s.law.on_delivered(new.delivered, seg.flags.has(Flags::ECE), s.una, s.nxt);
         let mut reaction = self.recovery.on_new_ack(cfg, s, &new);
         if reported > 0 && !self.recovery.in_recovery() && !cfg.one_way_agents && self.recovery.on_dup_ack(cfg, s, 0) {
             // RFC 6675, section 4: its blocks tell that the new first segment is lost
@@ -332,6 +346,8 @@ impl Connection {
     #[inline(never)]
     fn on_duplicate_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, reported: u64) {
         self.stats.dup_acks += 1;
+        let s = &mut self.sender;
+        s.law.on_delivered(reported, seg.flags.has(Flags::ECE), s.una, s.nxt);
         if seg.flags.has(Flags::ECE) {
             self.on_echo(cfg, now, self.sender.flight());
         }

@@ -213,6 +213,16 @@ impl Connection {
         self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
     }
 
+    /// An ACK of what had come before DCTCP.CE changed, and one is due for what changed it.
+    fn ack_before(&mut self, cfg: &TcpConfig, now: Time, ack: u32) -> Segment {
+        let due = self.receiver.ack_now;
+        let segment = self.pure_ack(cfg, now);
+        self.receiver.ack_now = due;
+        let newer = segment.ack.wrapping_sub(ack);
+        let flags = Flags(segment.flags.0 ^ Flags::ECE.0);
+        Segment { ack, window: segment.window + newer, flags, ..segment }
+    }
+
     /// SYN, SYN-ACK, RST or a probe.
     #[inline(never)]
     fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
@@ -220,12 +230,13 @@ impl Connection {
         match control {
             Control::Probe => return Some(self.window_probe(cfg, now)),
             Control::Paced => return self.held_segment(cfg, now),
+            Control::AckBefore(ack) => return Some(self.ack_before(cfg, now, ack)),
             _ => {}
         }
         self.stats.segments_sent += 1;
         let again = self.retries > 0;
         let segment = match control {
-            Control::None | Control::Paced | Control::Probe => return None,
+            Control::None | Control::Paced | Control::Probe | Control::AckBefore(_) => return None,
             Control::Abort => {
                 let (seq, ack) = (self.wire(self.sender.nxt), to_wire(self.irs, self.receiver.nxt));
                 let flags = Flags::RST | Flags::ACK;

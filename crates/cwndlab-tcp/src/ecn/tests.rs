@@ -1,7 +1,15 @@
 use super::*;
 
-const ASKING: [EcnKind; 3] = [EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1];
-const ALL: [EcnKind; 5] = [EcnKind::Off, EcnKind::Accept, EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1];
+const ASKING: [EcnKind; 5] = [EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1, EcnKind::Dctcp, EcnKind::L4s];
+const ALL: [EcnKind; 7] = [
+    EcnKind::Off,
+    EcnKind::Accept,
+    EcnKind::Rfc2481,
+    EcnKind::Rfc3168,
+    EcnKind::Rfc3168Ect1,
+    EcnKind::Dctcp,
+    EcnKind::L4s,
+];
 
 fn with(flags: u8, ecn: u8) -> Segment {
     Segment { flags: Flags(flags), ecn, len: 1000, ..Segment::default() }
@@ -9,7 +17,7 @@ fn with(flags: u8, ecn: u8) -> Segment {
 
 fn agreed() -> Echo {
     let mut echo = Echo::default();
-    echo.set_codepoint(ECT_0);
+    echo.set_codepoint(EcnKind::Rfc3168, ECT_0);
     echo
 }
 
@@ -65,4 +73,26 @@ fn cwr_goes_once_and_only_on_new_data_by_rfc_3168_on_any_by_rfc_2481() {
     let mut without = Echo::default();
     without.reduced(5001, false);
     assert_eq!(without.on_data_out(EcnKind::Off, false), (Flags(0), 0));
+}
+
+#[test]
+fn the_echo_of_dctcp_tells_of_each_packet_and_its_changes_end_a_state() {
+    let mut echo = Echo::default();
+    echo.set_codepoint(EcnKind::L4s, ECT_1);
+    let mut seen = Vec::new();
+    for (flags, ecn) in [(0, ECT_1), (0, CE), (0, CE), (Flags::CWR.0, CE), (0, ECT_1), (0, 0)] {
+        let ends = echo.state_ends(&with(flags, ecn));
+        echo.on_data_in(&with(flags, ecn));
+        seen.push((ends, echo.flags() == Flags::ECE));
+    }
+    // RFC 8257, section 3.2, figure 1: a state ends with the first packet that is marked otherwise, whatever CWR says
+    let figure = [(false, false), (true, true), (false, true), (false, true), (true, false), (false, false)];
+    assert_eq!(seen, figure);
+    let mut classic = agreed();
+    classic.on_data_in(&with(0, CE));
+    assert!(!classic.state_ends(&with(0, ECT_0)), "RFC 3168's goes on until CWR");
+    // what is sent again may be marked as well (RFC 8257, section 3.5; RFC 9331, section 4.1)
+    echo.reduced(5001, true);
+    assert_eq!(echo.on_data_out(EcnKind::L4s, true), (Flags(0), ECT_1));
+    assert_eq!(echo.on_data_out(EcnKind::L4s, false), (Flags::CWR, ECT_1));
 }

@@ -86,8 +86,8 @@ pub const KNOBS: [Knob; 41] = [
     ),
     knob(
         "ecn",
-        "off | accept | rfc2481 | rfc3168 | rfc3168-ect1",
-        "Explicit congestion notification: none, only if the peer asks, RFC 2481, RFC 3168 with ECT(0) or with ECT(1).",
+        "off | accept | rfc2481 | rfc3168 | rfc3168-ect1 | dctcp | l4s",
+        "Explicit congestion notification: none, only if the peer asks, RFC 2481, RFC 3168 with ECT(0) or with ECT(1), RFC 8257 with ECT(0) or with ECT(1).",
         ["ns-2 ns-default.tcl: ecn_ 0", "RFC 3168 is an option", "tcp_ecn = 2: accepts it and does not ask for it"],
     ),
     knob(
@@ -122,7 +122,7 @@ pub const KNOBS: [Knob; 41] = [
     ),
     knob(
         "window_law",
-        "reno | reno-packets | cubic | cubic-linux",
+        "reno | reno-packets | cubic | cubic-linux | dctcp",
         "How the window grows and shrinks.",
         ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic, as the kernel computes it; RFC 9438's is cubic"],
     ),

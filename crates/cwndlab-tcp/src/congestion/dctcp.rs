@@ -1,0 +1,101 @@
+//! DCTCP (RFC 8257): the window shrinks by how much of it was marked. Grows as Reno's.
+
+use super::reno::Reno;
+
+/// alpha = 1, as the integers of the Linux kernel have it; its first value, too (RFC 8257, section 4.2: conservative).
+const ONE: u32 = 1 << 10;
+/// g = 1/16 (RFC 8257, section 4.2).
+const GAIN_SHIFT: u32 = 4;
+
+/// RFC 8257, section 3.3.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dctcp {
+    pub reno: Reno,
+    /// `DCTCP.Alpha` in 1/1024.
+    alpha: u32,
+    /// `DCTCP.BytesAcked`, `DCTCP.BytesMarked`: delivered in this observation window, and by ACKs with ECE.
+    acked: u32,
+    marked: u32,
+    /// `DCTCP.WindowEnd`.
+    window_end: u64,
+}
+
+impl Dctcp {
+    pub const fn new() -> Self {
+        Dctcp { reno: Reno { acked_bytes: 0 }, alpha: ONE, acked: 0, marked: 0, window_end: 0 }
+    }
+
+    /// An ACK that tells of `delivered` bytes, which were marked or not; it acknowledges up to `una`. Everything below `nxt`
+    /// has been sent.
+    pub fn on_delivered(&mut self, delivered: u64, marked: bool, una: u64, nxt: u64) {
+        self.acked = self.acked.saturating_add(delivered as u32);
+        if marked {
+            self.marked = self.marked.saturating_add(delivered as u32);
+        }
+        if una < self.window_end {
+            return; // the RFC waits for one ACK more: una > window_end
+        }
+        // alpha = (1 - g) alpha + g M; what is below 1/64 is taken for 0, as in the kernel: integers would stay there
+        let fraction = (u64::from(self.marked) << 10) / u64::from(self.acked.max(1));
+        let less = if self.alpha >> GAIN_SHIFT == 0 { self.alpha } else { self.alpha >> GAIN_SHIFT };
+        self.alpha = (self.alpha - less + (fraction >> GAIN_SHIFT) as u32).min(ONE);
+        (self.acked, self.marked, self.window_end) = (0, 0, nxt);
+    }
+
+    /// An echo: cwnd (1 - alpha / 2). The kernel takes whole segments (a unit of one of them, in bytes), rounded down: by a
+    /// small alpha none at all.
+    pub fn on_echo(&self, cwnd: u32, unit: u32) -> u32 {
+        let units = cwnd / unit;
+        (units - ((u64::from(units) * u64::from(self.alpha)) >> 11) as u32) * unit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A window after a window of 100 segments, of each of which this many per cent are marked; alpha after each.
+    fn alphas(marked: &[u64]) -> Vec<u32> {
+        let mut dctcp = Dctcp::new();
+        dctcp.window_end = 101;
+        let alpha = |(round, &share): (usize, &u64)| {
+            for segment in 0..100 {
+                dctcp.on_delivered(1, segment < share, round as u64 * 100 + segment + 2, round as u64 * 100 + 201);
+            }
+            dctcp.alpha
+        };
+        marked.iter().enumerate().map(alpha).collect()
+    }
+
+    #[test]
+    fn alpha_is_the_average_of_rfc_8257_equation_2() {
+        // 1024 (15/16) + 1024 M / 16, in whole 1/1024: what is subtracted is rounded down, what is added too
+        assert_eq!(alphas(&[0, 0, 100, 50]), [960, 900, 908, 884]);
+        assert_eq!(alphas(&[100; 5]), [1024; 5]);
+        let last = *alphas(&[0; 200]).last().unwrap();
+        assert_eq!(last, 0, "it reaches zero");
+    }
+
+    #[test]
+    fn the_average_settles_at_the_share_that_is_marked() {
+        for share in [10, 25, 50, 75] {
+            let settled = *alphas(&[share; 300]).last().unwrap();
+            let expected = share as i64 * 1024 / 100;
+            assert!((i64::from(settled) - expected).abs() <= 16, "{share} %: {settled} against {expected}");
+        }
+    }
+
+    #[test]
+    fn an_echo_takes_half_of_alpha() {
+        for (alpha, after, whole) in [
+            (1024, 50_000, 50_000),
+            (512, 75_000, 75_000),
+            (102, 95_020, 96_000),
+            (10, 99_512, 100_000),
+            (0, 100_000, 100_000),
+        ] {
+            let dctcp = Dctcp { alpha, ..Dctcp::new() };
+            assert_eq!((dctcp.on_echo(100_000, 1), dctcp.on_echo(100_000, 1000)), (after, whole));
+        }
+    }
+}

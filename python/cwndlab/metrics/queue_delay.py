@@ -1,0 +1,28 @@
+r"""Queueing delay at a link: how long what waits there takes to be sent.
+
+$$ d(t) = \frac{8\,B(t)}{R} $$
+
+with \(B\) the bytes waiting or in service when the queue is sampled (probes `queues`, `queue_interval`) and
+\(R\) the link's rate; after the warm-up. What a packet that arrives then finds, if the queue is one line.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import RunView
+
+UNIT = "s"
+TABLES = ("queues",)
+
+
+def measure(run: RunView, *, link: str | None = None) -> list[float]:
+    """At every sample, of a direction of a link, "r1>r2"; reduce it by `within`."""
+    index = run.link(link)
+    table = run.columns("queues")
+    chosen = np.asarray(table["link"]) == index
+    chosen &= np.asarray(table["time_ns"]) >= run.warmup_s * 1e9
+    delays: list[float] = (
+        8 * np.asarray(table["bytes"])[chosen] / run.scenario["links"][index]["rate_bps"]
+    ).tolist()
+    return delays

@@ -1,0 +1,41 @@
+r"""Round-trip time that the senders of a traffic measure: the mean over time of the smoothed one.
+
+$$ \bar r = \frac{1}{T} \int r(t)\,dt $$
+
+from the end of the warm-up (or the first measurement after it) to the end of the run, with \(r\) the sender's
+estimate (RFC 6298) whenever its window changed (probe `cwnd`); the mean over the traffic's senders.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from . import RunView, _select
+
+UNIT = "s"
+TABLES = ("connections", "cwnd")
+
+
+def measure(run: RunView, *, traffic: str) -> float:
+    """Of one traffic entry of the study, by the end that sends more; NaN if nothing was measured."""
+    connections, table = run.columns("connections"), run.columns("cwnd")
+    srtt = np.asarray(table["srtt_ns"], dtype=np.float64)
+    time = np.asarray(table["time_ns"], dtype=np.float64)
+    means = []
+    for row in np.flatnonzero(np.isin(connections["traffic"], run.traffic(traffic))):
+        up = connections["bytes_up"][row] >= connections["bytes_down"][row]
+        chosen = np.asarray(table["connection"]) == connections["connection"][row]
+        chosen &= (np.asarray(table["from_client"]) == up) & (srtt > 0)
+        means.append(_mean(time[chosen] / 1e9, srtt[chosen] / 1e9, run.warmup_s, run.duration_s))
+    known = [mean for mean in means if math.isfinite(mean)]
+    return float(np.mean(known)) if known else math.nan
+
+
+def _mean(time: _select.Floats, value: _select.Floats, start: float, end: float) -> float:
+    """Mean of a step function from its first value at `start` or later, or the one that holds at `start`."""
+    begins = np.maximum(time, start)
+    lasts = np.maximum(np.append(begins[1:], end) - begins, 0.0)
+    total = float(np.sum(lasts))
+    return float(np.sum(value * lasts)) / total if total else math.nan
