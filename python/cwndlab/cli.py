@@ -165,6 +165,16 @@ def run_command(
         backend=backend,
         stack=stack,
     )
+    if backend == "linux":
+        from cwndlab.live.backend import AT_ONCE
+        from cwndlab.runs.estimate import real_seconds
+
+        plan = loaded.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
+        at_once = threads or AT_ONCE
+        seconds = real_seconds(plan, at_once)
+        if seconds > 600:
+            said = f"{at_once} runs at once, in real time, take {_span(seconds)} for all (less what is kept)"
+            typer.echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
     bar = Bar() if sys.stderr.isatty() else None
     progress: Progress = bar or Quiet()
     try:

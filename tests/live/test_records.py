@@ -119,6 +119,16 @@ def test_a_duplicate_a_drop_and_both_kinds_of_retransmission_are_told_apart(tmp_
     assert (connection["drops"], connection["marks"], connection["ecn_reductions"]) == (1, 0, 0)
 
 
+def test_a_recovery_counts_once_and_what_follows_a_timeout_not_at_all(tmp_path: Path) -> None:
+    text = HANDSHAKE + "".join(data(50 + k, "in", 0, k) for k in range(1, 9))
+    text += ack(150, 1) + data(150.1, "in", 0, 2) + ack(160, 3) + data(160.1, "in", 0, 4)  # one recovery
+    text += ack(170, 8) + "".join(data(170.1 + k / 10, "in", 0, k) for k in (9, 10, 11))
+    text += ack(270, 8) + data(270.1, "in", 0, 9)  # another
+    text += data(900, "in", 0, 9) + ack(1000, 9) + data(1000.1, "in", 0, 10)  # a timeout's
+    connection = made(tmp_path, text)["connections"].to_pylist()[0]
+    assert (connection["retransmits"], connection["timeouts"], connection["fast_retransmits"]) == (5, 1, 2)
+
+
 def test_a_reduction_for_an_echo_is_counted_once_and_one_for_a_loss_is_not(tmp_path: Path) -> None:
     def flagged(ms: float, flags: int, number: int) -> str:
         return line(ms, "in", 0, S, 16 | flags, ISS + 1 + 960 * (number - 1), 8, 960)

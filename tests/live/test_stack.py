@@ -13,6 +13,7 @@ from cwndlab import _core
 from cwndlab.errors import RunError, StudyError
 from cwndlab.live import netns, stack, validity
 from cwndlab.live.backend import check_applications
+from cwndlab.runs.estimate import real_seconds
 from cwndlab.runs.options import RunOptions
 from cwndlab.study.load import Study
 from cwndlab.study.schema import Limits
@@ -190,3 +191,8 @@ def test_what_is_of_a_kernel_is_refused_for_the_simulator_and_the_other_way_roun
     ):
         with pytest.raises(StudyError, match=says):
             RunOptions(**options)
+
+
+def test_real_time_is_that_of_the_runs_side_by_side() -> None:
+    study = Study.load("rfc2416").set({"variant": "tahoe", "iw": [1, 4], "size": "as-traced"})
+    assert real_seconds(study.plan(), 24) == 60 and real_seconds(study.plan(replicates=3), 2) == 180

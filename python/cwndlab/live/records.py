@@ -98,6 +98,8 @@ class Half:
     #: Whether an echo of congestion has come since the last CWR, and where that began.
     echoed: bool = False
     reduced_from: int = 0
+    #: The highest position sent as the last recovery or timeout began (RFC 6582: recover).
+    recover: int = 0
 
 
 @dataclass
@@ -117,6 +119,8 @@ class Connection:
     segments: int = 0
     retransmits: list[int] = field(default_factory=list)
     timeouts: list[int] = field(default_factory=list)
+    #: Recoveries that duplicate ACKs began: the first segment of each that is sent again.
+    recoveries: list[int] = field(default_factory=list)
     drops: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
     ecn_reductions: list[int] = field(default_factory=list)
@@ -248,6 +252,10 @@ class Reader:
                 timeout = time - mine.heard > ANSWER_NS
                 if timeout:
                     connection.timeouts.append(time)
+                elif position >= mine.recover and not flags & SYN:
+                    connection.recoveries.append(time)  # up to there all is of the same
+                if timeout or position >= mine.recover:
+                    mine.recover = mine.high
             if flags & FIN:
                 mine.fin = end
             if has_ack:
@@ -397,7 +405,7 @@ def _counts(c: Connection) -> dict[str, Any]:
         "segments_sent": c.segments,
         "retransmits": len(c.retransmits),
         "timeouts": len(c.timeouts),
-        "fast_retransmits": max(0, len(c.retransmits) - len(c.timeouts)),
+        "fast_retransmits": len(c.recoveries),
         "ecn_reductions": len(c.ecn_reductions),
         "drops": len(c.drops),
         "marks": len(c.marks),

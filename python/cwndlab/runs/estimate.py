@@ -9,6 +9,12 @@ from cwndlab.core import core
 from cwndlab.study.plan import Plan
 
 
+def real_seconds(plan: Plan, at_once: int) -> float:
+    """How long a plan takes in real time, so many runs side by side."""
+    runs = [(plan.asked_of(cell), float(cell.compiled.scenario["duration_ns"])) for cell in plan.cells]
+    return sum(n * ns for n, ns in runs) / 1e9 / min(at_once, sum(n for n, _ in runs))
+
+
 def estimate_seconds(plan: Plan, *, samples: int = 3) -> float | None:
     """Processor seconds of the whole plan; None if the sampled runs fail.
 
