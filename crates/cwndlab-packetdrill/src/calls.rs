@@ -8,6 +8,10 @@ use crate::socket::{Descriptor, Endpoint, Kind, LOCAL_ISS};
 use cwndlab_tcp::{Connection, State};
 use cwndlab_units::Time;
 
+const CALLS: &str =
+    "socket, bind, listen, accept, connect, write, send, sendto, sendmsg, writev, read, recv, recvfrom, \
+                     close, shutdown, setsockopt and fcntl";
+
 /// What a call returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Returned {
@@ -33,12 +37,17 @@ impl Machine {
             // write(…) of more than the send buffer: not modelled, taken at once.
             Returned::AsWritten => Ok(()),
             Returned::Blocks => {
-                self.pending.push(Pending { line, call: call.clone(), until });
+                let tolerance = self.tolerance.over(until.saturating_sub(self.now));
+                self.pending.push(Pending { line, call: call.clone(), until, tolerance });
                 Ok(())
             }
             _ => {
-                if self.now + self.tolerance < until {
-                    return syntax(line, format!("{}(…) was to block until {}", call.name, seconds(until)));
+                if self.now + self.tolerance.over(until.saturating_sub(self.now)) < until {
+                    let (name, until, now) = (&call.name, seconds(until), seconds(self.now));
+                    return syntax(
+                        line,
+                        format!("timing error: expected {name}(…) to return at {until}, but it did at {now}"),
+                    );
                 }
                 check(line, call, returned)
             }
@@ -58,12 +67,12 @@ impl Machine {
                 self.pending.push(pending);
                 continue;
             }
-            let early = self.now + self.tolerance < pending.until;
-            if early || self.now > pending.until + self.tolerance {
+            let early = self.now + pending.tolerance < pending.until;
+            if early || self.now > pending.until + pending.tolerance {
                 let (name, until, now) = (&pending.call.name, seconds(pending.until), seconds(self.now));
                 return syntax(
                     pending.line,
-                    format!("timing error: {name}(…) was to return at {until} but did at {now}"),
+                    format!("timing error: expected {name}(…) to return at {until}, but it did at {now}"),
                 );
             }
             check(pending.line, &pending.call, returned)?;
@@ -106,29 +115,38 @@ impl Machine {
                 Returned::AsWritten
             }
             "setsockopt" => self.setsockopt(line, call)?,
-            other => return unsupported(line, format!("system call {other} is not supported")),
+            other => return unsupported(line, format!("system call {other:?} is not known here: there are {CALLS}")),
         })
     }
 
     fn fd(line: usize, call: &Call) -> Result<i64> {
-        match call.arguments.first().and_then(|a| integer(a)) {
-            Some(fd) => Ok(fd),
-            None => syntax(line, format!("{}(…): the first argument is a file descriptor", call.name)),
+        let first = call.arguments.first();
+        if let Some(fd) = first.and_then(|argument| integer(argument)) {
+            return Ok(fd);
         }
+        let found = first.map_or("nothing".to_string(), |argument| format!("{argument:?}"));
+        syntax(line, format!("{}(…): expected a file descriptor as the first argument, found {found}", call.name))
     }
 
     fn descriptor(&mut self, line: usize, call: &Call) -> Result<&mut Descriptor> {
         let fd = Self::fd(line, call)?;
-        match self.descriptors.get_mut(&fd) {
-            Some(descriptor) => Ok(descriptor),
-            None => syntax(line, format!("{}({fd}, …): no such file descriptor", call.name)),
+        let open: Vec<String> = self.descriptors.keys().map(ToString::to_string).collect();
+        if let Some(descriptor) = self.descriptors.get_mut(&fd) {
+            return Ok(descriptor);
         }
+        let open = if open.is_empty() { "none is".to_string() } else { open.join(", ") };
+        syntax(line, format!("{}({fd}, …): expected an open file descriptor ({open}), found {fd}", call.name))
     }
 
     fn endpoint(&mut self, line: usize, call: &Call) -> Result<&mut Endpoint> {
         match self.descriptor(line, call)?.kind {
             Kind::Connected(index) => Ok(&mut self.endpoints[index]),
-            _ => syntax(line, format!("{}(…): the socket is not connected", call.name)),
+            Kind::Listening => {
+                syntax(line, format!("{}(…): expected a connected socket, found one that listens", call.name))
+            }
+            Kind::Unconnected => {
+                syntax(line, format!("{}(…): expected a connected socket, found one that is not", call.name))
+            }
         }
     }
 
@@ -227,10 +245,11 @@ impl Machine {
             ("SO_LINGER", _) => descriptor.linger_zero = text.replace(' ', "").contains("onoff=1,linger=0"),
             ("TCP_CONGESTION", _) => {
                 let before = descriptor.cfg.window_law;
-                let known = settings::congestion_control(&mut descriptor.cfg, text);
-                let late = matches!(descriptor.kind, Kind::Connected(_)) && descriptor.cfg.window_law != before;
-                if !known || late {
-                    return unsupported(line, format!("congestion control {text} is not available here"));
+                if let Err(message) = settings::congestion_control(&mut descriptor.cfg, text) {
+                    return unsupported(line, message);
+                }
+                if matches!(descriptor.kind, Kind::Connected(_)) && descriptor.cfg.window_law != before {
+                    return unsupported(line, "the congestion control of a connection cannot be changed here");
                 }
             }
             _ => {}
@@ -250,11 +269,15 @@ fn check(line: usize, call: &Call, returned: Returned) -> Result<()> {
         (Returned::Value(got), Some(expected)) if got == expected => Ok(()),
         (Returned::Error(errno), Some(-1)) if call.errno.as_deref().is_none_or(|e| e == errno) => Ok(()),
         (Returned::Value(got), Some(expected)) => {
-            syntax(line, format!("{name}(…) returned {got} instead of {expected}"))
+            syntax(line, format!("expected {name}(…) to return {expected}, but it returned {got}"))
         }
         (Returned::Error(errno), Some(expected)) => {
-            syntax(line, format!("{name}(…) failed with {errno} instead of returning {expected}"))
+            let wanted = call.errno.as_ref().map_or(String::new(), |error| format!(" {error}"));
+            syntax(line, format!("expected {name}(…) to return {expected}{wanted}, but it failed with {errno}"))
         }
-        (Returned::Blocks, _) => syntax(line, format!("{name}(…) blocks, but the script gives no time of its return")),
+        (Returned::Blocks, _) => syntax(
+            line,
+            format!("expected {name}(…) to return, but it blocks (+0...0.1 is for one that returns later)"),
+        ),
     }
 }

@@ -44,13 +44,21 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
         ("tcpi_lost", info.lost as f64),
         ("tcpi_reordering", f64::from(info.reordering)),
         ("tcpi_rtt", microseconds(connection.srtt(cfg))),
+        ("tcpi_rttvar", microseconds(info.rttvar)),
         ("tcpi_snd_cwnd", (connection.cwnd_bytes() / mss) as f64),
         ("tcpi_snd_ssthresh", ssthresh),
         ("tcpi_total_retrans", f64::from(connection.stats().retransmits)),
+        ("tcpi_bytes_sent", connection.stats().bytes_sent as f64),
+        ("tcpi_segs_in", connection.stats().segments_received as f64),
+        ("tcpi_segs_out", connection.stats().segments_sent as f64),
     ];
-    if let Some(segments) = info.retransmitted {
-        names.insert("tcpi_retrans".to_string(), segments as f64);
-    }
+    // these are not known at all times
+    let more = [
+        ("tcpi_retrans", info.retransmitted.map(|segments| segments as f64)),
+        ("tcpi_reord_seen", info.reorderings.map(f64::from)),
+        ("tcpi_min_rtt", (!info.min_rtt.is_never()).then(|| microseconds(info.min_rtt))),
+    ];
+    names.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))));
     for (name, value) in STATES.into_iter().chain(fields) {
         names.insert(name.to_string(), value);
     }

@@ -4,8 +4,71 @@ use crate::script::{Action, Call, Event, Script, ScriptError, When};
 use crate::segment::parse_packet;
 use cwndlab_units::Time;
 
-/// packetdrill's default tolerance.
-const TOLERANCE: Time = Time::from_micros(4_000);
+/// packetdrill's options that tell it about addresses, interfaces and its own running.
+const IGNORED_OPTIONS: [&str; 25] = [
+    "ip_version",
+    "bind_port",
+    "code_command",
+    "code_format",
+    "code_sockopt",
+    "connect_port",
+    "remote_ip",
+    "local_ip",
+    "gateway_ip",
+    "netmask_ip",
+    "speed",
+    "mss",
+    "mtu",
+    "init_scripts",
+    "tcp_ts_ecr_scaled",
+    "tcp_ts_tick_usecs",
+    "strict_segments",
+    "non_fatal",
+    "dry_run",
+    "is_anyip",
+    "send_omit_free",
+    "debug",
+    "define",
+    "verbose",
+    "psp_udp_port",
+];
+/// Names of errors that calls of a socket give.
+const ERRORS: [&str; 32] = [
+    "EACCES",
+    "EADDRINUSE",
+    "EADDRNOTAVAIL",
+    "EAFNOSUPPORT",
+    "EAGAIN",
+    "EALREADY",
+    "EBADF",
+    "ECONNABORTED",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "EDESTADDRREQ",
+    "EFAULT",
+    "EHOSTUNREACH",
+    "EINPROGRESS",
+    "EINTR",
+    "EINVAL",
+    "EISCONN",
+    "EMFILE",
+    "EMSGSIZE",
+    "ENETUNREACH",
+    "ENOBUFS",
+    "ENOMEM",
+    "ENOPROTOOPT",
+    "ENOTCONN",
+    "ENOTSOCK",
+    "EOPNOTSUPP",
+    "EPERM",
+    "EPIPE",
+    "EPROTONOSUPPORT",
+    "ETIMEDOUT",
+    "EUNATCH",
+    "EWOULDBLOCK",
+];
+const EVENTS: &str = "a system call, < or > and a segment, %{ code }% or a `command`";
+const TIMES: &str = "a time in seconds (0.1, +.1, 0.1~0.2, +.1~+.2 or *)";
 
 pub(crate) type Result<T> = std::result::Result<T, ScriptError>;
 
@@ -19,44 +82,64 @@ pub(crate) fn unsupported<T>(line: usize, message: impl Into<String>) -> Result<
 
 /// Parses a whole script.
 pub(crate) fn parse(text: &str) -> Result<Script> {
-    let text = without_comments(text);
+    let text = without_comments(text)?;
     let mut reader = Reader { text: &text, at: 0, line: 1 };
-    let mut script = Script { tolerance: TOLERANCE, ..Script::default() };
+    let mut script = Script::default();
     loop {
         reader.skip_space();
         let Some(next) = reader.peek() else { break };
         if next == '`' {
+            let line = reader.line;
             let command = reader.quoted("`", "`")?;
             if script.events.is_empty() {
-                script.setup.push(command);
+                script.setup.push((line, command));
             } else {
                 // A command without a time, as the last restores settings: nothing to do.
                 drop(command);
             }
         } else if reader.rest().starts_with("--") {
-            let (line, option) = (reader.line, reader.take_line());
-            option_line(line, option.trim(), &mut script)?;
+            let (line, options) = (reader.line, reader.take_line());
+            for option in options.split_whitespace() {
+                set_option(line, option, &mut script)?;
+            }
         } else {
             let event = reader.event()?;
             script.events.push(event);
         }
     }
+    if script.events.is_empty() {
+        return syntax(reader.line, format!("the script has no events: expected {TIMES} and {EVENTS}"));
+    }
     Ok(script)
 }
 
-fn option_line(line: usize, option: &str, script: &mut Script) -> Result<()> {
-    if let Some(us) = option.strip_prefix("--tolerance_usecs=") {
-        script.tolerance = match us.trim().parse() {
-            Ok(us) => Time::from_micros(us),
+fn set_option(line: usize, option: &str, script: &mut Script) -> Result<()> {
+    let Some(setting) = option.strip_prefix("--") else {
+        return syntax(line, format!("expected --name=value, found {option:?}"));
+    };
+    let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+    match name {
+        "tolerance_usecs" => match value.trim().parse() {
+            Ok(us) => script.tolerance.least = Time::from_micros(us),
             Err(_) => return syntax(line, format!("{option}: expected microseconds, as in --tolerance_usecs=4000")),
-        };
+        },
+        "tolerance_percent" => match value.trim().parse() {
+            Ok(percent) if (0.0..=100.0).contains(&percent) => script.tolerance.percent = percent,
+            _ => return syntax(line, format!("{option}: expected 0 to 100, as in --tolerance_percent=12.5")),
+        },
+        name if IGNORED_OPTIONS.contains(&name) => {}
+        name => {
+            return unsupported(
+                line,
+                format!("option --{name} is not known: expected --tolerance_usecs, --tolerance_percent or another of packetdrill's"),
+            )
+        }
     }
-    // The others tell the tool about addresses and interfaces.
     Ok(())
 }
 
 /// Blanks `//`, `/* */` and, where a line begins with it, `#`, keeping the lines. Code and commands keep their `#`.
-fn without_comments(text: &str) -> String {
+fn without_comments(text: &str) -> Result<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let (mut in_code, mut in_command) = (false, false);
@@ -73,7 +156,9 @@ fn without_comments(text: &str) -> String {
         if plain && (rest.starts_with("//") || (c == '#' && line_start)) {
             rest = &rest[rest.find('\n').unwrap_or(rest.len())..];
         } else if plain && rest.starts_with("/*") {
-            let end = rest.find("*/").map_or(rest.len(), |i| i + 2);
+            let Some(end) = rest.find("*/").map(|at| at + 2) else {
+                return syntax(out.matches('\n').count() + 1, "expected */ after /*, found the script's end");
+            };
             out.extend(rest[..end].chars().filter(|c| *c == '\n'));
             rest = &rest[end..];
         } else {
@@ -81,7 +166,7 @@ fn without_comments(text: &str) -> String {
             rest = &rest[c.len_utf8()..];
         }
     }
-    out
+    Ok(out)
 }
 
 struct Reader<'a> {
@@ -120,7 +205,7 @@ impl Reader<'_> {
     fn quoted(&mut self, open: &str, close: &str) -> Result<String> {
         let line = self.line;
         let Some(end) = self.rest()[open.len()..].find(close) else {
-            return syntax(line, format!("{open} without {close}"));
+            return syntax(line, format!("expected {close} after {open}, found the script's end"));
         };
         self.advance(open.len());
         let inner = self.advance(end);
@@ -154,9 +239,18 @@ impl Reader<'_> {
             Some('%') => Action::Code(self.quoted("%{", "}%")?),
             Some('`') => Action::Command(self.quoted("`", "`")?),
             Some(c) if c.is_ascii_alphabetic() => Action::Call { call: self.call()?, end },
-            _ => return syntax(line, "expected a system call, < or > and a segment, %{ code }% or a `command`"),
+            _ => return syntax(line, format!("expected {EVENTS}, found {}", self.next_word())),
         };
         Ok(Event { line, when, action })
+    }
+
+    /// What comes next on this line, for messages.
+    fn next_word(&self) -> String {
+        let line = self.rest().lines().next().unwrap_or_default();
+        match line.split_whitespace().next() {
+            Some(word) => format!("{word:?}"),
+            None => "nothing".to_string(),
+        }
     }
 
     /// `0.1`, `+.1`, `*`, `0.1~0.2`, `+.1~+.2`
@@ -177,11 +271,14 @@ impl Reader<'_> {
             self.skip_blanks();
             if relative {
                 if self.peek() != Some('+') {
-                    return syntax(self.line, "a range of relative times is written +a~+b");
+                    return syntax(self.line, format!("expected +a~+b, found {} after ~", self.next_word()));
                 }
                 self.advance(1);
             }
             until = Some(self.seconds()?);
+            if until < Some(at) {
+                return syntax(self.line, "expected a range of times, found one that ends before it begins");
+            }
         }
         Ok(When { relative, at: Some(at), until })
     }
@@ -201,22 +298,30 @@ impl Reader<'_> {
         if let Some(dots) = rest[..end].find("..") {
             end = dots;
         }
+        let word = self.next_word();
         let digits = self.advance(end);
         let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
         let nanos = format!("{fraction:0<9}");
         let whole = if whole.is_empty() && !fraction.is_empty() { "0" } else { whole };
         match (whole.parse::<u64>(), nanos[..9].parse::<u64>()) {
             (Ok(seconds), Ok(nanos)) => Ok(Time::from_secs(seconds) + Time::from_nanos(nanos)),
-            _ => syntax(self.line, format!("expected a time in seconds, found {digits:?}")),
+            _ => syntax(self.line, format!("expected {TIMES}, found {word}")),
         }
     }
 
     /// `name(a, b, [c], {d}) = 3 EINVAL (text)`
     fn call(&mut self) -> Result<Call> {
         let line = self.line;
-        let Some(open) = self.rest().find('(') else { return syntax(line, "expected a system call with ( )") };
-        let name = self.advance(open).trim().to_string();
-        let mut depth = 0_usize;
+        let first = self.rest().lines().next().unwrap_or_default();
+        let name = first.split('(').next().unwrap_or_default().trim().to_string();
+        if !first.contains('(') || name.contains(char::is_whitespace) {
+            return syntax(
+                line,
+                format!("expected a system call as in write(4, ..., 1000) = 1000, found {:?}", first.trim()),
+            );
+        }
+        self.advance(first.find('(').unwrap_or_default());
+        let mut depth = 0_i32;
         let mut length = None;
         for (i, c) in self.rest().char_indices() {
             match c {
@@ -229,12 +334,14 @@ impl Reader<'_> {
                 break;
             }
         }
-        let Some(length) = length else { return syntax(line, format!("{name}( without its )")) };
+        let Some(length) = length else {
+            return syntax(line, format!("expected the ) of {name}(, found the script's end"));
+        };
         let inside = self.advance(length);
         let arguments = split_arguments(&inside[1..inside.len() - 1]);
         self.skip_space();
         if self.peek() != Some('=') {
-            return syntax(line, format!("{name}(…) needs = and its result"));
+            return syntax(line, format!("expected = and its result after {name}(…), found {}", self.next_word()));
         }
         self.advance(1);
         let tail = self.take_line();
@@ -247,7 +354,19 @@ impl Reader<'_> {
             },
             None => return syntax(line, format!("{name}(…) = : expected an integer or ?")),
         };
-        let errno = words.next().filter(|w| w.starts_with('E')).map(str::to_string);
+        let errno = words.next().filter(|word| !word.starts_with('(')).map(str::to_string);
+        let text = words.next().is_some_and(|word| word.starts_with('(')) && tail.trim_end().ends_with(')');
+        if let Some(error) = &errno {
+            if !ERRORS.contains(&error.as_str()) {
+                return syntax(line, format!("{name}(…): expected an error's name such as EAGAIN, found {error:?}"));
+            }
+            if !text {
+                return syntax(
+                    line,
+                    format!("{name}(…): expected the text of {error} in ( ) as in packetdrill, found none"),
+                );
+            }
+        }
         Ok(Call { name, arguments, result, errno })
     }
 }

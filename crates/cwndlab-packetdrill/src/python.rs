@@ -8,37 +8,116 @@ pub(crate) type Value = f64;
 /// Names and their values.
 pub(crate) type Names = BTreeMap<String, Value>;
 
+/// The statement that fails.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Failure {
+    /// Lines after the code's first.
+    pub line: usize,
+    pub message: String,
+    /// It asks for what is not there, rather than being wrong.
+    pub unsupported: bool,
+}
+
+/// Why a statement fails.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Reason {
+    Wrong(String),
+    Unsupported(String),
+}
+
+use Reason::{Unsupported, Wrong};
+
 /// Runs the code; `Err` says which statement fails and why. Assignments stay in `names`.
-pub(crate) fn run(code: &str, names: &mut Names) -> Result<(), String> {
-    for statement in code.split(['\n', ';']) {
-        let statement = statement.split('#').next().unwrap_or_default().trim();
-        if statement.is_empty() || statement.starts_with("print") || statement.starts_with("import ") {
-            continue;
-        }
-        if let Some(rest) = statement.strip_prefix("assert") {
-            let mut parser = Parser::new(rest, names)?;
-            let value = parser.expression()?;
-            if !parser.at_end() && !parser.take(",") {
-                return Err(format!("{statement}: cannot read it beyond the expression"));
-            }
-            if value == 0.0 {
-                return Err(format!("assertion failed: {}{}", rest.trim(), seen(rest, names)));
-            }
-        } else if let Some((name, rest)) = assignment(statement) {
-            let value = Parser::new(rest, names)?.whole()?;
-            names.insert(name.to_string(), value);
-        } else {
-            return Err(format!("{statement}: only assert, print and assignments are supported"));
-        }
+pub(crate) fn run(code: &str, names: &mut Names) -> Result<(), Failure> {
+    for (line, statement) in statements(code) {
+        execute(&statement, names).map_err(|reason| match reason {
+            Wrong(message) => Failure { line, message, unsupported: false },
+            Unsupported(message) => Failure { line, message, unsupported: true },
+        })?;
     }
     Ok(())
 }
 
-fn assignment(statement: &str) -> Option<(&str, &str)> {
+/// The statements and the lines where they begin: parted by newlines and semicolons outside strings and brackets, without
+/// comments.
+fn statements(code: &str) -> Vec<(usize, String)> {
+    let (mut found, mut current) = (Vec::new(), String::new());
+    let (mut line, mut began, mut depth, mut quote, mut comment) = (0, 0, 0_i32, None, false);
+    for c in code.chars().chain(['\n']) {
+        let ends = match (quote, c) {
+            (_, '\n') => depth <= 0,
+            (Some(_), _) => false,
+            (None, c) => c == ';' && !comment,
+        };
+        if ends {
+            let statement = std::mem::take(&mut current);
+            if !statement.trim().is_empty() {
+                found.push((began, statement.trim().to_string()));
+            }
+            (quote, depth) = (None, 0);
+        } else if !comment {
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (None, '\'' | '"') => quote = Some(c),
+                (None, '(' | '[' | '{') => depth += 1,
+                (None, ')' | ']' | '}') => depth -= 1,
+                _ => {}
+            }
+            if current.trim().is_empty() {
+                began = line;
+            }
+            if quote.is_none() && c == '#' {
+                comment = true;
+            } else {
+                current.push(c);
+            }
+        }
+        if c == '\n' {
+            line += 1;
+            comment = false;
+        }
+    }
+    if !current.trim().is_empty() {
+        found.push((began, current.trim().to_string()));
+    }
+    found
+}
+
+fn execute(statement: &str, names: &mut Names) -> Result<(), Reason> {
+    if statement.starts_with("print") || statement.starts_with("import ") {
+        return Ok(());
+    }
+    if let Some(rest) = statement.strip_prefix("assert") {
+        let mut parser = Parser::new(rest, names)?;
+        let value = parser.expression()?;
+        if !parser.at_end() && !parser.take(",") {
+            let (found, rest) = (&parser.tokens[parser.at], rest.trim());
+            return Err(Wrong(format!("assert {rest}: expected an operator or the end, found {found:?}")));
+        }
+        let expression = parser.tokens[..parser.at - usize::from(!parser.at_end())].join(" ");
+        if value == 0.0 {
+            return Err(Wrong(format!("assertion failed: {expression}{}", seen(&expression, names))));
+        }
+        return Ok(());
+    }
+    let Some((name, operator, rest)) = assignment(statement) else {
+        return Err(Unsupported(format!("expected assert, print or name = value, found {statement:?}")));
+    };
+    let mut value = Parser::new(rest, names)?.whole()?;
+    if let Some(operator) = operator {
+        value = Parser::new(&format!("{name} {operator} {value:?}"), names)?.whole()?;
+    }
+    names.insert(name.to_string(), value);
+    Ok(())
+}
+
+/// `name = value` or `name += value`.
+fn assignment(statement: &str) -> Option<(&str, Option<&str>, &str)> {
     let (name, rest) = statement.split_once('=')?;
-    let name = name.trim();
+    let operator = ["//", "+", "-", "*", "/", "%"].into_iter().find(|operator| name.ends_with(operator));
+    let name = name.strip_suffix(operator.unwrap_or_default())?.trim();
     let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    (plain && !rest.starts_with('=')).then_some((name, rest))
+    (plain && !rest.starts_with('=')).then_some((name, operator, rest))
 }
 
 /// The names in an expression with their values, for the message.
@@ -68,7 +147,7 @@ const OPERATORS: [&str; 17] =
     ["<=", ">=", "==", "!=", "//", "**", "<", ">", "+", "-", "*", "/", "%", "(", ")", ",", "&"];
 
 impl<'a> Parser<'a> {
-    fn new(text: &str, names: &'a Names) -> Result<Self, String> {
+    fn new(text: &str, names: &'a Names) -> Result<Self, Reason> {
         let mut tokens = Vec::new();
         let mut rest = text.trim_start();
         while let Some(c) = rest.chars().next() {
@@ -79,7 +158,7 @@ impl<'a> Parser<'a> {
             } else if let Some(op) = OPERATORS.iter().find(|op| rest.starts_with(**op)) {
                 op.len()
             } else {
-                return Err(format!("{text}: {c:?} is not supported"));
+                return Err(Wrong(format!("{}: expected a value or an operator, found {c:?}", text.trim())));
             };
             tokens.push(rest[..length].to_string());
             rest = rest[length..].trim_start();
@@ -101,16 +180,16 @@ impl<'a> Parser<'a> {
         tokens.iter().find(|t| self.take(t)).copied()
     }
 
-    fn whole(mut self) -> Result<Value, String> {
+    fn whole(mut self) -> Result<Value, Reason> {
         let value = self.expression()?;
         if self.at_end() {
             Ok(value)
         } else {
-            Err(format!("{:?} is not expected here", self.tokens[self.at]))
+            Err(Wrong(format!("expected an operator or the end, found {:?}", self.tokens[self.at])))
         }
     }
 
-    fn expression(&mut self) -> Result<Value, String> {
+    fn expression(&mut self) -> Result<Value, Reason> {
         let mut value = self.conjunction()?;
         while self.take("or") {
             let right = self.conjunction()?;
@@ -119,7 +198,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    fn conjunction(&mut self) -> Result<Value, String> {
+    fn conjunction(&mut self) -> Result<Value, Reason> {
         let mut value = self.negation()?;
         while self.take("and") {
             let right = self.negation()?;
@@ -128,7 +207,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    fn negation(&mut self) -> Result<Value, String> {
+    fn negation(&mut self) -> Result<Value, Reason> {
         if self.take("not") {
             return Ok(f64::from(u8::from(self.negation()? == 0.0)));
         }
@@ -152,7 +231,7 @@ impl<'a> Parser<'a> {
         Ok(if compared { f64::from(u8::from(holds)) } else { left })
     }
 
-    fn sum(&mut self) -> Result<Value, String> {
+    fn sum(&mut self) -> Result<Value, Reason> {
         let mut value = self.product()?;
         while let Some(op) = self.take_one_of(&["+", "-", "&"]) {
             let right = self.product()?;
@@ -165,7 +244,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    fn product(&mut self) -> Result<Value, String> {
+    fn product(&mut self) -> Result<Value, Reason> {
         let mut value = self.unary()?;
         while let Some(op) = self.take_one_of(&["*", "//", "/", "%"]) {
             let right = self.unary()?;
@@ -179,15 +258,17 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    fn unary(&mut self) -> Result<Value, String> {
+    fn unary(&mut self) -> Result<Value, Reason> {
         if self.take("-") {
             return Ok(-self.unary()?);
         }
         if self.take("(") {
             let value = self.expression()?;
-            return if self.take(")") { Ok(value) } else { Err("( without )".into()) };
+            return if self.take(")") { Ok(value) } else { Err(Wrong("expected ) after (, found none".into())) };
         }
-        let Some(token) = self.tokens.get(self.at).cloned() else { return Err("an expression is missing".into()) };
+        let Some(token) = self.tokens.get(self.at).cloned() else {
+            return Err(Wrong("expected a value, found the end".into()));
+        };
         self.at += 1;
         if let Some(number) = crate::parse::integer(&token).map(|n| n as f64).or_else(|| token.parse().ok()) {
             return Ok(number);
@@ -198,16 +279,16 @@ impl<'a> Parser<'a> {
         match token.as_str() {
             "True" => Ok(1.0),
             "False" => Ok(0.0),
-            name => self.names.get(name).copied().ok_or_else(|| format!("{name} is not known here")),
+            name => self.names.get(name).copied().ok_or_else(|| unknown(name, self.names)),
         }
     }
 
-    fn function(&mut self, name: &str) -> Result<Value, String> {
+    fn function(&mut self, name: &str) -> Result<Value, Reason> {
         let mut arguments = Vec::new();
         while !self.take(")") {
             arguments.push(self.expression()?);
             if !self.take(",") && self.tokens.get(self.at).is_none_or(|t| t != ")") {
-                return Err(format!("{name}( without )"));
+                return Err(Wrong(format!("expected ) after {name}(, found none")));
             }
         }
         match (name, arguments.as_slice()) {
@@ -216,8 +297,24 @@ impl<'a> Parser<'a> {
             ("abs", [x]) => Ok(x.abs()),
             ("int", [x]) => Ok(x.trunc()),
             ("float", [x]) => Ok(*x),
-            _ => Err(format!("function {name} of {} values is not supported", arguments.len())),
+            _ => {
+                let count = arguments.len();
+                Err(Unsupported(format!("expected min, max, abs, int or float, found {name} of {count} values")))
+            }
         }
+    }
+}
+
+/// A name without a value.
+fn unknown(name: &str, names: &Names) -> Reason {
+    if !name.starts_with("tcpi_") {
+        return Wrong(format!("{name} has no value here"));
+    }
+    let there: Vec<&str> = names.keys().map(String::as_str).filter(|name| name.starts_with("tcpi_")).collect();
+    if there.is_empty() {
+        Wrong(format!("{name} has no value before there is a connection"))
+    } else {
+        Unsupported(format!("the endpoint has no {name}; it has {}", there.join(", ")))
     }
 }
 

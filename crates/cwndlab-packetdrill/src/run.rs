@@ -1,8 +1,8 @@
 //! Runs a script's events in virtual time.
 
-use crate::parse::{parse, syntax, Result};
+use crate::parse::{parse, syntax, unsupported, Result};
 use crate::python::{self, Names};
-use crate::script::{Action, Call, EcnBits, Event, Options, Packet, ScriptError};
+use crate::script::{Action, Call, EcnBits, Event, Options, Packet, ScriptError, Tolerance};
 use crate::segment::show;
 use crate::settings;
 use crate::socket::{Descriptor, Endpoint, Kind, Sent, LOCAL_ISS};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// How long an event without a time is waited for.
 const PATIENCE: Time = Time::from_secs(3600);
-/// Timestamps may be off by the tolerance, counted in their milliseconds, and one more for its rounding.
+/// Timestamps may be off by the tolerance since the script's beginning, counted in their milliseconds, and one more for its rounding.
 const TIMESTAMP_SLACK_MS: u32 = 1;
 
 /// Runs the script `text` against endpoints of `cfg`, as its commands and socket options change it.
@@ -25,14 +25,16 @@ pub fn run(text: &str, cfg: &TcpConfig) -> std::result::Result<(), ScriptError> 
         now: Time::ZERO,
         cfg: *cfg,
         tolerance: script.tolerance,
+        event_before: None,
+        queue_takes: true,
         descriptors: BTreeMap::new(),
         endpoints: Vec::new(),
         sent: VecDeque::new(),
         pending: Vec::new(),
         names: Names::new(),
     };
-    for command in &script.setup {
-        settings::command(&mut machine.cfg, command);
+    for (line, command) in &script.setup {
+        machine.command(*line, command)?;
     }
     for event in &script.events {
         machine.event(event)?;
@@ -45,13 +47,18 @@ pub(crate) struct Pending {
     pub line: usize,
     pub call: Call,
     pub until: Time,
+    pub tolerance: Time,
 }
 
 /// The state of a run.
 pub(crate) struct Machine {
     pub now: Time,
     pub cfg: TcpConfig,
-    pub tolerance: Time,
+    pub tolerance: Tolerance,
+    /// When the event before took place, by the script.
+    event_before: Option<Time>,
+    /// Whether the interface takes segments; while it does not, the endpoints are not asked for any.
+    queue_takes: bool,
     pub descriptors: BTreeMap<i64, Descriptor>,
     pub endpoints: Vec<Endpoint>,
     pub sent: VecDeque<Sent>,
@@ -62,13 +69,17 @@ pub(crate) struct Machine {
 impl Machine {
     fn event(&mut self, event: &Event) -> Result<()> {
         let base = if event.when.relative { self.now } else { Time::ZERO };
+        let scripted = event.when.at.map_or(self.now, |at| base + at);
+        let tolerance =
+            self.tolerance.over(self.event_before.map_or(Time::ZERO, |before| scripted.saturating_sub(before)));
+        self.event_before = Some(scripted);
         if let Action::Expect(packet) = &event.action {
             let from = event.when.at.map(|at| base + at);
             let until = event.when.until.map(|until| base + until).or(from);
-            return self.expect(event.line, packet, from, until);
+            return self.expect(event.line, packet, from, until, tolerance);
         }
         if let Some(at) = event.when.at {
-            self.advance(event.line, base + at)?;
+            self.advance(event.line, base + at, tolerance)?;
         }
         match &event.action {
             Action::Inject(packet) => self.inject(event.line, packet)?,
@@ -81,37 +92,50 @@ impl Machine {
             }
             Action::Code(code) => {
                 self.collect_info();
-                python::run(code, &mut self.names).map_err(|message| ScriptError {
-                    line: event.line,
-                    unsupported: message.contains("support"),
-                    message,
+                python::run(code, &mut self.names).map_err(|failure| ScriptError {
+                    line: event.line + failure.line,
+                    unsupported: failure.unsupported,
+                    message: failure.message,
                 })?;
             }
-            Action::Command(text) => settings::command(&mut self.cfg, text),
+            // room in the queue is found out by the next attempt to send
+            Action::Command(text) => return self.command(event.line, text),
             Action::Expect(_) => {}
         }
         self.drain();
         self.finish_calls()
     }
 
+    /// A command is not run, but what it sets is set.
+    fn command(&mut self, line: usize, text: &str) -> Result<()> {
+        match settings::command(&mut self.cfg, text) {
+            Ok(takes) => {
+                self.queue_takes = takes.unwrap_or(self.queue_takes);
+                Ok(())
+            }
+            Err(message) => unsupported(line, message),
+        }
+    }
+
     /// Blocking calls must have returned, up to the latest time that the script gives one.
     fn finish(&mut self) -> std::result::Result<(), ScriptError> {
-        let Some(last) = self.pending.iter().map(|p| p.until).max() else { return Ok(()) };
+        let Some(last) = self.pending.iter().map(|p| p.until + p.tolerance).max() else { return Ok(()) };
         let line = self.pending[0].line;
-        self.advance(line, last.max(self.now) + self.tolerance)?;
+        self.advance(line, last.max(self.now), Time::ZERO)?;
         match self.pending.first() {
-            Some(p) => syntax(p.line, format!("{}(…) has not returned by {}", p.call.name, seconds(self.now))),
+            Some(p) => {
+                let (name, until) = (&p.call.name, seconds(p.until));
+                syntax(p.line, format!("expected {name}(…) to return at {until}, but it blocks still"))
+            }
             None => Ok(()),
         }
     }
 
     /// Lets time pass up to `to`, with the timers on the way.
-    pub fn advance(&mut self, line: usize, to: Time) -> Result<()> {
-        if to + self.tolerance < self.now {
-            return syntax(
-                line,
-                format!("timing error: it is to happen at {} but it is {} already", seconds(to), seconds(self.now)),
-            );
+    fn advance(&mut self, line: usize, to: Time, tolerance: Time) -> Result<()> {
+        if to + tolerance < self.now {
+            let (to, now) = (seconds(to), seconds(self.now));
+            return syntax(line, format!("timing error: expected it to happen at {to}, but it is {now} already"));
         }
         while let Some(at) = self.next_timer().filter(|at| *at <= to) {
             self.timer(at)?;
@@ -137,6 +161,9 @@ impl Machine {
 
     /// Takes what the endpoints have to send.
     pub fn drain(&mut self) {
+        if !self.queue_takes {
+            return;
+        }
         for (index, endpoint) in self.endpoints.iter_mut().enumerate() {
             while let Some(segment) = endpoint.connection.poll_transmit(&endpoint.cfg, self.now) {
                 self.sent.push_back(Sent { at: self.now, endpoint: index, segment });
@@ -169,15 +196,25 @@ impl Machine {
     }
 
     /// Waits for a segment and compares it.
-    fn expect(&mut self, line: usize, expected: &Packet, from: Option<Time>, until: Option<Time>) -> Result<()> {
-        let latest = until.map_or(self.now + PATIENCE, |until| until + self.tolerance);
+    fn expect(
+        &mut self,
+        line: usize,
+        expected: &Packet,
+        from: Option<Time>,
+        until: Option<Time>,
+        tolerance: Time,
+    ) -> Result<()> {
+        let latest = until.map_or(self.now + PATIENCE, |until| until + tolerance);
         while self.sent.is_empty() {
             match self.next_timer() {
                 Some(at) if at <= latest => self.timer(at)?,
                 _ => {
                     let by = until.map_or_else(String::new, |until| format!(" at {}", seconds(until)));
                     self.now = latest;
-                    return syntax(line, format!("expected {}{by}, but nothing was sent", show(expected)));
+                    return syntax(
+                        line,
+                        format!("expected {}{by}, but nothing was sent by {}", show(expected), seconds(latest)),
+                    );
                 }
             }
         }
@@ -192,7 +229,7 @@ impl Machine {
             let contiguous = more.seq == found.seq.wrapping_add(found.len)
                 && more.ack == found.ack
                 && next.endpoint == first.endpoint;
-            if !contiguous || found.len + more.len > expected.len || next.at.saturating_sub(first.at) > self.tolerance {
+            if !contiguous || found.len + more.len > expected.len || next.at.saturating_sub(first.at) > tolerance {
                 break;
             }
             found.len += more.len;
@@ -200,18 +237,13 @@ impl Machine {
             self.sent.pop_front();
         }
         self.compare(line, expected, &found)?;
-        if let (Some(from), Some(until)) = (from, until) {
-            if first.at + self.tolerance < from || first.at > until + self.tolerance {
-                let range = if from == until { seconds(from) } else { format!("{}~{}", seconds(from), seconds(until)) };
-                return syntax(
-                    line,
-                    format!(
-                        "timing error: expected {} at {range} but it was sent at {}",
-                        show(expected),
-                        seconds(first.at)
-                    ),
-                );
-            }
+        let (Some(from), Some(until)) = (from, until) else { return Ok(()) };
+        if first.at + tolerance < from || first.at > until + tolerance {
+            let range = if from == until { seconds(from) } else { format!("{}~{}", seconds(from), seconds(until)) };
+            let (shown, at, tolerance) = (show(expected), seconds(first.at), seconds(tolerance));
+            let message =
+                format!("timing error: expected {shown} at {range}, but it was sent at {at} (tolerance {tolerance})");
+            return syntax(line, message);
         }
         Ok(())
     }
@@ -251,7 +283,7 @@ impl Machine {
     }
 
     fn options_fit(&self, expected: &Options, found: &Options) -> bool {
-        let slack = (self.tolerance.as_nanos() / 1_000_000) as u32 + TIMESTAMP_SLACK_MS;
+        let slack = (self.tolerance.over(self.now).as_nanos() / 1_000_000) as u32 + TIMESTAMP_SLACK_MS;
         let timestamps = match (expected.timestamps, found.timestamps) {
             (Some((val, ecr)), Some((live_val, live_ecr))) => {
                 let late = live_val.wrapping_sub(val) as i32;

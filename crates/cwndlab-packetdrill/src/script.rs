@@ -99,12 +99,33 @@ pub(crate) struct Options {
     pub sack: Vec<(u32, u32)>,
 }
 
+/// How far an event may be from its time: by the larger of the two.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Tolerance {
+    pub least: Time,
+    /// Of the time since the event before.
+    pub percent: f64,
+}
+
+/// packetdrill's defaults.
+impl Default for Tolerance {
+    fn default() -> Self {
+        Tolerance { least: Time::from_micros(4_000), percent: 12.5 }
+    }
+}
+
+impl Tolerance {
+    /// After `span`.
+    pub fn over(self, span: Time) -> Time {
+        self.least.max(Time::from_secs_f64(span.as_secs_f64() * self.percent / 100.0))
+    }
+}
+
 /// A whole script.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Script {
-    /// How far an event may be from its time; packetdrill's default is 4 ms.
-    pub tolerance: Time,
-    /// The command that comes before the first event.
-    pub setup: Vec<String>,
+    pub tolerance: Tolerance,
+    /// The commands that come before the first event, and their lines.
+    pub setup: Vec<(usize, String)>,
     pub events: Vec<Event>,
 }

@@ -15,18 +15,29 @@ const FLAG_LETTERS: [(char, Flags); 7] = [
     ('W', Flags::CWR),
 ];
 
+const SEGMENT: &str = "a segment as in P. 1:1001(1000) ack 1 win 257 <sackOK>";
+
 /// `[ect0] P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`
 pub(crate) fn parse_packet(line: usize, text: &str) -> Result<Packet> {
     let mut packet = Packet { options: Some(Options::default()), ..Packet::default() };
     let mut rest = text.trim();
-    if let Some(inner) = rest.strip_prefix('[').or_else(|| rest.strip_prefix('(')) {
-        let Some(end) = inner.find([']', ')']) else { return syntax(line, "[ without ]") };
-        packet.ecn = ip_info(line, &inner[..end])?;
-        rest = inner[end + 1..].trim_start();
+    if rest.is_empty() {
+        return syntax(line, format!("expected {SEGMENT}, found nothing"));
+    }
+    if let Some(close) = [('[', ']'), ('(', ')')].iter().find(|pair| rest.starts_with(pair.0)).map(|pair| pair.1) {
+        let Some(end) = rest.find(close) else { return syntax(line, format!("expected {close} in {rest:?}")) };
+        packet.ecn = ip_info(line, &rest[1..end])?;
+        rest = rest[end + 1..].trim_start();
     }
     if let Some(open) = rest.find('<') {
-        let Some(close) = rest.rfind('>') else { return syntax(line, "options without >") };
-        packet.options = parse_options(line, &rest[open + 1..close])?;
+        let Some(length) = rest[open..].find('>') else {
+            return syntax(line, format!("expected > after the options {:?}", &rest[open..]));
+        };
+        let tail = rest[open + length + 1..].trim();
+        if !tail.is_empty() {
+            return syntax(line, format!("expected the line's end after the options, found {tail:?}"));
+        }
+        packet.options = parse_options(line, &rest[open + 1..open + length])?;
         rest = rest[..open].trim_end();
     }
     let mut words = rest.split_whitespace();
@@ -35,15 +46,22 @@ pub(crate) fn parse_packet(line: usize, text: &str) -> Result<Packet> {
         return unsupported(line, format!("{flags} packets are not supported, only TCP segments"));
     }
     packet.flags = parse_flags(line, flags)?;
-    let Some(sequence) = words.next() else { return syntax(line, "expected first:last(length) after the flags") };
+    let Some(sequence) = words.next() else {
+        return syntax(line, format!("expected first:last(length) after the flags {flags:?}, found nothing"));
+    };
     (packet.seq, packet.len) = parse_sequence(line, sequence)?;
     while let Some(word) = words.next() {
-        let value = words.next().and_then(|v| v.parse::<u32>().ok());
+        let found = words.next();
+        let value = found.and_then(|v| v.parse::<u32>().ok());
         match (word, value) {
             ("ack", Some(n)) => packet.ack = Some(n),
             ("win", Some(n)) => packet.window = Some(n),
             ("urg", _) => return unsupported(line, "urgent data is not supported"),
-            _ => return syntax(line, format!("{word:?}: expected ack N, win N or <options>")),
+            ("ack" | "win", None) => {
+                let found = found.map_or("nothing".to_string(), |v| format!("{v:?}"));
+                return syntax(line, format!("expected a number after {word}, found {found}"));
+            }
+            _ => return syntax(line, format!("expected ack N, win N or <options>, found {word:?}")),
         }
     }
     Ok(packet)
@@ -66,6 +84,10 @@ fn ip_info(line: usize, text: &str) -> Result<Option<EcnBits>> {
 }
 
 fn parse_flags(line: usize, text: &str) -> Result<u8> {
+    let wrong = || syntax(line, format!("expected flags (letters of FSRPEW. or -), found {text:?}"));
+    if text.is_empty() || text.contains(':') {
+        return wrong();
+    }
     if text == "-" {
         return Ok(0);
     }
@@ -74,9 +96,9 @@ fn parse_flags(line: usize, text: &str) -> Result<u8> {
         match FLAG_LETTERS.iter().find(|(letter, _)| *letter == c) {
             Some((_, flag)) => flags |= flag.0,
             None if matches!(c, 'A' | 'C' | 'U' | '0'..='9') => {
-                return unsupported(line, format!("flag {c} is not supported"))
+                return unsupported(line, format!("flag {c} of {text:?} is not supported"))
             }
-            None => return syntax(line, format!("flags {text:?}: expected letters of FSRPEW. or -")),
+            None => return wrong(),
         }
     }
     Ok(flags)
@@ -89,9 +111,31 @@ fn parse_sequence(line: usize, text: &str) -> Result<(u32, u32)> {
     });
     match parts {
         Some((first, last, length)) if first.wrapping_add(length) == last => Ok((first, length)),
-        Some(_) => syntax(line, format!("{text}: the length does not fit the sequence numbers")),
-        None => syntax(line, format!("{text:?}: expected first:last(length)")),
+        Some((first, last, length)) => {
+            let right = i64::from(last) - i64::from(first);
+            syntax(line, format!("expected the length {right} of {first}:{last}, found {length}"))
+        }
+        None => syntax(line, format!("expected first:last(length), found {text:?}")),
     }
+}
+
+const OPTIONS: &str = "mss N, wscale N, sackOK, TS val N ecr N, sack A:B … and nop";
+
+/// Whether the numbers of a known option can be read.
+fn well_formed(words: &[&str]) -> bool {
+    match words {
+        ["sackOK"] => true,
+        ["mss", n] => n.parse::<u16>().is_ok(),
+        ["wscale", n] => n.parse::<u8>().is_ok(),
+        ["TS", "val", val, "ecr", ecr] => val.parse::<u32>().is_ok() && ecr.parse::<u32>().is_ok(),
+        ["sack", blocks @ ..] => !blocks.is_empty() && blocks.iter().all(|block| sack_block(block).is_some()),
+        _ => false,
+    }
+}
+
+fn sack_block(text: &str) -> Option<(u32, u32)> {
+    let (first, last) = text.split_once(':')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
 }
 
 fn parse_options(line: usize, text: &str) -> Result<Option<Options>> {
@@ -103,22 +147,15 @@ fn parse_options(line: usize, text: &str) -> Result<Option<Options>> {
         let words: Vec<&str> = option.split_whitespace().collect();
         match words.as_slice() {
             ["nop" | "eol"] | [] => {}
-            ["sackOK"] => options.sack_permitted = true,
-            ["mss", n] if n.parse::<u16>().is_ok() => options.mss = n.parse().ok(),
-            ["wscale", n] if n.parse::<u8>().is_ok() => options.window_scale = n.parse().ok(),
-            ["TS", "val", val, "ecr", ecr] => match (val.parse(), ecr.parse()) {
-                (Ok(val), Ok(ecr)) => options.timestamps = Some((val, ecr)),
-                _ => return syntax(line, format!("{option:?}: expected TS val N ecr N")),
-            },
-            ["sack", blocks @ ..] => {
-                for block in blocks {
-                    match block.split_once(':').map(|(a, b)| (a.parse(), b.parse())) {
-                        Some((Ok(first), Ok(last))) => options.sack.push((first, last)),
-                        _ => return syntax(line, format!("{block:?}: expected first:last of a SACK block")),
-                    }
-                }
+            ["mss" | "wscale" | "sackOK" | "TS" | "sack", ..] if !well_formed(&words) => {
+                return syntax(line, format!("expected {OPTIONS}, found {:?}", option.trim()));
             }
-            _ => return unsupported(line, format!("option {:?} is not supported", option.trim())),
+            ["sackOK"] => options.sack_permitted = true,
+            ["mss", n] => options.mss = n.parse().ok(),
+            ["wscale", n] => options.window_scale = n.parse().ok(),
+            ["TS", _, val, _, ecr] => options.timestamps = val.parse().ok().zip(ecr.parse().ok()),
+            ["sack", blocks @ ..] => options.sack.extend(blocks.iter().filter_map(|block| sack_block(block))),
+            _ => return unsupported(line, format!("option {:?} is not supported: only {OPTIONS}", option.trim())),
         }
     }
     Ok(Some(options))

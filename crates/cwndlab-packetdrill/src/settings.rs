@@ -3,7 +3,7 @@
 use cwndlab_tcp::{EcnKind, RecoveryKind, TcpConfig, WindowLawKind};
 
 /// A knob that a `sysctl` sets; anything else is the kernel's own business and is ignored.
-fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) {
+fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) -> Result<(), String> {
     let on = value.trim() != "0";
     match name {
         "tcp_sack" => {
@@ -25,8 +25,7 @@ fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) {
         "tcp_slow_start_after_idle" => cfg.restart_after_idle = on,
         "tcp_reordering" => cfg.dup_thresh = value.trim().parse().unwrap_or(cfg.dup_thresh),
         "tcp_congestion_control" => {
-            // A law that is not there is noticed by what the script expects of it.
-            congestion_control(cfg, value.trim().trim_matches('"'));
+            return congestion_control(cfg, value.trim().trim_matches('"'));
         }
         "tcp_rmem" => {
             // min, default, max: the window scale follows from the largest.
@@ -36,10 +35,11 @@ fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) {
         }
         _ => {}
     }
+    Ok(())
 }
 
-/// The window law by the kernel's name of it; whether there is one.
-pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> bool {
+/// The window law by the kernel's name of it.
+pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), String> {
     cfg.window_law = match name {
         "cubic" => WindowLawKind::CubicLinux,
         "reno" => WindowLawKind::Reno,
@@ -47,30 +47,34 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> bool {
             cfg.ecn = EcnKind::Dctcp; // the kernel's asks for ECN by itself
             WindowLawKind::Dctcp
         }
-        _ => return false,
+        _ => return Err(format!("congestion control {name:?} is not available here: only cubic, reno and dctcp")),
     };
-    true
+    Ok(())
 }
 
-/// Takes the settings out of a shell command.
-pub(crate) fn command(cfg: &mut TcpConfig, text: &str) {
+/// Takes the settings out of a shell command; whether from now on the interface's queue takes segments, if it says so.
+pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Option<bool>, String> {
+    let mut takes = None;
     for line in text.lines() {
         let line = line.split('#').next().unwrap_or_default();
         if line.contains("defaults.sh") {
             defaults(cfg);
         }
         if let Some((_, queue)) = line.split_once("tc qdisc ").and_then(|(_, rest)| rest.split_once(" root ")) {
-            // of queues only fq says something to the endpoint: it paces
-            cfg.pacing = queue.split_whitespace().next() == Some("fq");
+            // of what is behind a queue's name, two things concern the endpoint: fq paces, and no room takes nothing
+            let words: Vec<&str> = queue.split_whitespace().collect();
+            cfg.pacing = words.first() == Some(&"fq");
+            takes = Some(!words.windows(2).any(|pair| pair == ["limit", "0"]));
         }
         if line.contains("sysctl") || line.contains("/proc/sys") {
-            assignments(cfg, line);
+            assignments(cfg, line)?;
         }
     }
+    Ok(takes)
 }
 
 /// `net.ipv4.tcp_sack=1`, `net/ipv4/tcp_sack = 1`, `/proc/sys/net/ipv4/tcp_sack=1`, any number of them.
-fn assignments(cfg: &mut TcpConfig, line: &str) {
+fn assignments(cfg: &mut TcpConfig, line: &str) -> Result<(), String> {
     let line = line.replace('/', ".").replace(" = ", "=");
     for (at, _) in line.match_indices("ipv4.") {
         let rest = &line[at + "ipv4.".len()..];
@@ -79,9 +83,10 @@ fn assignments(cfg: &mut TcpConfig, line: &str) {
                 Some(quoted) => quoted.split(['"', '\'']).next(),
                 None => value.split_whitespace().next(),
             };
-            sysctl(cfg, name.trim(), value.unwrap_or_default().trim_end_matches(['`', ';']));
+            sysctl(cfg, name.trim(), value.unwrap_or_default().trim_end_matches(['`', ';']))?;
         }
     }
+    Ok(())
 }
 
 /// What the public collection's `defaults.sh` sets beyond the profile.

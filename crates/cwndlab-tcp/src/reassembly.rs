@@ -64,9 +64,14 @@ impl Reassembly {
         self.ranges.get(i).copied().filter(|r| r.0 <= position)
     }
 
-    /// A segment wholly below the cumulative ACK came again (RFC 2883, section 4.1.1).
+    /// This had come before (RFC 2883, section 4).
     pub fn note_duplicate(&mut self, start: u64, end: u64) {
         self.duplicate = (start, end);
+    }
+
+    /// The first that is held below `end`.
+    pub fn first_below(&self, end: u64) -> Option<(u64, u64)> {
+        self.ranges.first().filter(|range| range.0 < end).map(|&(from, to)| (from, to.min(end)))
     }
 
     /// All up to `next` has arrived: how far does the contiguous data reach? Forgets what is below.

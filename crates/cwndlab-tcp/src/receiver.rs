@@ -92,7 +92,12 @@ impl Receiver {
         let before = self.nxt;
         let beyond = self.beyond.get_or_insert_default();
         if start <= self.nxt {
+            // RFC 2883, section 4: what of it had come before, the first part
+            let known = if start < self.nxt { Some((start, self.nxt)) } else { beyond.first_below(end) };
             self.nxt = beyond.advance(end);
+            if let Some((from, to)) = known.filter(|_| !cfg.one_way_agents) {
+                beyond.note_duplicate(from, to);
+            }
         } else {
             beyond.insert(start, end);
         }

@@ -75,34 +75,69 @@ fn lines_are_counted_through_comments_code_and_commands() {
     let text = "// one\n`sysctl -q net.ipv4.tcp_sack=0 # why\n`\n/* four\nfive */\n0 socket(..., SOCK_STREAM, 0) = 3\n\
                 +0 %{\n# no comment of ours\nassert 1 // 1 == 1\n}%\n# eleven\n+0 < . 1:1(0) ack 1 win 9";
     let script = parse(text).expect("a script");
-    assert_eq!(script.setup, ["sysctl -q net.ipv4.tcp_sack=0 # why\n"]);
+    assert_eq!(script.setup, [(2, "sysctl -q net.ipv4.tcp_sack=0 # why\n".to_string())]);
     assert_eq!(script.events.iter().map(|e| e.line).collect::<Vec<_>>(), [6, 7, 12]);
     assert_eq!(script.events[1].action, Action::Code("\n# no comment of ours\nassert 1 // 1 == 1\n".into()));
 }
 
+/// By the larger of a time and a share of the time since the event before, as in packetdrill.
 #[test]
 fn tolerance_is_an_option() {
-    assert_eq!(parse("--tolerance_usecs=20000\n").expect("a script").tolerance, Time::from_millis(20));
-    assert_eq!(parse("").expect("a script").tolerance, Time::from_millis(4));
+    for (options, after, ms) in [
+        ("", Time::from_millis(10), 4.0),
+        ("", Time::from_secs(1), 125.0),
+        ("--tolerance_usecs=20000\n", Time::from_millis(10), 20.0),
+        ("--tolerance_percent=1\n", Time::from_secs(1), 10.0),
+        ("--mss=1000 --tolerance_usecs=1000 --tolerance_percent=0\n", Time::from_secs(1), 1.0),
+    ] {
+        let script = parse(&format!("{options}0 close(3) = 0")).expect(options);
+        assert_eq!(script.tolerance.over(after), Time::from_secs_f64(ms / 1e3), "{options} after {after}");
+    }
 }
 
+/// The line, what was expected and what came.
 #[test]
 fn mistakes_name_their_line() {
-    for (text, line, part) in [
-        ("\n\n0 > X 0:0(0)", 3, "flags"),
-        ("0 > . 0:1(0)", 1, "length"),
-        ("0 > . 1:1(0) ak 3", 1, "ack N"),
-        ("0 socket(...", 1, "without its )"),
-        ("0 bind(3)", 1, "needs ="),
-        ("\n+x < . 1:1(0)", 2, "time in seconds"),
-        ("0 ?", 1, "expected a system call"),
-        ("0 %{ assert 1", 1, "%{ without }%"),
-        ("0 < . 1:1(0) <sack 1>", 1, "SACK block"),
-        ("--tolerance_usecs=soon", 1, "microseconds"),
+    for (text, line, expected, found) in [
+        ("\n\n0 > X 0:0(0)", 3, "flags (letters of FSRPEW. or -)", "\"X\""),
+        ("0 > 1:1(0) ack 1", 1, "flags", "\"1:1(0)\""),
+        ("0 >", 1, "a segment", "nothing"),
+        ("0 > .", 1, "first:last(length)", "nothing"),
+        ("0 > . 0:1(0)", 1, "the length 1 of 0:1", "0"),
+        ("0 > . -1:1(2)", 1, "first:last(length)", "\"-1:1(2)\""),
+        ("0 > . 1:1(0) ak 3", 1, "ack N", "\"ak\""),
+        ("0 > . 1:1(0) ack", 1, "a number after ack", "nothing"),
+        ("0 > . 1:1(0) win x", 1, "a number after win", "\"x\""),
+        ("0 > [ect0 . 1:1(0)", 1, "]", "[ect0"),
+        ("0 > . 1:1(0) <sackOK> win 3", 1, "the line's end", "\"win 3\""),
+        ("0 > . 1:1(0) <sackOK", 1, "> after the options", "<sackOK"),
+        ("0 < . 1:1(0) <sack 1>", 1, "sack A:B", "\"sack 1\""),
+        ("0 < . 1:1(0) <mss>", 1, "mss N", "\"mss\""),
+        ("0 socket(...", 1, "the ) of socket(", "end"),
+        ("0 bind(3)", 1, "= and its result", "nothing"),
+        ("0 bind(3)) = 0", 1, "= and its result", "\")\""),
+        ("0 bind 3 = 0", 1, "a system call", "\"bind 3 = 0\""),
+        ("0 read(4, ..., 9) = x", 1, "an integer or ?", "x"),
+        ("0 read(4, ..., 9) = -1 EWHAT (What)", 1, "an error's name", "\"EWHAT\""),
+        ("0 read(4, ..., 9) = -1 EAGAIN", 1, "the text of EAGAIN in ( )", "none"),
+        ("\n+x < . 1:1(0)", 2, "a time in seconds", "\"x\""),
+        ("This is prose", 1, "a time in seconds", "\"This\""),
+        ("+.2~.3 < . 1:1(0)", 1, "+a~+b", "\".3\""),
+        ("+.2~+.1 < . 1:1(0)", 1, "a range", "ends before it begins"),
+        ("0 ?", 1, "a system call", "\"?\""),
+        ("0 %{ assert 1", 1, "}% after %{", "end"),
+        ("0 `true", 1, "` after `", "end"),
+        ("0 close(3) = 0\n/* or", 2, "*/ after /*", "end"),
+        ("// nothing", 1, "a time in seconds", "no events"),
+        ("--tolerance_usecs=soon", 1, "microseconds", "soon"),
+        ("--tolerance_percent=200", 1, "0 to 100", "200"),
+        ("--mss=1000 x", 1, "--name=value", "\"x\""),
     ] {
         let error = parse(text).expect_err(text);
         assert_eq!(error.line, line, "{text}: {error}");
-        assert!(error.message.contains(part) && !error.unsupported, "{text}: {error}");
+        assert!(error.message.contains("expected"), "{text}: {error}");
+        assert!(error.message.contains(expected) && error.message.contains(found), "{text}: {error}");
+        assert!(!error.unsupported, "{text}: {error}");
     }
 }
 
@@ -113,6 +148,7 @@ fn what_is_not_supported_says_so() {
         "0 > SA5 0:0(0)",
         "0 < . 1:1(0) urg 3",
         "0 > S 0:0(0) <FO abcd>",
+        "--frobnicate=3",
         "0 > (flowlabel 0x1) . 1:1(0)",
     ] {
         assert!(parse(text).expect_err(text).unsupported, "{text}");

@@ -1,6 +1,6 @@
 use super::*;
 
-fn holds(code: &str) -> Result<(), String> {
+fn holds(code: &str) -> Result<(), Failure> {
     let mut names = Names::from([("tcpi_snd_cwnd".to_string(), 10.0), ("tcpi_lost".to_string(), 0.0)]);
     run(code, &mut names)
 }
@@ -22,24 +22,28 @@ fn assertions_hold_by_pythons_rules() {
     }
 }
 
+/// The line within the code, what is wrong, and whether it is that something is not there.
 #[test]
-fn failures_show_what_was_found() {
-    let error = holds("assert tcpi_snd_cwnd == 11, tcpi_snd_cwnd").expect_err("it is 10");
-    assert_eq!(error, "assertion failed: tcpi_snd_cwnd == 11, tcpi_snd_cwnd (found tcpi_snd_cwnd = 10)");
-}
-
-#[test]
-fn what_cannot_be_read_is_an_error_rather_than_true() {
-    for code in [
-        "assert tcpi_new == 1",
-        "assert tcpi_lost ==",
-        "for x in y: pass",
-        "assert (1",
-        "assert 1 1",
-        "assert f(1)",
-        "assert 1 @ 2",
+fn failures_say_where_and_what() {
+    for (code, line, part, unsupported) in [
+        ("assert tcpi_snd_cwnd == 11, tcpi_snd_cwnd", 0, "tcpi_snd_cwnd == 11 (found tcpi_snd_cwnd = 10)", false),
+        ("\nx = 1; assert x == 1\n# no; comment\nassert x == 2", 3, "assertion failed: x == 2", false),
+        ("assert tcpi_lost, 'cwnd: %d; # is' % tcpi_snd_cwnd", 0, "tcpi_lost (found tcpi_lost = 0)", false),
+        ("assert (tcpi_lost ==\n 1)", 0, "( tcpi_lost == 1 )", false),
+        ("assert tcpi_new == 1", 0, "the endpoint has no tcpi_new; it has tcpi_lost, tcpi_snd_cwnd", true),
+        ("assert cwnd == 1", 0, "cwnd has no value", false),
+        ("assert tcpi_lost ==", 0, "expected a value, found the end", false),
+        ("for x in y: pass", 0, "expected assert, print or name = value", true),
+        ("assert (1", 0, "expected ) after (", false),
+        ("assert 1 1", 0, "found \"1\"", false),
+        ("assert f(1)", 0, "found f of 1 values", true),
+        ("assert 1 @ 2", 0, "found '@'", false),
+        ("assert tcpi_lost = 1", 0, "found '='", false),
+        ("x = 1 2", 0, "found \"2\"", false),
     ] {
-        assert!(holds(code).is_err(), "{code}");
+        let failure = holds(code).expect_err(code);
+        assert!(failure.message.contains(part), "{code}: {failure:?}");
+        assert_eq!((failure.line, failure.unsupported), (line, unsupported), "{code}: {failure:?}");
     }
 }
 
@@ -47,5 +51,6 @@ fn what_cannot_be_read_is_an_error_rather_than_true() {
 fn assignments_stay() {
     let mut names = Names::new();
     run("a = 2", &mut names).expect("a number");
-    run("assert a * 2 == 4", &mut names).expect("a is known");
+    run("assert a * 2 == 4; a += 3; a *= 2\na -= 1; a //= 2", &mut names).expect("a is known");
+    assert_eq!(names["a"].to_bits(), 4.0_f64.to_bits());
 }

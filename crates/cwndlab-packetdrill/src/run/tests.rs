@@ -23,3 +23,109 @@ fn own_scripts_hold() {
     assert!(count >= 15, "{count} scripts found");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+const OPENS: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 65535 <mss 1000,sackOK>
++0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
++.1 < . 1:1(0) ack 1 win 65535
++0 accept(3, ..., ...) = 4
+";
+
+/// Scripts that end after seven lines that hold: the line that fails, what it says.
+#[test]
+fn what_the_endpoint_contradicts_says_what_was_expected_and_what_came() {
+    let sends = "+0 write(4, ..., 1000) = 1000\n";
+    for (lines, line, parts) in [
+        ("+0 > . 1:1001(1000) ack 1", 8, ["expected . 1:1001(1000) ack 1 at 0.1", "nothing was sent by 0.104"]),
+        (
+            &format!("{sends}+0 > . 1:1001(1000) ack 2"),
+            9,
+            ["acknowledgment: expected . 1:1001(1000) ack 2", "sent P. 1:1001(1000) ack 1"],
+        ),
+        (
+            &format!("{sends}+0 > . 1:1002(1001) ack 1"),
+            9,
+            ["sequence numbers: expected . 1:1002(1001)", "sent P. 1:1001(1000)"],
+        ),
+        (&format!("{sends}+0 > F. 1:1001(1000) ack 1"), 9, ["flags: expected F. 1:1001(1000)", "sent P. 1:1001(1000)"]),
+        (
+            &format!("{sends}+0 > . 1:1001(1000) ack 1 win 5"),
+            9,
+            ["window: expected . 1:1001(1000) ack 1 win 5", "ack 1 win 65535"],
+        ),
+        (&format!("{sends}+0 > [ect0] . 1:1001(1000) ack 1"), 9, ["ECN bits: expected [ect0]", "sent [noecn]"]),
+        (
+            &format!("{sends}+0 > . 1:1001(1000) ack 1 <nop,nop,TS val 1 ecr 2>"),
+            9,
+            ["options: expected", "<TS val 1 ecr 2>"],
+        ),
+        (
+            &format!("{sends}+.1 > . 1:1001(1000) ack 1"),
+            9,
+            ["at 0.200000 s, but it was sent at 0.100000 s", "tolerance 0.0125"],
+        ),
+        ("0.05 close(4) = 0", 8, ["expected it to happen at 0.050000 s", "it is 0.100000 s already"]),
+        ("+0 write(9, ..., 1) = 1", 8, ["expected an open file descriptor (3, 4)", "found 9"]),
+        ("+0 write(3, ..., 1) = 1", 8, ["expected a connected socket", "found one that listens"]),
+        ("+0 write(x, ..., 1) = 1", 8, ["expected a file descriptor", "found \"x\""]),
+        ("+0 read(4, ..., 9) = 9", 8, ["expected read(…) to return", "it blocks"]),
+        ("+0...0.2 read(4, ..., 9) = 9", 8, ["expected read(…) to return at 0.300", "it blocks still"]),
+        ("+0...0.5 read(4, ..., 9) = 9\n+.1 < . 1:10(9) ack 1 win 9", 8, ["to return at 0.600", "it did at 0.200"]),
+        ("+0 < . 1:6(5) ack 1 win 9\n+0 read(4, ..., 9) = 9", 9, ["to return 9", "it returned 5"]),
+        ("+0 %{\nx = 1\nassert tcpi_snd_cwnd == x\n}%", 10, ["assertion failed", "found tcpi_snd_cwnd = 10"]),
+    ] {
+        let error = run(&format!("{OPENS}{lines}"), &Profile::Linux6.config()).expect_err(lines);
+        assert_eq!(error.line, line, "{lines}: {error}");
+        assert!(!error.unsupported && parts.iter().all(|part| error.message.contains(part)), "{lines}: {error}");
+    }
+    let error = run("0 %{ assert tcpi_snd_cwnd == 1 }%", &Profile::Linux6.config()).expect_err("no connection");
+    assert!(error.message.contains("before there is a connection"), "{error}");
+}
+
+#[test]
+fn what_is_not_there_is_told_from_what_fails() {
+    for (script, part) in [
+        (format!("{OPENS}+0 wriet(4, ..., 9) = 9"), "\"wriet\" is not known here: there are socket"),
+        (format!("{OPENS}+0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"vegas\", 5) = 0"), "only cubic, reno and dctcp"),
+        (format!("`sysctl -q net.ipv4.tcp_congestion_control=vegas`\n{OPENS}"), "only cubic, reno and dctcp"),
+        (format!("{OPENS}+0 %{{ assert tcpi_rcv_rtt == 1 }}%"), "no tcpi_rcv_rtt; it has tcpi_backoff"),
+    ] {
+        let error = run(&script, &Profile::Linux6.config()).expect_err(part);
+        assert!(error.unsupported && error.message.contains(part), "{error}");
+    }
+}
+
+/// While the interface's queue takes nothing, nothing goes; all of it goes when something is tried after.
+#[test]
+fn a_queue_without_room_takes_nothing() {
+    let script = format!(
+        "{OPENS}+0 `tc qdisc replace dev tun0 root pfifo limit 0`
++0 write(4, ..., 1000) = 1000
++.05 %{{ assert tcpi_unacked == 0 }}%
++0 `tc qdisc replace dev tun0 root pfifo limit 9`
++.01 write(4, ..., 1000) = 1000
++0 > P. 1:2001(2000) ack 1"
+    );
+    run(&script, &Profile::Linux6.config()).expect("it holds");
+    let early = script.replace("+.05 %{", "+0 > P. 1:1001(1000) ack 1\n+.05 %{");
+    assert_eq!(run(&early, &Profile::Linux6.config()).expect_err("nothing goes").line, 10);
+}
+
+/// `fq` paces: after the free ten, two segments each 10 ms at 200 % of ten in 0.1 s, the first after half of it.
+#[test]
+fn under_fq_data_is_paced() {
+    let script = format!(
+        "--tolerance_usecs=1 --tolerance_percent=0
+{OPENS}+0 write(4, ..., 14000) = 14000
++0 > . 1:10001(10000) ack 1
++.1 < . 1:1(0) ack 2001 win 65535
++0 > . 10001:12001(2000) ack 1
++{{later}} > . 12001:14001(2000) ack 1"
+    );
+    // cwnd is 12 by then: 2000 bytes at 240 kB/s, half of it forgiven
+    let paced = format!("`tc qdisc replace dev tun0 root fq`\n{}", script.replace("{later}", ".004166"));
+    run(&paced, &Profile::Linux6.config()).expect("paced");
+    run(&script.replace("{later}", "0"), &Profile::Linux6.config()).expect("at once");
+}

@@ -1,5 +1,7 @@
 //! What an endpoint can tell about its sending, in the terms of Linux's `tcp_info`.
 
+use cwndlab_units::Time;
+
 use super::Connection;
 use crate::config::TcpConfig;
 use crate::recovery::Recovery;
@@ -34,6 +36,12 @@ pub struct Info {
     pub lost: u64,
     /// Of these, sent again and neither acknowledged nor lost again; known to RACK only.
     pub retransmitted: Option<u64>,
+    /// ACKs that told of reordering; known to RACK only.
+    pub reorderings: Option<u32>,
+    /// Round-trip time variation (RFC 6298's RTTVAR).
+    pub rttvar: Time,
+    /// Least round trip; [`Time::MAX`] before the first.
+    pub min_rtt: Time,
     /// Segments by which the path is thought to reorder: `dup_thresh`, or more if RACK has seen more.
     pub reordering: u32,
     /// Timeouts since the last progress.
@@ -56,11 +64,12 @@ impl Connection {
             sacked = (u64::from(s.dup_acks) * mss).min(outstanding.saturating_sub(mss));
         }
         let mut reordering = cfg.dup_thresh;
-        let (mut in_loss, mut reduced, mut retransmitted) = (false, false, None);
+        let (mut in_loss, mut reduced, mut retransmitted, mut reorderings) = (false, false, None, None);
         if let Recovery::Rack(rack) = &self.recovery {
             let counts = rack.counts();
             (sacked, lost) = (counts.0 * mss, counts.1 * mss);
             (reordering, retransmitted) = (rack.reordering(cfg), Some(rack.repeated()));
+            reorderings = Some(rack.reorderings());
             (in_loss, reduced) = (rack.in_loss(), rack.is_reduced());
         }
         let state = if in_loss || self.retries > 0 || s.nxt < s.max {
@@ -81,6 +90,9 @@ impl Connection {
             sacked: sacked / mss,
             lost: lost.div_ceil(mss),
             retransmitted,
+            reorderings,
+            rttvar: s.rtt.rttvar(&cfg.rto),
+            min_rtt: s.rtt.min_rtt(),
             reordering,
             backoffs: u32::from(self.retries),
         }

@@ -162,7 +162,7 @@ impl Connection {
         if ack < self.sender.una as i64 {
             if self.agreed.sack && matches!(self.recovery, Recovery::Rack(_)) {
                 self.learn_sack(seg); // an old ACK may tell of what arrived later
-                self.end_rack(cfg, now);
+                self.end_rack(cfg, now, true);
             }
             return;
         }
@@ -182,7 +182,7 @@ impl Connection {
         } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt {
             self.timers.stop(Timer::Retransmit); // a window update ends probing
         }
-        self.end_rack(cfg, now);
+        self.end_rack(cfg, now, false);
     }
 
     /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new (the agents of 1998 see

@@ -21,22 +21,26 @@ impl Connection {
         }
     }
 
-    /// After an ACK.
+    /// After an ACK; `old` if it lies below SND.UNA.
     #[inline]
-    pub(super) fn end_rack(&mut self, cfg: &TcpConfig, now: Time) {
+    pub(super) fn end_rack(&mut self, cfg: &TcpConfig, now: Time, old: bool) {
         if matches!(self.recovery, Recovery::Rack(_)) {
-            self.finish_rack(cfg, now);
+            self.finish_rack(cfg, now, old);
         }
     }
 
     #[inline(never)]
-    fn finish_rack(&mut self, cfg: &TcpConfig, now: Time) {
+    fn finish_rack(&mut self, cfg: &TcpConfig, now: Time, old: bool) {
         let Recovery::Rack(rack) = &mut self.recovery else { return };
         if rack.end_ack(cfg, &mut self.sender) {
             self.stats.fast_retransmits += 1;
             self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
         }
         rack.arm(&self.sender, &mut self.timers);
+        if let Some(delivered) = rack.opens_by_report(cfg).filter(|_| !old) {
+            let in_flight = self.sender.flight();
+            self.sender.grow(cfg, now, (delivered, delivered), in_flight, None);
+        }
     }
 
     /// `piece` went, up to `end` with its FIN.

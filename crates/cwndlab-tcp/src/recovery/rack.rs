@@ -1,6 +1,7 @@
 //! RACK-TLP (RFC 8985): loss by the times at which segments were sent, tail loss probes, and PRR (RFC 9937) for the window.
 
 mod record;
+mod shown;
 mod tail;
 mod undo;
 
@@ -50,8 +51,11 @@ struct Ack {
     original: bool,
     /// `RACK.fack` before it: its own segments count in ascending order, so they do not reorder each other.
     fack: u64,
-    /// It has been processed.
+    /// It told of reordering, by acknowledging and by SACK.
+    reordered: [bool; 2],
+    /// It has been processed, as one of new data.
     done: bool,
+    advanced: bool,
     /// It acknowledged a segment that had been sent again.
     repeated: bool,
     /// Round trips of the first and of the last segment that it acknowledged, and of the last that it reported.
@@ -79,7 +83,7 @@ pub(crate) struct Rack {
     rtt: Time,
     /// `RACK.fack`: highest position that has arrived.
     fack: u64,
-    reordering_seen: bool,
+    reorderings: u32,
     /// Longest reordering seen, segments (at least the duplicate ACK threshold).
     reordering: u32,
     /// `RACK.reo_wnd_mult`, `reo_wnd_persist`, `dsack_round` (0 = none).
@@ -115,7 +119,7 @@ impl Default for Rack {
             newest: (Time::ZERO, 0),
             rtt: Time::ZERO,
             fack: 0,
-            reordering_seen: false,
+            reorderings: 0,
             reordering: 0,
             multiplier: 1,
             persist: PERSIST,
@@ -144,21 +148,6 @@ impl Rack {
 
     pub fn is_reduced(&self) -> bool {
         self.phase == Phase::Reduced
-    }
-
-    /// Segments reported by SACK, and deemed lost.
-    pub fn counts(&self) -> (u64, u64) {
-        (u64::from(self.sent.sacked), u64::from(self.sent.lost))
-    }
-
-    /// Segments of which a copy sent again is thought to be in the network.
-    pub fn repeated(&self) -> u64 {
-        u64::from(self.sent.again)
-    }
-
-    /// Longest reordering seen, in segments, and at least the duplicate ACK threshold.
-    pub fn reordering(&self, cfg: &TcpConfig) -> u32 {
-        self.reordering.max(cfg.dup_thresh)
     }
 
     /// An ACK begins to be processed: what its DSACK says arrived twice, the stamp that it echoes.
@@ -227,7 +216,8 @@ impl Rack {
         // step 3: reordering
         self.fack = self.fack.max(segment.end);
         if segment.end < self.ack.fack && !repeated {
-            self.reordering_seen = true;
+            let told = std::mem::replace(&mut self.ack.reordered[usize::from(sacked)], true);
+            self.reorderings += u32::from(!told);
             let distance = (self.ack.fack - segment.start).div_ceil(u64::from(mss)).min(300) as u32; // Linux's most
             self.reordering = self.reordering.max(distance);
         }
@@ -271,6 +261,14 @@ impl Rack {
         }
     }
 
+    /// The ACK just done with opens the window by these bytes, though it is not one of new data: where the path is known to
+    /// reorder, what is reported counts as what is acknowledged in order (Linux: `tcp_may_raise_cwnd`).
+    pub fn opens_by_report(&self, cfg: &TcpConfig) -> Option<u64> {
+        let calm = matches!(self.phase, Phase::Open | Phase::Loss);
+        let opens = calm && self.ack.reported && !self.ack.advanced && self.reordering > cfg.dup_thresh;
+        opens.then_some(self.ack.delivered)
+    }
+
     /// An ACK that may not have been one of new data is done with; whether an episode has begun.
     pub fn end_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
         if !self.ack.done {
@@ -280,7 +278,7 @@ impl Rack {
     }
 
     fn process(&mut self, cfg: &TcpConfig, s: &mut Sender, advanced: bool) {
-        self.ack.done = true;
+        (self.ack.done, self.ack.advanced) = (true, advanced);
         let (now, delivered) = (self.ack.now, self.ack.delivered);
         if !advanced {
             if let Some(rtt) = self.ack.sack_rtt {
@@ -367,7 +365,7 @@ impl Rack {
     /// `RACK_update_reo_wnd` (RFC 8985, section 6.2, step 4).
     fn reordering_window(&self, cfg: &TcpConfig, s: &Sender) -> Time {
         let repairs = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if !self.reordering_seen && (repairs || self.sent.sacked >= cfg.dup_thresh) {
+        if self.reorderings == 0 && (repairs || self.sent.sacked >= cfg.dup_thresh) {
             return Time::ZERO;
         }
         let quarter = Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4);
@@ -427,7 +425,7 @@ impl Rack {
     /// RFC 8985, section 6.3.
     pub fn on_timeout(&mut self, s: &mut Sender) {
         let quarter = Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4);
-        let window = if self.reordering_seen { quarter * u64::from(self.multiplier) } else { Time::ZERO };
+        let window = if self.reorderings > 0 { quarter * u64::from(self.multiplier) } else { Time::ZERO };
         if self.sent.time_out(self.rtt + window, self.ack.now) {
             s.scoreboard.clear();
         }
