@@ -356,10 +356,11 @@ def tables(
             made["segments"] = _table("segments", rows)
         else:
             made[BEGINNING] = _table("segments", rows[:BEGINNING_ROWS])
-    if probes.get("queue_interval_ns") and probes.get("queues"):
-        made["queues"] = _queues(trace.with_name(trace.name + ".queues.csv"), zero, end)
-    if probes.get("cwnd"):
-        made["cwnd"] = _windows(reader, result, end)
+    # What was not asked for is empty, as the simulator's is.
+    sampled = probes.get("queue_interval_ns") and probes.get("queues")
+    queues = trace.with_name(trace.name + ".queues.csv")
+    made["queues"] = _queues(queues, zero, end) if sampled else _table("queues", [])
+    made["cwnd"] = _windows(reader, result, end) if probes.get("cwnd") else _table("cwnd", [])
     return made, zero
 
 
