@@ -139,4 +139,7 @@ def reason_not_virtual() -> str | None:
         reason = build.reason_not()
         return f"{error}" + (f" (but first: {reason})" if reason else "")
     said = boot.try_out(image.path)
-    return None if said is None else f"{image.path} does not start here: {said}"
+    if said is None:
+        return None
+    advice = "; allow ptrace (CAP_SYS_PTRACE in a container, kernel.yama.ptrace_scope below 3)"
+    return f"{image.path} does not start here: {said}{advice if 'ptrace' in said else ''}"
