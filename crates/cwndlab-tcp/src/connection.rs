@@ -169,6 +169,7 @@ impl Connection {
     }
 
     /// A timer may have expired.
+    #[inline(never)]
     pub fn handle_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;

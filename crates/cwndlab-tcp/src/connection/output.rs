@@ -22,7 +22,7 @@ impl Connection {
     /// The next segment to send, or none. Call until none.
     #[inline]
     pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        if self.control != Control::None && (self.control != Control::Paced || !self.pacer_admits(cfg, now)) {
+        if self.control != Control::None && !self.pacer_admits(cfg, now) {
             return self.control_segment(cfg, now);
         }
         if self.state.may_send() && (self.sender.nxt < self.sender.limit() || self.sender.una < self.sender.max) {

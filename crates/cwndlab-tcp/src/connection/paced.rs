@@ -2,7 +2,7 @@
 
 use cwndlab_units::Time;
 
-use super::Connection;
+use super::{Connection, Control};
 use crate::config::TcpConfig;
 use crate::pacing::Pace;
 use crate::segment::Segment;
@@ -13,6 +13,9 @@ impl Connection {
     /// last call is charged first, so that sending itself knows nothing of pacing.
     #[cold]
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        if self.control != Control::Paced {
+            return false; // something else is to go
+        }
         let Some(mut pacer) = self.sender.pacer.take() else { return true };
         pacer.charge(self.stats.bytes_sent);
         let waits = self.state.may_send() && self.sender.una < self.sender.limit();
