@@ -85,7 +85,7 @@ class Hosts:
             wanted = stacks.sysctls(self.stack, configs)
             wanted.pop(CONTROL, None)  # set for each socket
             self.missing = space.set_sysctls(wanted)
-            self._check(space)
+            self._check(space, configs)
             space.set_sysctls({"ipv6.conf.all.disable_ipv6": "1", "ipv6.conf.default.disable_ipv6": "1"})
             mtu = max(stacks.mtu(tcp) for tcp in configs)
             if not self.packet:
@@ -112,24 +112,24 @@ class Hosts:
                     far = ip.link_lookup(ifname=f"far{node}")[0]
                     ip.link("set", index=far, mtu=mtu, state="up")
 
-    def _check(self, space: Namespace) -> None:
-        """SetupError if the kernel lacks what a stack file names (keys of a profile may be missing)."""
+    def _check(self, space: Namespace, configs: list[Any]) -> None:
+        """SetupError if the kernel lacks what a stack names (but for sysctls of a profile)."""
         for key in self.stack.get("own", ()):
             if key in self.missing:
                 there = [name.partition(".")[2] for name in space.sysctls() if ".tcp_" in name]
                 raise SetupError(f"this kernel has no sysctl net.ipv4.{key}; {nearest(key, there)}")
-        control = self.stack["sysctls"].get(CONTROL)
-        if control is None:
-            return
-        with socket.socket() as sock:
-            try:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-            except OSError:
-                there = (space.sysctl("tcp_available_congestion_control") or "").split()
-                raise SetupError(
-                    f'this kernel has no congestion control "{control}"; {nearest(control, there)}; '
-                    f"`modprobe tcp_{control}` adds it where it is a module"
-                ) from None
+        for control in {stacks.congestion_control(self.stack, tcp) for tcp in configs} - {None}:
+            with socket.socket() as sock:
+                try:
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, str(control).encode())
+                except OSError:
+                    there = (space.sysctl("tcp_available_congestion_control") or "").split()
+                    kind = SetupError if control == self.stack["sysctls"].get(CONTROL) else ValueError
+                    raise kind(
+                        f'this kernel has no congestion control "{control}", only {", ".join(there)}; '
+                        f"`modprobe tcp_{control}` adds it where it is a module, and --backend linux-virtual "
+                        "has more"
+                    ) from None
 
     def _routes(self, node: int) -> dict[str, dict[str, int]]:
         """For every peer's address the route's attributes: they carry the settings of the connection."""
@@ -203,14 +203,7 @@ class Hosts:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             if control:
                 # The sysctl may not name an algorithm that the host keeps to itself; a socket of root's may.
-                try:
-                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-                except FileNotFoundError:
-                    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().strip()
-                    raise RuntimeError(
-                        f"this kernel has no congestion control {control}, only {known}; that of "
-                        "--backend linux-virtual has it"
-                    ) from None
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
             if tcp["pacing"]:
                 # fq or not: a largest rate, however large, makes TCP pace by itself.
                 sock.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", 1 << 40))
