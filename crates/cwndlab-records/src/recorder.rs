@@ -12,8 +12,7 @@ use crate::records::{Place, Records};
 use crate::table::Table as _;
 use crate::tables::{
     ConnectionRow, Connections, DropReason, LinkRow, Links, ObjectKind, ObjectRow, Objects, QueueRow, Queues,
-    SegmentEvent, SegmentRow, Segments, SenderState, WarmupConnectionRow, WarmupConnections, WarmupLinkRow,
-    WarmupLinks, WindowRow, Windows,
+    SegmentEvent, SegmentRow, Segments, SenderState, WarmupConnections, WarmupLinks, WindowRow, Windows,
 };
 use crate::trace::Flow;
 
@@ -115,6 +114,51 @@ impl Recorder {
         ];
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
     }
+
+    /// What a connection has counted so far.
+    fn connection_row(&self, record: &ConnectionRecord) -> ConnectionRow {
+        let (client, server) = self.ends[record.traffic as usize];
+        ConnectionRow {
+            connection: record.connection,
+            traffic: record.traffic,
+            client,
+            server,
+            start_ns: record.start.as_nanos(),
+            established_ns: some(record.established),
+            end_ns: some(record.end),
+            bytes_up: record.bytes_up,
+            bytes_down: record.bytes_down,
+            segments_sent: record.segments_sent,
+            retransmits: record.retransmits,
+            timeouts: record.timeouts,
+            fast_retransmits: record.fast_retransmits,
+            ecn_reductions: record.ecn_reductions,
+            drops: record.drops,
+            marks: record.marks,
+            failed: record.failed,
+        }
+    }
+
+    /// What a link has counted so far.
+    fn link_row(&self, link: u32, counters: &LinkCounters, regions: Option<Regions>) -> LinkRow {
+        let drops = |cause: DropCause| counters.drops[cause as usize];
+        LinkRow {
+            link,
+            arrivals: counters.arrivals,
+            departures: counters.accepted,
+            bytes: counters.bytes,
+            drops_full: drops(DropCause::Full),
+            drops_aqm: drops(DropCause::Aqm),
+            drops_loss: drops(DropCause::Loss),
+            marks: counters.marks,
+            busy_ns: counters.busy.as_nanos(),
+            mean_queue_packets: counters.sojourn.as_secs_f64() / self.duration.as_secs_f64(),
+            max_queue_packets: counters.max_packets,
+            red_below_ns: regions.map(|r| r.below.as_nanos()),
+            red_between_ns: regions.map(|r| r.between.as_nanos()),
+            red_above_ns: regions.map(|r| r.above.as_nanos()),
+        }
+    }
 }
 
 impl Probe for Recorder {
@@ -199,60 +243,19 @@ impl Probe for Recorder {
     }
 
     fn connection(&mut self, record: &ConnectionRecord) {
-        let (client, server) = self.ends[record.traffic as usize];
-        self.connections.push(ConnectionRow {
-            connection: record.connection,
-            traffic: record.traffic,
-            client,
-            server,
-            start_ns: record.start.as_nanos(),
-            established_ns: some(record.established),
-            end_ns: some(record.end),
-            bytes_up: record.bytes_up,
-            bytes_down: record.bytes_down,
-            segments_sent: record.segments_sent,
-            retransmits: record.retransmits,
-            timeouts: record.timeouts,
-            fast_retransmits: record.fast_retransmits,
-            ecn_reductions: record.ecn_reductions,
-            drops: record.drops,
-            marks: record.marks,
-            failed: record.failed,
-        });
+        self.connections.push(self.connection_row(record));
     }
 
     fn warm_connection(&mut self, record: &ConnectionRecord) {
-        self.warmup_connections.push(WarmupConnectionRow {
-            connection: record.connection,
-            traffic: record.traffic,
-            bytes_up: record.bytes_up,
-            bytes_down: record.bytes_down,
-            segments_sent: record.segments_sent,
-            retransmits: record.retransmits,
-            timeouts: record.timeouts,
-            fast_retransmits: record.fast_retransmits,
-            ecn_reductions: record.ecn_reductions,
-            drops: record.drops,
-            marks: record.marks,
-        });
+        self.warmup_connections.push(self.connection_row(record).into());
+    }
+
+    fn link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
+        self.links.push(self.link_row(link, counters, regions));
     }
 
     fn warm_link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
-        let drops = |cause: DropCause| counters.drops[cause as usize];
-        self.warmup_links.push(WarmupLinkRow {
-            link,
-            arrivals: counters.arrivals,
-            departures: counters.accepted,
-            bytes: counters.bytes,
-            drops_full: drops(DropCause::Full),
-            drops_aqm: drops(DropCause::Aqm),
-            drops_loss: drops(DropCause::Loss),
-            marks: counters.marks,
-            busy_ns: counters.busy.as_nanos(),
-            red_below_ns: regions.map(|r| r.below.as_nanos()),
-            red_between_ns: regions.map(|r| r.between.as_nanos()),
-            red_above_ns: regions.map(|r| r.above.as_nanos()),
-        });
+        self.warmup_links.push(self.link_row(link, counters, regions).into());
     }
 
     fn object(&mut self, traffic: u32, record: &ObjectRecord) {
@@ -301,26 +304,6 @@ impl Probe for Recorder {
                 CongestionState::Recovery => SenderState::Recovery,
                 CongestionState::Loss => SenderState::Loss,
             }),
-        });
-    }
-
-    fn link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
-        let drops = |cause: DropCause| counters.drops[cause as usize];
-        self.links.push(LinkRow {
-            link,
-            arrivals: counters.arrivals,
-            departures: counters.accepted,
-            bytes: counters.bytes,
-            drops_full: drops(DropCause::Full),
-            drops_aqm: drops(DropCause::Aqm),
-            drops_loss: drops(DropCause::Loss),
-            marks: counters.marks,
-            busy_ns: counters.busy.as_nanos(),
-            mean_queue_packets: counters.sojourn.as_secs_f64() / self.duration.as_secs_f64(),
-            max_queue_packets: counters.max_packets,
-            red_below_ns: regions.map(|r| r.below.as_nanos()),
-            red_between_ns: regions.map(|r| r.between.as_nanos()),
-            red_above_ns: regions.map(|r| r.above.as_nanos()),
         });
     }
 }

@@ -137,6 +137,42 @@ macro_rules! table {
 }
 pub(crate) use table;
 
+/// A table of counters at the end of the run, and with it the table of the same counters at the end of the warm-up,
+/// whose rows are made `From` rows of the first; columns under `end` are in the first alone.
+///
+/// `counters! { /// a row  "name" Columns of Row, /// a row  "name" Columns of Row { both { … } end { … } both { … } } }`
+macro_rules! counters {
+    ($(#[doc = $about:literal])+ $name:literal $Table:ident of $Row:ident,
+     $(#[doc = $warm_about:literal])+ $warm_name:literal $Warm:ident of $WarmRow:ident {
+        $(
+            both { $($(#[doc = $doc:literal])+ $column:ident: $cell:ty,)+ }
+            $(end { $($(#[doc = $end_doc:literal])+ $end_column:ident: $end_cell:ty,)+ })?
+        )+
+    }) => {
+        table! {
+            $(#[doc = $about])+
+            $name $Table of $Row {
+                $(
+                    $($(#[doc = $doc])+ $column: $cell,)+
+                    $($($(#[doc = $end_doc])+ $end_column: $end_cell,)+)?
+                )+
+            }
+        }
+        table! {
+            $(#[doc = $warm_about])+
+            $warm_name $Warm of $WarmRow {
+                $($($(#[doc = $doc])+ $column: $cell,)+)+
+            }
+        }
+        impl From<$Row> for $WarmRow {
+            fn from(row: $Row) -> $WarmRow {
+                $WarmRow { $($($column: row.$column,)+)+ }
+            }
+        }
+    };
+}
+pub(crate) use counters;
+
 /// `labels! { /// doc  pub enum Name { /// doc  Variant = "word", … } }`
 macro_rules! labels {
     ($($(#[$meta:meta])+ pub enum $Name:ident { $($(#[$doc:meta])+ $Variant:ident = $word:literal,)+ })+) => {$(

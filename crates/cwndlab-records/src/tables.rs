@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::cell::{Cell, Label, OneOf, Sack};
-use crate::table::{column, labels, table, ColumnDoc, SchemaError, Table, TableDoc};
+use crate::table::{column, counters, labels, table, ColumnDoc, SchemaError, Table, TableDoc};
 
 labels! {
     /// What happened to a segment.
@@ -117,43 +117,53 @@ table! {
     }
 }
 
-table! {
+counters! {
     /// A connection, as it ended or as it stood at the end of the run (probe `connections`).
-    "connections" Connections of ConnectionRow {
-        /// Serial number, in the order of opening.
-        connection: u32,
-        /// Index of its traffic entry.
-        traffic: u32,
-        /// Index of the node that opened it.
-        client: u32,
-        /// Index of the node at the other end.
-        server: u32,
-        /// When it was opened.
-        start_ns: u64,
-        /// When the client end was established; null if never.
-        established_ns: Option<u64>,
-        /// When both ends were gone; null if they were not.
-        end_ns: Option<u64>,
-        /// Payload bytes delivered in order at the server.
-        bytes_up: u64,
-        /// Payload bytes delivered in order at the client.
-        bytes_down: u64,
-        /// Segments sent, both ends.
-        segments_sent: u64,
-        /// Segments sent again, both ends.
-        retransmits: u32,
-        /// Retransmission timeouts, both ends.
-        timeouts: u32,
-        /// Fast retransmits, both ends.
-        fast_retransmits: u32,
-        /// Reductions of the window for an ECN echo, both ends.
-        ecn_reductions: u32,
-        /// Its packets that links dropped, both ways.
-        drops: u32,
-        /// Its packets that links marked CE, both ways.
-        marks: u32,
-        /// Whether it was given up or reset.
-        failed: bool,
+    "connections" Connections of ConnectionRow,
+    /// A connection that was open when the warm-up was over (`warmup_ns` of the scenario): what to subtract from `connections`.
+    "warmup_connections" WarmupConnections of WarmupConnectionRow {
+        both {
+            /// Serial number, in the order of opening.
+            connection: u32,
+            /// Index of its traffic entry.
+            traffic: u32,
+        }
+        end {
+            /// Index of the node that opened it.
+            client: u32,
+            /// Index of the node at the other end.
+            server: u32,
+            /// When it was opened.
+            start_ns: u64,
+            /// When the client end was established; null if never.
+            established_ns: Option<u64>,
+            /// When both ends were gone; null if they were not.
+            end_ns: Option<u64>,
+        }
+        both {
+            /// Payload bytes delivered in order at the server.
+            bytes_up: u64,
+            /// Payload bytes delivered in order at the client.
+            bytes_down: u64,
+            /// Segments sent, both ends.
+            segments_sent: u64,
+            /// Segments sent again, both ends.
+            retransmits: u32,
+            /// Retransmission timeouts, both ends.
+            timeouts: u32,
+            /// Fast retransmits, both ends.
+            fast_retransmits: u32,
+            /// Reductions of the window for an ECN echo, both ends.
+            ecn_reductions: u32,
+            /// Its packets that links dropped, both ways.
+            drops: u32,
+            /// Its packets that links marked CE, both ways.
+            marks: u32,
+        }
+        end {
+            /// Whether it was given up or reset.
+            failed: bool,
+        }
     }
 }
 
@@ -183,95 +193,45 @@ table! {
     }
 }
 
-table! {
+counters! {
     /// What a link counted over the run.
-    "links" Links of LinkRow {
-        /// Index of the link.
-        link: u32,
-        /// Packets offered.
-        arrivals: u64,
-        /// Packets accepted: sent, or still waiting when the run ended.
-        departures: u64,
-        /// Bytes of those, with the link's own header.
-        bytes: u64,
-        /// Packets dropped by a full buffer.
-        drops_full: u64,
-        /// Packets dropped by active queue management.
-        drops_aqm: u64,
-        /// Packets dropped by a loss model.
-        drops_loss: u64,
-        /// Packets marked CE.
-        marks: u64,
-        /// Time the transmitter was busy with the accepted packets, to the end of the last.
-        busy_ns: u64,
-        /// Mean number of packets waiting or in service, over the run's length (Little 1961).
-        mean_queue_packets: f64,
-        /// Largest number of packets waiting or in service.
-        max_queue_packets: u32,
-        /// How long RED's average was below `min_th`; null of other queues.
-        red_below_ns: Option<u64>,
-        /// How long it was from `min_th` up to `max_th`.
-        red_between_ns: Option<u64>,
-        /// How long it was at `max_th` or above.
-        red_above_ns: Option<u64>,
-    }
-}
-
-table! {
-    /// A connection that was open when the warm-up was over (`warmup_ns` of the scenario): what to subtract from `connections`.
-    "warmup_connections" WarmupConnections of WarmupConnectionRow {
-        /// Serial number, in the order of opening.
-        connection: u32,
-        /// Index of its traffic entry.
-        traffic: u32,
-        /// Payload bytes delivered in order at the server.
-        bytes_up: u64,
-        /// Payload bytes delivered in order at the client.
-        bytes_down: u64,
-        /// Segments sent, both ends.
-        segments_sent: u64,
-        /// Segments sent again, both ends.
-        retransmits: u32,
-        /// Retransmission timeouts, both ends.
-        timeouts: u32,
-        /// Fast retransmits, both ends.
-        fast_retransmits: u32,
-        /// Reductions of the window for an ECN echo, both ends.
-        ecn_reductions: u32,
-        /// Its packets that links dropped, both ways.
-        drops: u32,
-        /// Its packets that links marked CE, both ways.
-        marks: u32,
-    }
-}
-
-table! {
+    "links" Links of LinkRow,
     /// What a link had counted when the warm-up was over: what to subtract from `links`.
     "warmup_links" WarmupLinks of WarmupLinkRow {
-        /// Index of the link.
-        link: u32,
-        /// Packets offered.
-        arrivals: u64,
-        /// Packets accepted.
-        departures: u64,
-        /// Bytes of those, with the link's own header.
-        bytes: u64,
-        /// Packets dropped by a full buffer.
-        drops_full: u64,
-        /// Packets dropped by active queue management.
-        drops_aqm: u64,
-        /// Packets dropped by a loss model.
-        drops_loss: u64,
-        /// Packets marked CE.
-        marks: u64,
-        /// Time the transmitter was busy with the accepted packets, to the end of the last.
-        busy_ns: u64,
-        /// How long RED's average was below `min_th`; null of other queues.
-        red_below_ns: Option<u64>,
-        /// How long it was from `min_th` up to `max_th`.
-        red_between_ns: Option<u64>,
-        /// How long it was at `max_th` or above.
-        red_above_ns: Option<u64>,
+        both {
+            /// Index of the link.
+            link: u32,
+            /// Packets offered.
+            arrivals: u64,
+            /// Packets accepted: sent, or still waiting.
+            departures: u64,
+            /// Bytes of those, with the link's own header.
+            bytes: u64,
+            /// Packets dropped by a full buffer.
+            drops_full: u64,
+            /// Packets dropped by active queue management.
+            drops_aqm: u64,
+            /// Packets dropped by a loss model.
+            drops_loss: u64,
+            /// Packets marked CE.
+            marks: u64,
+            /// Time the transmitter was busy with the accepted packets, to the end of the last.
+            busy_ns: u64,
+        }
+        end {
+            /// Mean number of packets waiting or in service, over the run's length (Little 1961).
+            mean_queue_packets: f64,
+            /// Largest number of packets waiting or in service.
+            max_queue_packets: u32,
+        }
+        both {
+            /// How long RED's average was below `min_th`; null of other queues.
+            red_below_ns: Option<u64>,
+            /// How long it was from `min_th` up to `max_th`.
+            red_between_ns: Option<u64>,
+            /// How long it was at `max_th` or above.
+            red_above_ns: Option<u64>,
+        }
     }
 }
 
