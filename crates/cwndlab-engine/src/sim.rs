@@ -78,8 +78,6 @@ pub struct Simulation<P: Probe> {
     observed: u32,
     /// Identification of the last packet of each node, where segments are seen.
     ip_ids: Vec<u16>,
-    /// Whether a retransmission timer has just expired and what it sends again is not out yet; told to the probe.
-    expired: bool,
     probes: ProbeSpec,
     /// Serial number, cwnd and ssthresh of each end as last sampled; empty if windows are not recorded.
     last_windows: Vec<(u32, u64, u64, CongestionState)>,

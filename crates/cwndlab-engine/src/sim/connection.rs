@@ -122,7 +122,7 @@ impl<P: Probe> Simulation<P> {
         conn.in_network -= 1;
         let config = &self.configs[usize::from(conn.configs[side])];
         conn.ends[side].handle_segment(config, self.now, &segment);
-        self.pump(end);
+        self.pump(end, false);
         self.settle();
         self.retire(slot as u32);
     }
@@ -143,11 +143,8 @@ impl<P: Probe> Simulation<P> {
         let config = &self.configs[usize::from(conn.configs[side])];
         let before = conn.ends[side].stats().timeouts;
         conn.ends[side].handle_timeout(config, self.now);
-        if P::ENABLED {
-            self.expired = conn.ends[side].stats().timeouts != before;
-        }
-        self.pump(end);
-        self.expired = false;
+        let expired = conn.ends[side].stats().timeouts != before;
+        self.pump(end, expired);
         self.settle();
         self.retire(slot as u32);
     }
@@ -167,13 +164,14 @@ impl<P: Probe> Simulation<P> {
     #[inline]
     pub(super) fn settle(&mut self) {
         while let Some(end) = self.dirty.pop_front() {
-            self.pump(end);
+            self.pump(end, false);
         }
     }
 
-    /// After anything happened at an end: tells the application, sends what may be sent, arms the timer.
+    /// After anything happened at an end: tells the application, sends what may be sent, arms the timer. `expired`: its
+    /// retransmission timer was what happened, which is told to the probe.
     #[inline]
-    fn pump(&mut self, end: u32) {
+    fn pump(&mut self, end: u32, mut expired: bool) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
         if !self.conns[slot].live {
             return;
@@ -194,7 +192,7 @@ impl<P: Probe> Simulation<P> {
             if P::ENABLED && self.observed != u32::MAX {
                 packet.ip_id = self.next_ip_id(node);
                 if node == self.observed {
-                    let timeout = segment.retransmission && std::mem::take(&mut self.expired);
+                    let timeout = segment.retransmission && std::mem::take(&mut expired);
                     self.see(SegmentEvent::Sent { timeout }, &packet);
                 }
             }

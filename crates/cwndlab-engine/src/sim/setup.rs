@@ -43,7 +43,6 @@ impl<P: Probe> Simulation<P> {
             commands: Vec::new(),
             observed: scenario.probes.segments_at.unwrap_or(u32::MAX),
             ip_ids: vec![0; scenario.nodes.len()],
-            expired: false,
             probes: scenario.probes.clone(),
             last_windows: Vec::new(),
             probe,
