@@ -38,6 +38,18 @@ struct Wire {
     watched: bool,
 }
 
+impl Wire {
+    /// Schedules this link's next arrival, if none is scheduled that is as early.
+    #[inline]
+    fn arm_arrival(&mut self, events: &mut EventQueue, index: u32) {
+        let next = self.link.next_arrival();
+        if next < self.arrival_armed {
+            self.arrival_armed = next;
+            events.push(next, index);
+        }
+    }
+}
+
 /// Totals of a run. Every packet is delivered, dropped or in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
@@ -175,12 +187,14 @@ impl<P: Probe> Simulation<P> {
 
     #[inline]
     fn offer(&mut self, index: u32, packet: Packet) {
-        let wire = &mut self.wires[index as usize];
-        let offered = wire.link.offer(self.now, packet);
-        if let Some(copy) = wire.link.pop_copy() {
+        let link = &mut self.wires[index as usize].link;
+        let offered = link.offer(self.now, packet);
+        if let Some(copy) = link.pop_copy() {
             self.offer_copy(index, copy);
         }
-        self.settle_offer(index, offered, packet);
+        if offered == Offered::Queued || self.is_inside(index, offered, packet) {
+            self.arm_link(index);
+        }
     }
 
     #[cold]
@@ -189,24 +203,33 @@ impl<P: Probe> Simulation<P> {
         self.summary.injected += 1;
         self.conns[(copy.to >> 1) as usize].in_network += 1;
         let offered = self.wires[index as usize].link.offer_copy(self.now, copy);
-        self.settle_offer(index, offered, copy);
+        if self.is_inside(index, offered, copy) {
+            self.arm_link(index);
+        }
     }
 
-    #[inline]
-    fn settle_offer(&mut self, index: u32, offered: Offered, mut packet: Packet) {
+    /// Tells of a mark or a drop; whether the packet is in the link.
+    #[cold]
+    fn is_inside(&mut self, index: u32, offered: Offered, mut packet: Packet) -> bool {
         match offered {
             Offered::Queued => {}
             Offered::Marked => {
                 packet.mark_ce();
                 self.mark(index, &packet);
             }
-            Offered::Dropped(cause) => return self.drop(index, cause, packet),
+            Offered::Dropped(cause) => self.drop(index, cause, packet),
         }
+        !matches!(offered, Offered::Dropped(_))
+    }
+
+    /// A packet has entered a link: schedules what is new.
+    #[allow(clippy::inline_always)] // on the path of every hop: a call of it costs as much as what it does
+    #[inline(always)]
+    fn arm_link(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
-        let next = wire.link.next_arrival();
-        if next < wire.arrival_armed {
-            wire.arrival_armed = next;
-            self.events.push(next, index);
+        // behind another packet it changes nothing, unless an extra delay holds that one
+        if wire.arrival_armed.is_never() || wire.link.is_impaired() {
+            wire.arm_arrival(&mut self.events, index);
         }
         let watched = wire.watched;
         if wire.link.decides_at_departure() {
@@ -224,15 +247,12 @@ impl<P: Probe> Simulation<P> {
         }
         wire.service_armed = Time::MAX;
         wire.link.serve(self.now);
-        let next = wire.link.next_arrival();
-        if next < wire.arrival_armed {
-            wire.arrival_armed = next;
-            self.events.push(next, index);
-        }
+        wire.arm_arrival(&mut self.events, index);
         self.after_service(index);
     }
 
     /// Collects what a queue that decides at departure did, and schedules its next service.
+    #[inline(never)]
     fn after_service(&mut self, index: u32) {
         let source = self.service_source(index);
         while let Some((cause, packet)) = self.wires[index as usize].link.pop_dropped() {

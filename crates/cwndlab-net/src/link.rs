@@ -164,6 +164,12 @@ impl<P: Packet + Copy> Link<P> {
         self
     }
 
+    /// Whether it has losses, delays, reordering or duplication of its own.
+    #[inline]
+    pub fn is_impaired(&self) -> bool {
+        self.impaired.is_some()
+    }
+
     /// Offers a packet at `now`.
     #[inline]
     pub fn offer(&mut self, now: Time, packet: P) -> Offered {

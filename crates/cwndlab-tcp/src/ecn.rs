@@ -108,7 +108,6 @@ impl Echo {
 
     /// Data came in: CE starts the echo, CWR ends it; a CWR that itself met congestion starts it anew
     /// (RFC 3168, section 6.1.3).
-    #[inline]
     pub fn on_data_in(&mut self, segment: &Segment) {
         if segment.ecn == CE {
             self.0 |= ECE;
@@ -130,12 +129,15 @@ impl Echo {
         Flags((self.0 & ECE) as u8)
     }
 
+    /// Flags and codepoint of a segment of an established connection.
+    #[inline(never)]
+    pub fn on_out(&mut self, kind: EcnKind, data: bool, again: bool) -> (Flags, u8) {
+        let (cwr, ect) = if data { self.on_data_out(kind, again) } else { (Flags(0), 0) };
+        (self.flags() | cwr, ect)
+    }
+
     /// CWR and codepoint of a segment with data (sections 6.1.2 and 6.1.5).
-    #[inline]
-    pub fn on_data_out(&mut self, kind: EcnKind, again: bool) -> (Flags, u8) {
-        if self.0 == 0 {
-            return (Flags(0), 0); // ECN is not in use
-        }
+    fn on_data_out(&mut self, kind: EcnKind, again: bool) -> (Flags, u8) {
         if again {
             let ect = if self.0 & PER_PACKET != 0 { self.0 & ECT } else { 0 };
             return (self.cwr_again(kind), ect as u8);

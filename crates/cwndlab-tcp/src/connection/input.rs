@@ -72,10 +72,12 @@ impl Connection {
         // what of the payload is not before the first byte of the stream
         let end = start + i64::from(seg.len);
         if seg.len > 0 && end > 0 {
-            if self.sender.ecn.state_ends(seg) {
-                self.end_echo_state();
+            if self.sender.ecn.is_agreed() {
+                if self.sender.ecn.state_ends(seg) {
+                    self.end_echo_state();
+                }
+                self.sender.ecn.on_data_in(seg);
             }
-            self.sender.ecn.on_data_in(seg);
             self.on_payload(cfg, now, start.max(1) as u64, end as u64);
         }
         if seg.flags.has(Flags::FIN) && end > 0 {

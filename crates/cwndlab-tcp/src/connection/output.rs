@@ -108,15 +108,13 @@ impl Connection {
         self.note_sent(cfg, now, piece, end, again);
         self.stats.bytes_sent += u64::from(piece.len);
         let last = end >= self.sender.end;
-        let (cwr, ecn) = if piece.len > 0 { self.sender.ecn.on_data_out(cfg.ecn, again) } else { (Flags(0), 0) };
-        let flags = Flags(
-            Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0) | cwr.0,
-        );
+        let flags =
+            Flags(Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0));
         if fin {
             self.on_fin_sent();
         }
         let base = if piece.len > 0 { cfg.header_bytes } else { cfg.ack_bytes };
-        Segment { ecn, ..self.segment(cfg, now, flags, piece.start, piece.len, base, again) }
+        self.segment(cfg, now, flags, piece.start, piece.len, base, again)
     }
 
     pub(super) fn pure_ack(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
@@ -148,6 +146,11 @@ impl Connection {
         self.receiver.policy.on_sent();
         self.timers.stop(Timer::DelayedAck);
         self.stats.segments_sent += 1;
+        let (signals, ecn) = if self.sender.ecn.is_agreed() {
+            self.sender.ecn.on_out(cfg.ecn, len > 0, retransmission)
+        } else {
+            (Flags(0), 0)
+        };
         Segment {
             seq: to_wire(self.iss, position),
             ack: to_wire(self.irs, self.receiver.nxt),
@@ -156,9 +159,10 @@ impl Connection {
             ts_val: timestamp(now),
             ts_ecr: if self.agreed.timestamps || cfg.one_way_agents { self.receiver.ts_recent } else { 0 },
             wire_bytes: base_bytes + len + self.option_bytes(cfg, sack.len),
-            flags: flags | self.sender.ecn.flags(),
+            flags: flags | signals,
             has_timestamps: self.agreed.timestamps,
             retransmission,
+            ecn,
             sack,
             ..Segment::default()
         }
