@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from cwndlab import metrics
 from cwndlab.errors import RunError
-from cwndlab.runs.campaign import ANSWER_S
 from cwndlab.runs.execute import Asked, Job, Outcome
 from cwndlab.runs.store import write_atomic
 from cwndlab.runs.view import RunView
@@ -286,7 +285,6 @@ class Kernel:
                 shutil.move(capture, self.keep / capture_name(job.cell))
             kernel = KernelRecords(made, int(result["summary"]["packets"]))
             view = RunView(kernel, run.scenario, job.warmup_ns)
-            view.answer_s = ANSWER_S
             values = metrics.measure_all(asked.quantities, view)
         except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
             return Outcome(job, {}, 0, error=f"records: {type(error).__name__}: {error}"), []

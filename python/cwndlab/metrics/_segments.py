@@ -11,8 +11,8 @@ NS = 1e-9
 
 
 def events(run: RunView, *kinds: str, connection: int = 0) -> dict[str, Column]:
-    """Time (s), packet number, payload bytes and event of the segments of one connection with one of these
-    events, in order.
+    """Time (s), packet number, payload bytes, event and whether a timer sent it: of the segments of one
+    connection with one of these events, in order.
     """
     table = run.columns("segments")
     event = np.asarray(table["event"])
@@ -22,6 +22,7 @@ def events(run: RunView, *kinds: str, connection: int = 0) -> dict[str, Column]:
         "segment": np.asarray(table["segment"])[keep],
         "event": event[keep],
         "len": np.asarray(table["len"])[keep],
+        "timeout": np.asarray(table["timeout"], dtype=np.bool_)[keep],
     }
 
 

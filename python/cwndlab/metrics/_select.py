@@ -56,6 +56,13 @@ def objects(run: RunView, kind: str, traffic: str | None = None, *, warmup: bool
     )
 
 
+def of_finished(run: RunView, quantity: str, kind: str, traffic: str | None) -> list[float]:
+    """A quantity of the objects that were finished, in the order of the records."""
+    sample = objects(run, kind, traffic)
+    values: list[float] = getattr(sample, quantity)[sample.finished].tolist()
+    return values
+
+
 def median(delays: Floats) -> float:
     """Median in which an unfinished object (infinite) counts as longer than every finished one; NaN
     without objects,

@@ -10,6 +10,4 @@ TABLES = ("objects",)
 
 def measure(run: RunView, *, kind: str = "object", traffic: str | None = None) -> list[float]:
     """See the module, in the order of the records."""
-    sample = _select.objects(run, kind, traffic)
-    sizes: list[float] = sample.bytes[sample.finished].tolist()
-    return sizes
+    return _select.of_finished(run, "bytes", kind, traffic)

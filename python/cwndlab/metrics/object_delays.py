@@ -14,6 +14,4 @@ TABLES = ("objects",)
 
 def measure(run: RunView, *, kind: str = "page", traffic: str | None = None) -> list[float]:
     """See the module, in the order of the records."""
-    sample = _select.objects(run, kind, traffic)
-    delays: list[float] = sample.delay_s[sample.finished].tolist()
-    return delays
+    return _select.of_finished(run, "delay_s", kind, traffic)

@@ -41,8 +41,6 @@ class RunView:
         self._tables: dict[str, pa.Table] = {}
         self.scenario = scenario
         self.warmup_s = warmup_ns / 1e9
-        #: What is sent so soon after a segment's arrival is its answer (a real stack takes a while).
-        self.answer_s = 0.0
 
     @property
     def duration_s(self) -> float:
