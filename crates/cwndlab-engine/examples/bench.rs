@@ -6,14 +6,11 @@
 use std::error::Error;
 use std::fs;
 
-use cwndlab_engine::{
-    ConnectionRecord, LinkSpec, Probe, ProbeSpec, QueueSample, Scenario, SegmentEvent, Simulation, TrafficSpec, Way,
-    WindowSample,
-};
+use cwndlab_engine::{ConnectionRecord, LinkSpec, Probe, ProbeSpec, Scenario, Simulation, TrafficSpec};
 use cwndlab_net::queue::{DropTailConfig, QueueConfig, Unit};
 use cwndlab_net::{DropCause, LinkCounters};
-use cwndlab_tcp::{InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, Segment, TcpConfig};
-use cwndlab_traffic::{AppSpec, BulkSpec, Distributions, ObjectRecord, Side};
+use cwndlab_tcp::{InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, TcpConfig};
+use cwndlab_traffic::{AppSpec, BulkSpec, Distributions, Side};
 use cwndlab_units::{Rate, Time};
 
 /// A dumbbell with access links of ten times the bottleneck's rate for each pair of hosts.
@@ -145,13 +142,9 @@ struct Totals {
 
 impl Probe for Totals {
     const ENABLED: bool = true;
-    fn segment(&mut self, _: Time, _: SegmentEvent, _: Way, _: u16, _: &Segment) {}
     fn connection(&mut self, record: &ConnectionRecord) {
         self.delivered_bytes += record.bytes_up;
     }
-    fn object(&mut self, _: u32, _: &ObjectRecord) {}
-    fn queue(&mut self, _: Time, _: &QueueSample) {}
-    fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
     fn link(&mut self, link: u32, counters: &LinkCounters, _: Option<cwndlab_net::queue::Regions>) {
         if link == 0 {
             self.drops = counters.drops[DropCause::Full as usize];

@@ -115,7 +115,8 @@ pub struct QueueSample {
     pub average: Option<f64>,
 }
 
-/// A recorder. Each method is called only if the scenario's probes ask for it and [`Probe::ENABLED`].
+/// A recorder: each method does nothing unless it is written, and is called only if the scenario's probes ask for it
+/// and [`Probe::ENABLED`].
 pub trait Probe {
     /// Whether anything is recorded at all.
     const ENABLED: bool;
@@ -123,21 +124,21 @@ pub trait Probe {
     fn opened(&mut self, _opened: &Opened) {}
     /// A segment at the observed node, or dropped or marked anywhere. `ip_id` is the packet's identification (RFC 791,
     /// section 3.1): its sending host counts what it sends, so one sent again has another, and a link's copy the same.
-    fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, ip_id: u16, segment: &Segment);
+    fn segment(&mut self, _now: Time, _event: SegmentEvent, _way: Way, _ip_id: u16, _segment: &Segment) {}
     /// A connection, when it ends or when the run does.
-    fn connection(&mut self, record: &ConnectionRecord);
+    fn connection(&mut self, _record: &ConnectionRecord) {}
     /// An open connection as it stands when the warm-up is over.
     fn warm_connection(&mut self, _record: &ConnectionRecord) {}
     /// As [`Probe::link`], when the warm-up is over.
     fn warm_link(&mut self, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
     /// A page, file, transaction or object, when it ends or when the run does.
-    fn object(&mut self, traffic: u32, record: &ObjectRecord);
+    fn object(&mut self, _traffic: u32, _record: &ObjectRecord) {}
     /// A queue, at the sampling interval.
-    fn queue(&mut self, now: Time, sample: &QueueSample);
+    fn queue(&mut self, _now: Time, _sample: &QueueSample) {}
     /// A sender's window, when it changed.
-    fn window(&mut self, now: Time, way: Way, sample: &WindowSample);
+    fn window(&mut self, _now: Time, _way: Way, _sample: &WindowSample) {}
     /// A link's counters at the end of the run, and how long its queue's average was where, if it keeps one with thresholds.
-    fn link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>);
+    fn link(&mut self, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
 }
 
 /// Records nothing.
@@ -146,10 +147,4 @@ pub struct NoProbe;
 
 impl Probe for NoProbe {
     const ENABLED: bool = false;
-    fn segment(&mut self, _: Time, _: SegmentEvent, _: Way, _: u16, _: &Segment) {}
-    fn connection(&mut self, _: &ConnectionRecord) {}
-    fn object(&mut self, _: u32, _: &ObjectRecord) {}
-    fn queue(&mut self, _: Time, _: &QueueSample) {}
-    fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
-    fn link(&mut self, _: u32, _: &LinkCounters, _: Option<Regions>) {}
 }

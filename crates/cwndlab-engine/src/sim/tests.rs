@@ -9,7 +9,7 @@ use cwndlab_units::Time;
 use proptest::prelude::*;
 
 use super::*;
-use crate::probe::{ConnectionRecord, WindowSample};
+use crate::probe::ConnectionRecord;
 use crate::Scenario;
 
 /// Everything that happened, as comparable text.
@@ -32,11 +32,46 @@ impl Probe for Log {
     fn object(&mut self, _: u32, record: &ObjectRecord) {
         self.objects.push(*record);
     }
-    fn queue(&mut self, _: Time, _: &QueueSample) {}
-    fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
     fn link(&mut self, _: u32, counters: &LinkCounters, _: Option<Regions>) {
         self.links.push(*counters);
     }
+}
+
+/// What was seen at a node: the event, whether the client end sent the packet, its identification and its segment.
+type Sight = (SegmentEvent, bool, u16, Segment);
+
+/// What a node saw, and what came of it.
+#[derive(Default)]
+struct Seen {
+    segments: Vec<Sight>,
+    connections: Vec<ConnectionRecord>,
+    objects: Vec<ObjectRecord>,
+    /// Of the bottleneck.
+    regions: Option<Regions>,
+}
+
+impl Probe for Seen {
+    const ENABLED: bool = true;
+    fn segment(&mut self, _: Time, event: SegmentEvent, way: Way, ip_id: u16, segment: &Segment) {
+        self.segments.push((event, way.from_client, ip_id, *segment));
+    }
+    fn connection(&mut self, record: &ConnectionRecord) {
+        self.connections.push(*record);
+    }
+    fn object(&mut self, _: u32, record: &ObjectRecord) {
+        self.objects.push(*record);
+    }
+    fn link(&mut self, link: u32, _: &LinkCounters, regions: Option<Regions>) {
+        if link == 1 {
+            self.regions = regions;
+        }
+    }
+}
+
+/// What a node of the chain sees: 0 is the client's, 3 the server's.
+fn watch(mut scenario: Scenario, node: u32) -> Seen {
+    scenario.probes.segments_at = Some(node);
+    Simulation::new(&scenario, 1, 0, Seen::default()).unwrap().run().1
 }
 
 fn tcp(profile: cwndlab_tcp::Profile, recovery: &str) -> String {

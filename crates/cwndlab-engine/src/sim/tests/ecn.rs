@@ -1,6 +1,5 @@
-//! The rules of ECN on the wire (RFC 3168, section 6.1), asserted on every segment of runs through RED.
+//! The rules of ECN on the seen (RFC 3168, section 6.1), asserted on every segment of runs through RED.
 
-use cwndlab_net::queue::Regions;
 use cwndlab_tcp::{Flags, Profile};
 
 use super::*;
@@ -8,34 +7,9 @@ use super::*;
 const CE: u8 = 3;
 const RED: &str = r#"{"kind": "red", "limit": 60, "min_th": 4, "max_th": 30, "max_p": 0.1, "w_q": 0.02, "ecn": true}"#;
 
-#[derive(Default)]
-struct Wire {
-    seen: Vec<(SegmentEvent, bool, Segment)>,
-    connections: Vec<ConnectionRecord>,
-    regions: Option<Regions>,
-}
-
-impl Probe for Wire {
-    const ENABLED: bool = true;
-    fn segment(&mut self, _: Time, event: SegmentEvent, way: Way, _: u16, segment: &Segment) {
-        self.seen.push((event, way.from_client, *segment));
-    }
-    fn connection(&mut self, record: &ConnectionRecord) {
-        self.connections.push(*record);
-    }
-    fn object(&mut self, _: u32, _: &ObjectRecord) {}
-    fn queue(&mut self, _: Time, _: &QueueSample) {}
-    fn window(&mut self, _: Time, _: Way, _: &WindowSample) {}
-    fn link(&mut self, link: u32, _: &LinkCounters, regions: Option<Regions>) {
-        if link == 1 {
-            self.regions = regions;
-        }
-    }
-}
-
-impl Wire {
+impl Seen {
     fn marks(&self) -> usize {
-        self.seen.iter().filter(|(event, _, _)| matches!(event, SegmentEvent::Marked { .. })).count()
+        self.segments.iter().filter(|(event, ..)| matches!(event, SegmentEvent::Marked { .. })).count()
     }
 }
 
@@ -45,13 +19,12 @@ fn endpoint(ecn: &str) -> String {
     tcp.to_string()
 }
 
-/// 2 MB from client to server, seen at a node: 0 is the sender's, 3 the receiver's.
-fn transfer(client: &str, server: &str, impairments: &str, node: u32) -> Wire {
+/// 2 MB from client to server, seen at a node.
+fn transfer(client: &str, server: &str, impairments: &str, node: u32) -> Seen {
     let mut scenario = chain(&endpoint(client), 2_000_000, RED, impairments, 600);
     scenario.tcp.push(serde_json::from_str(&endpoint(server)).unwrap());
     scenario.traffic[0].tcp_server = 1;
-    scenario.probes.segments_at = Some(node);
-    Simulation::new(&scenario, 1, 0, Wire::default()).unwrap().run().1
+    watch(scenario, node)
 }
 
 const LOSSY: &str = r#"{"kind": "bernoulli", "p": 0.01}"#;
@@ -59,9 +32,9 @@ const LOSSY: &str = r#"{"kind": "bernoulli", "p": 0.01}"#;
 #[test]
 fn only_new_data_is_ecn_capable_and_syns_negotiate() {
     for (kind, codepoint) in [("rfc2481", 2), ("rfc3168", 2), ("rfc3168-ect1", 1)] {
-        let wire = transfer(kind, kind, LOSSY, 0);
+        let seen = transfer(kind, kind, LOSSY, 0);
         let mut again = 0;
-        for (event, from_client, segment) in &wire.seen {
+        for (event, from_client, _, segment) in &seen.segments {
             let syn = segment.flags.has(Flags::SYN);
             let setup = segment.flags.0 & (Flags::ECE | Flags::CWR).0;
             if syn {
@@ -74,15 +47,16 @@ fn only_new_data_is_ecn_capable_and_syns_negotiate() {
                 again += u32::from(segment.retransmission);
             }
         }
-        assert!(again > 0 && wire.marks() > 5, "{kind}: {again} retransmissions, {} marks", wire.marks());
+        assert!(again > 0 && seen.marks() > 5, "{kind}: {again} retransmissions, {} marks", seen.marks());
     }
 }
 
 #[test]
 fn every_segment_echoes_from_a_ce_until_a_cwr() {
-    let wire = transfer("rfc3168", "rfc3168", LOSSY, 3);
+    let seen = transfer("rfc3168", "rfc3168", LOSSY, 3);
     let (mut echo, mut echoes) = (false, 0);
-    for (event, from_client, segment) in wire.seen.iter().filter(|(_, _, segment)| !segment.flags.has(Flags::SYN)) {
+    for (event, from_client, _, segment) in seen.segments.iter().filter(|(.., segment)| !segment.flags.has(Flags::SYN))
+    {
         match event {
             SegmentEvent::Received if *from_client && segment.len > 0 => {
                 echo = segment.ecn == CE || (echo && !segment.flags.has(Flags::CWR));
@@ -99,9 +73,10 @@ fn every_segment_echoes_from_a_ce_until_a_cwr() {
 
 #[test]
 fn the_sender_reduces_once_a_window_and_says_so() {
-    let wire = transfer("rfc3168", "rfc3168", "", 0);
+    let seen = transfer("rfc3168", "rfc3168", "", 0);
     let (mut cwrs, mut last_cwr, mut acked, mut echoed, mut sent_to) = (0, 0, 0, false, 0);
-    for (event, from_client, segment) in wire.seen.iter().filter(|(_, _, segment)| !segment.flags.has(Flags::SYN)) {
+    for (event, from_client, _, segment) in seen.segments.iter().filter(|(.., segment)| !segment.flags.has(Flags::SYN))
+    {
         match event {
             SegmentEvent::Received if !*from_client => {
                 acked = segment.ack;
@@ -119,11 +94,11 @@ fn the_sender_reduces_once_a_window_and_says_so() {
             sent_to = sent_to.max(segment.seq + segment.len);
         }
     }
-    let record = wire.connections[0];
+    let record = seen.connections[0];
     assert_eq!((record.ecn_reductions, record.retransmits), (cwrs, 0));
     assert!(cwrs >= 5, "{cwrs} reductions");
-    assert_eq!((record.marks as usize, record.drops), (wire.marks(), 0));
-    let regions = wire.regions.expect("RED keeps an average");
+    assert_eq!((record.marks as usize, record.drops), (seen.marks(), 0));
+    let regions = seen.regions.expect("RED keeps an average");
     assert_eq!(regions.below + regions.between + regions.above, Time::from_secs(600));
     assert!(regions.between > Time::from_secs(2));
 }
@@ -131,13 +106,13 @@ fn the_sender_reduces_once_a_window_and_says_so() {
 #[test]
 fn mixed_endpoints_negotiate_it_off_and_are_dropped_instead() {
     for (client, server) in [("rfc3168", "off"), ("off", "rfc3168"), ("off", "accept"), ("accept", "accept")] {
-        let wire = transfer(client, server, "", 0);
-        assert!(wire.seen.iter().all(|(_, _, segment)| segment.ecn == 0), "{client} to {server}");
-        let record = wire.connections[0];
+        let seen = transfer(client, server, "", 0);
+        assert!(seen.segments.iter().all(|(.., segment)| segment.ecn == 0), "{client} to {server}");
+        let record = seen.connections[0];
         assert!((record.marks, record.ecn_reductions) == (0, 0) && record.drops > 3 && record.retransmits > 3);
     }
-    let wire = transfer("rfc3168", "accept", "", 0);
-    assert!(wire.marks() > 5);
+    let seen = transfer("rfc3168", "accept", "", 0);
+    assert!(seen.marks() > 5);
 }
 
 #[test]
@@ -149,15 +124,15 @@ fn every_recovery_says_that_it_reduced_for_a_loss() {
         endpoint["sack"] = true.into();
         let loss = r#"{"kind": "drop-nth", "packets": [60]}"#;
         let scenario = chain(&endpoint.to_string(), 200_000, r#"{"kind": "infinite"}"#, loss, 600);
-        let wire = Simulation::new(&scenario, 1, 0, Wire::default()).unwrap().run().1;
-        let cwr = |(event, _, segment): &&(SegmentEvent, bool, Segment)| {
+        let seen = watch(scenario, 0);
+        let cwr = |(event, .., segment): &&Sight| {
             matches!(event, SegmentEvent::Sent { .. })
                 && segment.flags.has(Flags::CWR)
                 && !segment.flags.has(Flags::SYN)
         };
-        let record = wire.connections[0];
+        let record = seen.connections[0];
         assert_eq!((record.marks, record.timeouts), (0, 0), "{recovery}");
-        let reductions = wire.seen.iter().filter(cwr).count();
+        let reductions = seen.segments.iter().filter(cwr).count();
         assert_eq!(reductions, record.fast_retransmits as usize, "{recovery}");
         assert!(reductions > 0, "{recovery}");
     }
