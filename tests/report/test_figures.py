@@ -85,6 +85,23 @@ def test_timeouts_echoes_and_reductions_are_told_apart() -> None:
     ]
 
 
+def test_the_window_and_the_blocks_that_acknowledgments_report_are_drawn() -> None:
+    segments = {
+        "time_ns": np.arange(4, dtype=np.uint64),
+        "event": np.array(["send", "send", "dupack", "ack"]),
+        "segment": np.array([1, 9, 1, 4], dtype=np.int64),
+        "connection": np.zeros(4, dtype=np.uint32),
+        "from_client": np.array([True, True, False, False]),
+        "len": np.array([1000, 1000, 0, 0]),
+        "ack": np.array([0, 0, 1000, 4000]),
+        "window_bytes": np.array([9999, 9999, 8500, 1500]),
+        "sack": np.array([None, None, np.array([2000, 3500, 5000, 6000]), np.array([])], dtype=object),
+    }
+    rows = time_sequence_rows(segments, (0.0, 1.0), 0, 620, 300)
+    assert [r["segment"] for r in rows if r["event"] == "window"] == [9, 5]
+    assert [(r["from"], r["segment"]) for r in rows if r["event"] == "SACK"] == [(3, 4), (6, 6)]
+
+
 def test_the_points_of_a_line_are_the_estimates_with_their_intervals() -> None:
     spec = figure(kind="line", x="iw", quantity="page_delay", where={"webs": 8, "ftps": 0})
     points = series.points(spec, WEB)

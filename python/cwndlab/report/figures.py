@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.report.packets import decimate, time_sequence_rows
+from cwndlab.report.packets import DRAWN, EDGE, INK, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import Columns, Results
@@ -28,9 +28,6 @@ Row: TypeAlias = dict[str, Any]
 
 WIDTH, HEIGHT, LOW = 620, 300, 220
 """Of one panel, in pixels; low where there are more than two."""
-
-INK = "#010203"
-"""Stands for `currentColor`, which altair does not take for a colour."""
 
 LONGEST_TITLE = 44
 """Characters that fit along the y axis."""
@@ -331,22 +328,6 @@ def _window(spec: Figure, seconds: Callable[[str | float], float]) -> tuple[floa
     return start, seconds(spec.until) if spec.until is not None else float("inf")
 
 
-_EVENTS: tuple[tuple[str, str, str], ...] = (
-    # event, colour, shape as an SVG path in a square from -1 to 1; the first is drawn first
-    ("ack", "#2a9d6f", "M-1,-.18H1V.18H-1Z"),
-    ("send", "#2f7fd0", "M-.6,0A.6,.6,0,1,1,.6,0A.6,.6,0,1,1,-.6,0Z"),
-    ("dupack", "#b8860b", "M0,-.9L.9,.7H-.9Z"),
-    ("mark", "#9a5fc9", "M-.7,-.7H.7V.7H-.7Z"),
-    ("ECE", "#b8860b", "M-.9,-.9L.9,-.9L0,.9Z"),
-    ("CWR", "#139fa8", "M-.3,-1H.3V-.3H1V.3H.3V1H-.3V.3H-1V-.3H-.3Z"),
-    ("retransmit", "#d6455d", "M0,-1.1L1.1,0L0,1.1L-1.1,0Z"),
-    ("timeout", "#d6455d", "M-1.1,-1.1H1.1L-1.1,1.1H1.1Z"),
-    ("drop", INK, "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z"),
-)
-
-_RANK = {event: place for place, (event, _, _) in enumerate(_EVENTS)}
-
-
 def _time_sequence(
     spec: Figure, results: Results, seconds: Callable[[str | float], float]
 ) -> tuple[Any, Any, str]:
@@ -358,15 +339,22 @@ def _time_sequence(
     recorded = _records(spec, results, "segments", 'segments_at = "NODE"')
     for number, (_, title, columns) in enumerate(recorded):
         rows[f"panel{number}"] = time_sequence_rows(columns, window, spec.connection or 0, WIDTH, HEIGHT)
-        rows[f"panel{number}"].sort(key=lambda row: _RANK[row["event"]])
+        rows[f"panel{number}"].sort(key=lambda row: RANK[row["event"]])
         titles.append(title)
+    # the window's edge is drawn where it is near: it shall not flatten what was sent
+    low, high = (
+        f((r["segment"] for panel in rows.values() for r in panel if r["event"] != EDGE), default=0)
+        for f in (min, max)
+    )
+    for name, panel in rows.items():
+        if min((row["segment"] for row in panel if row["event"] == EDGE), default=0) > high + 1:
+            rows[name] = [row for row in panel if row["event"] != EDGE]
     events = [row for panel in rows.values() for row in panel]
     present = {row["event"] for row in events}
-    shown = [e for e in _EVENTS if e[0] in present]
+    shown = [e for e in DRAWN if e[0] in present]
     domain = [e[0] for e in shown]
     # One scale for all panels, so that they can be compared.
     last = window[1] if np.isfinite(window[1]) else max((row["time"] for row in events), default=1.0)
-    low, high = (f((row["segment"] for row in events), default=0) for f in (min, max))
     x = alt.X(
         "time:Q", title=spec.x_title or "time (s)", scale=alt.Scale(domain=[window[0], last], nice=False)
     )
@@ -377,17 +365,8 @@ def _time_sequence(
     )
     panels = []
     for name, title in zip(rows, titles, strict=True):
-        base = alt.Chart(alt.NamedData(name=name))
-        size = 90 if len(rows[name]) < CROWD else 36
-        marks = base.mark_point(filled=True, opacity=1, size=size).encode(
-            x=x,
-            y=y,
-            color=alt.Color("event:N", scale=alt.Scale(domain=domain, range=[e[1] for e in shown])),
-            shape=alt.Shape("event:N", scale=alt.Scale(domain=domain, range=[e[2] for e in shown])),
-        )
-        steps = base.mark_line(interpolate="step-after", strokeWidth=1, opacity=0.7, color="#2a9d6f")
-        line = steps.transform_filter("datum.event === 'ack'").encode(x=x, y=y)
-        panels.append(_sized(alt.layer(line, marks), title))
+        layers = sequence_layers(name, len(rows[name]) < CROWD, shown, x, y, high + 1)
+        panels.append(_sized(alt.layer(*layers), title))
     words = "time-sequence graph: packet number against time for " + ", ".join(domain)
     return _stack(panels), rows, words
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from cwndlab.stats.results import Columns
 
 EVENTS = ("send", "retransmit", "timeout", "ack", "dupack", "drop", "mark")
 """Events of the segments table that a time-sequence graph draws."""
+
+EDGE, SACK = "window", "SACK"
+"""The last packet that the receiver's window admits; a block of packets that a SACK option reports."""
 
 _SYN, _ECE, _CWR = 2, 64, 128
 
@@ -43,34 +47,82 @@ def _flagged(segments: Columns, bit: int) -> NDArray[np.bool_]:
     return np.asarray((flags & bit != 0) & (flags & _SYN == 0) & passed, dtype=bool)
 
 
+def _full_packet(segments: Columns, mine: NDArray[np.bool_]) -> int:
+    """Payload bytes of a full packet of the connection, by which they are numbered; 0 if not known."""
+    return int(np.max(np.asarray(segments["len"])[mine], initial=0)) if "len" in segments else 0
+
+
+def _edges(segments: Columns, acks: NDArray[np.bool_], unit: int) -> NDArray[np.float64]:
+    """The last packet that the receiver's window admits, of every acknowledgment."""
+    edge = np.asarray(segments["ack"], dtype=np.int64) + np.asarray(segments["window_bytes"], dtype=np.int64)
+    return np.asarray(edge[acks] // unit, dtype=np.float64)
+
+
+def _sacked(
+    segments: Columns, acks: NDArray[np.bool_], unit: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Row, first and last packet of every SACK block."""
+    sack = segments["sack"]
+    blocks = [
+        (row, int(sack[row][k]) // unit + 1, -(-int(sack[row][k + 1]) // unit))
+        for row in np.flatnonzero(acks)
+        for k in range(0, 0 if sack[row] is None else len(sack[row]), 2)
+    ]
+    row, first, last = np.array(blocks, dtype=np.int64).reshape(-1, 3).T
+    return row, first, last
+
+
 def time_sequence_rows(
     segments: Columns, window: tuple[float, float], connection: int, width: int, height: int
 ) -> list[dict[str, Any]]:
-    """The events of a connection in a time window, one for each pixel and kind of event.
+    """The events of a connection in a time window, one for each pixel and kind of event; a SACK block reaches
+    down `from` its first packet.
 
     Two marks of the same kind in the same pixel look like one, so nothing that could be seen is lost.
     """
     event = _told_apart(segments)
     time = np.asarray(segments["time_ns"], dtype=np.float64) / 1e9
     number = np.asarray(segments["segment"], dtype=np.float64)
-    keep = (np.asarray(segments["connection"]) == connection) & (time >= window[0]) & (time <= window[1])
-    keep &= np.isin(event, EVENTS) & ~_senders_acks(segments, event, keep)
+    mine = (np.asarray(segments["connection"]) == connection) & (time >= window[0]) & (time <= window[1])
+    keep = mine & np.isin(event, EVENTS)
+    keep &= ~_senders_acks(segments, event, keep)
     echo, reduced = (_flagged(segments, bit) & keep for bit in (_ECE, _CWR))
-    chosen = np.concatenate([np.flatnonzero(keep), np.flatnonzero(echo), np.flatnonzero(reduced)])
-    event = np.concatenate([event[keep], np.full(echo.sum(), "ECE"), np.full(reduced.sum(), "CWR")])
-    time, number = time[chosen], number[chosen]
+    parts = [
+        (rows, np.full(len(rows), word) if word else event[rows], number[rows])
+        for rows, word in (
+            (np.flatnonzero(keep), ""),
+            (np.flatnonzero(echo), "ECE"),
+            (np.flatnonzero(reduced), "CWR"),
+        )
+    ]
+    lowest, highest = (f(number[keep]) if keep.any() else 0.0 for f in (np.min, np.max))
+    first = [part[2] for part in parts]
+    acks = keep & np.isin(event, ("ack", "dupack"))
+    if unit := _full_packet(segments, keep):
+        if "window_bytes" in segments:
+            rows = np.flatnonzero(acks)
+            parts.append((rows, np.full(len(rows), EDGE), _edges(segments, acks, unit)))
+            first.append(parts[-1][2])
+        if "sack" in segments:
+            rows, start, end = _sacked(segments, acks, unit)
+            parts.append((rows, np.full(len(rows), SACK), end.astype(np.float64)))
+            first.append(start.astype(np.float64))
+    chosen, event, number = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    time, start = time[chosen], np.concatenate(first)
     order = np.argsort(time, kind="stable")
-    event, time, number = event[order], time[order], number[order]
-    if len(time) > 2000:
+    if len(order) > 2000:
         x = np.floor((time - time.min()) / max(float(np.ptp(time)), 1e-9) * 2 * width)
-        y = np.floor((number - number.min()) / max(float(np.ptp(number)), 1.0) * 2 * height)
+        y, y2 = (
+            np.floor(np.clip((v - lowest) / max(highest - lowest, 1.0), 0.0, 1.0) * 2 * height)
+            for v in (number, start)
+        )
         kind = np.unique(event, return_inverse=True)[1]
-        pixel = (kind * (2 * width + 1) + x) * (2 * height + 1) + y
-        first = np.sort(np.unique(pixel, return_index=True)[1])
-        event, time, number = event[first], time[first], number[first]
+        pixel = ((kind * (2 * width + 1) + x) * (2 * height + 1) + y) * (2 * height + 1) + y2
+        order = order[np.sort(np.unique(pixel[order], return_index=True)[1])]
     return [
-        {"time": round(float(t), 6), "segment": int(n), "event": str(e)}
-        for t, n, e in zip(time, number, event, strict=True)
+        {"time": round(float(time[k]), 6), "segment": int(number[k]), "event": str(event[k])}
+        | ({"from": int(start[k])} if event[k] == SACK else {})
+        for k in order
     ]
 
 
@@ -91,3 +143,57 @@ def decimate(
         chosen.add(int(start + np.argmax(values[start:end])))
     at = np.array(sorted(chosen))
     return time[at], values[at]
+
+
+INK = "#010203"
+"""Stands for `currentColor`, which altair does not take for a colour."""
+
+DRAWN: tuple[tuple[str, str, str], ...] = (
+    # event, colour, shape as an SVG path in a square from -1 to 1; the first is drawn first
+    (EDGE, "#8a8f98", "M-1,-.14H1V.14H-1Z"),
+    (SACK, "#c2419c", "M-.16,-1H.16V1H-.16Z"),
+    ("ack", "#2a9d6f", "M-1,-.18H1V.18H-1Z"),
+    ("send", "#2f7fd0", "M-.6,0A.6,.6,0,1,1,.6,0A.6,.6,0,1,1,-.6,0Z"),
+    ("dupack", "#b8860b", "M0,-.9L.9,.7H-.9Z"),
+    ("mark", "#9a5fc9", "M-.7,-.7H.7V.7H-.7Z"),
+    ("ECE", "#b8860b", "M-.9,-.9L.9,-.9L0,.9Z"),
+    ("CWR", "#139fa8", "M-.3,-1H.3V-.3H1V.3H.3V1H-.3V.3H-1V-.3H-.3Z"),
+    ("retransmit", "#d6455d", "M0,-1.1L1.1,0L0,1.1L-1.1,0Z"),
+    ("timeout", "#d6455d", "M-1.1,-1.1H1.1L-1.1,1.1H1.1Z"),
+    ("drop", INK, "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z"),
+)
+
+RANK = {event: place for place, (event, _, _) in enumerate(DRAWN)}
+
+
+def sequence_layers(
+    name: str, large: bool, shown: Sequence[tuple[str, str, str]], x: Any, y: Any, top: int
+) -> list[Any]:
+    """A time-sequence graph of the data set of that name: steps, SACK blocks, marks up to `top`."""
+    import altair as alt
+
+    words, colours, shapes = (list(part) for part in zip(*shown, strict=True))
+    base = alt.Chart(alt.NamedData(name=name))
+    size = 90 if large else 36
+    near = base.transform_filter(f"datum.segment <= {top}")  # clipped, marks on the axes were cut in half
+    marks = near.mark_point(filled=True, opacity=1, size=size).encode(
+        x=x,
+        y=y,
+        color=alt.Color("event:N", scale=alt.Scale(domain=words, range=colours)),
+        shape=alt.Shape("event:N", scale=alt.Scale(domain=words, range=shapes)),
+    )
+    lines = [
+        base.mark_line(interpolate="step-after", strokeWidth=1, opacity=0.7, color=colour, clip=True)
+        .transform_filter(f"datum.event === '{event}'")
+        .encode(x=x, y=y)
+        for event, colour, _ in shown
+        if event in (EDGE, "ack")
+    ]
+    blocks = [
+        base.mark_rule(strokeWidth=1.5, opacity=0.55, color=colour)
+        .transform_filter(f"datum.event === '{SACK}'")
+        .encode(x=x, y=y, y2="from:Q")
+        for event, colour, _ in shown
+        if event == SACK
+    ]
+    return [*lines, *blocks, marks]
