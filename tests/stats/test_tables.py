@@ -9,6 +9,7 @@ import pytest
 
 import synthetic
 from cwndlab.errors import StudyError
+from cwndlab.report.view import table_view
 from cwndlab.stats.listing import judge_listing, lines_of_trace
 from cwndlab.stats.sensitivity import Outcome, effects
 from cwndlab.stats.tables import JudgedTable, judge_table
@@ -239,6 +240,15 @@ def test_a_column_may_show_how_single_runs_scatter(tmp_path: Path) -> None:
     }
     with pytest.raises(ValueError, match="nothing is compared"):
         Table.model_validate(spec | {"columns": [compared]})
+
+
+def test_a_cell_compared_with_itself_shows_a_dash(tmp_path: Path) -> None:
+    itself: dict[str, Any] = {"heading": "IW=1", "quantity": "page_delay", "where": {"iw": 1}}
+    itself["compare"] = {"kind": "decrease", "to": {"iw": 1}}
+    spec = Table.model_validate({"id": "t", "title": "T", "rows": ["webs", "ftps"], "columns": [itself]})
+    view = table_view(spec, judged(tmp_path, spec))
+    assert {(n.measured, n.interval) for row in view.rows for n in row.numbers} == {("–", "")}
+    assert view.remarks == ()
 
 
 def test_sensitivity_tells_how_far_each_choice_moves_a_table(tmp_path: Path) -> None:

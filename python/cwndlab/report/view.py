@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cwndlab.report.definitions import Definition
 from cwndlab.report.figures import Drawing
 from cwndlab.stats.claims import JudgedClaim
-from cwndlab.stats.intervals import Interval
+from cwndlab.stats.intervals import ITSELF, Interval
 from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
 from cwndlab.stats.sensitivity import Held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
@@ -312,7 +312,7 @@ def table_view(spec: Table, judged: JudgedTable) -> TableView:
         c.estimate.method for line in judged.cells for c in line if c.estimate is not None
     )
     remarks = []
-    random = [m for m in methods if m not in ("deterministic", "all runs equal", "not measurable")]
+    random = [m for m in methods if m not in ("deterministic", "all runs equal", "not measurable", ITSELF)]
     if random:
         remarks.append("95 % intervals: " + ", ".join(random) + ".")
     elif "deterministic" in methods:
@@ -372,8 +372,9 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
     interval = Interval(e.value, e.ci_low, e.ci_high, e.replicates, e.method)
     judgement = cell.judgement
     own_note = judgement is not None and judgement.verdict is Verdict.TREND
-    if math.isnan(e.value) and cell.published is None:
-        return NumberView(heading, "", "", "", "", None, "", None)
+    if cell.published is None and (math.isnan(e.value) or e.method == ITSELF):
+        shown = "–" if e.method == ITSELF else ""
+        return NumberView(heading, shown, "", "", "", None, "", None)
     return NumberView(
         heading,
         number(e.value, cell.digits),

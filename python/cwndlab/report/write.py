@@ -27,7 +27,7 @@ from cwndlab.report.view import (
 )
 from cwndlab.stats.claims import JudgedClaim, judge_claims
 from cwndlab.stats.listing import JudgedListing, judge_listing
-from cwndlab.stats.results import Results, label, listed
+from cwndlab.stats.results import Results, label, listed, was_not_run
 from cwndlab.stats.sensitivity import Outcome, effects, held
 from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict, rule_text
@@ -83,12 +83,38 @@ class Variation:
 
 
 @dataclass(frozen=True)
+class Omitted:
+    """A part of the report that could not be made."""
+
+    kind: str
+    id: str
+    why: StudyError | None = None
+    """What is wrong; None if its cells were not run."""
+
+
+def _told(omitted: Sequence[Omitted]) -> tuple[str, ...]:
+    """In words: parts of cells that were not run by their names alone, as a run may be restricted to few."""
+    names: dict[str, list[str]] = {}
+    for part in omitted:
+        if part.why is None or was_not_run(part.why):
+            names.setdefault(part.kind, []).append(part.id)
+    wrong = [str(o.why) for o in omitted if o.why is not None and not was_not_run(o.why)]
+    return (
+        *(
+            f"Of cells that were not run: {kind}{'s' * (len(ids) > 1)} {', '.join(ids)}"
+            for kind, ids in names.items()
+        ),
+        *wrong,
+    )
+
+
+@dataclass(frozen=True)
 class Judged:
     """Everything of a study that has a verdict; what could not be judged is told in `omitted`."""
 
     tables: list[tuple[AnyTable, JudgedTable | JudgedListing]]
     claims: list[JudgedClaim]
-    omitted: list[str] = field(default_factory=list)
+    omitted: list[Omitted] = field(default_factory=list)
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -114,17 +140,17 @@ def judge(outputs: Outputs, results: Results) -> Judged:
                 if table.rows:
                     judged.tables.append((spec, table))
                 else:
-                    judged.omitted.append(f"table {spec.id}: none of its cells was run")
+                    judged.omitted.append(Omitted("table", spec.id))
             else:
                 spec = _of_run_cells(spec, results)
                 judged.tables.append((spec, judge_listing(spec, results, outputs.folder, outputs.marks)))
         except StudyError as error:
-            judged.omitted.append(str(error))
+            judged.omitted.append(Omitted("table", spec.id, error))
     for claim in outputs.claims:
         try:
             judged.claims.extend(judge_claims([claim], results))
         except StudyError as error:
-            judged.omitted.append(str(error))
+            judged.omitted.append(Omitted("claim", claim.id, error))
     return judged
 
 
@@ -208,7 +234,7 @@ def build_view(
         figures=tuple(drawings),
         claims=tuple(claim_view(c, under.get(c.claim.id)) for c in judged.claims),
         sensitivity=_sensitivity(judged, outcomes),
-        omitted=tuple(judged.omitted),
+        omitted=_told(judged.omitted),
         facts=tuple(facts),
         rule=tuple((Mark.of(v), text) for v, text in rule_text(unstable, points)),
         claim_rule=CLAIM_RULE,
@@ -222,7 +248,7 @@ def _draw(
     outputs: Outputs,
     results: Results,
     seconds: Callable[[str | float], float],
-    omitted: list[str],
+    omitted: list[Omitted],
 ) -> list[Drawing]:
     if not outputs.figures:
         return []
@@ -233,7 +259,7 @@ def _draw(
         try:
             drawings.append(draw(spec, results, seconds))
         except StudyError as error:
-            omitted.append(str(error))
+            omitted.append(Omitted("figure", spec.id, error))
     return drawings
 
 

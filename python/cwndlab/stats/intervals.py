@@ -177,6 +177,10 @@ def bootstrap_ends(samples: Floats, n: int, level: float = LEVEL) -> tuple[float
     return float(low), float(high)
 
 
+ITSELF = "compared with itself"
+"""The method of a comparison that says nothing."""
+
+
 def compare(
     kind: str, a: Floats, b: Floats, *, deterministic: bool = False, statistic: str = "mean"
 ) -> Interval:

@@ -50,6 +50,17 @@ class Estimate:
         )
 
 
+class NotRunError(StudyError):
+    """A cell is asked for that is not among the results."""
+
+
+def was_not_run(error: BaseException | None) -> bool:
+    """Whether an error, or one from which it was made, is that a cell is not among the results."""
+    while error is not None and not isinstance(error, NotRunError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _no_records(cell: str, table: str) -> Columns:
     raise KeyError(f"no table {table!r} was recorded for cell {cell!r}")
 
@@ -138,7 +149,7 @@ class Results:
             for value in listed(wanted):
                 if not any(same_value(value, have) for have in known[axis]):
                     values = [str(v) for v in known[axis]]
-                    raise StudyError(
+                    raise NotRunError(
                         f"axis {axis!r} has no value {value!r}", right=nearest(str(value), values)
                     )
         return self.having(where)
@@ -192,7 +203,7 @@ class Results:
         if cell is None:
             self.select(where)  # names the axis or the value that is wrong, if one is
             chosen = ", ".join(f"{k}={v}" for k, v in where.items())
-            raise StudyError(f"the study has no cell {chosen}")
+            raise NotRunError(f"the study has no cell {chosen}")
         return cell
 
 

@@ -84,6 +84,9 @@ def measure(
         plain = intervals.median if statistic == "median" else intervals.mean
         return plain(values, deterministic=exact)
     other = reference(results, cell, comparison)
+    if other.id == cell.id:
+        none = math.nan if np.isnan(values).all() else float(intervals.relate(comparison.kind, 1.0, 1.0))
+        return Interval(none, none, none, int((~np.isnan(values)).sum()), intervals.ITSELF)
     return intervals.compare(
         comparison.kind,
         values,
