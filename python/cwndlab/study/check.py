@@ -4,7 +4,7 @@ that are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import StudyError, nearest
@@ -107,12 +107,21 @@ def _texts(value: Any, path: Path) -> Iterable[tuple[Path, str]]:
             yield from _texts(item, (*path, index))
 
 
+def _axis(study: Study, axis: str, path: Path) -> None:
+    if axis not in study.outline.axes:
+        raise _fail(study, path, f'there is no axis "{axis}"', nearest(axis, study.outline.axes))
+
+
+def _once(study: Study, what: str, names: Sequence[str], index: int, path: Path) -> None:
+    if names.index(names[index]) != index:
+        raise _fail(study, path, f'{what} "{names[index]}" is defined twice')
+
+
 def _axis_value(study: Study, axis: str, value: Any, path: Path) -> None:
     from .load import same
 
     axes = study.outline.axes
-    if axis not in axes:
-        raise _fail(study, path, f'there is no axis "{axis}"', nearest(axis, axes))
+    _axis(study, axis, path)
     for wanted in value if isinstance(value, list) else [value]:
         if not any(same(wanted, known) or str(wanted) == str(known) for known in axes[axis].names):
             names = [str(name) for name in axes[axis].names]
@@ -131,8 +140,7 @@ def _grids(study: Study) -> None:
     for index, grid in enumerate(outline.grids):
         at: Path = ("grids", index)
         for axis in [*grid.axes, *(axis for group in grid.zip for axis in group)]:
-            if axis not in axes:
-                raise _fail(study, (*at, "axes"), f'there is no axis "{axis}"', nearest(axis, axes))
+            _axis(study, axis, (*at, "axes"))
         _selection(study, grid.fix, (*at, "fix"))
         _selection(study, grid.restrict, (*at, "restrict"))
         for position, cell in enumerate(grid.cells):
@@ -203,8 +211,7 @@ def _quantities(study: Study) -> None:
     known = metrics.names()
     for index, quantity in enumerate(study.outline.quantities):
         at: Path = ("quantities", index)
-        if [q.name for q in study.outline.quantities].index(quantity.name) != index:
-            raise _fail(study, (*at, "name"), f'quantity "{quantity.name}" is defined twice')
+        _once(study, "quantity", [q.name for q in study.outline.quantities], index, (*at, "name"))
         if quantity.metric is not None:
             if quantity.metric not in known:
                 raise _fail(
@@ -241,17 +248,14 @@ def _quantity(study: Study, name: str, path: Path) -> None:
 
 
 def _tables(study: Study) -> None:
-    axes = study.outline.axes
     ids = [table.id for table in study.outline.tables]
     for index, table in enumerate(study.outline.tables):
         at: Path = ("tables", index)
-        if ids.index(table.id) != index:
-            raise _fail(study, (*at, "id"), f'table "{table.id}" is defined twice')
+        _once(study, "table", ids, index, (*at, "id"))
         _selection(study, table.where, (*at, "where"))
         if isinstance(table, Table):
             for axis in table.rows:
-                if axis not in axes:
-                    raise _fail(study, (*at, "rows"), f'there is no axis "{axis}"', nearest(axis, axes))
+                _axis(study, axis, (*at, "rows"))
             for position, column in enumerate(table.columns):
                 here: Path = (*at, "columns", position)
                 _quantity(study, column.quantity, (*here, "quantity"))
@@ -260,19 +264,16 @@ def _tables(study: Study) -> None:
                     _selection(study, column.compare.to, (*here, "compare", "to"))
         else:
             for axis in table.axes.values():
-                if axis not in axes:
-                    raise _fail(study, (*at, "axes"), f'there is no axis "{axis}"', nearest(axis, axes))
+                _axis(study, axis, (*at, "axes"))
             for position, variant in enumerate(table.variants):
                 _selection(study, variant.where, (*at, "variants", position, "where"))
 
 
 def _figures(study: Study) -> None:
-    axes = study.outline.axes
     ids = [figure.id for figure in study.outline.figures]
     for index, figure in enumerate(study.outline.figures):
         at: Path = ("figures", index)
-        if ids.index(figure.id) != index:
-            raise _fail(study, (*at, "id"), f'figure "{figure.id}" is defined twice')
+        _once(study, "figure", ids, index, (*at, "id"))
         _selection(study, figure.where, (*at, "where"))
         if figure.quantity is not None:
             _quantity(study, figure.quantity, (*at, "quantity"))
@@ -284,8 +285,7 @@ def _figures(study: Study) -> None:
             ("x", [figure.x] if figure.x and figure.x != "index" else []),
         ):
             for axis in names:
-                if axis not in axes:
-                    raise _fail(study, (*at, key), f'there is no axis "{axis}"', nearest(axis, axes))
+                _axis(study, axis, (*at, key))
 
 
 def _marks(study: Study) -> None:

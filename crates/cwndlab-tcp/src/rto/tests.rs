@@ -1,35 +1,15 @@
 use super::*;
+use crate::Profile;
 
 const MS: u64 = 1_000_000;
 
 fn rfc6298() -> RtoConfig {
-    RtoConfig {
-        tick_ns: Time::ZERO,
-        tick_phase_ns: Time::ZERO,
-        initial_ns: Time::from_secs(1),
-        min_ns: Time::from_secs(1),
-        max_ns: Time::from_secs(60),
-        variance_floor_ns: Time::ZERO,
-        one_way: false,
-        times_handshake: true,
-        syn_linear: 0,
-        from_first: false,
-    }
+    Profile::Rfc5681.config().rto
 }
 
+/// A clock of 100 ms, 6 s at first, no minimum, 64 s at most.
 fn coarse() -> RtoConfig {
-    RtoConfig {
-        tick_ns: Time::from_millis(100),
-        tick_phase_ns: Time::ZERO,
-        initial_ns: Time::from_secs(6),
-        min_ns: Time::ZERO,
-        max_ns: Time::from_secs(64),
-        variance_floor_ns: Time::ZERO,
-        one_way: false,
-        times_handshake: true,
-        syn_linear: 0,
-        from_first: false,
-    }
+    Profile::Ns2_1998.config().rto
 }
 
 #[test]
