@@ -11,6 +11,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OUT    ?= build/reports
 
+# What a Rust test wrote that could not run on this machine.
+SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 
@@ -25,7 +27,9 @@ run: setup
 test: test-rust test-python
 
 test-rust:
+	@rm -f $(SKIPPED)
 	cargo test --workspace --locked --quiet
+	@[ ! -e $(SKIPPED) ] || { echo "$$(wc -l < $(SKIPPED)) Rust tests were skipped:"; cat $(SKIPPED); }
 
 test-python: setup
 	$(BIN)/python -m pytest

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{server, sh, tun, with_tun, Namespaces, Router};
+use common::{server, sh, skip, tun, with_tun, Namespaces, Router};
 use cwndlab_live::sys::monotonic_ns;
 use serde_json::{json, Value};
 
@@ -146,7 +146,7 @@ fn packet_sockets_serve_where_tun_is_closed() {
         let mac = format!("02:00:00:00:00:0{}", index + 1);
         let pair = format!("ip -n {host} link add cw0 address {mac} type veth peer name far{index} netns {inner}");
         if let Err(reason) = sh(&pair) {
-            eprintln!("skipped: {reason}");
+            skip(&reason);
             return;
         }
         // No address resolution: nobody at the far end would answer.

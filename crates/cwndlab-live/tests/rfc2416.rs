@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use common::{server, tun, with_tun, Namespaces, Router};
+use common::{server, skip, tun, with_tun, Namespaces, Router};
 use serde_json::{json, Value};
 
 /// How far a measured time may lie from the calculated one, in seconds.
@@ -70,7 +70,7 @@ fn run(name: &str, initial_window: u32, seconds: f64) -> Option<[Vec<(f64, u32)>
     let text = std::fs::read_to_string(&trace).unwrap();
     std::fs::remove_file(&trace).unwrap();
     if summary["valid"] != true {
-        eprintln!("skipped: the machine was too busy: {}", summary["invalid_because"]);
+        skip(&format!("the machine was too busy: {}", summary["invalid_because"]));
         return None;
     }
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();

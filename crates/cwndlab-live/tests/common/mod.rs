@@ -1,7 +1,8 @@
 //! Network namespaces and a running router, for tests.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::fs::OpenOptions;
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -20,6 +21,17 @@ pub fn sh(line: &str) -> Result<(), String> {
     Err(format!("{line}: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
+/// Tells that this test does not run here: on the terminal, past the harness, which would keep it to itself, and in a
+/// file that `make test` counts.
+pub fn skip(reason: &str) {
+    let name = thread::current().name().unwrap_or("?").to_owned();
+    let line = format!("skipped: {name}: {}\n", reason.trim());
+    let _ = io::stderr().write_all(line.as_bytes());
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("skipped");
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
 /// Namespaces of one test, deleted at its end.
 pub struct Namespaces {
     pub names: Vec<String>,
@@ -32,7 +44,7 @@ impl Namespaces {
         for index in 0..count {
             let name = format!("cwndlab-{}-{test}-{index}", std::process::id());
             if let Err(reason) = sh(&format!("ip netns add {name} && ip -n {name} link set lo up")) {
-                eprintln!("skipped: {reason}");
+                skip(&reason);
                 return None;
             }
             made.names.push(name);
@@ -110,7 +122,7 @@ pub fn with_tun(test: &str) -> Option<Namespaces> {
     for index in 0..2 {
         let name = &namespaces.names[index];
         if let Err(reason) = sh(&format!("ip -n {name} tuntap add cw0 mode tun")) {
-            eprintln!("skipped: {reason}");
+            skip(&reason);
             return None;
         }
         namespaces.ip(index, "link set cw0 up");
