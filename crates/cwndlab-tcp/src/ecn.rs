@@ -116,9 +116,14 @@ impl Echo {
         }
     }
 
+    /// Whether data of this segment may change what is echoed.
+    #[inline]
+    pub fn minds(self, segment: &Segment) -> bool {
+        segment.ecn == CE || self.0 & ECE != 0
+    }
+
     /// Whether data of this segment changes DCTCP.CE (RFC 8257, section 3.2): what is not acknowledged yet then has an ACK of
     /// its own, with the state before, and so has this segment.
-    #[inline]
     pub fn state_ends(self, segment: &Segment) -> bool {
         self.0 & PER_PACKET != 0 && (self.0 & ECE != 0) != (segment.ecn == CE)
     }
@@ -139,8 +144,7 @@ impl Echo {
     /// CWR and codepoint of a segment with data (sections 6.1.2 and 6.1.5).
     fn on_data_out(&mut self, kind: EcnKind, again: bool) -> (Flags, u8) {
         if again {
-            let ect = if self.0 & PER_PACKET != 0 { self.0 & ECT } else { 0 };
-            return (self.cwr_again(kind), ect as u8);
+            return self.on_data_again(kind);
         }
         let now = self.0;
         self.0 &= !CWR;
@@ -149,13 +153,14 @@ impl Echo {
 
     /// RFC 2481, section 6.1.2 says "the first data packet", RFC 3168 "the first new data packet".
     #[cold]
-    fn cwr_again(&mut self, kind: EcnKind) -> Flags {
+    fn on_data_again(&mut self, kind: EcnKind) -> (Flags, u8) {
         if kind != EcnKind::Rfc2481 {
-            return Flags(0);
+            let ect = if self.0 & PER_PACKET != 0 { self.0 & ECT } else { 0 };
+            return (Flags(0), ect as u8);
         }
         let cwr = self.0 & CWR;
         self.0 &= !CWR;
-        Flags(cwr as u8)
+        (Flags(cwr as u8), 0)
     }
 
     /// The window was reduced, with everything below `max` sent before.

@@ -209,8 +209,13 @@ impl WindowLaw {
         }
     }
 
-    /// `delivered` bytes have arrived, and the ACK that tells it has ECE or not.
+    /// Whether [`Self::on_rtt`] and [`Self::on_delivered`] mean anything to it.
     #[inline]
+    pub fn minds_every_ack(&self) -> bool {
+        matches!(self.law, Law::CubicLinux(_) | Law::Dctcp(_))
+    }
+
+    /// `delivered` bytes have arrived, and the ACK that tells it has ECE or not.
     pub fn on_delivered(&mut self, delivered: u64, echo: bool, una: u64, nxt: u64) {
         if let Law::Dctcp(dctcp) = &mut self.law {
             dctcp.on_delivered(delivered, echo, una, nxt);

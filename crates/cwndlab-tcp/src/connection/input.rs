@@ -72,11 +72,8 @@ impl Connection {
         // what of the payload is not before the first byte of the stream
         let end = start + i64::from(seg.len);
         if seg.len > 0 && end > 0 {
-            if self.sender.ecn.is_agreed() {
-                if self.sender.ecn.state_ends(seg) {
-                    self.end_echo_state();
-                }
-                self.sender.ecn.on_data_in(seg);
+            if self.sender.ecn.minds(seg) {
+                self.note_mark(seg);
             }
             self.on_payload(cfg, now, start.max(1) as u64, end as u64);
         }
@@ -103,14 +100,21 @@ impl Connection {
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 
-    /// DCTCP.CE is about to change (RFC 8257, section 3.2): an ACK that was delayed goes before, and this segment's at once.
+    /// What is echoed may change. If DCTCP.CE does (RFC 8257, section 3.2), an ACK that was delayed goes before, and this
+    /// segment's at once.
     #[cold]
-    fn end_echo_state(&mut self) {
-        let free = matches!(self.control, Control::None | Control::Paced);
-        if self.timers.is_running(Timer::DelayedAck) && free {
-            self.control = Control::AckBefore(to_wire(self.irs, self.receiver.nxt));
+    fn note_mark(&mut self, seg: &Segment) {
+        if !self.sender.ecn.is_agreed() {
+            return;
         }
-        self.receiver.ack_now = true;
+        if self.sender.ecn.state_ends(seg) {
+            let free = matches!(self.control, Control::None | Control::Paced);
+            if self.timers.is_running(Timer::DelayedAck) && free {
+                self.control = Control::AckBefore(to_wire(self.irs, self.receiver.nxt));
+            }
+            self.receiver.ack_now = true;
+        }
+        self.sender.ecn.on_data_in(seg);
     }
 
     /// RST, SYN and FIN of a synchronized connection; whether the segment is to be looked at further.
@@ -236,12 +240,14 @@ impl Connection {
             self.measure(cfg, now, seg, ack)
         };
         let s = &mut self.sender;
-        if let Some(rtt) = rtt {
-            s.note_rtt(now, rtt);
-        }
         let data_acked = acked - u64::from(s.fin && ack > s.end);
         let new = NewAck { acked: data_acked, delivered: data_acked + reported - known, blocks };
-        s.law.on_delivered(new.delivered, seg.flags.has(Flags::ECE), s.una, s.nxt);
+        if s.law.minds_every_ack() {
+            if let Some(rtt) = rtt {
+                s.note_rtt(now, rtt);
+            }
+            s.law.on_delivered(new.delivered, seg.flags.has(Flags::ECE), s.una, s.nxt);
+        }
         let mut reaction = self.recovery.on_new_ack(cfg, s, &new);
         if reported > 0 && !self.recovery.in_recovery() && !cfg.one_way_agents && self.recovery.on_dup_ack(cfg, s, 0) {
             // RFC 6675, section 4: its blocks tell that the new first segment is lost

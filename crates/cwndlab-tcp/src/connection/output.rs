@@ -218,6 +218,8 @@ impl Connection {
     }
 
     /// An ACK of what had come before DCTCP.CE changed, and one is due for what changed it.
+    #[cold]
+    #[inline(never)]
     fn ack_before(&mut self, cfg: &TcpConfig, now: Time, ack: u32) -> Segment {
         let due = self.receiver.ack_now;
         let segment = self.pure_ack(cfg, now);
