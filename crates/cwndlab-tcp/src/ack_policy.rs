@@ -51,12 +51,12 @@ impl AckState {
         if cfg.ack_policy == AckPolicy::Every {
             return Due::Now;
         }
-        self.by_policy(cfg.ack_policy, now, mss, arrival)
+        self.by_policy(cfg, now, mss, arrival)
     }
 
-    fn by_policy(&mut self, policy: AckPolicy, now: Time, mss: u32, arrival: Arrival) -> Due {
+    fn by_policy(&mut self, cfg: &TcpConfig, now: Time, mss: u32, arrival: Arrival) -> Due {
         let Arrival::InOrder { bytes } = arrival else {
-            if let AckPolicy::QuickThenHeartbeat { quick_bytes, .. } = policy {
+            if let AckPolicy::QuickThenHeartbeat { quick_bytes, .. } = cfg.ack_policy {
                 self.quick_left = quick_bytes.min(u64::from(u32::MAX)) as u32; // quick again after a loss or reordering
             }
             return Due::Now;
@@ -65,10 +65,10 @@ impl AckState {
         self.pending_segments += 1;
         // RFC 5681, 4.2: at least for every second full-sized segment
         let second_full = self.pending_bytes >= 2 * mss;
-        match policy {
+        match cfg.ack_policy {
             AckPolicy::Every => Due::Now,
             AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } if second_full => Due::Now,
-            AckPolicy::Delayed { timeout_ns } => Due::By(now + timeout_ns),
+            AckPolicy::Delayed { timeout_ns } => Due::By(cfg.expiry(now, timeout_ns)),
             AckPolicy::Heartbeat { grid_ns } => Due::By(next_beat(now, grid_ns)),
             AckPolicy::QuickThenHeartbeat { every, grid_ns, .. } => {
                 if self.quick_left > 0 {
@@ -87,7 +87,7 @@ impl AckState {
                 } else if second_full {
                     Due::Now
                 } else {
-                    Due::By(now + timeout_ns)
+                    Due::By(cfg.expiry(now, timeout_ns))
                 }
             }
         }

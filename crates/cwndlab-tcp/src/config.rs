@@ -141,13 +141,25 @@ pub enum ReductionBase {
     CwndWholeSegments,
 }
 
+/// Who computes the retransmission timeout from round trips.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimator {
+    /// RFC 6298, section 2; with a coarse tick Jacobson's integers of 1988.
+    Rfc6298,
+    /// The Linux kernel: mean deviation with its largest value of a round trip, in microseconds.
+    Linux,
+}
+
 /// Retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RtoConfig {
+    /// Who computes it.
+    pub estimator: Estimator,
     /// Clock granularity: 0 measures to the nanosecond; 0.1 s or 0.5 s as in the 1990s.
     pub tick_ns: Time,
-    /// How far the ticking clock is ahead of the run's (the endpoint's boot time within a tick); unused with tick 0.
+    /// How far the clocks of `tick_ns` and `timer_hz` are ahead of the run's (how long the endpoint had been up).
     pub tick_phase_ns: Time,
     /// Before the first measurement (RFC 6298, 2.1: 1 s; ns-2: 6 s).
     pub initial_ns: Time,
@@ -166,9 +178,13 @@ pub struct RtoConfig {
     pub times_handshake: bool,
     /// Timeouts of a SYN before they begin to double (RFC 6298, 5.5: none).
     pub syn_linear: u8,
-    /// Whether, while a tail loss probe is scheduled, the timeout counts from when the first unacknowledged segment was
-    /// sent, as in Linux (RFC 7765 has a like rule), and not from the last ACK of new data (RFC 6298, 5.3).
+    /// Whether RACK sets its timers as Linux does: in place of a probe or of the reordering timer, the timeout counts from
+    /// when the first unacknowledged segment was sent (RFC 7765 has a like rule), and not from the last ACK of new data
+    /// (RFC 6298, 5.3); sent again, that segment starts it anew.
     pub from_first: bool,
+    /// Ticks a second of the clock that timers run by, and the wheel that Linux keeps them in, which rounds up
+    /// ([`TcpConfig::expiry`]); 0 = to the nanosecond.
+    pub timer_hz: u32,
 }
 
 /// Every knob of an endpoint. Shared by all connections of a traffic group; never copied into one.
@@ -227,6 +243,9 @@ pub struct TcpConfig {
     pub handshake_ack_opens_window: bool,
     /// Whether the window restarts at `min(IW, cwnd)` after an idle time of one RTO (RFC 5681, 4.1).
     pub restart_after_idle: bool,
+    /// Whether the window falls half the way to what was used of it after a timeout in which it was never full (RFC 2861, 3.2);
+    /// with RACK and `grow_only_if_cwnd_limited`.
+    pub window_validation: bool,
     /// Initial slow-start threshold in segments (0 = none).
     pub initial_ssthresh_segments: u32,
     /// Largest window.

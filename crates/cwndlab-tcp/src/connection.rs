@@ -103,7 +103,7 @@ impl Connection {
             connection.sender.timed_end = 1;
             connection.sender.timed_at = now;
             let rto = connection.sender.rtt.rto(&cfg.rto);
-            connection.timers.set(Timer::Retransmit, now + rto);
+            connection.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
         } else {
             connection.skip_handshake(cfg);
         }
@@ -123,7 +123,7 @@ impl Connection {
         Connection {
             state,
             sender: Sender::new(cfg, cfg.mss),
-            receiver: Receiver::new(cfg),
+            receiver: Receiver { listens: state == State::Listen, ..Receiver::new(cfg) },
             timers: Timers::new(),
             recovery: Recovery::new(cfg, cfg.sack),
             agreed: Agreed::default(),
@@ -205,7 +205,7 @@ impl Connection {
         s.resend_first = false;
         self.recovery.on_timeout(s);
         self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
-        self.arm_rack();
+        self.arm_rack(cfg, now);
     }
 
     /// RFC 9293, 3.8.6.1: a probe of a closed window, so that its opening cannot be missed; as Linux's it carries no data

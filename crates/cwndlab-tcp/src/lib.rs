@@ -21,8 +21,8 @@ mod stats;
 mod timers;
 
 pub use config::{
-    AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, TcpConfig,
-    WindowLawKind,
+    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind,
+    TcpConfig, WindowLawKind,
 };
 pub use congestion::{AckSample, CongestionEvent, WindowLaw};
 pub use connection::{CongestionState, Connection, Info};

@@ -1,8 +1,8 @@
 //! Profiles: each a value for every knob, of an era.
 
 use crate::config::{
-    AckPolicy, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, TcpConfig,
-    WindowLawKind,
+    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind,
+    TcpConfig, WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
@@ -64,6 +64,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     initial_window: InitialWindow::Segments(1),
     handshake_ack_opens_window: false,
     restart_after_idle: false,
+    window_validation: false,
     initial_ssthresh_segments: 0,
     max_window: MaxWindow::Segments(20),
     receive_buffer_bytes: 1 << 30,
@@ -71,6 +72,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     nagle: false,
     pacing: false,
     rto: RtoConfig {
+        estimator: Estimator::Rfc6298,
         tick_ns: Time::from_millis(100),
         tick_phase_ns: Time::ZERO,
         initial_ns: Time::from_secs(6),
@@ -81,6 +83,7 @@ const NS2_1998: TcpConfig = TcpConfig {
         times_handshake: true,
         syn_linear: 0,
         from_first: false,
+        timer_hz: 0,
     },
     time_wait_ns: Time::ZERO,
 };
@@ -110,6 +113,7 @@ const RFC5681: TcpConfig = TcpConfig {
     initial_window: InitialWindow::Rfc3390,
     handshake_ack_opens_window: false,
     restart_after_idle: true,
+    window_validation: false,
     initial_ssthresh_segments: 0,
     max_window: MaxWindow::Bytes(1 << 30),
     receive_buffer_bytes: 4 << 20,
@@ -117,6 +121,7 @@ const RFC5681: TcpConfig = TcpConfig {
     nagle: true,
     pacing: false,
     rto: RtoConfig {
+        estimator: Estimator::Rfc6298,
         tick_ns: Time::ZERO,
         tick_phase_ns: Time::ZERO,
         initial_ns: Time::from_secs(1),
@@ -127,6 +132,7 @@ const RFC5681: TcpConfig = TcpConfig {
         times_handshake: true,
         syn_linear: 0,
         from_first: false,
+        timer_hz: 0,
     },
     time_wait_ns: Time::from_secs(240),
 };
@@ -156,6 +162,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     initial_window: InitialWindow::Segments(10),
     handshake_ack_opens_window: false,
     restart_after_idle: true,
+    window_validation: true,
     initial_ssthresh_segments: 0,
     max_window: MaxWindow::Bytes(1 << 30),
     receive_buffer_bytes: 3 << 20,
@@ -163,6 +170,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     nagle: true,
     pacing: false,
     rto: RtoConfig {
+        estimator: Estimator::Linux,
         tick_ns: Time::ZERO,
         tick_phase_ns: Time::ZERO,
         initial_ns: Time::from_secs(1),
@@ -173,6 +181,7 @@ const LINUX_6: TcpConfig = TcpConfig {
         times_handshake: true,
         syn_linear: 4,
         from_first: true,
+        timer_hz: 0,
     },
     time_wait_ns: Time::from_secs(60),
 };

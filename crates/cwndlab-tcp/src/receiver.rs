@@ -19,6 +19,8 @@ pub(crate) struct Receiver {
     pub unread: u32,
     /// Whether the application reads at once.
     pub auto_read: bool,
+    /// Opened passively: a SYN in TIME-WAIT may open the connection again.
+    pub listens: bool,
     /// Position of the peer's FIN; 0 = none yet.
     pub fin_at: u64,
     /// Whether the FIN has been received in order.
@@ -41,6 +43,7 @@ impl Receiver {
             shift: 0,
             unread: 0,
             auto_read: true,
+            listens: false,
             fin_at: 0,
             fin_received: false,
             ts_recent: 0,

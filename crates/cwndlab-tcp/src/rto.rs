@@ -1,9 +1,10 @@
-//! Retransmission timeout: RFC 6298, and the coarse-tick integer estimator of BSD and ns-2.
+//! Retransmission timeout: RFC 6298, the Linux kernel's estimator, and the coarse-tick integer estimator of BSD and ns-2.
 //!
-//! Units inside depend on [`RtoConfig::tick_ns`]: 0 keeps nanoseconds (RFC 6298), anything else keeps ticks in fixed
-//! point (srtt with 3 bits right of the binary point, rttvar with 2), as Jacobson's appendix of 1988 does.
+//! Units inside depend on the configuration: nanoseconds for RFC 6298, microseconds for Linux and ticks with
+//! [`RtoConfig::tick_ns`], these in fixed point (srtt with 3 bits right of the binary point, rttvar with 2), as
+//! Jacobson's appendix of 1988 does.
 
-use crate::config::RtoConfig;
+use crate::config::{Estimator, RtoConfig};
 use cwndlab_units::Time;
 
 /// RFC 6298, 5.7: the RTO with which data transmission begins if the SYN was lost and nothing has been measured.
@@ -17,6 +18,8 @@ const MAX_COARSE_SHIFT: u8 = 6;
 const FORGET_SHIFT: u8 = 3;
 /// 2^shift saturates long before: `max_ns` cuts in.
 const MAX_SHIFT: u8 = 32;
+/// Unit of Linux's estimator, ns.
+const MICROSECOND: u64 = 1_000;
 
 /// Round-trip estimator and retransmission timeout of one connection.
 ///
@@ -24,13 +27,15 @@ const MAX_SHIFT: u8 = 32;
 /// segment that was retransmitted, unless timestamps tell which copy was acknowledged).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RttEstimator {
-    /// ns, or ticks << 3; 0 = none yet.
+    /// ns, or us or ticks << 3; 0 = none yet. Linux: above 32 bits the largest mean deviation in this round trip.
     srtt: u64,
-    /// ns, or ticks << 2.
+    /// ns, or us or ticks << 2. Linux: above 32 bits the mean deviation, us << 2.
     rttvar: u64,
     /// RTO before backoff and bounds, kept because it is read per ACK and changes per sample.
     base: Time,
     min_rtt: Time,
+    /// Linux: this round trip ends when more than this is acknowledged (low 32 bits of the position).
+    round_end: u32,
     /// Binary exponential backoff: RTO * 2^shift.
     shift: u8,
 }
@@ -38,15 +43,20 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// Before the first measurement (RFC 6298, 2.1).
     pub fn new(cfg: &RtoConfig) -> Self {
-        RttEstimator { srtt: 0, rttvar: 0, base: cfg.initial_ns, min_rtt: Time::MAX, shift: 0 }
+        RttEstimator { srtt: 0, rttvar: 0, base: cfg.initial_ns, min_rtt: Time::MAX, round_end: 0, shift: 0 }
     }
 
     /// A valid measurement `rtt` that ended at `now` (the coarse tick needs the instant: BSD counts ticks of a clock,
-    /// it does not round spans). Does not end a backoff: see [`RttEstimator::clear_backoff`].
+    /// it does not round spans). `una` is acknowledged and `max` sent: Linux counts round trips by these. Does not end a
+    /// backoff: see [`RttEstimator::clear_backoff`].
     #[inline]
-    pub fn on_sample(&mut self, cfg: &RtoConfig, now: Time, rtt: Time) {
+    pub fn on_sample(&mut self, cfg: &RtoConfig, now: Time, rtt: Time, (una, max): (u64, u64)) {
         self.min_rtt = self.min_rtt.min(rtt);
-        if cfg.tick_ns == Time::ZERO {
+        if cfg.estimator == Estimator::Linux {
+            let us = |at: Time| at.as_nanos() / MICROSECOND;
+            let span = us(now) - us(now.saturating_sub(rtt));
+            self.sample_linux(cfg, span.clamp(1, 1 << 28) as u32, una as u32, max as u32);
+        } else if cfg.tick_ns == Time::ZERO {
             self.sample_rfc6298(cfg, rtt.as_nanos());
         } else {
             let tick = cfg.tick_ns.as_nanos();
@@ -70,6 +80,40 @@ impl RttEstimator {
         }
         // RTO <- SRTT + max(G, K*RTTVAR), K = 4
         self.base = Time::from_nanos(self.srtt + (4 * self.rttvar).max(cfg.variance_floor_ns.as_nanos()));
+    }
+
+    /// The kernel's `tcp_rtt_estimator`: a shorter round trip than expected raises the deviation by a 32nd only; the timeout
+    /// follows its largest value of a round trip at once, and falls towards it by a quarter per round trip.
+    #[inline(never)]
+    fn sample_linux(&mut self, cfg: &RtoConfig, rtt: u32, una: u32, max: u32) {
+        let least = (cfg.variance_floor_ns.as_nanos() / MICROSECOND).min(u64::from(u32::MAX)) as u32;
+        let ([mut srtt, mut mdev_max], [mut rttvar, mut mdev]) = (halves(self.srtt), halves(self.rttvar));
+        if srtt == 0 {
+            (srtt, mdev) = (rtt << SRTT_BITS, rtt << 1);
+            rttvar = mdev.max(least);
+            (mdev_max, self.round_end) = (rttvar, max);
+        } else {
+            let error = i64::from(rtt) - i64::from(srtt >> SRTT_BITS);
+            srtt = (i64::from(srtt) + error).max(1) as u32;
+            let mut excess = error.abs() - i64::from(mdev >> RTTVAR_BITS);
+            if error < 0 && excess > 0 {
+                excess >>= 3;
+            }
+            mdev = (i64::from(mdev) + excess) as u32;
+            if mdev > mdev_max {
+                mdev_max = mdev;
+                rttvar = rttvar.max(mdev_max);
+            }
+            if una.wrapping_sub(self.round_end) as i32 > 0 {
+                rttvar -= rttvar.saturating_sub(mdev_max) >> 2;
+                (mdev_max, self.round_end) = (least, max);
+            }
+        }
+        self.srtt = u64::from(srtt) | u64::from(mdev_max) << 32;
+        self.rttvar = u64::from(rttvar) | u64::from(mdev) << 32;
+        let us = u64::from(srtt >> SRTT_BITS) + u64::from(rttvar);
+        let tick = 1_000_000_u64.checked_div(u64::from(cfg.timer_hz)).unwrap_or(1).max(1);
+        self.base = Time::from_nanos(us.next_multiple_of(tick) * MICROSECOND);
     }
 
     fn sample_coarse(&mut self, tick: u64, rtt: i64) {
@@ -145,6 +189,12 @@ impl RttEstimator {
         scaled(cfg, self.rttvar, RTTVAR_BITS)
     }
 
+    /// A round trip that counts for the least one only.
+    #[inline]
+    pub fn note_least(&mut self, rtt: Time) {
+        self.min_rtt = self.min_rtt.min(rtt);
+    }
+
     /// Smallest measurement so far; [`Time::MAX`] before the first.
     #[inline]
     pub fn min_rtt(&self) -> Time {
@@ -152,11 +202,16 @@ impl RttEstimator {
     }
 }
 
+/// The lower and the upper 32 bits.
+fn halves(value: u64) -> [u32; 2] {
+    [value as u32, (value >> 32) as u32]
+}
+
 fn scaled(cfg: &RtoConfig, value: u64, bits: u32) -> Time {
-    if cfg.tick_ns == Time::ZERO {
-        Time::from_nanos(value)
-    } else {
-        cfg.tick_ns * (value >> bits)
+    match cfg.estimator {
+        Estimator::Linux => Time::from_nanos((u64::from(halves(value)[0]) * MICROSECOND) >> bits),
+        Estimator::Rfc6298 if cfg.tick_ns == Time::ZERO => Time::from_nanos(value),
+        Estimator::Rfc6298 => cfg.tick_ns * (value >> bits),
     }
 }
 

@@ -198,7 +198,7 @@ impl Sender {
 
     /// Whether an ACK may open cwnd where unused windows do not grow.
     #[inline]
-    fn uses_cwnd(&self) -> bool {
+    pub fn uses_cwnd(&self) -> bool {
         self.cwnd_limited
             || (self.law.in_slow_start() && self.law.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.mss))
     }

@@ -2,6 +2,8 @@
 
 use cwndlab_units::Time;
 
+use crate::config::TcpConfig;
+
 /// Which timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
@@ -50,5 +52,85 @@ impl Timers {
     #[inline]
     pub fn next(&self) -> Time {
         self.0[0].min(self.0[1]).min(self.0[2])
+    }
+}
+
+/// Bits by which a level of the wheel is coarser than the one below it; slots of a level beyond which the next serves.
+const LEVEL_BITS: u32 = 3;
+const LEVEL_SLOTS: u64 = 63;
+/// Levels of the wheel.
+const LEVELS: u32 = 9;
+
+impl TcpConfig {
+    /// When a timer set at `now` for `wait` fires.
+    #[inline]
+    pub(crate) fn expiry(&self, now: Time, wait: Time) -> Time {
+        if self.rto.timer_hz == 0 || wait.is_never() {
+            now + wait
+        } else {
+            self.on_wheel(now, wait)
+        }
+    }
+
+    /// Linux's timer wheel (kernel/time/timer.c, `calc_wheel_index`): whole ticks, rounded up; the further away, the
+    /// coarser, and always the next slot.
+    #[inline(never)]
+    fn on_wheel(&self, now: Time, wait: Time) -> Time {
+        let tick = 1_000_000_000 / u64::from(self.rto.timer_hz);
+        let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;
+        let ticks = wait.as_nanos().div_ceil(tick);
+        let level = (0..LEVELS - 1).find(|level| ticks < LEVEL_SLOTS << (LEVEL_BITS * level)).unwrap_or(LEVELS - 1);
+        let slot = ((clock + ticks) >> (LEVEL_BITS * level)) + 1;
+        Time::from_nanos((slot << (LEVEL_BITS * level)) * tick).saturating_sub(self.rto.tick_phase_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Profile, RtoConfig};
+
+    /// By hand from the wheel's levels: slots of 1, 8, 64 and 512 ticks, used below 63, 504, 4032 and 32,256 ticks.
+    ///
+    /// | hz | up ms | now ms | wait ms | tick it is due at | slot           | fires ms |
+    /// |----|-------|--------|---------|-------------------|----------------|----------|
+    /// | 1000 | 0 | 0 | 40 | 40 | 41 | 41 |
+    /// | 1000 | 0 | 0.4 | 39.5 | 0 + 40 | 41 | 41 |
+    /// | 1000 | 0 | 0 | 62 | 62 | 63 | 63 |
+    /// | 1000 | 0 | 0 | 63 | 63 | (63 >> 3) + 1 = 8, of 8 ms | 64 |
+    /// | 1000 | 0 | 10 | 200 | 210 | (210 >> 3) + 1 = 27 | 216 |
+    /// | 1000 | 5 | 10 | 200 | 215 | (215 >> 3) + 1 = 27, less 5 | 211 |
+    /// | 1000 | 0 | 0 | 1000 | 1000 | (1000 >> 6) + 1 = 16, of 64 ms | 1024 |
+    /// | 1000 | 0 | 0 | 10000 | 10000 | (10000 >> 9) + 1 = 20, of 512 ms | 10240 |
+    /// | 250 | 0 | 0 | 200 | 50 | 51, of 4 ms | 204 |
+    /// | 250 | 0 | 2 | 300 | 75 | (75 >> 3) + 1 = 10, of 32 ms | 320 |
+    #[test]
+    fn timers_fire_on_the_slots_of_the_wheel() {
+        for (hz, up, now_us, wait_us, fires) in [
+            (1000, 0, 0, 40_000, 41),
+            (1000, 0, 400, 39_500, 41),
+            (1000, 0, 0, 62_000, 63),
+            (1000, 0, 0, 63_000, 64),
+            (1000, 0, 10_000, 200_000, 216),
+            (1000, 5, 10_000, 200_000, 211),
+            (1000, 0, 0, 1_000_000, 1024),
+            (1000, 0, 0, 10_000_000, 10_240),
+            (250, 0, 0, 200_000, 204),
+            (250, 0, 2_000, 300_000, 320),
+        ] {
+            let base = Profile::Linux6.config();
+            let rto = RtoConfig { timer_hz: hz, tick_phase_ns: Time::from_millis(up), ..base.rto };
+            let cfg = TcpConfig { rto, ..base };
+            let at = cfg.expiry(Time::from_micros(now_us), Time::from_micros(wait_us));
+            assert_eq!(at, Time::from_millis(fires), "{hz} Hz, up {up} ms, at {now_us} us for {wait_us} us");
+        }
+    }
+
+    #[test]
+    fn without_a_clock_timers_fire_to_the_nanosecond() {
+        let cfg =
+            TcpConfig { rto: RtoConfig { timer_hz: 0, ..Profile::Linux6.config().rto }, ..Profile::Linux6.config() };
+        assert_eq!(cfg.expiry(Time::from_nanos(3), Time::from_nanos(7)), Time::from_nanos(10));
+        assert!(cfg.expiry(Time::ZERO, Time::MAX).is_never());
     }
 }

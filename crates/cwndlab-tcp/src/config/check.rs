@@ -1,6 +1,6 @@
 //! Which values of the knobs make an endpoint that can run: not whether they are wise.
 
-use super::{AckPolicy, InitialWindow, MaxWindow, TcpConfig};
+use super::{AckPolicy, Estimator, InitialWindow, MaxWindow, TcpConfig};
 use cwndlab_units::Time;
 
 /// The largest window that the window scale option can offer (RFC 7323, section 2.3).
@@ -64,6 +64,10 @@ impl TcpConfig {
         timer(rto.max_ns, "rto.max")?;
         demand(rto.min_ns <= rto.max_ns, "rto.min", "at most rto.max")?;
         demand(rto.tick_ns <= rto.max_ns, "rto.tick", "at most rto.max")?;
+        let fine = rto.tick_ns == Time::ZERO || rto.estimator == Estimator::Rfc6298;
+        demand(fine, "rto.tick", "0 if rto.estimator is linux")?;
+        let divides = rto.timer_hz == 0 || (rto.timer_hz <= 10_000 && 1_000_000 % rto.timer_hz == 0);
+        demand(divides, "rto.timer_hz", "0, or at most 10000 and a divisor of 1000000")?;
         // without either, a round trip in no time would be timed out in no time
         let floor = rto.min_ns.max(rto.tick_ns);
         demand(floor >= SHORTEST_TIMER, "rto.min", "at least 1us if rto.tick is 0")
@@ -85,7 +89,7 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_refused_with_its_knob_and_what_would_be_right() {
         type Change = fn(&mut TcpConfig);
-        let changes: [(&str, Change); 9] = [
+        let changes: [(&str, Change); 11] = [
             ("mss must be in 1..=65535 bytes", |tcp| tcp.mss = 0),
             ("mss must be over 40 bytes, which options may take, if timestamps or sack is on", |tcp| tcp.mss = 40),
             ("dup_thresh must be at least 1", |tcp| tcp.dup_thresh = 0),
@@ -95,6 +99,8 @@ mod tests {
             ("ack_policy.grid must be at least 1us", |tcp| {
                 tcp.ack_policy = AckPolicy::Heartbeat { grid_ns: Time::ZERO };
             }),
+            ("rto.tick must be 0 if rto.estimator is linux", |tcp| tcp.rto.tick_ns = Time::from_millis(100)),
+            ("rto.timer_hz must be 0, or at most 10000 and a divisor of 1000000", |tcp| tcp.rto.timer_hz = 300),
             ("rto.min must be at most rto.max", |tcp| tcp.rto.max_ns = Time::from_millis(1)),
             ("rto.min must be at least 1us if rto.tick is 0", |tcp| tcp.rto.min_ns = Time::ZERO),
         ];

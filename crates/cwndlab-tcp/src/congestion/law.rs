@@ -328,7 +328,7 @@ impl WindowLaw {
         let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());
         if cfg.whole_segments() {
             let (segments, least) = (self.cwnd / mss, restart as u32 / mss);
-            self.ssthresh = self.ssthresh.max((segments / 4 * 3 + segments % 4 * 3 / 4) * mss);
+            self.ssthresh = self.ssthresh.max((segments / 2 + segments / 4) * mss);
             self.set_cwnd(u64::from((segments >> times.min(31)).max(least) * mss), mss);
             return;
         }
@@ -336,6 +336,19 @@ impl WindowLaw {
         if let Law::Cubic(cubic) = &mut self.law {
             cubic.epoch_start = Time::MAX;
         }
+    }
+
+    /// No more than `used` segments of the window were in use for a timeout (RFC 2861, section 3.2): it falls half the way to
+    /// them, or to the initial window if that is more; ssthresh keeps 3/4 of it.
+    pub fn on_unused(&mut self, cfg: &TcpConfig, mss: u32, used: u32) {
+        let used = used.saturating_mul(mss).max(initial_window_bytes(cfg.initial_window, mss));
+        if used >= self.cwnd {
+            return;
+        }
+        let unit = if cfg.whole_segments() { mss } else { 1 };
+        let (cwnd, used) = (self.cwnd / unit, used / unit);
+        self.ssthresh = self.ssthresh.max((cwnd / 2 + cwnd / 4) * unit);
+        self.set_cwnd(u64::from(cwnd.midpoint(used) * unit), mss);
     }
 }
 

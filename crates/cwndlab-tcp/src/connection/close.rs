@@ -4,6 +4,7 @@ use cwndlab_units::Time;
 
 use super::Connection;
 use crate::config::TcpConfig;
+use crate::segment::{Flags, Segment};
 use crate::state::State;
 use crate::timers::{Timer, Timers};
 
@@ -53,6 +54,22 @@ impl Connection {
         if self.state == State::TimeWait {
             self.state = State::Closed;
         }
+    }
+
+    /// TIME-WAIT at the end that listens: whether a SYN is surely no old duplicate, by its number (RFC 1122, 4.2.2.13) or, with
+    /// timestamps, its stamp (RFC 6191, section 2).
+    pub(super) fn may_reopen(&self, start: i64, seg: &Segment) -> bool {
+        let newer = seg.has_timestamps && (self.receiver.ts_recent.wrapping_sub(seg.ts_val) as i32) < 0;
+        self.receiver.listens && !seg.flags.has(Flags::ACK) && (start > self.receiver.nxt as i64 || newer)
+    }
+
+    /// Begins anew with a larger sequence number than any that was used (RFC 9293, 3.10.7.4; Linux: 65537 beyond).
+    pub(super) fn reopen(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
+        let iss = self.wire(self.sender.max).wrapping_add(65_537);
+        let auto_read = self.receiver.auto_read;
+        *self = Connection { stats: self.stats, ..Connection::new(cfg, iss, State::Listen) };
+        self.receiver.auto_read = auto_read;
+        self.on_listen(cfg, now, seg);
     }
 
     /// Without FIN the closed end is over once everything is acknowledged.

@@ -101,7 +101,7 @@ impl Connection {
             } else {
                 now - s.timed_at
             };
-            s.rtt.on_sample(&cfg.rto, now, rtt);
+            s.rtt.on_sample(&cfg.rto, now, rtt, (s.una, s.max));
         }
         s.timed_end = 0;
         self.retries = 0;
@@ -117,7 +117,7 @@ impl Connection {
         self.sender.timed_end = 1;
         self.sender.timed_at = now;
         let rto = self.sender.rtt.rto(&cfg.rto);
-        self.timers.set(Timer::Retransmit, now + rto);
+        self.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
     }
 
     /// The SYN or SYN-ACK goes again (RFC 6298, 5.5).
@@ -134,6 +134,6 @@ impl Connection {
         }
         self.control = if self.state == State::SynSent { Control::Syn } else { Control::SynAck };
         let rto = self.sender.rtt.rto(&cfg.rto);
-        self.timers.set(Timer::Retransmit, now + rto);
+        self.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
     }
 }

@@ -40,7 +40,7 @@ impl Connection {
     fn on_synchronized(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         let start = from_wire(self.irs, seg.seq, self.receiver.nxt);
         let plain = seg.flags.0 & (Flags::SYN | Flags::RST | Flags::FIN).0 == 0;
-        if !plain && !self.on_control(cfg, start, seg) {
+        if !plain && !self.on_control(cfg, now, start, seg) {
             return;
         }
         if !seg.flags.has(Flags::ACK) {
@@ -119,7 +119,7 @@ impl Connection {
 
     /// RST, SYN and FIN of a synchronized connection; whether the segment is to be looked at further.
     #[inline(never)]
-    fn on_control(&mut self, cfg: &TcpConfig, start: i64, seg: &Segment) -> bool {
+    fn on_control(&mut self, cfg: &TcpConfig, now: Time, start: i64, seg: &Segment) -> bool {
         if seg.flags.has(Flags::RST) {
             // RFC 5961, section 3.2: only at exactly RCV.NXT; elsewhere in the window a challenge
             if start == self.receiver.nxt as i64 {
@@ -142,8 +142,11 @@ impl Connection {
                 self.sender.timed_end = 0; // Karn: which of the two will be acknowledged?
                 return false;
             }
+            if self.state == State::TimeWait && self.may_reopen(start, seg) {
+                self.reopen(cfg, now, seg);
+                return false;
+            }
             self.receiver.ack_now = true; // RFC 5961, section 4.2: challenge; also the answer to a SYN-ACK that came again
-            let _ = cfg;
             return false;
         }
         true
@@ -296,7 +299,7 @@ impl Connection {
             s.timed_end = 0;
         }
         let rtt = rtt?;
-        s.rtt.on_sample(&cfg.rto, now, rtt);
+        s.rtt.on_sample(&cfg.rto, now, rtt, (s.una, s.max));
         s.rtt.clear_backoff();
         Some(rtt)
     }
@@ -311,7 +314,7 @@ impl Connection {
             return self.measure(cfg, now, seg, ack);
         };
         s.timed_end = 0;
-        s.rtt.on_sample(&cfg.rto, now, first);
+        s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
         s.rtt.clear_backoff();
         Some(last)
     }
@@ -348,7 +351,7 @@ impl Connection {
             s.rtt.clear_backoff();
         }
         let echoed = u64::from(timestamp(now).wrapping_sub(seg.ts_ecr));
-        s.rtt.on_sample(&cfg.rto, now, Time::from_micros(echoed));
+        s.rtt.on_sample(&cfg.rto, now, Time::from_micros(echoed), (s.una, s.max));
     }
 
     #[inline(never)]

@@ -5,6 +5,7 @@ use cwndlab_units::Time;
 use super::handshake::wanted_shift;
 use super::{timestamp, Connection, Control};
 use crate::config::TcpConfig;
+use crate::recovery::Recovery;
 use crate::segment::{Flags, SackBlocks, Segment, TIMESTAMPS_BYTES};
 use crate::sender::Piece;
 use crate::sequence::to_wire;
@@ -34,13 +35,26 @@ impl Connection {
             if let Some(piece) = self.recovery.next(cfg, &mut self.sender) {
                 return Some(self.data_segment(cfg, now, piece));
             }
-            self.sender.note_usage();
+            if cfg.grow_only_if_cwnd_limited {
+                self.note_usage(cfg, now);
+            }
             self.arm_persist(cfg, now);
         }
         if self.receiver.ack_now {
             return Some(self.pure_ack(cfg, now));
         }
         None
+    }
+
+    /// Nothing more can be sent now.
+    #[inline]
+    pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
+        self.sender.note_usage();
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            if cfg.window_validation {
+                rack.validate_window(cfg, &mut self.sender, now);
+            }
+        }
     }
 
     /// RFC 5681, section 4.1: after an idle time of more than an RTO the window starts anew.
@@ -57,6 +71,9 @@ impl Connection {
             s.law.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));
             s.law.on_resume(now, idle);
             s.last_sent = now;
+            if let Recovery::Rack(rack) = &mut self.recovery {
+                rack.note_restart(now);
+            }
         }
     }
 

@@ -30,7 +30,7 @@ impl Connection {
     /// Data is held back: ACKs are not.
     #[cold]
     pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        self.sender.note_usage();
+        self.note_usage(cfg, now);
         self.receiver.ack_now.then(|| self.pure_ack(cfg, now))
     }
 }

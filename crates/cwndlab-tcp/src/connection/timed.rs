@@ -36,7 +36,7 @@ impl Connection {
             self.stats.fast_retransmits += 1;
             self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
         }
-        rack.arm(&self.sender, &mut self.timers);
+        rack.arm(cfg, &self.sender, &mut self.timers);
         if let Some(delivered) = rack.opens_by_report(cfg).filter(|_| !old) {
             let in_flight = self.sender.flight();
             self.sender.grow(cfg, now, (delivered, delivered), in_flight, None);
@@ -48,7 +48,7 @@ impl Connection {
     pub(super) fn note_sent(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64, again: bool) {
         if let Recovery::Rack(rack) = &mut self.recovery {
             rack.on_sent(cfg, &self.sender, now, piece, (end, !again));
-            rack.arm(&self.sender, &mut self.timers);
+            rack.arm(cfg, &self.sender, &mut self.timers);
         }
     }
 
@@ -58,11 +58,11 @@ impl Connection {
         if !self.was_established || !rack.on_expiry(cfg, &mut self.sender, now) {
             return false;
         }
-        rack.rearm(&self.sender, &mut self.timers);
+        rack.rearm(cfg, &self.sender, &mut self.timers);
         if rack.take_began() {
             self.stats.fast_retransmits += 1;
             self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
-            rack.arm(&self.sender, &mut self.timers);
+            rack.arm(cfg, &self.sender, &mut self.timers);
         }
         true
     }
@@ -74,9 +74,10 @@ impl Connection {
     }
 
     /// A retransmission timeout has been set.
-    pub(super) fn arm_rack(&mut self) {
+    pub(super) fn arm_rack(&mut self, cfg: &TcpConfig, now: Time) {
         if let Recovery::Rack(rack) = &mut self.recovery {
-            rack.arm(&self.sender, &mut self.timers);
+            rack.timed_out(cfg, &self.sender, now);
+            rack.arm(cfg, &self.sender, &mut self.timers);
         }
     }
 }

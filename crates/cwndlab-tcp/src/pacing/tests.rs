@@ -7,7 +7,7 @@ fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
     let mut s = Sender::new(&cfg, 1000);
     s.law.set_cwnd(1000 * cwnd, 1000);
     if rtt_us > 0 {
-        s.rtt.on_sample(&cfg.rto, Time::ZERO, Time::from_micros(rtt_us));
+        s.rtt.on_sample(&cfg.rto, Time::from_secs(1), Time::from_micros(rtt_us), (0, 0));
     }
     Pace::of_window(&cfg, &s)
 }

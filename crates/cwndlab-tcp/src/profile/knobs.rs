@@ -25,7 +25,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 41] = [
+pub const KNOBS: [Knob; 44] = [
     knob(
         "mss",
         "bytes",
@@ -183,6 +183,12 @@ pub const KNOBS: [Knob; 41] = [
         ["ns-2: slow_start_restart_ acts only with QOption_", "RFC 5681, 4.1: SHOULD", "tcp_slow_start_after_idle = 1: halved per RTO (RFC 2861)"],
     ),
     knob(
+        "window_validation",
+        "bool",
+        "Whether the window falls half the way to what was used of it after a timeout in which it was never full; with `rack` and `grow_only_if_cwnd_limited`.",
+        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: tcp_cwnd_application_limited (RFC 2861, 3.2)"],
+    ),
+    knob(
         "initial_ssthresh_segments",
         "segments",
         "Initial slow-start threshold; 0 = none.",
@@ -223,6 +229,12 @@ pub const KNOBS: [Knob; 41] = [
         [NS2_NONE, "RFC 5681 makes no such rule", "kernel: with fq as the queue or SO_MAX_PACING_RATE; pfifo_fast does not"],
     ),
     knob(
+        "rto.estimator",
+        "rfc6298 | linux",
+        "Who computes the timeout from round trips: RFC 6298 (with a coarse tick the integers of 1988), or the kernel's mean deviation.",
+        ["as in BSD (Jacobson 1988)", "RFC 6298, 2", "kernel: tcp_rtt_estimator"],
+    ),
+    knob(
         "rto.tick_ns",
         "time",
         "Granularity of the clock that measures round trips; 0 measures to the nanosecond.",
@@ -231,7 +243,7 @@ pub const KNOBS: [Knob; 41] = [
     knob(
         "rto.tick_phase_ns",
         "time",
-        "How far the ticking clock is ahead of the run's.",
+        "How far the clocks of `rto.tick_ns` and `rto.timer_hz` are ahead of the run's.",
         ["ns-2 draws it at random within a tick; 0 here", "unused", "unused"],
     ),
     knob(
@@ -283,8 +295,18 @@ pub const KNOBS: [Knob; 41] = [
     knob(
         "rto.from_first",
         "bool",
-        "While a tail loss probe is scheduled, counts the timeout from when the first unacknowledged segment was sent.",
+        "RACK sets its timers as Linux does: in place of a probe or of its reordering timer the timeout counts from when the first unacknowledged segment was sent.",
         [NS2_NONE, "RFC 6298, 5.3: from the last ACK of new data", "kernel: tcp_rto_delta_us"],
+    ),
+    knob(
+        "rto.timer_hz",
+        "ticks a second",
+        "Clock of the timers, with the rounding of Linux's timer wheel: up to 63 ticks by one, then by up to an eighth; 0 = to the nanosecond.",
+        [
+            "unused: its tick is rto.tick_ns",
+            "own choice: none",
+            "kernel: CONFIG_HZ, 250 or 1000 mostly; 0 here, as it differs from kernel to kernel",
+        ],
     ),
     knob(
         "time_wait_ns",

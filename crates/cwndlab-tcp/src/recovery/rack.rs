@@ -3,7 +3,9 @@
 mod record;
 mod shown;
 mod tail;
+mod timer;
 mod undo;
+mod usage;
 
 use cwndlab_units::Time;
 
@@ -14,6 +16,7 @@ use crate::congestion::CongestionEvent;
 use crate::sender::{Piece, Sender};
 use record::{sent_after, Record, Sent, REPEATED, SACKED};
 use undo::Doubt;
+use usage::Usage;
 
 /// Recoveries without DSACK after which the reordering window shrinks again (RFC 8985, section 6.2, step 4).
 const PERSIST: u8 = 16;
@@ -58,10 +61,12 @@ struct Ack {
     advanced: bool,
     /// It acknowledged a segment that had been sent again.
     repeated: bool,
-    /// Round trips of the first and of the last segment that it acknowledged, and of the last that it reported.
+    /// Round trips of the first and of the last segment that it acknowledged, and that it reported.
     first_rtt: Option<Time>,
     last_rtt: Option<Time>,
-    sack_rtt: Option<Time>,
+    sack_rtts: Option<(Time, Time)>,
+    /// Some segment that it told of counts for `RACK_update`.
+    moved: bool,
 }
 
 /// The state of one sender; on the heap.
@@ -73,6 +78,7 @@ pub(crate) struct Rack {
     recover: u64,
     window: Reduction,
     doubt: Doubt,
+    usage: Usage,
     /// Only new data goes until the next ACK (RFC 5682, section 3.1, step 2 b).
     new_only: bool,
     ack: Ack,
@@ -113,6 +119,7 @@ impl Default for Rack {
             recover: 0,
             window: Reduction::default(),
             doubt: Doubt::default(),
+            usage: Usage::default(),
             new_only: false,
             ack: Ack::default(),
             began: false,
@@ -140,14 +147,6 @@ impl Default for Rack {
 impl Rack {
     pub fn in_recovery(&self) -> bool {
         self.phase == Phase::Recovery
-    }
-
-    pub fn in_loss(&self) -> bool {
-        self.phase == Phase::Loss
-    }
-
-    pub fn is_reduced(&self) -> bool {
-        self.phase == Phase::Reduced
     }
 
     /// An ACK begins to be processed: what its DSACK says arrived twice, the stamp that it echoes.
@@ -197,8 +196,8 @@ impl Rack {
         sent.acknowledge(s.una, |segment| self.arrived(segment, mss, min_rtt, false));
         self.sent = sent;
         let ack = &self.ack;
-        let first = ack.first_rtt.filter(|_| !ack.repeated).or(ack.sack_rtt)?;
-        let last = ack.sack_rtt.or(ack.last_rtt).unwrap_or(first);
+        let first = ack.first_rtt.filter(|_| !ack.repeated).or(ack.sack_rtts.map(|rtts| rtts.0))?;
+        let last = ack.sack_rtts.map(|rtts| rtts.1).or(ack.last_rtt).unwrap_or(first);
         self.measured = true;
         Some((first, last))
     }
@@ -224,7 +223,7 @@ impl Rack {
         if !repeated {
             let ack = &mut self.ack;
             if sacked {
-                ack.sack_rtt = Some(rtt);
+                ack.sack_rtts = Some((ack.sack_rtts.map_or(rtt, |rtts| rtts.0), rtt));
             } else {
                 ack.first_rtt.get_or_insert(rtt);
                 ack.last_rtt = Some(rtt);
@@ -237,6 +236,7 @@ impl Rack {
             return;
         }
         self.rtt = rtt;
+        self.ack.moved = true;
         if sent_after((segment.at, segment.end), self.newest) {
             self.newest = (segment.at, segment.end);
         }
@@ -281,9 +281,10 @@ impl Rack {
         (self.ack.done, self.ack.advanced) = (true, advanced);
         let (now, delivered) = (self.ack.now, self.ack.delivered);
         if !advanced {
-            if let Some(rtt) = self.ack.sack_rtt {
-                s.rtt.on_sample(&cfg.rto, now, rtt);
-                s.note_rtt(now, rtt);
+            if let Some((first, last)) = self.ack.sack_rtts {
+                s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
+                s.rtt.note_least(last);
+                s.note_rtt(now, last);
                 self.measured = true;
             }
         }
@@ -317,9 +318,7 @@ impl Rack {
         } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.window.on_ack(cfg, s, self.sent.pipe, delivered, safe);
         }
-        if advanced {
-            self.schedule_probe(cfg, s, now, true);
-        }
+        self.set_timer(cfg, s, advanced);
     }
 
     /// Ends fast recovery once all that was out at its beginning is acknowledged, and the reduction for an echo once
@@ -477,6 +476,7 @@ impl Rack {
 
     /// `[piece.start, end)` went, data and FIN; it was `new` or sent before.
     pub fn on_sent(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, piece: Piece, (end, new): (u64, bool)) {
+        let was_quiet = self.sent.len() == 0;
         self.sent.send(piece.start, end, now);
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.window.on_sent(piece.len);
@@ -484,12 +484,11 @@ impl Rack {
         if !new && !self.probe_due {
             self.doubt.on_again(now, (end - piece.start).div_ceil(u64::from(s.mss)) as u32);
         }
+        self.set_timer_for(cfg, s, now, piece, new, was_quiet);
         if self.probe_due {
             self.probe_due = false;
             self.measured = false;
             self.probe_end = s.max;
-        } else if new {
-            self.schedule_probe(cfg, s, now, false);
         }
     }
 }

@@ -38,7 +38,7 @@ fn rfc6298_by_hand() {
         (100, 518_750, 800_000, 2_875_000),
         (800, 389_062, 800_000, 2_356_250),
     ] {
-        e.on_sample(&cfg, Time::from_secs(10), Time::from_millis(r_ms));
+        e.on_sample(&cfg, Time::from_secs(10), Time::from_millis(r_ms), (0, 0));
         assert_eq!(e.rttvar(&cfg).as_nanos() / 1000, rttvar_us, "RTTVAR after {r_ms} ms");
         assert_eq!(e.srtt(&cfg), Time::from_micros(srtt_us), "SRTT after {r_ms} ms");
         assert_eq!(e.rto(&cfg), Time::from_micros(rto_us), "RTO after {r_ms} ms");
@@ -50,7 +50,7 @@ fn rfc6298_by_hand() {
 fn bounds_apply_before_and_after_backoff() {
     let cfg = rfc6298();
     let mut e = RttEstimator::new(&cfg);
-    e.on_sample(&cfg, Time::from_secs(1), Time::from_millis(10));
+    e.on_sample(&cfg, Time::from_secs(1), Time::from_millis(10), (0, 0));
     assert_eq!(e.rto(&cfg), Time::from_secs(1)); // RFC 6298, 2.4
     for seconds in [2, 4, 8, 16, 32, 60, 60] {
         e.backoff(&cfg);
@@ -70,7 +70,7 @@ fn variance_floor_is_rfc6298_g() {
     let cfg = RtoConfig { min_ns: Time::from_millis(200), variance_floor_ns: Time::from_millis(200), ..rfc6298() };
     let mut e = RttEstimator::new(&cfg);
     for _ in 0..20 {
-        e.on_sample(&cfg, Time::from_secs(1), Time::from_millis(100));
+        e.on_sample(&cfg, Time::from_secs(1), Time::from_millis(100), (0, 0));
     }
     assert_eq!(e.rto(&cfg).as_nanos() / MS, 300);
 }
@@ -82,10 +82,10 @@ fn a_lost_syn_starts_data_with_three_seconds() {
     e.backoff(&cfg);
     e.after_lost_syn();
     assert_eq!(e.rto(&cfg), Time::from_secs(3)); // RFC 6298, 5.7
-    e.on_sample(&cfg, Time::from_secs(9), Time::from_secs(1));
+    e.on_sample(&cfg, Time::from_secs(9), Time::from_secs(1), (0, 0));
     e.after_lost_syn();
     assert_eq!(e.rto(&cfg), Time::from_secs(3)); // measured: 1 + 4*0.5, the same by chance of the numbers
-    e.on_sample(&cfg, Time::from_secs(9), Time::from_secs(1));
+    e.on_sample(&cfg, Time::from_secs(9), Time::from_secs(1), (0, 0));
     e.after_lost_syn();
     assert_eq!(e.rto(&cfg), Time::from_millis(2500)); // measured: 1 + 4*0.375
 }
@@ -110,7 +110,7 @@ fn coarse_ticks_by_hand() {
         (3_010_000, 3_020_000, 78, 31, 40),
     ] {
         let now = Time::from_micros(acked_us);
-        e.on_sample(&cfg, now, Time::from_micros(acked_us - sent_us));
+        e.on_sample(&cfg, now, Time::from_micros(acked_us - sent_us), (0, 0));
         assert_eq!((e.srtt, e.rttvar), (srtt8, var4), "after the ACK at {now}");
         assert_eq!(e.rto(&cfg), Time::from_millis(100 * rto_ticks), "after the ACK at {now}");
     }
@@ -124,7 +124,7 @@ fn the_phase_of_the_tick_decides_between_neighbours() {
     for (phase_ms, ticks) in [(0, 1), (70, 1), (30, 1), (50, 0)] {
         let cfg = RtoConfig { tick_phase_ns: Time::from_millis(phase_ms), ..coarse() };
         let mut e = RttEstimator::new(&cfg);
-        e.on_sample(&cfg, Time::from_millis(1340), Time::from_millis(1080));
+        e.on_sample(&cfg, Time::from_millis(1340), Time::from_millis(1080), (0, 0));
         assert_eq!(e.srtt(&cfg), Time::from_millis(100 * (10 + ticks)), "phase {phase_ms} ms");
     }
 }
@@ -134,7 +134,7 @@ fn coarse_timeout_of_a_fast_path_is_three_ticks_and_never_beyond_the_maximum() {
     let cfg = coarse();
     let mut e = RttEstimator::new(&cfg);
     for _ in 0..50 {
-        e.on_sample(&cfg, Time::from_millis(1050), Time::from_millis(1));
+        e.on_sample(&cfg, Time::from_millis(1050), Time::from_millis(1), (0, 0));
     }
     // srtt8 = 8 and var4 = 2, which no longer shrinks as 2 >> 2 = 0: (8 + 16) >> 3 = 3
     assert_eq!(e.rto(&cfg), Time::from_millis(300));
@@ -150,7 +150,7 @@ fn coarse_timeout_of_a_fast_path_is_three_ticks_and_never_beyond_the_maximum() {
 fn coarse_estimate_is_forgotten_after_four_backoffs() {
     let cfg = coarse();
     let mut e = RttEstimator::new(&cfg);
-    e.on_sample(&cfg, Time::from_secs(1), Time::from_secs(1)); // srtt8 80, var4 20
+    e.on_sample(&cfg, Time::from_secs(1), Time::from_secs(1), (0, 0)); // srtt8 80, var4 20
     for _ in 0..3 {
         e.backoff(&cfg);
     }
@@ -158,6 +158,71 @@ fn coarse_estimate_is_forgotten_after_four_backoffs() {
     e.backoff(&cfg);
     assert_eq!((e.srtt, e.rttvar), (0, 30));
     assert_eq!(e.rto(&cfg), Time::from_millis(100 * 30 * 16)); // the RTO itself stays
-    e.on_sample(&cfg, Time::from_secs(9), Time::from_millis(500));
+    e.on_sample(&cfg, Time::from_secs(9), Time::from_millis(500), (0, 0));
     assert_eq!((e.srtt, e.rttvar), (40, 10));
+}
+
+fn linux() -> RtoConfig {
+    RtoConfig {
+        estimator: Estimator::Linux,
+        min_ns: Time::from_millis(200),
+        max_ns: Time::from_secs(120),
+        variance_floor_ns: Time::from_millis(200),
+        ..rfc6298()
+    }
+}
+
+/// The kernel's `tcp_rtt_estimator` by hand, in ms; `mdev` and `rttvar` are four times a deviation. A round trip ends when more
+/// is acknowledged than was sent when it began.
+///
+/// | una, max   | R    | srtt                | mdev                             | mdev_max | rttvar                      | RTO  |
+/// |------------|------|---------------------|----------------------------------|----------|-----------------------------|------|
+/// | 1, 1       | 400  | 400                 | 2*400 = 800                      | 800      | max(800, 200)               | 1200 |
+/// | 1, 10      | 400  | 400                 | 800 + 0 - 800/4 = 600            | 800      | una 1 not beyond 1: 800     | 1200 |
+/// | 5, 20      | 400  | 400                 | 600 - 150 = 450                  | 200      | 5 > 1: 800 - (800-800)/4    | 1200 |
+/// | 10, 30     | 1200 | 400 + 800/8 = 500   | 450 + 800 - 112.5 = 1137.5       | 1137.5   | 1137.5                      | 1637.5 |
+/// | 21, 40     | 500  | 500                 | 1137.5 - 284.375 = 853.125       | 200      | 21 > 20; mdev_max is the same: 1137.5 | 1637.5 |
+/// | 41, 50     | 500  | 500                 | 853.125 - 213.281 = 639.844      | 200      | max(200, 639.844) = 639.844: 1137.5 - 124.414 = 1013.086 | 1513.086 |
+/// | 45, 60     | 100  | 500 - 50 = 450      | 639.844 + (400 - 159.961)/8 = 669.849 | 669.849 | 1013.086               | 1463.086 |
+#[test]
+fn linux_estimator_by_hand() {
+    let cfg = linux();
+    let mut e = RttEstimator::new(&cfg);
+    for (una, max, r_ms, srtt_us, rto_us) in [
+        (1, 1, 400, 400_000, 1_200_000),
+        (1, 10, 400, 400_000, 1_200_000),
+        (5, 20, 400, 400_000, 1_200_000),
+        (10, 30, 1200, 500_000, 1_637_500),
+        (21, 40, 500, 500_000, 1_637_500),
+        (41, 50, 500, 500_000, 1_513_086),
+        (45, 60, 100, 450_000, 1_463_086),
+    ] {
+        e.on_sample(&cfg, Time::from_secs(10), Time::from_millis(r_ms), (una, max));
+        assert_eq!(e.srtt(&cfg), Time::from_micros(srtt_us), "SRTT after {r_ms} ms");
+        assert!(e.rto(&cfg).as_nanos().abs_diff(rto_us * 1000) <= 2000, "RTO {} after {r_ms} ms", e.rto(&cfg));
+    }
+}
+
+/// A steady path: the deviation falls below the floor of 200 ms at its second measurement of a round trip, and RTTVAR follows by
+/// a quarter of the distance per round trip; RFC 6298 takes a quarter off per measurement.
+#[test]
+fn linux_timeouts_fall_by_the_round_trip_and_rfc_6298s_by_the_measurement() {
+    let after = |cfg: &RtoConfig| {
+        let mut e = RttEstimator::new(cfg);
+        for k in 1..=20 {
+            // twenty measurements within one round trip
+            e.on_sample(cfg, Time::from_secs(10), Time::from_millis(400), (k, 100));
+        }
+        e.rto(cfg)
+    };
+    assert_eq!(after(&linux()), Time::from_millis(1200));
+    assert_eq!(after(&RtoConfig { estimator: Estimator::Rfc6298, ..linux() }), Time::from_millis(600));
+}
+
+#[test]
+fn linux_timeouts_are_whole_ticks() {
+    let cfg = RtoConfig { timer_hz: 250, ..linux() };
+    let mut e = RttEstimator::new(&cfg);
+    e.on_sample(&cfg, Time::from_secs(1), Time::from_micros(51_250), (1, 1));
+    assert_eq!(e.rto(&cfg), Time::from_millis(252)); // 51.25 + 200, in ticks of 4 ms
 }

@@ -167,3 +167,59 @@ fn data_never_acknowledged_is_given_up_with_a_reason() {
     assert_eq!(end.error(), Some(CloseReason::RetransmitTimeout));
     assert!(now > Time::from_secs(100), "R2 is at least 100 s (RFC 9293, 3.8.3): {now}");
 }
+
+/// RFC 9293, 3.10.7.4 and RFC 1122, 4.2.2.13: where a SYN in TIME-WAIT may open the connection again.
+#[test]
+fn a_syn_beyond_what_was_received_opens_time_wait_again_at_the_end_that_listens() {
+    let closed = "0.0 close
+         0.0 > fin ack 0
+         0.1 < ack 1
+         0.2 < fin
+         0.2 > ack 1
+         = state TimeWait
+         1.0 < syn at 0          # perhaps an old duplicate
+         1.0 > ack 1
+         = state TimeWait";
+    server(
+        &cfg(),
+        &format!(
+            "{closed}
+             2.0 < syn at 5000
+             2.0 > syn ack 5001
+             = state SynReceived
+             2.1 < at 5001 ack 65539 # 65537 beyond the FIN, and the SYN itself
+             = state Established
+             2.2 < data 5001-6001
+             2.2 > ack 6001
+             = received 1000 error none"
+        ),
+    );
+    client(
+        &cfg(),
+        &format!(
+            "{closed}
+             2.0 < syn at 5000
+             2.0 > ack 1
+             = state TimeWait"
+        ),
+    );
+}
+
+/// RFC 6191, section 2: with timestamps the newer stamp is enough.
+#[test]
+fn a_newer_stamp_opens_time_wait_again_whatever_the_number() {
+    let cfg = TcpConfig { timestamps: true, ..cfg() };
+    for (stamp, state) in [(0_u32, State::TimeWait), (1, State::SynReceived), ((1 << 31) + 1, State::TimeWait)] {
+        let mut end = server(
+            &cfg,
+            "0.0 close
+             0.0 > fin ack 0
+             0.1 < ack 1
+             0.2 < fin
+             0.2 > ack 1",
+        );
+        let syn = Segment { flags: Flags::SYN, has_timestamps: true, ts_val: stamp, ..Segment::default() };
+        end.handle_segment(&cfg, Time::from_secs(1), &syn);
+        assert_eq!(end.state(), state, "stamp {stamp}");
+    }
+}

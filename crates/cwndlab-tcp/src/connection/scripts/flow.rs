@@ -142,3 +142,55 @@ fn no_more_than_the_configured_window_is_ever_out() {
          0.5 > data 2000-3000",
     );
 }
+
+/// RFC 2861, section 3.2 with a timeout of 1 s: cwnd was last full at 0.1 s, so what is sent after 1.1 s finds it unused: of 16
+/// segments 1 was used, but four is the initial window, so (16 + 4) / 2; again a timeout later, (10 + 4) / 2.
+#[test]
+fn a_window_that_was_not_full_for_a_timeout_falls_half_the_way_to_what_was_used() {
+    let slow = "0.0 write 4000
+         0.0 > data 0-1000
+         0.0 > data 1000-2000
+         0.0 > data 2000-3000
+         0.0 > data 3000-4000
+         0.1 < ack 4000
+         0.1 write 8000
+         0.1 > data 4000-5000
+         0.1 > data 5000-6000
+         0.1 > data 6000-7000
+         0.1 > data 7000-8000
+         0.1 > data 8000-9000
+         0.1 > data 9000-10000
+         0.1 > data 10000-11000
+         0.1 > data 11000-12000
+         0.2 < ack 12000
+         = cwnd 16000
+         0.5 write 1000
+         0.5 > data 12000-13000
+         0.6 < ack 13000
+         1.0 write 1000
+         1.0 > data 13000-14000
+         1.0 < ack 14000
+         = cwnd 16000
+         1.2 write 1000
+         1.2 > data 14000-15000
+         = cwnd WANTED1
+         1.3 < ack 15000
+         2.0 write 1000
+         2.0 > data 15000-16000
+         2.1 < ack 16000
+         = cwnd WANTED1
+         2.3 write 1000
+         2.3 > data 16000-17000
+         = cwnd WANTED2";
+    for (window_validation, first, second) in [(true, "10000", "7000"), (false, "16000", "16000")] {
+        let cfg = TcpConfig {
+            window_validation,
+            grow_only_if_cwnd_limited: true,
+            slow_start_limit_segments: 0,
+            recovery: RecoveryKind::Rack,
+            sack: true,
+            ..config(4)
+        };
+        client(&cfg, &slow.replace("WANTED1", first).replace("WANTED2", second));
+    }
+}

@@ -1,9 +1,17 @@
 //! What an endpoint tells of RACK in `tcp_info`.
 
-use super::Rack;
+use super::{Phase, Rack};
 use crate::config::TcpConfig;
 
 impl Rack {
+    pub fn in_loss(&self) -> bool {
+        self.phase == Phase::Loss
+    }
+
+    pub fn is_reduced(&self) -> bool {
+        self.phase == Phase::Reduced
+    }
+
     /// Segments reported by SACK, and deemed lost.
     pub fn counts(&self) -> (u64, u64) {
         (u64::from(self.sent.sacked), u64::from(self.sent.lost))

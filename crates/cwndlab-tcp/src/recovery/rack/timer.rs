@@ -1,0 +1,176 @@
+//! One timer for three (RFC 8985, section 8): the probe's, that of reordering, the retransmission timeout.
+//!
+//! By the RFC the earliest of the three is armed. Linux (`rto.from_first`) knows only the one that it set last: a probe or the
+//! reordering timer takes the place of the timeout, which then counts from when the first segment was sent.
+
+use cwndlab_units::Time;
+
+use super::{Pending, Phase, Rack};
+use crate::config::TcpConfig;
+use crate::sender::{Piece, Sender};
+use crate::timers::{Timer, Timers};
+
+/// `TLP.max_ack_delay` (RFC 8985, section 7.2): the longest delay of an ACK to reckon with.
+const MAX_ACK_DELAY: Time = Time::from_millis(200);
+/// PTO before the first measurement (RFC 8985, section 7.2).
+const FIRST_PTO: Time = Time::from_secs(1);
+/// Linux adds it (`TCP_TIMEOUT_MIN_US`) so that a tick more or less is nothing.
+const TICK_ALLOWANCE: Time = Time::from_millis(2);
+
+fn allowance(cfg: &TcpConfig) -> Time {
+    if cfg.rto.timer_hz == 0 {
+        Time::ZERO
+    } else {
+        TICK_ALLOWANCE
+    }
+}
+
+impl Rack {
+    /// An ACK has been processed.
+    pub(super) fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, advanced: bool) {
+        let now = self.ack.now;
+        if !cfg.rto.from_first {
+            if advanced {
+                self.probe_at = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| now + wait);
+            }
+        } else if s.una == s.max {
+            self.pending = Pending::Timeout;
+        } else if self.ack.moved && !self.reordering_at.is_never() {
+            let wait = self.reordering_at.saturating_sub(now) + allowance(cfg);
+            self.set(cfg, now, Pending::Reordering, wait.min(s.rtt.rto(&cfg.rto)));
+        } else if advanced || self.tells_of_time_before_first() {
+            match self.probe_wait(cfg, s) {
+                Some(wait) => self.set(cfg, now, Pending::Probe, wait.min(s.rtt.rto(&cfg.rto))),
+                None => self.reset_timeout(cfg, s, now),
+            }
+        }
+    }
+
+    /// A report of what was sent before the first segment was (again): in recovery later ones must not put off its timeout.
+    fn tells_of_time_before_first(&self) -> bool {
+        let Some((rtt, _)) = self.ack.sack_rtts else { return false };
+        self.sent.first().is_some_and(|first| self.ack.now.saturating_sub(rtt) < first.at)
+    }
+
+    /// `piece` goes, `new` or again; nothing was out if `was_quiet`.
+    pub(super) fn set_timer_for(
+        &mut self,
+        cfg: &TcpConfig,
+        s: &Sender,
+        now: Time,
+        piece: Piece,
+        new: bool,
+        was_quiet: bool,
+    ) {
+        if !cfg.rto.from_first {
+            if new && !self.probe_due {
+                self.probe_at = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| now + wait);
+            }
+        } else if self.probe_due {
+            self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
+        } else if new {
+            if was_quiet || self.pending == Pending::Probe {
+                self.reset_timeout(cfg, s, now);
+            }
+            if let Some(wait) = self.probe_wait(cfg, s) {
+                let left = self.first_timeout(cfg, s).saturating_sub(now);
+                self.set(cfg, now, Pending::Probe, if left > Time::ZERO { wait.min(left) } else { wait });
+            }
+        } else if piece.start == s.una && self.pending != Pending::Reordering {
+            self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
+        }
+    }
+
+    /// The probe's timer has expired; false if the timeout has, too.
+    pub(super) fn after_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) -> bool {
+        if !cfg.rto.from_first {
+            self.probe_at = Time::MAX;
+            self.timeout_at = now + s.rtt.rto(&cfg.rto);
+            return true;
+        }
+        if self.probe_due {
+            self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
+        } else {
+            self.reset_timeout(cfg, s, now);
+        }
+        self.armed > now
+    }
+
+    /// The reordering timer has expired, or a probe may not be scheduled (Linux: `tcp_rearm_rto`).
+    pub(super) fn reset_timeout(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
+        if cfg.rto.from_first {
+            let left = match self.pending {
+                Pending::Timeout => s.rtt.rto(&cfg.rto),
+                Pending::Reordering | Pending::Probe => self.first_timeout(cfg, s).saturating_sub(now),
+            };
+            self.set(cfg, now, Pending::Timeout, left);
+        }
+    }
+
+    fn set(&mut self, cfg: &TcpConfig, now: Time, what: Pending, wait: Time) {
+        self.pending = what;
+        self.armed = cfg.expiry(now, wait);
+    }
+
+    /// The timeout counted from when the first segment was last sent.
+    fn first_timeout(&self, cfg: &TcpConfig, s: &Sender) -> Time {
+        self.sent.first().map_or(Time::MAX, |first| first.at + s.rtt.rto(&cfg.rto))
+    }
+
+    /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled.
+    fn probe_wait(&self, cfg: &TcpConfig, s: &Sender) -> Option<Time> {
+        let calm = match self.phase {
+            Phase::Open => self.sent.sacked == 0,
+            Phase::Reduced => true,
+            Phase::Recovery | Phase::Loss => false,
+        };
+        let alone = cfg.rto.from_first || (self.probe_end == 0 && self.measured);
+        if !calm || !alone || s.una == s.max {
+            return None;
+        }
+        let srtt = s.rtt.srtt(&cfg.rto);
+        if srtt == Time::ZERO {
+            return Some(FIRST_PTO);
+        }
+        Some(srtt * 2 + if self.sent.len() == 1 { MAX_ACK_DELAY } else { allowance(cfg) })
+    }
+
+    /// The retransmission timeout has expired, and is set anew.
+    pub fn timed_out(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
+        if cfg.rto.from_first {
+            self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
+        }
+    }
+
+    /// Fills the retransmission timer's place. By the RFC one that was changed in between holds a new timeout.
+    pub fn arm(&mut self, cfg: &TcpConfig, s: &Sender, timers: &mut Timers) {
+        let place = timers.at(Timer::Retransmit);
+        if s.una == s.max || place.is_never() {
+            (self.armed, self.pending) = (place, Pending::Timeout);
+            return; // nothing is out, or the persist timer's
+        }
+        if !cfg.rto.from_first {
+            self.arm_earliest(place);
+        }
+        timers.set(Timer::Retransmit, self.armed);
+    }
+
+    fn arm_earliest(&mut self, place: Time) {
+        if place != self.armed {
+            self.timeout_at = place;
+        }
+        (self.pending, self.armed) = (Pending::Timeout, self.timeout_at);
+        if self.reordering_at < self.timeout_at {
+            (self.pending, self.armed) = (Pending::Reordering, self.reordering_at);
+        } else if !self.probe_at.is_never() {
+            // a timeout that is due before the probe becomes the probe (section 7.2)
+            (self.pending, self.armed) = (Pending::Probe, self.probe_at.min(self.timeout_at));
+        }
+    }
+
+    /// As [`Rack::arm`], after the place's expiry was no timeout.
+    pub fn rearm(&mut self, cfg: &TcpConfig, s: &Sender, timers: &mut Timers) {
+        timers.set(Timer::Retransmit, self.armed);
+        self.arm(cfg, s, timers);
+    }
+}
