@@ -41,10 +41,13 @@ def tcp_profiles() -> list[str]:
 def tcp_profile(name: str) -> str:
     """Every knob's value in the profile of that name, as JSON; ValueError names the profiles there are."""
 
-def packetdrill(script: str, profile: str) -> tuple[int, str, bool] | None:
+def packetdrill(
+    script: str, profile: str, hz: int | None = None, tolerance_us: int | None = None
+) -> tuple[int, str, bool] | None:
     """Runs a script: None, or the first failing line, why, and whether it is unsupported.
 
-    ValueError names the profiles there are.
+    `hz`: the clock of timers, a kernel's of 1000 for linux-6; `tolerance_us`: in place of the script's own.
+    ValueError names the profiles there are, or what the clock may be.
     """
 
 def tcp_knobs() -> str:

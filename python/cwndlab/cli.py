@@ -297,11 +297,17 @@ def compare(
 def packetdrill(
     scripts: Annotated[list[Path], typer.Argument(metavar="SCRIPT…", help="scripts in packetdrill's syntax")],
     profile: Annotated[str, typer.Option(help="the TCP profile to run them against")] = "linux-6",
+    hz: Annotated[
+        int | None, typer.Option(min=0, help="clock of timers; default: 1000 with linux-6; 0: exact")
+    ] = None,
+    tolerance_usecs: Annotated[
+        int | None, typer.Option(min=0, help="how far events may be off; default: the script's, or 4000")
+    ] = None,
 ) -> None:
     """Run packetdrill scripts against the endpoint in virtual time; name the first line that fails."""
     from cwndlab.packetdrill import run_script
 
-    outcomes = [run_script(path, profile) for path in scripts]
+    outcomes = [run_script(path, profile, hz=hz, tolerance_us=tolerance_usecs) for path in scripts]
     for outcome in outcomes:
         if not outcome.passed:
             typer.echo(str(outcome))

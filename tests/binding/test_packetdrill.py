@@ -26,6 +26,22 @@ def script(folder: Path, name: str, *lines: str) -> Path:
     return path
 
 
+def test_the_clock_and_the_tolerance_are_options(tmp_path: Path) -> None:
+    sent = ["+0 write(4, ..., 4000) = 4000", "+0 > P. 1:4001(4000) ack 1"]
+    timer = script(
+        tmp_path, "timer.pkt", *sent, "+.1 < . 1:1(0) ack 1 win 65535 <sack 3001:4001,nop,nop>",
+        "+.037 > . 1:1001(1000) ack 1",
+    )  # fmt: skip
+    assert not run_script(timer).passed and run_script(timer, tolerance_us=14_000).passed
+    assert not run_script(timer, hz=0, tolerance_us=11_000).passed
+    with pytest.raises(CwndlabError, match=r"rto\.timer_hz"):
+        run_script(timer, hz=300)
+    result = CliRunner().invoke(
+        app, ["packetdrill", "--hz", "1000", "--tolerance-usecs", "14000", str(timer)]
+    )
+    assert result.exit_code == 0, result.stdout
+
+
 def test_a_failing_line_is_named(tmp_path: Path) -> None:
     holds = script(tmp_path, "holds.pkt", "+0 write(4, ..., 1000) = 1000", "+0 > P. 1:1001(1000) ack 1")
     fails = script(tmp_path, "fails.pkt", "+0 write(4, ..., 1000) = 1000", "+0 > P. 1:1002(1001) ack 1")

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         };
-        match cwndlab_packetdrill::run(&text, &profile.config()) {
+        match cwndlab_packetdrill::run(&text, &cwndlab_packetdrill::config(profile, None)) {
             Ok(()) => passed += 1,
             Err(error) => {
                 println!("{argument}:{error}");

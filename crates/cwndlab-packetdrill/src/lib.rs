@@ -22,5 +22,6 @@ mod segment;
 mod settings;
 mod socket;
 
-pub use run::run;
+pub use run::{run, run_within};
 pub use script::ScriptError;
+pub use settings::config;

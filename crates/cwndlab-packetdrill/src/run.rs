@@ -20,7 +20,18 @@ const TIMESTAMP_SLACK_MS: u32 = 1;
 /// # Errors
 /// The first line that cannot be read, is not supported or is contradicted by the endpoint.
 pub fn run(text: &str, cfg: &TcpConfig) -> std::result::Result<(), ScriptError> {
-    let script = parse(text)?;
+    run_within(text, cfg, None)
+}
+
+/// As [`run`], but events may be off by that time, whatever `--tolerance_usecs` in the script says.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn run_within(text: &str, cfg: &TcpConfig, tolerance: Option<Time>) -> std::result::Result<(), ScriptError> {
+    let mut script = parse(text)?;
+    if let Some(least) = tolerance {
+        script.tolerance.least = least;
+    }
     let mut machine = Machine {
         now: Time::ZERO,
         cfg: *cfg,

@@ -1,6 +1,15 @@
 //! What commands and socket options mean to the endpoint's knobs.
 
-use cwndlab_tcp::{EcnKind, RecoveryKind, TcpConfig, WindowLawKind};
+use cwndlab_tcp::{EcnKind, Profile, RecoveryKind, TcpConfig, WindowLawKind};
+
+/// What scripts run against: a profile's TCP. Those for `linux-6` were written on kernels, whose timers tick: HZ = 1000 unless
+/// said otherwise, 0 for timers to the nanosecond.
+#[must_use]
+pub fn config(profile: Profile, hz: Option<u32>) -> TcpConfig {
+    let mut cfg = profile.config();
+    cfg.rto.timer_hz = hz.unwrap_or(if profile == Profile::Linux6 { 1000 } else { cfg.rto.timer_hz });
+    cfg
+}
 
 /// A knob that a `sysctl` sets; anything else is the kernel's own business and is ignored.
 fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) -> Result<(), String> {

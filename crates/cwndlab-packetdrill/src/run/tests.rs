@@ -15,7 +15,7 @@ fn own_scripts_hold() {
         for path in paths {
             count += 1;
             let text = std::fs::read_to_string(&path).expect("a script");
-            if let Err(error) = run(&text, &profile.config()) {
+            if let Err(error) = run(&text, &crate::config(profile, None)) {
                 failures.push(format!("{}:{error}", path.display()));
             }
         }
@@ -128,4 +128,21 @@ fn under_fq_data_is_paced() {
     let paced = format!("`tc qdisc replace dev tun0 root fq`\n{}", script.replace("{later}", ".004166"));
     run(&paced, &Profile::Linux6.config()).expect("paced");
     run(&script.replace("{later}", "0"), &Profile::Linux6.config()).expect("at once");
+}
+
+/// RACK's reordering timer at a round trip of 100 ms: a quarter of it, 2 ms and the rest of a tick later on a kernel's clock.
+#[test]
+fn a_kernels_timers_tick_and_the_tolerance_can_be_given() {
+    let script = format!(
+        "{OPENS}+0 write(4, ..., 4000) = 4000\n+0 > P. 1:4001(4000) ack 1\n\
+         +.1 < . 1:1(0) ack 1 win 65535 <sack 3001:4001,nop,nop>\n+.{{at}} > . 1:1001(1000) ack 1"
+    );
+    for (hz, at, holds) in [(None, "028", true), (Some(0), "025", true), (Some(0), "040", false)] {
+        let found = run(&script.replace("{at}", at), &crate::config(Profile::Linux6, hz));
+        assert_eq!(found.is_ok(), holds, "{hz:?} {at}: {found:?}");
+    }
+    let late = script.replace("{at}", "040");
+    let cfg = crate::config(Profile::Linux6, None);
+    assert!(run_within(&late, &cfg, Some(Time::from_millis(4))).is_err());
+    run_within(&late, &cfg, Some(Time::from_millis(14))).expect("within 14 ms");
 }
