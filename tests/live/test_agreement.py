@@ -44,6 +44,8 @@ def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_to
     verdicts = (second["sim_verdict"], second["kernel_verdict"], second["difference"])
     assert verdicts == ("agrees", "agrees", "0")
     assert lines["time of line 10: dupack 6"]["kernel_verdict"] == "differs"  # nothing is sent again there
+    assert lines["time of line 10: dupack 6"]["note"].startswith("sent in answer")
+    assert second["note"] == ""
     numbers = [row for row in rows if row["quantity"] == "first_retransmission" and row["cell"] == cell]
     assert len(numbers) == 1 and float(numbers[0]["difference"]) > 0.5
     for report in ("report.md", "report.html"):

@@ -59,6 +59,8 @@ class Row:
     published: str = ""
     sim_verdict: str = ""
     kernel_verdict: str = ""
+    #: In what the kernel's line differs beside its time.
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,11 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[Row]:
             what = f"time of line {line.number}: {line.event}"
             what += "" if line.acked is None else f" {line.acked}"
             verdicts = (_verdict(x.judgement), _verdict(y.judgement))
-            yield Row(a.id, x.cell, what, "s", s, *none, k, *none, k - s, *none, line.time.text, *verdicts)
+            differs = y.judgement is not None and y.judgement.verdict is Verdict.DIFFERS
+            yield Row(
+                a.id, x.cell, what, "s", s, *none, k, *none, k - s, *none, line.time.text, *verdicts,
+                y.note if differs and y.note != x.note else "",
+            )  # fmt: skip
 
 
 def _apart(x: Floats, y: Floats, exact: bool, paired: bool) -> tuple[float, float, float]:
@@ -233,7 +239,7 @@ def _row(row: Row, results: Results) -> RowView:
     )
     return RowView(
         row.cell,
-        f"{name} ({row.unit})" if row.unit else name,
+        (f"{name} ({row.unit})" if row.unit else name) + (f"; kernel: {row.note}" if row.note else ""),
         _text(row.simulator, row.sim_low, row.sim_high, digits),
         marks[0],
         _text(row.kernel, row.kernel_low, row.kernel_high, digits),
