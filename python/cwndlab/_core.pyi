@@ -70,9 +70,9 @@ class Stream:
 
 @final
 class Distribution:
-    """A distribution of a scenario, as JSON; ValueError says what is wrong with it."""
+    """A distribution of a scenario, as JSON, and those that it may name; ValueError says what is wrong."""
 
-    def __new__(cls, json: str) -> Distribution: ...
+    def __new__(cls, json: str, shared: str = "{}") -> Distribution: ...
     def draw(self, stream: Stream) -> float:
         """One value."""
 

@@ -24,9 +24,12 @@ pub struct Distribution(Sampler);
 #[pymethods]
 impl Distribution {
     #[new]
-    fn new(json: &str) -> PyResult<Distribution> {
-        let dist: Dist = serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let shared = Distributions::default().samplers().map_err(PyValueError::new_err)?;
+    #[pyo3(signature = (json, shared="{}"))]
+    fn new(json: &str, shared: &str) -> PyResult<Distribution> {
+        let unreadable = |error: serde_json::Error| PyValueError::new_err(error.to_string());
+        let dist: Dist = serde_json::from_str(json).map_err(unreadable)?;
+        let shared: Distributions = serde_json::from_str(shared).map_err(unreadable)?;
+        let shared = shared.samplers().map_err(PyValueError::new_err)?;
         dist.sampler(&shared).map(Distribution).map_err(PyValueError::new_err)
     }
 

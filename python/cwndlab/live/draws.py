@@ -16,9 +16,7 @@ class Dist:
     """A distribution of the scenario, and the stream to draw from."""
 
     def __init__(self, spec: Mapping[str, Any], shared: Mapping[str, Any], stream: Stream) -> None:
-        while spec["kind"] == "named":
-            spec = shared[spec["name"]]
-        self.distribution = Distribution(json.dumps(spec))
+        self.distribution = Distribution(json.dumps(spec), json.dumps(shared))
         self.stream = stream
 
     def draw(self) -> float:

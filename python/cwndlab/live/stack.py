@@ -132,12 +132,9 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
     opener = content.get("opener", STACKS[base].opener)
     if opener not in ("receiver", "client"):
         raise wrong(f'opener is "{opener}"', '"receiver" or "client"')
-    quick_ack = content.get("quick_ack", STACKS[base].quick_ack)
-    if "quick_ack" in content and not isinstance(quick_ack, bool):
-        raise wrong(f"quick_ack is {quick_ack!r}", "true or false")
-    carries = content.get("answer_carries_ack", STACKS[base].answer_carries_ack)
-    if not isinstance(carries, bool):
-        raise wrong(f"answer_carries_ack is {carries!r}", "true or false")
+    for key in ("quick_ack", "answer_carries_ack"):
+        if key in content and not isinstance(content[key], bool):
+            raise wrong(f"{key} is {content[key]!r}", "true or false")
     table = content.get("sysctls", {})
     if not isinstance(table, Mapping):
         raise wrong(f"sysctls is {table!r}", "a table, as [sysctls] and below it tcp_sack = 1")
@@ -154,9 +151,9 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
         name=path.stem,
         about=f"{base}, changed by {path.name}",
         sysctls={**STACKS[base].sysctls, **sysctls},
-        quick_ack=quick_ack,
+        quick_ack=content.get("quick_ack", STACKS[base].quick_ack),
         opener=opener,
-        answer_carries_ack=carries,
+        answer_carries_ack=content.get("answer_carries_ack", STACKS[base].answer_carries_ack),
         sack_of_study=STACKS[base].sack_of_study and "tcp_sack" not in sysctls,
         laws={**STACKS[base].laws, **laws},
         own=tuple(sysctls),
@@ -249,7 +246,7 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
 
     sack = bool(tcp["sack"]) if stack.sack_of_study else on("sack")
     control, law = congestion_control(stack.as_dict(), tcp), str(tcp["window_law"])
-    if law.partition("-")[0] != control:
+    if LAWS[law] != control:
         yield f"the study's window law is {law}; the kernel's congestion control is {control}"
     for name, studys, kernels in (
         ("SACK", tcp["sack"], sack),

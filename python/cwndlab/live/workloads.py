@@ -58,11 +58,15 @@ class App:
         self.records: list[Record] = []
         self.loop = bed.loop
         self.plans: dict[tuple[str, int], Serve] = {}
+        #: By purpose: what is drawn for one comes from one stream.
+        self.streams: dict[str, Stream] = {}
 
     def dist(self, key: str, stream: str, default: float | None = None) -> Dist:
         """The distribution in a field, drawn from the stream of that name."""
         spec = self.spec.get(key) or {"kind": "fixed", "value": default}
-        return Dist(spec, self.bed.shared, self.bed.stream(str(self.entry["name"]), stream))
+        if stream not in self.streams:
+            self.streams[stream] = self.bed.stream(str(self.entry["name"]), stream)
+        return Dist(spec, self.bed.shared, self.streams[stream])
 
     async def serve(self) -> None:
         """Accepts on the server's side and follows the plan of each connection."""
@@ -183,7 +187,6 @@ class Series(App):
         ftp = self.spec["kind"] == "ftp"
         self.bed.start(self.serve())
         first, pause = self.dist("first_s", "pauses", 0), self.dist("pause_s", "pauses", 0)
-        first.stream = pause.stream
         request = self.dist("request_bytes", "requests", 80)
         response = self.dist("file_bytes" if ftp else "response_bytes", "sizes")
         clock = self.spec.get("clock", "syn") if ftp else "syn"
@@ -271,10 +274,8 @@ class Web(App):
         spec = self.spec
         self.bed.start(self.serve())
         think, first = self.dist("think_s", "thinks"), self.dist("first_s", "thinks", 0)
-        first.stream = think.stream
         primary = self.dist("object_bytes", "sizes")
         inline = self.dist("inline_bytes" if spec.get("inline_bytes") else "object_bytes", "sizes")
-        inline.stream = primary.stream
         request = self.dist("request_bytes", "requests")
         self.clock, self.closes = spec["clock"], spec.get("server_closes", "with-response")
         self.trigger, self.each = spec["inline_trigger"], spec.get("record_objects", False)
