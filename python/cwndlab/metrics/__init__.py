@@ -5,6 +5,8 @@ A metric module `metrics/<name>.py` has
 
 - a docstring whose first line says what it measures, and which gives the formula and its source;
 - ``UNIT``: the unit of what `measure` returns ("s", "bit/s", "1", "packets", …);
+- ``RANGE``: the possible values: ``SHARE`` (0 to 1), ``NON_NEGATIVE``, ``COUNT`` (rare events such as
+  losses) or another `Range` in that unit; statistics keep their intervals inside it;
 - ``TABLES``: the record tables that it reads (a probe that a table needs must be on);
 - ``measure(run: RunView, *, option=default, …) -> float | list[float]``: NaN = not measurable in this run.
 
@@ -26,6 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import nearest
+
+from ._range import ANY, Range, of_derived, of_reduced
 
 if TYPE_CHECKING:
     from cwndlab.study.schema import Quantity
@@ -66,6 +70,7 @@ class Metric:
 
     name: str
     unit: str
+    range: Range
     title: str
     formula: str
     tables: tuple[str, ...]
@@ -100,6 +105,7 @@ def get(name: str) -> Metric:
     return Metric(
         name=name,
         unit=module.UNIT,
+        range=getattr(module, "RANGE", ANY),
         title=doc.split("\n", 1)[0].rstrip("."),
         formula=doc,
         tables=tuple(getattr(module, "TABLES", ())),
@@ -149,6 +155,18 @@ def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
     if quantity.derived == "product":
         return of if by == "1" else by if of == "1" else f"{of} {by}"
     return of
+
+
+def range_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> Range:
+    """Which values a quantity can take, in its unit."""
+    if quantity.metric is not None:
+        metric = get(quantity.metric)
+        if quantity.within == "count":
+            return of_reduced("count", metric.range)
+        one = metric.range.times(factor(metric.unit, quantity.unit or metric.unit))
+        return one if quantity.within is None else of_reduced(quantity.within, one)
+    of, by = (range_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
+    return of_derived(quantity.derived, of, by)
 
 
 def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:

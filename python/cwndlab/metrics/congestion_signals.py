@@ -10,8 +10,10 @@ import math
 import numpy as np
 
 from . import RunView, _window
+from ._range import COUNT
 
 UNIT = "packets"
+RANGE = COUNT
 TABLES = ("connections", "warmup_connections")
 _COLUMNS = {"marks": ("marks",), "drops": ("drops",), "both": ("marks", "drops")}
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView, _select
+from ._range import NON_NEGATIVE
 
 UNIT = "s"
+RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 _SHARES = (np.arange(100) + 0.5) / 100
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView
+from ._range import NON_NEGATIVE
 from ._segments import events
 
 UNIT = "s"
+RANGE = NON_NEGATIVE
 TABLES = ("segments",)
 
 

@@ -13,8 +13,10 @@ import math
 import numpy as np
 
 from . import RunView
+from ._range import SHARE
 
 UNIT = "1"
+RANGE = SHARE
 TABLES = ("links",)
 _COLUMNS = {
     "all": ("drops_full", "drops_aqm", "drops_loss"),

@@ -7,9 +7,11 @@ those before the first retransmission seen at the observation point, which is wh
 from __future__ import annotations
 
 from . import RunView
+from ._range import NON_NEGATIVE
 from ._segments import events
 
 UNIT = "packet"
+RANGE = NON_NEGATIVE
 TABLES = ("segments",)
 
 

@@ -6,8 +6,10 @@ import numpy as np
 
 from . import RunView
 from ._connections import of_traffic
+from ._range import COUNT
 
 UNIT = "segments"
+RANGE = COUNT
 TABLES = ("connections",)
 
 

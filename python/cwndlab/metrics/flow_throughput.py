@@ -12,8 +12,10 @@ import numpy as np
 
 from . import RunView, _select
 from ._connections import of_traffic
+from ._range import NON_NEGATIVE
 
 UNIT = "bit/s"
+RANGE = NON_NEGATIVE
 TABLES = ("objects", "connections")
 
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from . import RunView, _window
 from ._connections import of_traffic
+from ._range import NON_NEGATIVE
 
 UNIT = "bit/s"
+RANGE = NON_NEGATIVE
 TABLES = ("connections", "warmup_connections")
 
 

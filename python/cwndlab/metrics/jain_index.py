@@ -14,8 +14,10 @@ import math
 import numpy as np
 
 from . import RunView, _window
+from ._range import SHARE
 
 UNIT = "1"
+RANGE = SHARE
 TABLES = ("connections", "warmup_connections")
 
 

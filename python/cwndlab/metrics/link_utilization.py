@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView
+from ._range import SHARE
 
 UNIT = "1"
+RANGE = SHARE
 TABLES = ("links",)
 
 

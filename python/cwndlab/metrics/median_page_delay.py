@@ -9,8 +9,10 @@ censored), so that leaving them out cannot make a slow network look fast.
 from __future__ import annotations
 
 from . import RunView, _select
+from ._range import NON_NEGATIVE
 
 UNIT = "s"
+RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 

@@ -14,8 +14,10 @@ from __future__ import annotations
 import math
 
 from . import RunView, _select, transferred
+from ._range import NON_NEGATIVE
 
 UNIT = "MB/s"
+RANGE = NON_NEGATIVE
 TABLES = ("objects", "connections")
 
 

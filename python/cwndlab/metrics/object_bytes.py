@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from . import RunView, _select
+from ._range import NON_NEGATIVE
 
 UNIT = "B"
+RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 

@@ -7,8 +7,10 @@ missing.
 from __future__ import annotations
 
 from . import RunView, _select
+from ._range import NON_NEGATIVE
 
 UNIT = "s"
+RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView, _select
+from ._range import NON_NEGATIVE
 
 UNIT = "1"
+RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView
+from ._range import NON_NEGATIVE
 
 UNIT = "s"
+RANGE = NON_NEGATIVE
 TABLES = ("queues",)
 
 

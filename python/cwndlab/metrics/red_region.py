@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 
 from . import RunView, _window
+from ._range import SHARE
 
 UNIT = "1"
+RANGE = SHARE
 TABLES = ("links", "warmup_links")
 _REGIONS = ("below", "between", "above")
 

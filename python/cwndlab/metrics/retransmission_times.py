@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from . import RunView
+from ._range import NON_NEGATIVE
 from ._segments import events
 
 UNIT = "s"
+RANGE = NON_NEGATIVE
 TABLES = ("segments",)
 
 

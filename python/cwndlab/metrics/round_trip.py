@@ -13,8 +13,10 @@ import math
 import numpy as np
 
 from . import RunView, _select
+from ._range import NON_NEGATIVE
 
 UNIT = "s"
+RANGE = NON_NEGATIVE
 TABLES = ("connections", "cwnd")
 
 

@@ -11,8 +11,10 @@ import math
 import numpy as np
 
 from . import RunView, _select
+from ._range import SHARE
 
 UNIT = "1"
+RANGE = SHARE
 TABLES = ("objects",)
 
 

@@ -11,9 +11,11 @@ import math
 import numpy as np
 
 from . import RunView
+from ._range import NON_NEGATIVE
 from ._segments import events
 
 UNIT = "s"
+RANGE = NON_NEGATIVE
 TABLES = ("segments",)
 
 

@@ -10,8 +10,10 @@ import math
 import numpy as np
 
 from . import RunView, _select, _window
+from ._range import NON_NEGATIVE
 
 UNIT = "1/s"
+RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 

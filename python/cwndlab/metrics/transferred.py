@@ -12,8 +12,10 @@ import math
 import numpy as np
 
 from . import RunView, _select
+from ._range import NON_NEGATIVE
 
 UNIT = "B"
+RANGE = NON_NEGATIVE
 TABLES = ("objects", "connections")
 
 _COLUMNS = {"down": ("bytes_down",), "up": ("bytes_up",), "both": ("bytes_up", "bytes_down")}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView, _select
+from ._range import COUNT
 
 UNIT = "1"
+RANGE = COUNT
 TABLES = ("objects",)
 
 

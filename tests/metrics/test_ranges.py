@@ -1,0 +1,60 @@
+"""Every metric says which values are possible, and units, reductions and comparisons keep that right."""
+
+from __future__ import annotations
+
+import importlib
+import math
+
+import pytest
+
+from cwndlab import metrics
+from cwndlab.metrics._range import ANY, COUNT, NON_NEGATIVE, SHARE, Range, of_derived
+from cwndlab.study.schema import Quantity
+
+
+def quantity(**keys: object) -> Quantity:
+    return Quantity.model_validate({"name": "q", **keys})
+
+
+@pytest.mark.parametrize("name", metrics.names())
+def test_every_metric_declares_its_range(name: str) -> None:
+    module = importlib.import_module(f"cwndlab.metrics.{name}")
+    assert isinstance(module.RANGE, Range)
+    assert metrics.get(name).range is module.RANGE
+
+
+def test_a_range_follows_the_unit_and_the_reduction() -> None:
+    assert metrics.range_of(quantity(metric="drop_rate"), {}) == SHARE
+    assert metrics.range_of(quantity(metric="drop_rate", unit="%"), {}) == Range(0.0, 100.0)
+    assert metrics.range_of(quantity(metric="timeouts"), {}) == COUNT
+    assert metrics.range_of(quantity(metric="object_delays", within="count"), {}) == COUNT
+    assert metrics.range_of(quantity(metric="object_delays", within="p95"), {}) == NON_NEGATIVE
+
+
+def test_a_derived_quantity_has_the_range_of_its_formula() -> None:
+    known = {
+        "a": Quantity.model_validate({"name": "a", "metric": "drop_rate"}),
+        "b": Quantity.model_validate({"name": "b", "metric": "goodput"}),
+    }
+    ratio = Quantity.model_validate({"name": "c", "derived": "ratio", "of": "a", "by": "b"})
+    assert metrics.range_of(ratio, known) == NON_NEGATIVE
+    share = Quantity.model_validate({"name": "d", "derived": "difference", "of": "a", "by": "a"})
+    assert metrics.range_of(share, known) == Range(-1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [
+        ("ratio", 0.0, math.inf),
+        ("increase", -100.0, math.inf),
+        ("decrease", -math.inf, 100.0),
+        ("difference", -math.inf, math.inf),
+        ("sum", 0.0, math.inf),
+    ],
+)
+def test_a_comparison_of_what_is_never_negative_has_a_range_of_its_own(
+    kind: str, low: float, high: float
+) -> None:
+    found = of_derived(kind, NON_NEGATIVE, NON_NEGATIVE)
+    assert (found.low, found.high) == (low, high)
+    assert of_derived("ratio", ANY, NON_NEGATIVE) == ANY
