@@ -4,6 +4,7 @@
 # make setup  .venv/ and the Rust core, again only when something changed
 # make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
 # make images  the README's pictures
+# make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
 # make lock   requirements/*.txt anew        make clean  all that was made here
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
@@ -16,7 +17,7 @@ SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 
-.PHONY: run test test-rust test-python check bench validate images docs setup lock clean
+.PHONY: run test test-rust test-python check bench digests validate images docs setup lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -47,6 +48,11 @@ bench: setup
 
 validate: setup
 	$(BIN)/python -m validation
+
+digests: setup
+	@mkdir -p build
+	$(BIN)/python tools/digests.py $(if $(SAMPLE),--sample $(SAMPLE)) > build/digests.tsv
+	@echo 'digests: build/digests.tsv'
 
 images: setup
 	$(BIN)/python tools/images.py
