@@ -173,6 +173,7 @@ impl Connection {
     pub fn handle_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;
+            self.receiver.policy.on_timer(cfg, now, &self.sender.rtt);
         }
         if self.timers.take_expired(Timer::Pause, now) {
             self.end_pause();
@@ -372,9 +373,7 @@ fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
     match due {
         Due::Now => receiver.ack_now = true,
         Due::By(at) => {
-            if !timers.is_running(Timer::DelayedAck) {
-                timers.set(Timer::DelayedAck, at);
-            }
+            timers.set(Timer::DelayedAck, timers.at(Timer::DelayedAck).min(at));
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use cwndlab_units::Time;
 
-use crate::ack_policy::{AckState, Arrival, Due};
+use crate::ack_policy::{AckState, Arrival, Data, Due};
 use crate::config::TcpConfig;
 use crate::reassembly::Reassembly;
+use crate::sender::Sender;
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
 #[derive(Clone, Debug)]
@@ -69,18 +70,19 @@ impl Receiver {
         }
     }
 
-    /// Takes payload `[start, end)`; when its acknowledgment is due.
+    /// Takes payload `[start, end)`; when its acknowledgment is due. `sender` is this end's own.
     #[inline]
-    pub fn take(&mut self, cfg: &TcpConfig, now: Time, mss: u32, start: u64, end: u64) -> Due {
+    pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, start: u64, end: u64) -> Due {
+        let data = |arrival| Data { now, mss: sender.mss, arrival, rtt: &sender.rtt };
         // what lies beyond the window is not taken (RFC 9293, 3.10.7.4: trimmed to the window)
         let end = end.min(self.edge.max(self.nxt));
         if start == self.nxt && self.beyond.is_none() {
             self.nxt = end;
             self.unread += if self.auto_read { 0 } else { (end - start) as u32 };
-            return self.policy.on_data(cfg, now, mss, Arrival::InOrder { bytes: (end - start) as u32 });
+            return self.policy.on_data(cfg, &data(Arrival::InOrder { bytes: (end - start) as u32 }));
         }
         self.take_irregular(cfg, start, end);
-        self.policy.on_data(cfg, now, mss, Arrival::Irregular)
+        self.policy.on_data(cfg, &data(Arrival::Irregular))
     }
 
     #[inline(never)]

@@ -96,7 +96,7 @@ impl Connection {
         if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
             return;
         }
-        let due = self.receiver.take(cfg, now, self.sender.mss, start, end);
+        let due = self.receiver.take(cfg, now, &self.sender, start, end);
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 

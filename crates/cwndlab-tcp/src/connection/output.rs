@@ -160,7 +160,7 @@ impl Connection {
         self.receiver.tidy();
         self.receiver.ack_now = false;
         self.receiver.last_ack = self.receiver.nxt as u32;
-        self.receiver.policy.on_sent();
+        self.receiver.policy.on_sent(now, len > 0);
         self.timers.stop(Timer::DelayedAck);
         self.stats.segments_sent += 1;
         let (signals, ecn) = if self.sender.ecn.is_agreed() {
