@@ -14,12 +14,14 @@ __all__ = [
     "empty_tables",
     "packetdrill",
     "parse_bytes",
+    "parse_quantity",
     "parse_rate",
     "parse_time",
     "run",
     "tcp_knobs",
     "tcp_profile",
     "tcp_profiles",
+    "unit_factor",
     "version",
 ]
 
@@ -34,6 +36,14 @@ def parse_rate(text: str) -> int:
 
 def parse_bytes(text: str) -> int:
     """Bytes from "64KiB"; ValueError says what would be right."""
+
+def parse_quantity(text: str) -> tuple[str, int | float]:
+    """Kind (time, rate, size, packets, share or bdp) and value, in the kind's base unit, of "50ms" or "2%";
+    ValueError says what would be right.
+    """
+
+def unit_factor(unit: str, wanted: str) -> float:
+    """The factor that turns a number in `unit` into one in `wanted`; ValueError if they differ in kind."""
 
 def tcp_profiles() -> list[str]:
     """Names of the TCP profiles, in the order of their eras."""

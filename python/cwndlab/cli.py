@@ -422,10 +422,10 @@ def _load(study: str, changes: list[str] | None, more: list[str] | None, limits:
 def _share(until: str | None) -> float | None:
     if until is None:
         return None
-    from cwndlab.study.schema import percent
+    from cwndlab.study.units import parse_share
 
     try:
-        value = percent(until)
+        value = parse_share(until)
     except ValueError as error:
         raise StudyError(str(error), key="--until") from None
     if not 0 < value < 1:

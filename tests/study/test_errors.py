@@ -117,7 +117,12 @@ CASES = {
         "no metric",
         '"goodput"',
     ),
-    "unit that does not convert": (('"kbit/s"', '"ms"'), "quantities.goodput", "no unit", "kbit/s"),
+    "unit that does not convert": (
+        ('"kbit/s"', '"ms"'),
+        "quantities.goodput.unit",
+        "not a unit of a rate",
+        "kbit/s",
+    ),
     "unknown option": (
         ("unit =", "options = { trafic = 1 }\nunit ="),
         "quantities.goodput",

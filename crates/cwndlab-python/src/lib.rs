@@ -31,7 +31,7 @@ mod _core {
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]
-    use super::units::{parse_bytes, parse_rate, parse_time};
+    use super::units::{parse_bytes, parse_quantity, parse_rate, parse_time, unit_factor};
     #[pymodule_export]
     use super::version;
 }

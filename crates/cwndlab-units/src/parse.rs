@@ -13,20 +13,19 @@ pub struct ParseUnitError {
     text: String,
     what: &'static str,
     why: &'static str,
-    units: &'static str,
+    units: String,
     example: &'static str,
 }
 
+/// What a quantity measures: its units and their sizes in the kind's base unit. The only table of units there is.
 struct Kind {
     what: &'static str,
-    units: &'static str,
     example: &'static str,
     table: &'static [(&'static str, u64)],
 }
 
 const TIME: Kind = Kind {
     what: "time",
-    units: "ns us ms s min h",
     example: "50ms",
     table: &[
         ("ns", 1),
@@ -39,13 +38,24 @@ const TIME: Kind = Kind {
 };
 const RATE: Kind = Kind {
     what: "rate",
-    units: "bps kbps Mbps Gbps",
     example: "1.5Mbps",
-    table: &[("bps", 1), ("kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)],
+    table: &[
+        ("bps", 1),
+        ("kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("bit/s", 1),
+        ("kbit/s", 1_000),
+        ("Mbit/s", 1_000_000),
+        ("Gbit/s", 1_000_000_000),
+        ("B/s", 8),
+        ("kB/s", 8_000),
+        ("MB/s", 8_000_000),
+        ("GB/s", 8_000_000_000),
+    ],
 };
-const BYTES: Kind = Kind {
+const SIZE: Kind = Kind {
     what: "size",
-    units: "B kB KiB MB MiB GB GiB",
     example: "64KiB",
     table: &[
         ("B", 1),
@@ -57,26 +67,67 @@ const BYTES: Kind = Kind {
         ("GiB", 1 << 30),
     ],
 };
+const PACKETS: Kind = Kind {
+    what: "packet count",
+    example: "25pkt",
+    table: &[("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1), ("segment", 1), ("segments", 1)],
+};
+/// In per cent; "1" is the unit of a plain ratio and cannot follow a number.
+const SHARE: Kind = Kind { what: "share", example: "2%", table: &[("%", 1), ("1", 100)] };
+const BDP: Kind = Kind { what: "multiple of the bandwidth-delay product", example: "1BDP", table: &[("BDP", 1)] };
 
-/// Exact decimal arithmetic: "1.544" x 10^6 is 1 544 000, with no float in between.
-fn parse(text: &str, kind: &Kind) -> Result<u64, ParseUnitError> {
-    let fail =
-        |why| ParseUnitError { text: text.to_owned(), what: kind.what, why, units: kind.units, example: kind.example };
-    let trimmed = text.trim();
-    let split =
-        trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+')).unwrap_or(trimmed.len());
-    let (number, unit) = (&trimmed[..split], trimmed[split..].trim_start());
+const KINDS: [&Kind; 6] = [&TIME, &RATE, &SIZE, &PACKETS, &SHARE, &BDP];
+
+impl Kind {
+    fn scale(&self, unit: &str) -> Option<u64> {
+        self.table.iter().find_map(|&(name, scale)| (name == unit).then_some(scale))
+    }
+
+    fn error(&self, text: &str, why: &'static str) -> ParseUnitError {
+        let (what, units, example) = (self.what, self.units(), self.example);
+        ParseUnitError { text: text.to_owned(), what, why, units, example }
+    }
+
+    fn units(&self) -> String {
+        self.table.iter().map(|&(name, _)| name).filter(|&name| name != "1").collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A quantity of any kind, in the kind's base unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Quantity {
+    /// "50ms"
+    Time(Time),
+    /// "1.5Mbps"
+    Rate(Rate),
+    /// "64KiB"
+    Size(Bytes),
+    /// "25pkt"
+    Packets(u64),
+    /// "2%": 0.02
+    Share(f64),
+    /// "1.5BDP", a multiple of a link's bandwidth-delay product
+    Bdp(f64),
+}
+
+/// Splits "1.5 Mbps" into its number and its unit.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(text.len());
+    (&text[..end], text[end..].trim_start())
+}
+
+/// The whole and fractional digits of a plain decimal, and the size of its unit.
+fn digits<'a>(text: &'a str, kind: &Kind) -> Result<(&'a str, &'a str, u64), ParseUnitError> {
+    let fail = |why| kind.error(text, why);
+    let (number, unit) = split(text);
     if number.starts_with(['-', '+']) {
         return Err(fail("it must not carry a sign"));
     }
     if unit.is_empty() {
         return Err(fail("it has no unit"));
     }
-    let scale = kind
-        .table
-        .iter()
-        .find_map(|&(name, scale)| (name == unit).then_some(scale))
-        .ok_or_else(|| fail("its unit is unknown"))?;
+    let scale = kind.scale(unit).ok_or_else(|| fail("its unit is unknown"))?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty())
         || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit())
@@ -84,11 +135,88 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, ParseUnitError> {
     {
         return Err(fail("its number is not a plain decimal"));
     }
-    let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| fail("it is too large"))?;
-    let product = digits.checked_mul(u128::from(scale)).ok_or_else(|| fail("it is too large"))?;
+    Ok((whole, fraction, scale))
+}
+
+/// Exact decimal arithmetic: "1.544" x 10^6 is 1 544 000, with no float in between.
+fn parse(text: &str, kind: &Kind) -> Result<u64, ParseUnitError> {
+    let too_large = || kind.error(text, "it is too large");
+    let (whole, fraction, scale) = digits(text, kind)?;
+    let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| too_large())?;
+    let product = digits.checked_mul(u128::from(scale)).ok_or_else(too_large)?;
     let unit_of_last_digit = 10_u128.pow(fraction.len() as u32);
     let value = (product + unit_of_last_digit / 2) / unit_of_last_digit;
-    u64::try_from(value).ok().filter(|&v| v < u64::MAX).ok_or_else(|| fail("it is too large"))
+    u64::try_from(value).ok().filter(|&v| v < u64::MAX).ok_or_else(too_large)
+}
+
+/// The number alone, with its fraction.
+fn parse_real(text: &str, kind: &Kind) -> Result<f64, ParseUnitError> {
+    let (whole, fraction, _) = digits(text, kind)?;
+    let value: f64 = format!("{whole}.{fraction}").parse().expect("the digits are a plain decimal");
+    if value > 1e6 {
+        return Err(kind.error(text, "it is too large"));
+    }
+    Ok(value)
+}
+
+/// A quantity of whatever kind its unit names.
+///
+/// # Errors
+/// If the text is not a plain decimal with one of the units.
+pub fn parse_quantity(text: &str) -> Result<Quantity, ParseUnitError> {
+    let unit = split(text).1;
+    let Some(kind) = KINDS.into_iter().find(|kind| kind.scale(unit).is_some()) else {
+        let why = if unit.is_empty() { "it has no unit" } else { "its unit is unknown" };
+        let units = KINDS.map(Kind::units).join(" ");
+        return Err(ParseUnitError { text: text.to_owned(), what: "quantity", why, units, example: "50ms" });
+    };
+    Ok(match kind.what {
+        what if what == TIME.what => Quantity::Time(text.parse()?),
+        what if what == RATE.what => Quantity::Rate(text.parse()?),
+        what if what == SIZE.what => Quantity::Size(parse_bytes(text)?),
+        what if what == SHARE.what => Quantity::Share(parse_real(text, kind)? / 100.0),
+        what if what == BDP.what => Quantity::Bdp(parse_real(text, kind)?),
+        _ if digits(text, kind)?.1.is_empty() => Quantity::Packets(parse(text, kind)?),
+        _ => return Err(kind.error(text, "it must be a whole number")),
+    })
+}
+
+/// Why values in one unit cannot be given in another.
+#[derive(Debug, Error, PartialEq, Eq, Clone)]
+pub enum ConversionError {
+    /// They do not measure the same.
+    #[error("{wanted:?} is not a unit of a {what}; write one of {units}")]
+    OtherKind {
+        /// The unit asked for.
+        wanted: String,
+        /// What the values measure.
+        what: &'static str,
+        /// The units that fit.
+        units: String,
+    },
+    /// The values have a unit of their own.
+    #[error("values in {from:?} are not converted to {wanted:?}; write {from:?} or no unit")]
+    NoKind {
+        /// The values' unit.
+        from: String,
+        /// The unit asked for.
+        wanted: String,
+    },
+}
+
+/// The factor that turns a number in the unit `from` into one in the unit `wanted`.
+///
+/// # Errors
+/// If the units are not of one kind.
+pub fn conversion(from: &str, wanted: &str) -> Result<f64, ConversionError> {
+    if from == wanted {
+        return Ok(1.0);
+    }
+    let Some((kind, size)) = KINDS.into_iter().find_map(|kind| Some((kind, kind.scale(from)?))) else {
+        return Err(ConversionError::NoKind { from: from.to_owned(), wanted: wanted.to_owned() });
+    };
+    let other = || ConversionError::OtherKind { wanted: wanted.to_owned(), what: kind.what, units: kind.units() };
+    Ok(size as f64 / kind.scale(wanted).ok_or_else(other)? as f64)
 }
 
 impl FromStr for Time {
@@ -109,7 +237,7 @@ impl FromStr for Rate {
 /// # Errors
 /// If the text is not a plain decimal with one of the units.
 pub fn parse_bytes(text: &str) -> Result<Bytes, ParseUnitError> {
-    parse(text, &BYTES)
+    parse(text, &SIZE)
 }
 
 #[cfg(test)]
@@ -126,6 +254,55 @@ mod tests {
         assert_eq!("9600bps".parse(), Ok(Rate::from_bps(9600)));
         assert_eq!(parse_bytes("64KiB"), Ok(65_536));
         assert_eq!(parse_bytes("1.5kB"), Ok(1500));
+    }
+
+    #[test]
+    fn a_rate_has_the_same_units_however_it_is_used() {
+        for text in ["1.5Mbps", "1.5 Mbit/s", "1500kbit/s", "187.5kB/s"] {
+            assert_eq!(text.parse(), Ok(Rate::from_bps(1_500_000)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quantity_is_of_the_kind_that_its_unit_names() {
+        for (text, quantity) in [
+            ("6s", Quantity::Time(Time::from_secs(6))),
+            ("2Mbit/s", Quantity::Rate(Rate::from_bps(2_000_000))),
+            ("64KiB", Quantity::Size(65_536)),
+            ("25 pkt", Quantity::Packets(25)),
+            ("2.5%", Quantity::Share(0.025)),
+            ("0.5BDP", Quantity::Bdp(0.5)),
+        ] {
+            assert_eq!(parse_quantity(text), Ok(quantity), "{text}");
+        }
+        for (text, why) in [
+            ("2.5pkt", "it must be a whole number"),
+            ("3 parsec", "its unit is unknown"),
+            ("3", "it has no unit"),
+            ("-1%", "it must not carry a sign"),
+            ("9999999BDP", "it is too large"),
+        ] {
+            let error = parse_quantity(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_converted_within_their_kind_only() {
+        for (from, wanted, factor) in [
+            ("s", "ms", 1e3),
+            ("1", "%", 1e2),
+            ("bit/s", "Mbps", 1e-6),
+            ("B", "MB", 1e-6),
+            ("segments", "packets", 1.0),
+        ] {
+            assert_eq!(conversion(from, wanted), Ok(factor), "{from} to {wanted}");
+        }
+        assert_eq!(conversion("transactions", "transactions"), Ok(1.0));
+        let error = conversion("s", "Mbit/s").unwrap_err().to_string();
+        assert_eq!(error, r#""Mbit/s" is not a unit of a time; write one of ns us ms s min h"#);
+        let error = conversion("timeouts", "%").unwrap_err().to_string();
+        assert_eq!(error, r#"values in "timeouts" are not converted to "%"; write "timeouts" or no unit"#);
     }
 
     #[test]
@@ -158,7 +335,7 @@ mod tests {
 
         #[test]
         fn no_text_panics(text in ".{0,24}") {
-            let _ = (text.parse::<Time>(), text.parse::<Rate>(), parse_bytes(&text));
+            let _ = (text.parse::<Time>(), text.parse::<Rate>(), parse_bytes(&text), parse_quantity(&text));
         }
     }
 }

@@ -46,7 +46,7 @@ def _partings(simulated: Campaign, measured: Campaign) -> Iterator[Parting]:
         if found.a is None and found.b is None:
             yield Parting(cell, f"all {found.agree}{within}", "", "")
         else:
-            yield Parting(cell, f"{found.agree}{within}", told(found.a), told(found.b))
+            yield Parting(cell, f"{found.agree}{within}", found.side("a", told), found.side("b", told))
 
 
 def _traces(cell: str, simulated: Campaign, measured: Campaign) -> tuple[list[Event], list[Event]]:
@@ -62,10 +62,8 @@ def _traces(cell: str, simulated: Campaign, measured: Campaign) -> tuple[list[Ev
     return of_columns({name: a[name].to_pylist() for name in a.column_names}), of_columns(b)
 
 
-def told(event: Event | None) -> str:
+def told(event: Event) -> str:
     """An event in words."""
-    if event is None:
-        return "no more events"
     bare = event.segment == 0 and event.event in ("ack", "dupack")
     what = "an ACK of no data" if bare else _WORDS[event.event].format(event.segment)
     of = f" (connection {event.connection})" if event.connection else ""

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab._core import unit_factor
 from cwndlab.errors import nearest
 
 from ._range import ANY, Range, of_derived, of_reduced
@@ -78,15 +79,6 @@ class Metric:
     options: tuple[str, ...]
 
 
-#: Units of one kind, each in terms of the kind's first one.
-_UNITS: tuple[Mapping[str, float], ...] = (
-    {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
-    {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6},
-    {"B": 1.0, "kB": 1e3, "KiB": 1024.0, "MB": 1e6, "MiB": 1024.0**2, "GB": 1e9},
-    {"1": 1.0, "%": 1e-2},
-)
-
-
 def names() -> list[str]:
     """The names of all metrics."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
@@ -114,22 +106,8 @@ def get(name: str) -> Metric:
     )
 
 
-def factor(unit: str, wanted: str) -> float:
-    """What a number in `unit` is multiplied by to be in `wanted`; ValueError if they differ in kind."""
-    if unit == wanted:
-        return 1.0
-    for kind in _UNITS:
-        if unit in kind:
-            if wanted in kind:
-                return kind[unit] / kind[wanted]
-            raise ValueError(
-                f'"{wanted}" is no unit of this quantity, which is in {unit}; it may be {", ".join(kind)}'
-            )
-    raise ValueError(f'this quantity is in {unit}, which is not converted to "{wanted}"')
-
-
 def check(quantity: Quantity) -> None:
-    """ValueError if the quantity's options or unit do not fit its metric."""
+    """ValueError if the quantity's options do not fit its metric."""
     assert quantity.metric is not None
     metric = get(quantity.metric)
     for option in quantity.options:
@@ -137,14 +115,15 @@ def check(quantity: Quantity) -> None:
             raise ValueError(
                 f'metric {metric.name} has no option "{option}"; {nearest(option, metric.options)}'
             )
-    if quantity.within != "count":
-        factor(metric.unit, quantity.unit or metric.unit)
 
 
 def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
     """The unit of a quantity's values."""
-    if quantity.unit is not None:
-        return quantity.unit
+    return quantity.unit or _own_unit(quantity, quantities)
+
+
+def _own_unit(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
+    """The unit of what the metric or the derivation gives."""
     if quantity.metric is not None:
         return "1" if quantity.within == "count" else get(quantity.metric).unit
     of, by = (unit_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
@@ -157,16 +136,44 @@ def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
     return of
 
 
+def scale_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> float:
+    """What a value of the metric or the derivation is multiplied by to be in the quantity's unit.
+
+    ValueError if the units are not of one kind, or the operands of a sum or a difference differ in unit. A
+    count takes whatever unit says what is counted.
+    """
+    if quantity.derived in ("sum", "difference", "increase"):
+        of, by = (unit_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
+        if of != by and not (_is_count(of) and _is_count(by)) and unit_factor(by, of) != 1.0:
+            raise ValueError(
+                f'"{quantity.of}" is in {of} and "{quantity.by}" in {by}; give both the same unit'
+            )
+    if quantity.unit is None or quantity.within == "count":
+        return 1.0
+    return unit_factor(_own_unit(quantity, quantities), quantity.unit)
+
+
+def _is_count(unit: str) -> bool:
+    """Whether values in this unit count something ("packets", "timeouts")."""
+    for base in ("s", "bit/s", "B", "%"):
+        try:
+            unit_factor(unit, base)
+        except ValueError:
+            continue
+        return False
+    return True
+
+
 def range_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> Range:
     """Which values a quantity can take, in its unit."""
     if quantity.metric is not None:
-        metric = get(quantity.metric)
-        if quantity.within == "count":
-            return of_reduced("count", metric.range)
-        one = metric.range.times(factor(metric.unit, quantity.unit or metric.unit))
-        return one if quantity.within is None else of_reduced(quantity.within, one)
-    of, by = (range_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
-    return of_derived(quantity.derived, of, by)
+        own = get(quantity.metric).range
+        if quantity.within is not None:
+            own = of_reduced(quantity.within, own)
+    else:
+        of, by = (range_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
+        own = of_derived(quantity.derived, of, by)
+    return own.times(scale_of(quantity, quantities))
 
 
 def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
@@ -184,7 +191,7 @@ def measure_all(quantities: Sequence[Quantity], run: RunView) -> dict[str, Value
 
     def value(name: str) -> Value:
         if name not in values:
-            values[name] = _measure(known[name], run, value)
+            values[name] = _measure(known[name], known, run, value)
         return values[name]
 
     for name in known:
@@ -192,13 +199,14 @@ def measure_all(quantities: Sequence[Quantity], run: RunView) -> dict[str, Value
     return values
 
 
-def _measure(quantity: Quantity, run: RunView, value: Callable[[str], Value]) -> Value:
+def _measure(
+    quantity: Quantity, known: Mapping[str, Quantity], run: RunView, value: Callable[[str], Value]
+) -> Value:
+    scale = scale_of(quantity, known)
     if quantity.metric is not None:
-        metric = get(quantity.metric)
-        result = metric.measure(run, **quantity.options)
+        result = get(quantity.metric).measure(run, **quantity.options)
         if quantity.within is not None:
             result = _reduce(quantity.within, result)
-        scale = 1.0 if quantity.within == "count" else factor(metric.unit, quantity.unit or metric.unit)
         if isinstance(result, int | float | np.integer | np.floating):
             return float(result) * scale
         return [float(item) * scale for item in result]
@@ -208,8 +216,8 @@ def _measure(quantity: Quantity, run: RunView, value: Callable[[str], Value]) ->
             raise ValueError(
                 f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`"
             )
-        return [_derive(quantity.derived, a, b) for a, b in zip(of, by, strict=False)]
-    return _derive(quantity.derived, of, by)
+        return [_derive(quantity.derived, a, b) * scale for a, b in zip(of, by, strict=False)]
+    return _derive(quantity.derived, of, by) * scale
 
 
 def _derive(kind: str | None, a: float, b: float) -> float:

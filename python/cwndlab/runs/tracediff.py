@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -17,6 +18,7 @@ from .trace import EVENTS
 
 #: Of the times.
 DEFAULT_TOLERANCE_S = 0.002
+_COLUMNS = ("time_ns", "event", "segment", "connection")
 
 
 @dataclass(frozen=True)
@@ -36,71 +38,86 @@ class Event:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference: how many events agree before it, and what stands there (None: nothing more)."""
+    """The first difference between two traces, or that there is none."""
 
     agree: int
+    """Pairs of events that agree before it."""
     a: Event | None
+    """The first event of trace A that is not in one of these pairs; None if A has no more events."""
     b: Event | None
-    #: The largest difference of times before it.
+    """The same of trace B. The earlier of the two has no counterpart in the other trace."""
     apart_s: float
+    """The largest difference in time within these pairs."""
+    tolerance_s: float
+    """Events whose times differ by more are different events."""
 
     def __str__(self) -> str:
         if self.a is None and self.b is None:
             return f"all {self.agree} events agree, their times within {self.apart_s * 1e3:.3f} ms"
         return (
             f"after {self.agree} events that agree (times within {self.apart_s * 1e3:.3f} ms): "
-            f"{self.a or 'the end'} | {self.b or 'the end'}"
+            f"{self.side('a')} | {self.side('b')}"
         )
+
+    def side(self, which: Literal["a", "b"], text: Callable[[Event], str] = str) -> str:
+        """What one trace does at the difference, with each event written by `text`."""
+        mine, other = (self.a, self.b) if which == "a" else (self.b, self.a)
+        if mine is None:
+            return "no more events"
+        if other is not None and mine.time_s - other.time_s > self.tolerance_s:
+            return f"nothing until {text(mine)}"
+        return text(mine)
 
 
 def _key(event: Event) -> tuple[str, int, int]:
-    # Whether an acknowledgment counts as a duplicate depends on its window too; what it says is the same.
+    # Whether an acknowledgment counts as a duplicate also depends on its window; its content is the same.
     word = "ack" if event.event == "dupack" else event.event
     return (word, event.segment, event.connection)
 
 
 def first_difference(a: Sequence[Event], b: Sequence[Event], tolerance_s: float) -> Difference:
-    """Compares event by event.
+    """The earliest event of either trace that has no counterpart in the other.
 
-    Within the tolerance the order of events does not matter: two stacks take different times to answer.
+    A counterpart is the same event (kind, packet and connection) at most `tolerance_s` away. The nth event of
+    a kind has only the nth of that kind as its counterpart, so no event has two. The order of different
+    events is free within the tolerance: two stacks take different times to answer.
     """
-    left, right = _sorted(a, tolerance_s), _sorted(b, tolerance_s)
-    apart = 0.0
-    for index, (x, y) in enumerate(zip(left, right, strict=False)):
-        if _key(x) != _key(y) or abs(x.time_s - y.time_s) > tolerance_s:
-            return Difference(index, x, y, apart)
-        apart = max(apart, abs(x.time_s - y.time_s))
-    shared = min(len(left), len(right))
-    if len(left) == len(right):
-        return Difference(shared, None, None, apart)
+    left, right = (sorted(events, key=lambda e: e.time_s) for events in (a, b))
+    pairs: list[tuple[int, int]] = []
+    parted_s = math.inf
+    rows: dict[tuple[str, int, int], tuple[list[int], list[int]]] = {}
+    for side, events in enumerate((left, right)):
+        for index, event in enumerate(events):
+            rows.setdefault(_key(event), ([], []))[side].append(index)
+    for of_left, of_right in rows.values():
+        paired = 0
+        for i, j in zip(of_left, of_right, strict=False):
+            if abs(left[i].time_s - right[j].time_s) > tolerance_s:
+                break
+            pairs.append((i, j))
+            paired += 1
+        alone = [left[i] for i in of_left[paired:]] + [right[j] for j in of_right[paired:]]
+        parted_s = min([parted_s, *(event.time_s for event in alone)])
+    agreed = [(i, j) for i, j in pairs if min(left[i].time_s, right[j].time_s) <= parted_s]
     return Difference(
-        shared,
-        left[shared] if len(left) > shared else None,
-        right[shared] if len(right) > shared else None,
-        apart,
+        agree=len(agreed),
+        a=_first_left_out(left, {i for i, _ in agreed}),
+        b=_first_left_out(right, {j for _, j in agreed}),
+        apart_s=max((abs(left[i].time_s - right[j].time_s) for i, j in agreed), default=0.0),
+        tolerance_s=tolerance_s,
     )
 
 
-def _sorted(events: Sequence[Event], tolerance_s: float) -> list[Event]:
-    """In order of time; those that follow each other within the tolerance, by what they are."""
-    ordered: list[Event] = []
-    group: list[Event] = []
-    for event in sorted(events, key=lambda e: e.time_s):
-        if group and event.time_s - group[-1].time_s > tolerance_s:
-            ordered += sorted(group, key=_key)
-            group = []
-        group.append(event)
-    return ordered + sorted(group, key=_key)
+def _first_left_out(events: Sequence[Event], paired: Set[int]) -> Event | None:
+    return next((event for index, event in enumerate(events) if index not in paired), None)
 
 
 def of_columns(columns: Mapping[str, Any]) -> list[Event]:
     """Events of a segments table as columns; those that `cwndlab trace` shows."""
-    rows = zip(
-        *(list(columns[name]) for name in ("time_ns", "event", "segment", "connection", "flags")), strict=True
-    )
+    rows = zip(*(list(columns[name]) for name in _COLUMNS), strict=True)
     return [
         Event(int(time) / 1e9, str(event), int(segment), int(connection))
-        for time, event, segment, connection, _ in rows
+        for time, event, segment, connection in rows
         if event in EVENTS
     ]
 
@@ -117,8 +134,7 @@ def read(path: Path) -> dict[str, list[Event]]:
         found = {}
         for cell in pc.unique(table["cell"].cast("string")).to_pylist():
             part = table.filter(pc.equal(table["cell"].cast("string"), cell))
-            names = ("time_ns", "event", "segment", "connection", "flags")
-            found[cell] = of_columns({name: part[name].to_pylist() for name in names})
+            found[cell] = of_columns({name: part[name].to_pylist() for name in _COLUMNS})
         return found
     try:
         with path.open(newline="") as file_:

@@ -228,6 +228,16 @@ def _quantities(study: Study) -> None:
             name = getattr(quantity, key)
             if name is not None and name not in quantities:
                 raise _fail(study, (*at, key), f'there is no quantity "{name}"', nearest(name, quantities))
+    _no_circles(study, quantities)
+    for index, quantity in enumerate(study.outline.quantities):
+        try:
+            metrics.scale_of(quantity, quantities)
+        except ValueError as error:
+            key = "of" if quantity.unit is None else "unit"
+            raise _fail(study, ("quantities", index, key), str(error)) from None
+
+
+def _no_circles(study: Study, quantities: Mapping[str, schema.Quantity]) -> None:
     for name in quantities:
         seen: list[str] = []
         todo = [name]

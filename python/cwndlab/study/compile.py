@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
+from cwndlab._core import parse_quantity
 from cwndlab.core import Core
 from cwndlab.errors import StudyError, nearest
 
 from . import knobs, schema
 from .files import read_csv
 from .refusals import not_finite, origin
-from .units import parse_bdp, parse_bytes, parse_packets
 from .validate import Invalid
 
 Path = tuple[str | int, ...]
@@ -181,23 +181,24 @@ class _Compiler:
         made: dict[str, Any] = {"kind": queue.kind, **knobs.free(queue.knobs(), at)}
         if queue.limit is None:
             return made
-        packets, multiple = parse_packets(queue.limit), parse_bdp(queue.limit)
-        if packets is not None:
-            made["limit"] = packets
+        try:
+            kind, value = parse_quantity(queue.limit)
+            if kind not in ("packets", "size", "bdp"):
+                raise ValueError
+        except ValueError:
+            right = 'write packets "25pkt", bytes "64KiB" or a multiple of the bandwidth-delay product "1BDP"'
+            raise Invalid((*at, "limit"), f"{queue.limit!r} is no queue limit", right, 0) from None
+        if kind == "packets":
+            made["limit"] = value
             if queue.kind == "drop-tail":
                 made["unit"] = "packets"
-        elif multiple is not None:
-            made |= {"limit": 0, "unit": "bytes"}
-            self.limits.append((index, multiple))
+        elif kind == "size":
+            made |= {"limit": value, "unit": "bytes"}
         else:
-            try:
-                made |= {"limit": parse_bytes(queue.limit), "unit": "bytes"}
-            except ValueError:
-                right = (
-                    'write packets "25pkt", bytes "64KiB" or a multiple of the bandwidth-delay product "1BDP"'
-                )
-                raise Invalid((*at, "limit"), f"{queue.limit!r} is no queue limit", right, 0) from None
-        if multiple is None and made["limit"] < 1:
+            made |= {"limit": 0, "unit": "bytes"}
+            self.limits.append((index, value))
+            return made
+        if made["limit"] < 1:
             raise Invalid((*at, "limit"), "a queue of no room drops every packet", "it must be at least 1", 0)
         return made
 

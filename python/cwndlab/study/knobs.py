@@ -11,50 +11,32 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from cwndlab._core import parse_quantity
 from cwndlab.errors import nearest
 
-from .units import parse_bytes, parse_packets, parse_rate, parse_time
 from .validate import Invalid
 
 Path = tuple[str | int, ...]
 
-_QUANTITY = re.compile(r"\s*[-+]?[\d.]+\s*([A-Za-zµ%]+)\s*\Z")
-_TIME = ("ns", "us", "ms", "s", "min", "h")
-_RATE = ("bps", "kbps", "Mbps", "Gbps")
-_SIZE = ("B", "kB", "KiB", "MB", "MiB", "GB", "GiB")
-_PACKETS = ("pkt", "pkts", "packet", "packets", "segment", "segments")
+#: Something that looks like a number with a unit, known or not.
+_QUANTITY = re.compile(r"\s*[-+]?[\d.]+\s*[A-Za-zµ%/]+\s*\Z")
 _SUFFIX = {"time": "_ns", "rate": "_bps", "size": "_bytes", "packets": "_segments"}
 _EXAMPLE = {"time": '"200ms"', "rate": '"1.5Mbps"', "size": '"1460B"', "packets": '"25pkt"'}
 
 
 def quantity(text: str, path: Path) -> tuple[str, int | float] | None:
     """Kind (time, rate, size, packets, share) and value of a text with a unit; None if it has none."""
-    found = _QUANTITY.match(text)
-    if not found:
+    if not _QUANTITY.match(text):
         return None
-    unit = found[1]
     try:
-        if unit in _TIME:
-            return "time", parse_time(text)
-        if unit in _RATE:
-            return "rate", parse_rate(text)
-        if unit in _SIZE:
-            return "size", parse_bytes(text)
-        if unit in _PACKETS and (packets := parse_packets(text)) is not None:
-            return "packets", packets
-        if unit == "%":
-            share = float(text.replace("%", ""))
-            if not 0 <= share <= 100:
-                raise ValueError(f"{text!r} is no share")
-            return "share", share / 100
+        kind, value = parse_quantity(text)
+        if kind == "bdp":
+            raise ValueError(f"{text!r} fits only the limit of a queue")
+        if kind == "share" and value > 1:
+            raise ValueError(f"{text!r} is no share; write at most 100%")
     except ValueError as error:
         raise Invalid(path, str(error), None, 0) from None
-    raise Invalid(
-        path,
-        f"{text!r} has an unknown unit",
-        "times: ns us ms s min h; rates: bps kbps Mbps Gbps; sizes: B kB KiB MB …; pkt",
-        0,
-    )
+    return kind, value
 
 
 def tcp(template: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> dict[str, Any]:

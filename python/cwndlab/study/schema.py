@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
-from .units import RateBps, SizeBytes, TimeNs
+from .units import RateBps, SizeBytes, TimeNs, parse_share
 
 __all__ = [
     "MODEL_SECTIONS",
@@ -152,19 +152,9 @@ class Tcp(Open):
     groups: dict[Label, TcpGroup] = {}
 
 
-def percent(value: object) -> float:
-    """0.02 of "2%"."""
-    if isinstance(value, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
-        if not found:
-            raise ValueError(f'{value!r} is not a share; write a percentage in quotes, like "2%"')
-        return float(found[1]) / 100
-    raise ValueError(f'{value!r} is not a share; write a percentage in quotes, like "2%"')
-
-
 Percent = Annotated[
     float,
-    BeforeValidator(percent),
+    BeforeValidator(parse_share),
     Field(gt=0, lt=1, json_schema_extra={"type": "string", "examples": ["2%"]}),
 ]
 

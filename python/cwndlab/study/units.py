@@ -4,16 +4,11 @@ types of the schema.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from cwndlab import _core
-
-#: Number and unit of a packet count or of a multiple of the bandwidth-delay product: "25pkt", "1BDP".
-_PACKETS = re.compile(r"\s*(\d{1,12})\s*(pkt|pkts|packets|packet|segments|segment)\s*\Z")
-_BDP = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*BDP\s*\Z")
 
 
 def parse_time(value: object) -> int:
@@ -40,16 +35,15 @@ def parse_bytes(value: object) -> int:
     return int(_core.parse_bytes(value))
 
 
-def parse_packets(value: str) -> int | None:
-    """25 of "25pkt"; None if the text is no packet count."""
-    found = _PACKETS.match(value)
-    return int(found[1]) if found else None
-
-
-def parse_bdp(value: str) -> float | None:
-    """1.0 of "1BDP"; None if the text is no multiple of the bandwidth-delay product."""
-    found = _BDP.match(value)
-    return float(found[1]) if found else None
+def parse_share(value: object) -> float:
+    """0.02 of "2%"."""
+    try:
+        kind, share = _core.parse_quantity(value) if isinstance(value, str) else ("", 0.0)
+    except ValueError:
+        kind, share = "", 0.0
+    if kind != "share":
+        raise ValueError(f'{value!r} is not a share; write a percentage in quotes, like "2%"')
+    return share
 
 
 def _written(example: str, what: str) -> Any:
@@ -59,7 +53,9 @@ def _written(example: str, what: str) -> Any:
 #: A time, held in nanoseconds.
 TimeNs = Annotated[int, BeforeValidator(parse_time), _written("50ms", "a time: ns us ms s min h")]
 #: A rate, held in bit/s.
-RateBps = Annotated[int, BeforeValidator(parse_rate), _written("1.5Mbps", "a rate: bps kbps Mbps Gbps")]
+RateBps = Annotated[
+    int, BeforeValidator(parse_rate), _written("1.5Mbps", "a rate: bps kbps Mbps Gbps, or Mbit/s")
+]
 #: A size, held in bytes.
 SizeBytes = Annotated[int, BeforeValidator(parse_bytes), _written("1460B", "a size: B kB KiB MB MiB GB GiB")]
 

@@ -1,0 +1,60 @@
+"""Units of quantities: one table, the core's, for links and for quantities."""
+
+from __future__ import annotations
+
+import pytest
+
+from cwndlab import metrics
+from cwndlab.errors import StudyError
+from cwndlab.study.load import Study
+from cwndlab.study.schema import Quantity
+from small_study import edited
+
+GOODPUT = Quantity(name="goodput", metric="goodput", unit="Mbit/s")
+SENT = Quantity(name="sent", metric="transferred", unit="MB")
+DROPS = Quantity(name="drops", metric="drop_rate", unit="%")
+
+
+def ratio(unit: str | None, of: str = "sent", by: str = "sent") -> Quantity:
+    return Quantity(name="ratio", derived="ratio", of=of, by=by, unit=unit)
+
+
+def known(*quantities: Quantity) -> dict[str, Quantity]:
+    return {quantity.name: quantity for quantity in (GOODPUT, SENT, DROPS, *quantities)}
+
+
+def test_a_ratio_in_per_cent_is_multiplied_by_a_hundred() -> None:
+    share = ratio("%")
+    assert metrics.scale_of(share, known(share)) == 100
+    assert metrics.scale_of(ratio(None), known()) == 1
+    with pytest.raises(ValueError, match='"s" is not a unit of a share'):
+        metrics.scale_of(ratio("s"), known())
+
+
+def test_mbps_and_mbit_per_second_are_one_unit_for_links_and_for_quantities() -> None:
+    text = edited(('rate = "1Mbps"', 'rate = "1 Mbit/s"'), ('unit = "kbit/s"', 'unit = "kbps"'))
+    study = Study.from_toml(text)
+    assert study.plan().cells[0].compiled.scenario["links"][0]["rate_bps"] == 1_000_000
+    [goodput] = study.outline.quantities
+    assert metrics.scale_of(goodput, {"goodput": goodput}) == 1e-3
+
+
+def test_a_unit_that_does_not_fit_is_found_with_its_line() -> None:
+    text = edited(('unit = "kbit/s"', 'unit = "ms"'))
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(text)
+    assert caught.value.line == text.splitlines().index('unit = "ms"') + 1
+    assert "is not a unit of a rate; write one of bps kbps" in str(caught.value)
+
+
+def test_a_sum_of_different_units_is_an_error() -> None:
+    def of(kind: str, a: str, b: str) -> Quantity:
+        return Quantity(name="d", derived=kind, of=a, by=b)  # type: ignore[arg-type]
+
+    kilobytes = Quantity(name="kilobytes", metric="transferred", unit="kB")
+    for kind in ("sum", "difference", "increase"):
+        for by in ("goodput", "kilobytes"):
+            with pytest.raises(ValueError, match="unit"):
+                metrics.scale_of(of(kind, "sent", by), known(kilobytes))
+    counts = [Quantity(name=name, metric=name) for name in ("timeouts", "fast_retransmits")]
+    assert metrics.scale_of(of("sum", "timeouts", "fast_retransmits"), known(*counts)) == 1
