@@ -138,6 +138,7 @@ pub(crate) fn invalid(place: impl Into<String>, why: impl Into<String>) -> Scena
 
 /// Saturn is 80 minutes away.
 const LONGEST_DELAY: Time = Time::from_secs(86_400);
+const YEAR: Time = Time::from_secs(366 * 86_400);
 /// 3 GB of records.
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
@@ -176,6 +177,9 @@ impl Scenario {
         if self.duration_ns == Time::ZERO || self.duration_ns.is_never() {
             return Err(invalid("duration_ns", "must be positive and finite"));
         }
+        if self.duration_ns > YEAR {
+            return Err(invalid("duration_ns", "must be at most a year"));
+        }
         if self.warmup_ns >= self.duration_ns {
             return Err(invalid("warmup_ns", "must be shorter than the run"));
         }
@@ -201,6 +205,7 @@ impl Scenario {
         for (i, tcp) in self.tcp.iter().enumerate() {
             tcp.check().map_err(|why| invalid(format!("tcp[{i}]"), why))?;
         }
+        let distributions = self.distributions.samplers().map_err(|why| invalid("distributions", why))?;
         for (i, traffic) in self.traffic.iter().enumerate() {
             let place = |field: &str| format!("traffic[{i}] ({}).{field}", traffic.name);
             node(place("client"), traffic.client)?;
@@ -213,6 +218,7 @@ impl Scenario {
                     return Err(invalid(place(field), format!("configuration {index} does not exist")));
                 }
             }
+            traffic.app.check(&distributions).map_err(|why| invalid(place("app"), why))?;
         }
         if let Some(at) = self.probes.segments_at {
             node("probes.segments_at".into(), at)?;

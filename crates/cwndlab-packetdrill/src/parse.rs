@@ -70,6 +70,9 @@ const ERRORS: [&str; 32] = [
 const EVENTS: &str = "a system call, < or > and a segment, %{ code }% or a `command`";
 const TIMES: &str = "a time in seconds (0.1, +.1, 0.1~0.2, +.1~+.2 or *)";
 
+/// The latest second of a script. Every timer up to there is carried out, so a script must not last for ever.
+pub(crate) const LONGEST_S: u64 = 1_000_000;
+
 pub(crate) type Result<T> = std::result::Result<T, ScriptError>;
 
 pub(crate) fn syntax<T>(line: usize, message: impl Into<String>) -> Result<T> {
@@ -78,6 +81,10 @@ pub(crate) fn syntax<T>(line: usize, message: impl Into<String>) -> Result<T> {
 
 pub(crate) fn unsupported<T>(line: usize, message: impl Into<String>) -> Result<T> {
     Err(ScriptError { line, message: message.into(), unsupported: true })
+}
+
+pub(crate) fn too_late<T>(line: usize) -> Result<T> {
+    syntax(line, format!("the script may last at most {LONGEST_S} s (11 days)"))
 }
 
 /// Parses a whole script.
@@ -120,8 +127,8 @@ fn set_option(line: usize, option: &str, script: &mut Script) -> Result<()> {
     let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
     match name {
         "tolerance_usecs" => match value.trim().parse() {
-            Ok(us) => script.tolerance.least = Time::from_micros(us),
-            Err(_) => return syntax(line, format!("{option}: expected microseconds, as in --tolerance_usecs=4000")),
+            Ok(us) if us <= LONGEST_S * 1_000_000 => script.tolerance.least = Time::from_micros(us),
+            _ => return syntax(line, format!("{option}: expected microseconds, as in --tolerance_usecs=4000")),
         },
         "tolerance_percent" => match value.trim().parse() {
             Ok(percent) if (0.0..=100.0).contains(&percent) => script.tolerance.percent = percent,
@@ -236,7 +243,7 @@ impl Reader<'_> {
                 self.advance(1);
                 Action::Expect(parse_packet(line, &self.take_line())?)
             }
-            Some('%') => Action::Code(self.quoted("%{", "}%")?),
+            Some('%') if self.rest().starts_with("%{") => Action::Code(self.quoted("%{", "}%")?),
             Some('`') => Action::Command(self.quoted("`", "`")?),
             Some(c) if c.is_ascii_alphabetic() => Action::Call { call: self.call()?, end },
             _ => return syntax(line, format!("expected {EVENTS}, found {}", self.next_word())),
@@ -304,6 +311,7 @@ impl Reader<'_> {
         let nanos = format!("{fraction:0<9}");
         let whole = if whole.is_empty() && !fraction.is_empty() { "0" } else { whole };
         match (whole.parse::<u64>(), nanos[..9].parse::<u64>()) {
+            (Ok(seconds), Ok(_)) if seconds > LONGEST_S => too_late(self.line),
             (Ok(seconds), Ok(nanos)) => Ok(Time::from_secs(seconds) + Time::from_nanos(nanos)),
             _ => syntax(self.line, format!("expected {TIMES}, found {word}")),
         }

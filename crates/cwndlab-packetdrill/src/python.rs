@@ -136,9 +136,13 @@ fn seen(expression: &str, names: &Names) -> String {
     }
 }
 
+/// Each level of brackets, signs and `not` takes some of the program's stack.
+const MAX_DEPTH: u32 = 50;
+
 struct Parser<'a> {
     tokens: Vec<String>,
     at: usize,
+    depth: u32,
     names: &'a Names,
 }
 
@@ -163,7 +167,7 @@ impl<'a> Parser<'a> {
             tokens.push(rest[..length].to_string());
             rest = rest[length..].trim_start();
         }
-        Ok(Parser { tokens, at: 0, names })
+        Ok(Parser { tokens, at: 0, depth: 0, names })
     }
 
     fn at_end(&self) -> bool {
@@ -207,9 +211,20 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
+    /// What `inner` parses, one level deeper.
+    fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Result<Value, Reason>) -> Result<Value, Reason> {
+        if self.depth == MAX_DEPTH {
+            return Err(Unsupported(format!("expressions may be nested at most {MAX_DEPTH} deep")));
+        }
+        self.depth += 1;
+        let value = inner(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
     fn negation(&mut self) -> Result<Value, Reason> {
         if self.take("not") {
-            return Ok(f64::from(u8::from(self.negation()? == 0.0)));
+            return Ok(f64::from(u8::from(self.nested(Self::negation)? == 0.0)));
         }
         // Comparisons chain: a <= b <= c.
         let mut left = self.sum()?;
@@ -260,10 +275,10 @@ impl<'a> Parser<'a> {
 
     fn unary(&mut self) -> Result<Value, Reason> {
         if self.take("-") {
-            return Ok(-self.unary()?);
+            return Ok(-self.nested(Self::unary)?);
         }
         if self.take("(") {
-            let value = self.expression()?;
+            let value = self.nested(Self::expression)?;
             return if self.take(")") { Ok(value) } else { Err(Wrong("expected ) after (, found none".into())) };
         }
         let Some(token) = self.tokens.get(self.at).cloned() else {
@@ -286,7 +301,7 @@ impl<'a> Parser<'a> {
     fn function(&mut self, name: &str) -> Result<Value, Reason> {
         let mut arguments = Vec::new();
         while !self.take(")") {
-            arguments.push(self.expression()?);
+            arguments.push(self.nested(Self::expression)?);
             if !self.take(",") && self.tokens.get(self.at).is_none_or(|t| t != ")") {
                 return Err(Wrong(format!("expected ) after {name}(, found none")));
             }

@@ -1,6 +1,6 @@
 //! Runs a script's events in virtual time.
 
-use crate::parse::{parse, syntax, unsupported, Result};
+use crate::parse::{parse, syntax, too_late, unsupported, Result, LONGEST_S};
 use crate::python::{self, Names};
 use crate::script::{Action, Call, EcnBits, Event, Options, Packet, ScriptError, Tolerance};
 use crate::segment::show;
@@ -10,6 +10,8 @@ use cwndlab_tcp::{Connection, Flags, TcpConfig};
 use cwndlab_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 
+/// What fits into one IP packet next to 20 bytes of IP header and 60 of TCP header.
+const MAX_PAYLOAD: u32 = 65_535 - 80;
 /// How long an event without a time is waited for.
 const PATIENCE: Time = Time::from_secs(3600);
 /// Timestamps may be off by the tolerance since the script's beginning, counted in their milliseconds, and one more for its rounding.
@@ -30,7 +32,7 @@ pub fn run(text: &str, cfg: &TcpConfig) -> std::result::Result<(), ScriptError> 
 pub fn run_within(text: &str, cfg: &TcpConfig, tolerance: Option<Time>) -> std::result::Result<(), ScriptError> {
     let mut script = parse(text)?;
     if let Some(least) = tolerance {
-        script.tolerance.least = least;
+        script.tolerance.least = least.min(Time::from_secs(LONGEST_S));
     }
     let mut machine = Machine {
         now: Time::ZERO,
@@ -81,6 +83,9 @@ impl Machine {
     fn event(&mut self, event: &Event) -> Result<()> {
         let base = if event.when.relative { self.now } else { Time::ZERO };
         let scripted = event.when.at.map_or(self.now, |at| base + at);
+        if scripted > Time::from_secs(LONGEST_S) {
+            return too_late(event.line);
+        }
         let tolerance =
             self.tolerance.over(self.event_before.map_or(Time::ZERO, |before| scripted.saturating_sub(before)));
         self.event_before = Some(scripted);
@@ -183,6 +188,12 @@ impl Machine {
     }
 
     fn inject(&mut self, line: usize, packet: &Packet) -> Result<()> {
+        if packet.len > MAX_PAYLOAD {
+            return syntax(line, format!("expected at most {MAX_PAYLOAD} bytes of data, found {}", packet.len));
+        }
+        if let Some(window) = packet.window.filter(|&window| window > u32::from(u16::MAX)) {
+            return syntax(line, format!("expected a window of at most 65535 (before scaling), found {window}"));
+        }
         let flags = Flags(packet.flags);
         if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
             self.passive_open();
@@ -322,5 +333,7 @@ pub(crate) fn seconds(at: Time) -> String {
     format!("{:.6} s", at.as_secs_f64())
 }
 
+#[cfg(test)]
+mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -63,7 +63,7 @@ impl Endpoint {
             self.peer_scale = options.window_scale;
         }
         let scale = match (self.peer_scale, self.own_scale, syn) {
-            (Some(peer), Some(_), false) => peer,
+            (Some(peer), Some(_), false) => peer.min(14), // RFC 7323, section 2.3
             _ => 0,
         };
         let mut sack = SackBlocks::default();
@@ -90,7 +90,7 @@ impl Endpoint {
                 Some(EcnBits::NotEct) | None => 0,
             },
             mss: options.mss.unwrap_or(0),
-            window_scale_plus_1: options.window_scale.map_or(0, |n| n + 1),
+            window_scale_plus_1: options.window_scale.map_or(0, |n| n.saturating_add(1)),
             sack_permitted: options.sack_permitted,
             sack,
         }

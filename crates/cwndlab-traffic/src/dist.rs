@@ -8,6 +8,7 @@ use rand::Rng as _;
 use rand_distr::{Distribution as _, StandardNormal};
 use serde::{Deserialize, Serialize};
 
+use crate::spec::MAX_BYTES;
 use crate::Rng;
 
 /// A distribution as the scenario states it; the unit (bytes, seconds) is that of the field that holds it.
@@ -184,9 +185,9 @@ impl Sampler {
             }
         }
     }
-    /// One size in bytes, at least 1: an empty object still needs a packet to be seen.
+    /// One size in bytes, at least 1 (an empty object still needs a packet to be seen) and at most 2^50.
     pub fn draw_bytes(&self, rng: &mut Rng) -> u64 {
-        (self.draw(rng).round() as u64).max(1)
+        (self.draw(rng).round() as u64).clamp(1, MAX_BYTES)
     }
     /// One span of time, from seconds.
     pub fn draw_time(&self, rng: &mut Rng) -> Time {

@@ -6,6 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Dist, Sampler, Side};
 
+/// The largest object, transfer or request, so that the bytes of a page's objects can be added up in 64 bits.
+pub(crate) const MAX_BYTES: u64 = 1 << 50;
+/// That many segments of 64 KiB are [`MAX_BYTES`].
+const MAX_SEGMENTS: u64 = 1 << 34;
+/// Each in-line object may have a connection of its own, all opened at the same moment.
+const MAX_INLINE_OBJECTS: u32 = 10_000;
+
 /// One application of the scenario.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
@@ -54,8 +61,10 @@ impl AppSpec {
     /// # Errors
     /// Says which field is wrong and what would be right.
     pub fn check(&self, shared: &BTreeMap<String, Sampler>) -> Result<(), String> {
-        if let AppSpec::Bulk(s) = self {
-            s.check()?;
+        match self {
+            AppSpec::Bulk(s) => s.check()?,
+            AppSpec::Web(s) => s.check()?,
+            AppSpec::Ftp(_) | AppSpec::Crr(_) => {}
         }
         for (field, dist) in self.dists() {
             dist.sampler(shared).map_err(|e| format!("{field}: {e}"))?;
@@ -91,6 +100,10 @@ impl BulkSpec {
         }
         if self.bytes == Some(0) || self.segments == Some(0) {
             return Err("bulk: a transfer of 0 bytes; leave `bytes` and `segments` out for one without end".into());
+        }
+        if self.bytes.is_some_and(|bytes| bytes > MAX_BYTES) || self.segments.is_some_and(|n| n > MAX_SEGMENTS) {
+            let right = "at most 2^50 bytes or 2^34 segments; leave both out for a transfer without end";
+            return Err(format!("bulk: the transfer is too large: {right}"));
         }
         if self.read_rate_bps == Some(0) {
             return Err("bulk: a reader that never reads (`read_rate_bps` 0); leave it out to read at once".into());
@@ -201,6 +214,17 @@ pub struct WebSpec {
     /// Stop after so many pages.
     #[serde(default)]
     pub pages: Option<u32>,
+}
+
+impl WebSpec {
+    /// Whether a page's objects can be simulated.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.inline_objects > MAX_INLINE_OBJECTS {
+            let found = self.inline_objects;
+            return Err(format!("web: inline_objects is {found}; a page has at most {MAX_INLINE_OBJECTS}"));
+        }
+        Ok(())
+    }
 }
 
 /// When a transaction ends.

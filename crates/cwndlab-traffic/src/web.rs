@@ -50,6 +50,7 @@ struct Connection {
 
 impl Web {
     pub(crate) fn new(spec: &WebSpec, setup: &mut Setup<'_>) -> Result<Web, String> {
+        spec.check()?;
         let make = |field: &str, d: &Dist| d.sampler(setup.shared).map_err(|e| format!("web: {field}: {e}"));
         Ok(Web {
             protocol: spec.protocol,

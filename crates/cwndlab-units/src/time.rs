@@ -25,20 +25,20 @@ impl Time {
     pub const fn from_nanos(ns: u64) -> Time {
         Time(ns)
     }
-    /// From integer microseconds.
+    /// From integer microseconds; too many become [`Time::MAX`].
     #[inline]
     pub const fn from_micros(us: u64) -> Time {
-        Time(us * 1_000)
+        Time(us.saturating_mul(1_000))
     }
-    /// From integer milliseconds.
+    /// From integer milliseconds; too many become [`Time::MAX`].
     #[inline]
     pub const fn from_millis(ms: u64) -> Time {
-        Time(ms * 1_000_000)
+        Time(ms.saturating_mul(1_000_000))
     }
-    /// From integer seconds.
+    /// From integer seconds; too many become [`Time::MAX`].
     #[inline]
     pub const fn from_secs(s: u64) -> Time {
-        Time(s * 1_000_000_000)
+        Time(s.saturating_mul(1_000_000_000))
     }
     /// From seconds, rounded to the nearest nanosecond; negative and NaN become zero, too large becomes [`Time::MAX`].
     #[inline]

@@ -100,6 +100,7 @@ fn contradictory_or_misspelt_specifications_are_refused() {
     for (json, part) in [
         (r#"{"kind":"bulk","bytes":1,"segments":1}"#, "give one"),
         (r#"{"kind":"bulk","bytes":0}"#, "0 bytes"),
+        (r#"{"kind":"bulk","segments":18446744073709551615}"#, "too large"),
         (r#"{"kind":"bulk","read_rate_bps":0}"#, "never reads"),
         (r#"{"kind":"bulk","byts":1}"#, "unknown field"),
     ] {

@@ -57,6 +57,14 @@ fn http_1_1_carries_all_objects_on_one_connection_with_a_second_request() {
 }
 
 #[test]
+fn a_page_of_more_objects_than_can_be_opened_at_once_is_refused() {
+    let json = |objects: u32| web("http/1.0", "syn", "first-packet", &format!(r#","inline_objects":{objects}"#));
+    assert!(app(&json(10_000), 1).is_ok());
+    let error = app(&json(2_000_000_000), 1).err().unwrap();
+    assert_eq!(error, "web: inline_objects is 2000000000; a page has at most 10000");
+}
+
+#[test]
 fn the_next_page_comes_after_a_think_time_between_1_and_5_s() {
     let net = run(&web("http/1.0", "syn", "first-packet", ""), 3, 100, 360);
     let p = pages(&net);

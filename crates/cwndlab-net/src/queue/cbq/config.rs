@@ -104,7 +104,7 @@ impl CbqConfig {
             return Err(format!("parent is {parent}; a class stands after its parent"));
         }
         let children = self.classes.iter().filter(|child| child.parent == Some(index));
-        let children_bps: u64 = children.map(|child| child.rate_bps.as_bps()).sum();
+        let children_bps = children.fold(0_u64, |sum, child| sum.saturating_add(child.rate_bps.as_bps()));
         if children_bps > class.rate_bps.as_bps() {
             return Err(format!("rate_bps is {}; its children have {children_bps} together", class.rate_bps.as_bps()));
         }

@@ -106,11 +106,12 @@ impl<P> Cbq<P> {
         }
         cbq.flows.sort_unstable();
         cbq.default = cbq.leaf_of[config.default].expect("QueueConfig::check was called");
-        let mut priorities: Vec<u8> = config.classes.iter().map(|class| class.priority).collect();
+        let priority_of = |leaf: &Leaf<P>| config.classes[leaf.class].priority;
+        let mut priorities: Vec<u8> = cbq.leaves.iter().map(priority_of).collect();
         priorities.sort_unstable();
         priorities.dedup();
         for priority in priorities {
-            let in_round = |leaf: &usize| config.classes[cbq.leaves[*leaf].class].priority == priority;
+            let in_round = |&place: &usize| priority_of(&cbq.leaves[place]) == priority;
             let leaves: Vec<usize> = (0..cbq.leaves.len()).filter(in_round).collect();
             cbq.rounds.push(Round { leaves, turn: 0 });
         }

@@ -74,6 +74,14 @@ fn a_bounded_class_keeps_to_its_rate_on_an_idle_link() {
     assert!((measured[0] - 1_500_000.0).abs() < 2000.0, "{measured:?}");
 }
 
+/// The root's own priority means nothing: only leaves are served.
+#[test]
+fn a_root_of_another_priority_than_its_leaves_is_not_asked_for_packets() {
+    let bounded = CbqClassConfig { bounded: true, priority: 1, ..leaf(1_500_000, 1) };
+    let measured = rates(&config(vec![root(), bounded]), &[(1, 0.0)], 0.0, 10.0);
+    assert!((measured[0] - 1_500_000.0).abs() < 2000.0, "{measured:?}");
+}
+
 #[test]
 fn a_class_that_may_borrow_takes_the_idle_link() {
     assert_rates(&rates(&config(vec![root(), leaf(1_500_000, 1)]), &[(1, 0.0)], 0.0, 10.0), &[10_000_000.0]);
@@ -257,4 +265,11 @@ fn a_link_with_a_bounded_class_carries_the_rate_of_the_class_and_sleeps_in_betwe
     assert_eq!(regions.below + regions.between + regions.above, gap * 7500);
     assert!(regions.below < Time::from_secs(1), "such a load keeps the average up: {regions:?}");
     assert!(link.average().unwrap() > 10.0);
+}
+
+#[test]
+fn rates_whose_sum_does_not_fit_are_refused() {
+    let huge = |flow| leaf(u64::MAX / 2 + 1, flow);
+    let config = CbqConfig { classes: vec![root(), huge(1), huge(2)], default: 1, sharing: Sharing::Formal };
+    assert!(config.check().is_err());
 }
