@@ -1,6 +1,6 @@
 # make run    sets up, runs every shipped study, ends by naming the report
 # make test   sets up, passes every test
-# make check  formatters, linters, types     make bench  speed     make docs  the manual
+# make check  formatters, linters, layers, types     make bench  speed     make docs  the manual
 # make setup  .venv/ and the Rust core, again only when something changed
 # make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
 # make images  the README's pictures
@@ -41,6 +41,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache >.mypy_cache/imports.txt || { cat .mypy_cache/imports.txt; exit 1; }
 	$(BIN)/python -m mypy.stubtest cwndlab._core
 
 bench: setup

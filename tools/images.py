@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import cwndlab
-from cwndlab.report.figures import on_white
-from cwndlab.report.render import inline_svg
+from cwndlab.report.svg import inline_svg, on_white
 
 PICTURES = {
     "rfc2416-time-sequence": {"variant": "tahoe", "size": "as-traced"},

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from cwndlab import _core
-from cwndlab.study.load import Study
+from cwndlab.study import Study
 
 from .row import Row, means_apart
 

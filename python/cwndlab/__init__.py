@@ -15,10 +15,10 @@ from cwndlab._core import version
 from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
-    from cwndlab.runs.api import RecordTables, RunResult
+    from cwndlab.plan.plan import Cell, Plan
     from cwndlab.runs.options import RunOptions
-    from cwndlab.study.load import Study
-    from cwndlab.study.plan import Cell, Plan
+    from cwndlab.runs.result import RecordTables, RunResult
+    from cwndlab.study import Study
 
 __version__ = version()
 __all__ = [
@@ -38,12 +38,12 @@ __all__ = [
 ]
 
 _HOME = {
-    "RunResult": "cwndlab.runs.api",
-    "RecordTables": "cwndlab.runs.api",
+    "RunResult": "cwndlab.runs.result",
+    "RecordTables": "cwndlab.runs.result",
     "RunOptions": "cwndlab.runs.options",
-    "Study": "cwndlab.study.load",
-    "Cell": "cwndlab.study.plan",
-    "Plan": "cwndlab.study.plan",
+    "Study": "cwndlab.study",
+    "Cell": "cwndlab.plan.plan",
+    "Plan": "cwndlab.plan.plan",
 }
 
 
@@ -74,8 +74,8 @@ def run(
         more: fields of `RunOptions` by their names, ``out="DIR"``, ``replicates=5``, ``backend="linux"``.
 
     """
-    from cwndlab.runs.api import run_study
-    from cwndlab.study.load import Study
+    from cwndlab.runs.run import run_study
+    from cwndlab.study import Study
 
     loaded = study if isinstance(study, Study) else Study.load(study)
     if set:

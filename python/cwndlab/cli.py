@@ -79,7 +79,8 @@ SENSITIVITY = "a sensitivity axis of the study, combinations of them, or all"
 @app.command("list")
 def list_studies() -> None:
     """List the shipped studies."""
-    from cwndlab.study.load import Study, shipped
+    from cwndlab.spec.load import shipped
+    from cwndlab.study import Study
 
     for name in shipped():
         typer.echo(f"{name:<18}{Study.load(name).title}")
@@ -94,9 +95,9 @@ def check(
     sensitivity: Annotated[str | None, typer.Option(help=SENSITIVITY)] = None,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
-    from cwndlab.runs.api import check_outputs
+    from cwndlab.backends.threads import available
+    from cwndlab.report.study import check_outputs
     from cwndlab.runs.estimate import estimate_seconds
-    from cwndlab.runs.local import available
 
     loaded = _load(study, set_, more)
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
@@ -148,9 +149,9 @@ def run_command(
     limit: LimitOption = None,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
-    from cwndlab.runs.api import run_study
     from cwndlab.runs.options import RunOptions
     from cwndlab.runs.progress import Bar, Progress, Quiet
+    from cwndlab.runs.run import run_study
 
     loaded = _load(study, set_, more, _limits(limit, backend))
     options = RunOptions(
@@ -166,7 +167,7 @@ def run_command(
         stack=stack,
     )
     if backend == "linux":
-        from cwndlab.live.backend import AT_ONCE
+        from cwndlab.backends.linux.backend import AT_ONCE
         from cwndlab.runs.estimate import real_seconds
 
         plan = loaded.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
@@ -200,14 +201,14 @@ def run_command(
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")]) -> None:
     """Write the report of a finished run again."""
-    from cwndlab.runs import output
-    from cwndlab.runs.api import report as write
-    from cwndlab.runs.api import simulated_beside
+    from cwndlab.report.study import write_report
+    from cwndlab.runs import folder as folders
+    from cwndlab.runs.agreement import simulated_beside
 
-    study, _, campaign, store, content = output.load(folder)
+    study, _, campaign, store, content = folders.load(folder)
     try:
         beside = simulated_beside(campaign, store) if content.get("backend") else None
-        path = write(study, campaign.results(), folder, content, campaign.variations(), beside)
+        path = write_report(study, campaign.results(), folder, content, campaign.variations(), beside)
     finally:
         store.close()
     typer.echo(f"report: {path}")
@@ -229,9 +230,9 @@ def trace(
     limit: LimitOption = None,
 ) -> None:
     """Print what the study's observation point sees in one run (of the first cell that --set leaves)."""
-    from cwndlab.runs.api import kernel_of
+    from cwndlab.files import write_atomic, writing
     from cwndlab.runs.options import RunOptions
-    from cwndlab.runs.store import write_atomic, writing
+    from cwndlab.runs.run import kernel_of
     from cwndlab.runs.trace import trace as make
 
     loaded = _load(study, set_, more, _limits(limit, backend))
@@ -267,8 +268,8 @@ def compare(
 ) -> None:
     """Show which estimates moved between two runs, and whether significantly."""
     if traces:
-        from cwndlab.runs.tracediff import compare_traces
-        from cwndlab.study.units import parse_time
+        from cwndlab.records.tracediff import compare_traces
+        from cwndlab.spec.units import parse_time
 
         for cell, difference in compare_traces(a, b, parse_time(tolerance) / 1e9).items():
             typer.echo(f"{cell}: {difference}" if cell else str(difference))
@@ -340,8 +341,8 @@ def linux_build(
     again: Annotated[bool, typer.Option(help="build although it is there")] = False,
 ) -> None:
     """Build the User-Mode Linux of `--backend linux-virtual`, into the user's cache."""
-    from cwndlab.live.uml.build import build
-    from cwndlab.runs.local import available
+    from cwndlab.backends.linux_virtual.build import build
+    from cwndlab.backends.threads import available
 
     alive = sys.stderr.isatty()
 
@@ -403,7 +404,7 @@ def _limits(given: list[str] | None, backend: str) -> list[str]:
 
 
 def _load(study: str, changes: list[str] | None, more: list[str] | None, limits: Sequence[str] = ()) -> Any:
-    from cwndlab.study.load import Study
+    from cwndlab.study import Study
 
     loaded = Study.load(study)
     wanted: dict[str, str] = {}
@@ -422,7 +423,7 @@ def _load(study: str, changes: list[str] | None, more: list[str] | None, limits:
 def _share(until: str | None) -> float | None:
     if until is None:
         return None
-    from cwndlab.study.units import parse_share
+    from cwndlab.spec.units import parse_share
 
     try:
         value = parse_share(until)

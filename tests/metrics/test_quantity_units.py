@@ -6,8 +6,8 @@ import pytest
 
 from cwndlab import metrics
 from cwndlab.errors import StudyError
-from cwndlab.study.load import Study
-from cwndlab.study.schema import Quantity
+from cwndlab.spec.schema import Quantity
+from cwndlab.study import Study
 from small_study import edited
 
 GOODPUT = Quantity(name="goodput", metric="goodput", unit="Mbit/s")

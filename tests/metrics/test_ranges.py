@@ -9,7 +9,7 @@ import pytest
 
 from cwndlab import metrics
 from cwndlab.metrics._range import ANY, COUNT, NON_NEGATIVE, SHARE, Range, of_derived
-from cwndlab.study.schema import Quantity
+from cwndlab.spec.schema import Quantity
 
 
 def quantity(**keys: object) -> Quantity:

@@ -9,8 +9,9 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import StudyError
-from cwndlab.runs.api import check_outputs
-from cwndlab.study.load import Study, shipped
+from cwndlab.report.study import check_outputs
+from cwndlab.spec.load import shipped
+from cwndlab.study import Study
 
 
 @pytest.mark.parametrize("name", sorted(shipped()))

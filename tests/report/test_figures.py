@@ -13,9 +13,9 @@ import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.report.figures import draw
 from cwndlab.report.packets import decimate, time_sequence_rows
-from cwndlab.report.render import inline_svg
+from cwndlab.report.svg import inline_svg
+from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
-from cwndlab.study.outputs import Figure
 
 TRACE, WEB = synthetic.rfc2416(), synthetic.rfc2415()
 TAHOE = {"variant": "tahoe", "size": "as-traced"}

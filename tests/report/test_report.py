@@ -20,10 +20,11 @@ import synthetic
 from cwndlab.errors import OutputError
 from cwndlab.report import Fact, Outputs, ReportView, Variation, write, write_index
 from cwndlab.report.definitions import definitions
-from cwndlab.report.render import inline_svg, markdown_code, markdown_text
+from cwndlab.report.render import markdown_code, markdown_text
+from cwndlab.report.svg import inline_svg
 from cwndlab.report.write import CSV_COLUMNS
-from cwndlab.study.load import Study
-from cwndlab.study.outputs import AnyTable, Claims, Figure, Mark
+from cwndlab.spec.outputs import AnyTable, Claims, Figure, Mark
+from cwndlab.study import Study
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"`|[a](javascript:alert(3))&lt;{{7*7}}</style>"
 

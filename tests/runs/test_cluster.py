@@ -15,8 +15,8 @@ from test_store import content
 
 from cwndlab.core import replace_core
 from cwndlab.errors import ClusterError
-from cwndlab.runs.api import run_study
-from cwndlab.study.load import Study
+from cwndlab.runs.run import run_study
+from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT, edited
 
@@ -112,7 +112,7 @@ def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_is_not_there_is_said(fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cwndlab.runs.dask.CONNECT_S", 0.5)
+    monkeypatch.setattr("cwndlab.backends.dask.CONNECT_S", 0.5)
     with pytest.raises(ClusterError, match="no dask scheduler answers"):
         run_study(Study.from_toml(TEXT), cluster="tcp://127.0.0.1:9")
     with pytest.raises(ClusterError, match="tcp://"):

@@ -8,7 +8,7 @@ import pytest
 
 from cwndlab.errors import OutputError
 from cwndlab.runs.compare import compare
-from cwndlab.study.load import Study
+from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from cwndlab.backends import threads
 from cwndlab.core import core
-from cwndlab.runs import local
-from cwndlab.runs.api import run_study
-from cwndlab.study.load import Study
+from cwndlab.runs.run import run_study
+from cwndlab.study import Study
 from small_study import edited
 
 ONE_CELL = edited(("values = [1, 4]", "values = [4]"))
@@ -35,8 +35,8 @@ def test_a_replicate_costs_at_most_a_millisecond_beside_the_engine(tmp_path: Pat
 
 RUNNER = """
 import resource, sys
-from cwndlab.study.load import Study
-from cwndlab.runs.api import run_study
+from cwndlab.study import Study
+from cwndlab.runs.run import run_study
 run_study(Study.load(sys.argv[1]), out=sys.argv[2], replicates=int(sys.argv[3]))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
@@ -59,9 +59,9 @@ def test_threads_on_real_cells_wait_for_nothing_but_a_processor(monkeypatch: pyt
     waiting for the GIL or for the store.
     """
     shares: list[float] = []
-    work = local._Pool._work
+    work = threads._Pool._work
 
-    def timed(self: local._Pool) -> None:
+    def timed(self: threads._Pool) -> None:
         def runnable() -> int:
             ran, waited, _ = Path("/proc/thread-self/schedstat").read_text().split()
             return int(ran) + int(waited)
@@ -70,7 +70,7 @@ def test_threads_on_real_cells_wait_for_nothing_but_a_processor(monkeypatch: pyt
         work(self)
         shares.append((runnable() - before) / (time.perf_counter_ns() - began))
 
-    monkeypatch.setattr(local._Pool, "_work", timed)
+    monkeypatch.setattr(threads._Pool, "_work", timed)
     axes = {"model": "reconstructed", "http": "1.0", "webs": 16, "ftps": [0, 1], "iw": [1, 4]}
     study = Study.load("rfc2415").set({**axes, "variant": "base", "run.duration": "120s"})
     study.run(replicates=4, threads=2)

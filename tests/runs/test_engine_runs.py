@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from test_store import content
 
-from cwndlab.study.load import Study
+from cwndlab.study import Study
 from small_study import TEXT, edited
 
 

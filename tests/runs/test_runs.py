@@ -14,8 +14,8 @@ import pytest
 import cwndlab
 from cwndlab.core import replace_core
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.runs import output
-from cwndlab.study.load import Study
+from cwndlab.runs import folder
+from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT, edited
 
@@ -125,7 +125,7 @@ def test_a_store_of_another_version_is_said(tmp_path: Path, fake_core: FakeCore)
     Study.from_toml(TEXT).run(tmp_path / "out")
     replace_core(FakeCore(version="fake-2"))
     with pytest.raises(OutputError, match="6 replicates are missing, damaged, or made by another version"):
-        output.load(tmp_path / "out")
+        folder.load(tmp_path / "out")
 
 
 def test_a_notebook_shows_no_markup_of_a_study(fake_core: FakeCore) -> None:
@@ -195,6 +195,6 @@ def test_a_study_without_tables_shows_all_its_numbers_and_how_to_run_it_again(
 
 def test_the_copy_of_a_changed_study_gives_the_same_runs(tmp_path: Path) -> None:
     study = Study.load("rfc2415").set({"grid": "tables_1_to_3", "webs": 8, "run.duration": "20s"})
-    output.prepare(tmp_path / "out", study).close()
+    folder.prepare(tmp_path / "out", study).close()
     copy = Study.load(tmp_path / "out" / "study.toml").set(dict(study.chosen))
     assert [cell.scenario for cell in copy.plan().cells] == [cell.scenario for cell in study.plan().cells]

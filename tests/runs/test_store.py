@@ -15,12 +15,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.core import replace_core
 from cwndlab.errors import OutputError
-from cwndlab.runs.api import run_study
-from cwndlab.runs.execute import Job, Outcome
-from cwndlab.runs.store import FolderStore, decode_tables, encode_tables
-from cwndlab.study.load import Study
+from cwndlab.runs.run import run_study
+from cwndlab.store.folder import FolderStore
+from cwndlab.study import Study
+from cwndlab.tables import decode_tables, encode_tables
 from fake_core import FakeCore
 from small_study import TEXT, edited
 
@@ -142,7 +143,7 @@ def test_a_full_disk_is_said_and_what_is_finished_is_kept(
     def add_until_full(store: FolderStore, done: Outcome) -> None:
         room[0] -= 1
         if room[0] < 0:
-            from cwndlab.runs.store import writing
+            from cwndlab.files import writing
 
             with writing(store.folder):
                 raise OSError(28, "No space left on device")
@@ -163,8 +164,8 @@ def test_a_real_limit_of_the_file_system_is_said(tmp_path: Path) -> None:
     """A file-size limit fails a write half-way, as a full disk does."""
     script = (
         "import resource, sys; sys.path.insert(0, sys.argv[1]);"
-        "from cwndlab.runs.store import FolderStore; from cwndlab.errors import OutputError;"
-        "from cwndlab.runs.execute import Job, Outcome; from pathlib import Path;"
+        "from cwndlab.store.folder import FolderStore; from cwndlab.errors import OutputError;"
+        "from cwndlab.backends.protocol import Job, Outcome; from pathlib import Path;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); store = FolderStore(Path(sys.argv[2]))\n"
         "try:\n"
         "    for i in range(1000):\n"
@@ -207,8 +208,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from fake_core import FakeCore
 from cwndlab.core import replace_core
-from cwndlab.runs.api import run_study
-from cwndlab.study.load import Study
+from cwndlab.runs.run import run_study
+from cwndlab.study import Study
 replace_core(FakeCore(sleep_s=0.002))
 run_study(Study.load(sys.argv[2]), out=sys.argv[3], threads=2)
 """

@@ -17,9 +17,9 @@ from test_store import content
 
 from cwndlab.core import replace_core
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.runs import store_shared
-from cwndlab.runs.api import run_study
-from cwndlab.study.load import Study
+from cwndlab.runs.run import run_study
+from cwndlab.store import shared as store_shared
+from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT, edited
 
@@ -162,7 +162,7 @@ def test_a_client_that_is_killed_leaves_what_it_finished_to_others(
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from fake_core import FakeCore; from cwndlab.core import replace_core\n"
-        "from cwndlab.runs.api import run_study; from cwndlab.study.load import Study\n"
+        "from cwndlab.runs.run import run_study; from cwndlab.study import Study\n"
         "replace_core(FakeCore(sleep_s=0.01)); run_study(Study.load(sys.argv[2]), store=sys.argv[3])\n"
     )
     here = str(Path(__file__).parent.parent)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import synthetic
 from cwndlab.errors import StudyError
+from cwndlab.spec.outputs import Claim
 from cwndlab.stats.claims import check_claims, judge_claims
 from cwndlab.stats.results import Results
 from cwndlab.stats.verdict import Verdict
-from cwndlab.study.outputs import Claim
 
 WEB = synthetic.rfc2415()
 TRACE = synthetic.rfc2416()

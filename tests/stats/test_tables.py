@@ -10,11 +10,11 @@ import pytest
 import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.report.view import table_view
+from cwndlab.spec.outputs import Listing, Mark, Table
 from cwndlab.stats.listing import judge_listing, lines_of_trace
 from cwndlab.stats.sensitivity import Outcome, effects
 from cwndlab.stats.tables import JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict
-from cwndlab.study.outputs import Listing, Mark, Table
 
 PUBLISHED = """webs,ftps,iw1_s,iw3_pct
 8,0,0.56,17.9

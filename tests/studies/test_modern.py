@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cwndlab import _core, metrics
-from cwndlab.live import stack
-from cwndlab.runs.view import RunView
-from cwndlab.study.load import Study
+from cwndlab.backends.linux import stack
+from cwndlab.records.view import RunView
+from cwndlab.study import Study
 
 
 @pytest.fixture(scope="module")

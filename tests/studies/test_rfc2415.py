@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import _core, metrics
-from cwndlab.runs.view import RunView
-from cwndlab.study.load import Study
-from cwndlab.study.plan import Cell
+from cwndlab.plan.plan import Cell
+from cwndlab.records.view import RunView
+from cwndlab.study import Study
 
 
 @pytest.fixture(scope="module")

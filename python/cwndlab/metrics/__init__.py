@@ -22,47 +22,19 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cwndlab._core import unit_factor
+from cwndlab.backends.protocol import Value as Value
 from cwndlab.errors import nearest
+from cwndlab.records.view import Column as Column
+from cwndlab.records.view import RunView as RunView
+from cwndlab.spec.schema import Quantity
+from cwndlab.spec.study import StudySpec
 
 from ._range import ANY, Range, of_derived, of_reduced
-
-if TYPE_CHECKING:
-    from cwndlab.study.schema import Quantity
-
-Column = NDArray[Any]
-#: One replicate's value of a quantity.
-Value = float | list[float]
-
-
-class RunView(Protocol):
-    """What a metric sees of one run, whoever made it."""
-
-    @property
-    def scenario(self) -> Mapping[str, Any]:
-        """The compiled scenario."""
-
-    @property
-    def duration_s(self) -> float:
-        """How long was simulated."""
-
-    @property
-    def warmup_s(self) -> float:
-        """The study's warm-up: metrics over a window begin here."""
-
-    def columns(self, table: str) -> Mapping[str, Column]:
-        """The columns of a record table as numpy arrays; KeyError if it was not recorded."""
-
-    def traffic(self, name: str | None = None) -> list[int]:
-        """Indices of the traffic entries with this name in the study (all its instances), or of all."""
-
-    def link(self, name: str | None = None) -> int:
-        """Index of a direction of a link ("r2>receiver"); ValueError names the nearest."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +78,29 @@ def get(name: str) -> Metric:
     )
 
 
-def check(quantity: Quantity) -> None:
+def check_quantities(study: StudySpec) -> None:
+    """StudyError for the first quantity whose metric, options or unit do not fit."""
+    known = names()
+    quantities = {quantity.name: quantity for quantity in study.outline.quantities}
+    for index, quantity in enumerate(quantities.values()):
+        if quantity.metric is None:
+            continue
+        if quantity.metric not in known:
+            problem = f'there is no metric "{quantity.metric}"'
+            raise study.place.error(("quantities", index, "metric"), problem, nearest(quantity.metric, known))
+        try:
+            _check(quantity)
+        except ValueError as error:
+            raise study.place.error(("quantities", index), str(error)) from None
+    for index, quantity in enumerate(quantities.values()):
+        try:
+            scale_of(quantity, quantities)
+        except ValueError as error:
+            key = "of" if quantity.unit is None else "unit"
+            raise study.place.error(("quantities", index, key), str(error)) from None
+
+
+def _check(quantity: Quantity) -> None:
     """ValueError if the quantity's options do not fit its metric."""
     assert quantity.metric is not None
     metric = get(quantity.metric)

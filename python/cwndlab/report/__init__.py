@@ -4,7 +4,8 @@ Import what is needed from `cwndlab.report.write`; altair and vl-convert are loa
 """
 
 from cwndlab.report.index import write_index
-from cwndlab.report.view import Fact, ReportView
-from cwndlab.report.write import Outputs, Variation, judge, write
+from cwndlab.report.judge import Outputs, Variation, judge
+from cwndlab.report.model import Fact, ReportView
+from cwndlab.report.write import write
 
 __all__ = ["Fact", "Outputs", "ReportView", "Variation", "judge", "write", "write_index"]

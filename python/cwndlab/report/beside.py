@@ -7,11 +7,10 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.report.view import Mark, number
+from cwndlab.spec.outputs import Table
 from cwndlab.stats import intervals
 from cwndlab.stats.difference import difference
 from cwndlab.stats.intervals import Floats
@@ -19,11 +18,10 @@ from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedTable, per_run
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
-from cwndlab.study.outputs import Table
 
-if TYPE_CHECKING:
-    from cwndlab.report.write import Judged
-
+from .judge import Judged
+from .model import BesideGroup, BesideRow, BesideView, Mark, Parting
+from .view import number
 
 RULE = (
     "{pairing} 95 % intervals in brackets, none where there is one run; a difference is set off where its "
@@ -64,18 +62,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Parting:
-    """Where the traces of a cell's first replicates part."""
-
-    cell: str
-    #: How many events agree before, and within what.
-    agree: str
-    #: The first event that differs, on both sides.
-    simulator: str
-    kernel: str
-
-
-@dataclass(frozen=True)
 class Beside:
     """The simulator's results of the same runs."""
 
@@ -85,43 +71,6 @@ class Beside:
     about: str = ""
     #: Whether every replicate is there on both sides.
     paired: bool = True
-
-
-@dataclass(frozen=True)
-class RowView:
-    """A row as shown."""
-
-    cell: str
-    quantity: str
-    simulator: str
-    sim_mark: Mark | None
-    kernel: str
-    kernel_mark: Mark | None
-    difference: str
-    #: Whether the difference's interval leaves out 0.
-    differs: bool
-    published: str
-
-
-@dataclass(frozen=True)
-class GroupView:
-    """The numbers of one table, or of none."""
-
-    title: str
-    rows: tuple[RowView, ...]
-    folded: bool
-
-
-@dataclass(frozen=True)
-class BesideView:
-    """The section of a report."""
-
-    groups: tuple[GroupView, ...]
-    lists: tuple[tuple[str, str, str], ...]
-    partings: tuple[Parting, ...]
-    about: str
-    count: str
-    rule: str
 
 
 def rows_of(sim: Judged, kernel: Judged, beside: Beside, b: Results) -> list[Row]:
@@ -220,7 +169,7 @@ def view(beside: Beside, rows: Sequence[Row], kernel: Results, titles: dict[str,
     groups = []
     for table in dict.fromkeys(row.table for row in rows):
         shown = tuple(_row(row, kernel) for row in rows if row.table == table)
-        groups.append(GroupView(titles.get(table, table) or "Numbers of no table", shown, not table))
+        groups.append(BesideGroup(titles.get(table, table) or "Numbers of no table", shown, not table))
     known = [row for row in rows if math.isfinite(row.difference_low)]
     apart = sum(row.difference_low > 0 or row.difference_high < 0 for row in known)
     count = f"Of {len(known)} differences with an interval {apart} leave out 0." if known else ""
@@ -229,7 +178,7 @@ def view(beside: Beside, rows: Sequence[Row], kernel: Results, titles: dict[str,
     return BesideView(tuple(groups), lists, tuple(beside.partings), beside.about, count, rule)
 
 
-def _row(row: Row, results: Results) -> RowView:
+def _row(row: Row, results: Results) -> BesideRow:
     name = results.title(row.quantity) if row.quantity in results.units else row.quantity
     marks = [Mark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
     digits = (
@@ -237,7 +186,7 @@ def _row(row: Row, results: Results) -> RowView:
         if row.published and math.isnan(row.difference_low) and row.unit == "s"
         else None
     )
-    return RowView(
+    return BesideRow(
         row.cell,
         (f"{name} ({row.unit})" if row.unit else name) + (f"; kernel: {row.note}" if row.note else ""),
         _text(row.simulator, row.sim_low, row.sim_high, digits),

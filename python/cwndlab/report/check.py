@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from cwndlab.report.write import Outputs
+from cwndlab.spec.outputs import Figure, Table
 from cwndlab.stats import series
 from cwndlab.stats.claims import judge_claims
 from cwndlab.stats.listing import judge_listing
 from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results, Value
 from cwndlab.stats.tables import judge_table, reference
-from cwndlab.study.outputs import Figure, Table
+
+from .judge import Outputs
 
 _NOTHING: dict[str, type] = {
     "time_ns": np.uint64,

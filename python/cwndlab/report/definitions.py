@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cwndlab import metrics
-from cwndlab.study.schema import Quantity
+from cwndlab.spec.schema import Quantity
 
 
 @dataclass(frozen=True)

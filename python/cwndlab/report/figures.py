@@ -6,23 +6,24 @@ theme; the files in figures/ get a white ground. Packet-level graphs draw one ma
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.report.packets import DRAWN, EDGE, INK, RANK, decimate, sequence_layers, time_sequence_rows
+from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import Columns, Results
 
+from .svg import inline_svg, on_white
+
 if TYPE_CHECKING:
     import altair as alt
-
-    from cwndlab.study.outputs import Figure
 
 Row: TypeAlias = dict[str, Any]
 
@@ -61,10 +62,6 @@ class Drawing:
         return on_white(self.svg)
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        from cwndlab.report.render import inline_svg
-
         style = "max-width:60em;margin:0;color:#111;background:#fff"
         caption = f"<figcaption>{escape(self.title)}</figcaption>"
         return f'<figure style="{style}">{inline_svg(self.svg, f"{self.id}-")}{caption}</figure>'
@@ -93,13 +90,6 @@ def to_svg(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]]) -> str:
     spec["config"] = _config()
     spec["datasets"] = {name: list(data) for name, data in rows.items()}
     return str(vl_convert.vegalite_to_svg(spec)).replace(INK, "currentColor")
-
-
-def on_white(svg: str) -> str:
-    """The same picture with a white ground and black text."""
-    return re.sub(
-        r"(<svg\b[^>]*>)", r'\1<rect width="100%" height="100%" fill="#fff"/>', svg, count=1
-    ).replace("<svg ", '<svg color="#111" ', 1)
 
 
 def _config() -> dict[str, Any]:

@@ -8,15 +8,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cwndlab.errors import OutputError
-from cwndlab.report.view import CountView, count
-from cwndlab.report.write import save
 from cwndlab.stats.verdict import Verdict
+
+from . import render
+from .model import CountView
+from .view import count
+from .write import save
 
 
 def write_index(folder: Path) -> Path:
     """Writes `index.html` into a folder whose sub-folders are results of studies; returns its path."""
-    from cwndlab.report import render
-
     entries = []
     for report in sorted(folder.glob("*/report.html")):
         results = report.parent

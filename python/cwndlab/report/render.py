@@ -8,24 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
-from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from cwndlab.report.view import CountView, ReportView
-
-_SVG = "{http://www.w3.org/2000/svg}"
-_ELEMENTS = frozenset(
-    "svg g path rect circle line text tspan defs clipPath title desc linearGradient stop".split()
-)
-_ATTRIBUTES = frozenset(
-    """class width height viewBox version color opacity d x y x1 x2 y1 y2 cx cy r rx ry transform id
-    fill fill-opacity stroke stroke-width stroke-opacity stroke-dasharray stroke-dashoffset stroke-linecap
-    stroke-linejoin stroke-miterlimit clip-path offset stop-color font-family font-size font-weight font-style
-    text-anchor dominant-baseline""".split()
-)
-"""Without the label of every single mark: thousands of them help no reader; the figure has one of its own."""
+from .model import CountView, ReportView
+from .svg import inline_svg
 
 
 @lru_cache(maxsize=2)
@@ -92,37 +80,6 @@ def _with_safe_url(view: ReportView) -> ReportView:
     if parts.scheme in ("http", "https") and parts.netloc and not re.search(r"[\s<>\"'\\]", view.url):
         return view
     return replace(view, url="")
-
-
-def inline_svg(svg: str, prefix: str = "") -> str:
-    """A figure's SVG for use inside a page: only drawing elements and attributes, no links, no scripts.
-
-    A figure with anything else is a ValueError, not a page with a hole. `prefix` goes before its ids, so
-    that figures of one page do not take each other's clips.
-    """
-    root = ElementTree.fromstring(svg)
-    for element in root.iter():
-        if not isinstance(element.tag, str) or element.tag.removeprefix(_SVG) not in _ELEMENTS:
-            raise ValueError(f"element {element.tag!r} has no place in a figure")
-        element.tag = element.tag.removeprefix(_SVG)
-        for name in list(element.attrib):
-            if name not in _ATTRIBUTES:
-                del element.attrib[name]
-            elif "url(" in element.attrib[name]:
-                inside = re.fullmatch(r"url\(#([\w-]+)\)", element.attrib[name])
-                if not inside:
-                    raise ValueError(f"attribute {name} refers to {element.attrib[name]!r}")
-                element.attrib[name] = f"url(#{prefix}{inside[1]})"
-            elif name == "id":
-                element.attrib[name] = prefix + element.attrib[name]
-            elif name in ("transform", "d"):
-                # A hundredth of a pixel is finer than any screen.
-                element.attrib[name] = re.sub(r"(\.\d\d)\d+", r"\1", element.attrib[name])
-    root.attrib.pop("id", None)
-    root.set("viewBox", root.get("viewBox") or f"0 0 {root.get('width')} {root.get('height')}")
-    for attribute in ("width", "height"):
-        root.attrib.pop(attribute, None)
-    return ElementTree.tostring(root, encoding="unicode")
 
 
 class Raw(str):

@@ -1,4 +1,4 @@
-"""The view model: everything that a report shows, as text and typed parts, before any template.
+"""Puts judged tables, listings and claims into the words, digits and places of the view model.
 
 Statistics come ready from `cwndlab.stats`; here they are only put into words, digits and places.
 """
@@ -7,215 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from cwndlab.report.definitions import Definition
-from cwndlab.report.figures import Drawing
+from cwndlab.spec.outputs import Listing, Table
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import ITSELF, Interval
 from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
 from cwndlab.stats.sensitivity import Held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
-from cwndlab.study.outputs import Listing, Table
 
-if TYPE_CHECKING:
-    from cwndlab.report.beside import BesideView
-
-SYMBOLS: dict[Verdict, str] = {
-    Verdict.AGREES: "✓",
-    Verdict.TREND: "≈",
-    Verdict.DIFFERS: "✗",
-    Verdict.SUSPECT: "?",
-    Verdict.FITTED: "◦",
-    Verdict.NOT_JUDGED: "–",
-    Verdict.HOLDS: "✓",
-    Verdict.FAILS: "✗",
-    Verdict.UNDECIDED: "≈",
-    Verdict.NOT_CHECKED: "–",
-}
-"""A sign beside each verdict's word, so that colour is never the only one that speaks."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A verdict as shown: sign, word, and a name for its colour."""
-
-    symbol: str
-    word: str
-    style: str
-
-    @classmethod
-    def of(cls, verdict: Verdict) -> Mark:
-        """The mark of a verdict."""
-        return cls(SYMBOLS[verdict], verdict.value, verdict.value.replace(" ", "-"))
-
-
-@dataclass(frozen=True)
-class NumberView:
-    """One number of a table: ours, its interval, the paper's, the difference, the verdict."""
-
-    heading: str
-    measured: str
-    interval: str
-    published: str
-    relative: str
-    mark: Mark | None
-    note: str
-    """What else is known of the cell: where single runs lie, why it has this verdict."""
-    footnote: int | None
-
-
-@dataclass(frozen=True)
-class RowView:
-    """One row of a table."""
-
-    keys: tuple[str, ...]
-    numbers: tuple[NumberView, ...]
-
-
-@dataclass(frozen=True)
-class HeadingView:
-    """A heading over one or more columns."""
-
-    text: str
-    span: int
-
-
-@dataclass(frozen=True)
-class TableView:
-    """A table laid out as in the paper."""
-
-    id: str
-    title: str
-    about: str
-    row_headings: tuple[str, ...]
-    groups: tuple[HeadingView, ...]
-    headings: tuple[str, ...]
-    rows: tuple[RowView, ...]
-    footnotes: tuple[str, ...]
-    remarks: tuple[str, ...]
-    has_published: bool
-
-
-@dataclass(frozen=True)
-class ListingEntry:
-    """Our counterpart of a published line in one variant."""
-
-    time: str
-    difference: str
-    mark: Mark | None
-    note: str
-
-
-@dataclass(frozen=True)
-class ListingRow:
-    """A published line and our counterparts."""
-
-    group: str
-    """The axis values of the line, shown where they change."""
-    time: str
-    event: str
-    entries: tuple[ListingEntry, ...]
-
-
-@dataclass(frozen=True)
-class ListingView:
-    """A packet listing beside ours."""
-
-    id: str
-    title: str
-    about: str
-    variants: tuple[str, ...]
-    rows: tuple[ListingRow, ...]
-    footnotes: tuple[str, ...]
-    remarks: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PartView:
-    """A number that a claim compares."""
-
-    text: str
-    value: str
-
-
-@dataclass(frozen=True)
-class ClaimView:
-    """A sentence of the paper, what it was taken to assert, and how that came out."""
-
-    id: str
-    section: str
-    text: str
-    expression: str
-    mark: Mark
-    detail: str
-    parts: tuple[PartView, ...]
-    note: str
-    sensitivity: str
-
-
-@dataclass(frozen=True)
-class CountView:
-    """How often a verdict was given."""
-
-    mark: Mark
-    count: int
-
-
-@dataclass(frozen=True)
-class SensitivityRow:
-    """What one choice the paper left open changes."""
-
-    choice: str
-    value: str
-    claims: str
-    moved: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class SensitivityView:
-    """Choices the paper left open, one at a time, run on demand."""
-
-    headings: tuple[str, ...]
-    rows: tuple[SensitivityRow, ...]
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A line of what was run."""
-
-    name: str
-    value: str
-    code: bool = False
-
-
-@dataclass(frozen=True)
-class ReportView:
-    """A whole report."""
-
-    title: str
-    source: str
-    url: str
-    about: tuple[str, ...]
-    counts: tuple[CountView, ...]
-    claim_counts: tuple[CountView, ...]
-    tables: tuple[TableView | ListingView, ...]
-    figures: tuple[Drawing, ...]
-    claims: tuple[ClaimView, ...]
-    sensitivity: SensitivityView | None
-    omitted: tuple[str, ...]
-    facts: tuple[Fact, ...]
-    rule: tuple[tuple[Mark, str], ...]
-    claim_rule: str
-    methods: tuple[str, ...] = field(default=())
-    definitions: tuple[Definition, ...] = field(default=())
-    missing: str = ""
-    beside: BesideView | None = None
-
-
-# ── numbers as text ────────────────────────────────────────────
+from .model import (
+    ClaimView,
+    CountView,
+    HeadingView,
+    ListingEntry,
+    ListingRow,
+    ListingView,
+    Mark,
+    NumberView,
+    PartView,
+    RowView,
+    TableView,
+)
 
 MINUS = "\N{MINUS SIGN}"
 

@@ -6,12 +6,25 @@ import csv
 import io
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.report.view import (
+from cwndlab.spec.outputs import Listing, Table
+from cwndlab.stats.claims import JudgedClaim
+from cwndlab.stats.listing import JudgedListing
+from cwndlab.stats.results import Results
+from cwndlab.stats.sensitivity import Outcome, effects, held
+from cwndlab.stats.tables import JudgedCell, JudgedTable
+from cwndlab.stats.verdict import Verdict, rule_text
+
+from . import beside as besides
+from . import render
+from .beside import Beside
+from .figures import Drawing, draw
+from .judge import Judged, Omitted, Outputs, Variation, judge, omissions
+from .model import (
+    BesideView,
     Fact,
     ListingView,
     Mark,
@@ -19,26 +32,8 @@ from cwndlab.report.view import (
     SensitivityRow,
     SensitivityView,
     TableView,
-    claim_view,
-    count,
-    listing_view,
-    percent,
-    table_view,
 )
-from cwndlab.stats.claims import JudgedClaim, judge_claims
-from cwndlab.stats.listing import JudgedListing, judge_listing
-from cwndlab.stats.results import Results, label, listed, was_not_run
-from cwndlab.stats.sensitivity import Outcome, effects, held
-from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
-from cwndlab.stats.verdict import Verdict, rule_text
-from cwndlab.study.outputs import Listing, Table
-
-if TYPE_CHECKING:
-    from cwndlab.report.beside import Beside, BesideView
-    from cwndlab.report.definitions import Definition
-    from cwndlab.report.figures import Drawing
-    from cwndlab.study.outputs import AnyTable, Claim, Figure
-    from cwndlab.study.outputs import Mark as StudyMark
+from .view import claim_view, count, listing_view, percent, table_view
 
 CSV_COLUMNS = (
     *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
@@ -50,118 +45,6 @@ CLAIM_RULE = (
     "samples of our replicates (less for few replicates), the same replicates in every cell; else it is "
     "undecided. A claim holds or fails when its comparisons leave no doubt."
 )
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """What a study asks to be shown, and in whose words."""
-
-    title: str
-    folder: Path
-    """Where the study's published numbers are."""
-    source: str = ""
-    url: str = ""
-    about: str = ""
-    tables: Sequence[AnyTable] = ()
-    figures: Sequence[Figure] = ()
-    marks: Sequence[StudyMark] = ()
-    claims: Sequence[Claim] = ()
-    definitions: Sequence[Definition] = ()
-    missing: str = ""
-    """Which runs are not among the results, and why."""
-
-
-@dataclass(frozen=True)
-class Variation:
-    """The results of the study with one value of one sensitivity axis."""
-
-    axis: str
-    value: str
-    results: Results
-    combined: bool = False
-    """Whether it is a combination of several choices."""
-
-
-@dataclass(frozen=True)
-class Omitted:
-    """A part of the report that could not be made."""
-
-    kind: str
-    id: str
-    why: StudyError | None = None
-    """What is wrong; None if its cells were not run."""
-
-
-def _told(omitted: Sequence[Omitted]) -> tuple[str, ...]:
-    """In words: parts of cells that were not run by their names alone, as a run may be restricted to few."""
-    names: dict[str, list[str]] = {}
-    for part in omitted:
-        if part.why is None or was_not_run(part.why):
-            names.setdefault(part.kind, []).append(part.id)
-    wrong = [str(o.why) for o in omitted if o.why is not None and not was_not_run(o.why)]
-    return (
-        *(
-            f"Of cells that were not run: {kind}{'s' * (len(ids) > 1)} {', '.join(ids)}"
-            for kind, ids in names.items()
-        ),
-        *wrong,
-    )
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Everything of a study that has a verdict; what could not be judged is told in `omitted`."""
-
-    tables: list[tuple[AnyTable, JudgedTable | JudgedListing]]
-    claims: list[JudgedClaim]
-    omitted: list[Omitted] = field(default_factory=list)
-
-    @property
-    def verdicts(self) -> list[Verdict]:
-        """Of every published number."""
-        found = []
-        for _, table in self.tables:
-            rows = table.cells if isinstance(table, JudgedTable) else table.lines
-            found += [c.judgement.verdict for row in rows for c in row if c.judgement is not None]
-        return found
-
-
-def judge(outputs: Outputs, results: Results) -> Judged:
-    """Judges tables, listings and claims.
-
-    A part that asks for a cell which was not run (a run may be restricted to some cells) is left out and
-    told; `check` finds parts that no run of the study could show.
-    """
-    judged = Judged([], [])
-    for spec in outputs.tables:
-        try:
-            if isinstance(spec, Table):
-                table = judge_table(spec, results, outputs.folder, outputs.marks)
-                if table.rows:
-                    judged.tables.append((spec, table))
-                else:
-                    judged.omitted.append(Omitted("table", spec.id))
-            else:
-                spec = _of_run_cells(spec, results)
-                judged.tables.append((spec, judge_listing(spec, results, outputs.folder, outputs.marks)))
-        except StudyError as error:
-            judged.omitted.append(Omitted("table", spec.id, error))
-    for claim in outputs.claims:
-        try:
-            judged.claims.extend(judge_claims([claim], results))
-        except StudyError as error:
-            judged.omitted.append(Omitted("claim", claim.id, error))
-    return judged
-
-
-def _of_run_cells(spec: Listing, results: Results) -> Listing:
-    """The listing without those of its variants of which nothing was run, if something of another was."""
-    run = []
-    for variant in spec.variants:
-        known = {name: [label(value) for value in results.axes.get(name, ())] for name in variant.where}
-        if all(label(one) in known[name] for name, all_ in variant.where.items() for one in listed(all_)):
-            run.append(variant)
-    return spec.model_copy(update={"variants": run}) if run else spec
 
 
 def write(
@@ -183,16 +66,11 @@ def write(
     drawings = _draw(outputs, results, seconds, judged.omitted)
     section = None
     if beside is not None:
-        from cwndlab.report.beside import rows_of, to_csv
-        from cwndlab.report.beside import view as view_beside
-
         drawings = _pairs(drawings, _draw(outputs, beside.results, seconds, []))
-        rows = rows_of(judge(outputs, beside.results), judged, beside, results)
-        save(directory / "agreement.csv", to_csv(rows))
-        section = view_beside(beside, rows, results, {spec.id: spec.title for spec in outputs.tables})
+        rows = besides.rows_of(judge(outputs, beside.results), judged, beside, results)
+        save(directory / "agreement.csv", besides.to_csv(rows))
+        section = besides.view(beside, rows, results, {spec.id: spec.title for spec in outputs.tables})
     view = build_view(outputs, judged, drawings, facts, _outcomes(outputs, variations), section)
-    from cwndlab.report import render
-
     save(directory / "verdicts.csv", verdicts_csv(judged))
     if judged.claims:
         save(directory / "claims.csv", claims_csv(judged.claims))
@@ -234,7 +112,7 @@ def build_view(
         figures=tuple(drawings),
         claims=tuple(claim_view(c, under.get(c.claim.id)) for c in judged.claims),
         sensitivity=_sensitivity(judged, outcomes),
-        omitted=_told(judged.omitted),
+        omitted=omissions(judged.omitted),
         facts=tuple(facts),
         rule=tuple((Mark.of(v), text) for v, text in rule_text(unstable, points)),
         claim_rule=CLAIM_RULE,
@@ -252,8 +130,6 @@ def _draw(
 ) -> list[Drawing]:
     if not outputs.figures:
         return []
-    from cwndlab.report.figures import draw
-
     drawings = []
     for spec in outputs.figures:
         try:

@@ -1,1 +1,1 @@
-"""Runs a plan: on threads of this machine or on a cluster, kept in a store that resumes."""
+"""Runs a study: what is missing in the store, measured and gathered as results."""

@@ -5,40 +5,25 @@ results.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from cwndlab import metrics
-from cwndlab.metrics import Value
+from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
+from cwndlab.plan.plan import Cell, Plan, cell_id
+from cwndlab.records.view import Columns
+from cwndlab.spec.choices import COMBINATIONS, text, words
 from cwndlab.stats.results import CellInfo, Results
 from cwndlab.stats.stopping import StoppingRule
-from cwndlab.study.choices import COMBINATIONS, text, words
-from cwndlab.study.plan import Cell, Plan, cell_id
+from cwndlab.store.folder import FolderStore, Kept
 
-from .execute import Asked, Job, Outcome, asked_key, cell_key, lean, replicate_key
 from .progress import Progress, Quiet
-from .store import FolderStore, Kept
-from .view import _Columns
-
-#: On a kernel, what is sent within this time after a segment's arrival is its answer.
-ANSWER_S = 0.002
-
-
-class Executor(Protocol):
-    """Performs jobs, here or elsewhere."""
-
-    def execute(
-        self,
-        jobs: Iterable[Job],
-        asked: Asked,
-        deliver: Callable[[Outcome], None],
-        scenario: Callable[[str], Mapping[str, Any]],
-    ) -> None:
-        """Performs all jobs and delivers each outcome on the calling thread."""
+from .work import Measure, asked_key, cell_key, lean, replicate_key
 
 
 @dataclass(frozen=True)
@@ -68,15 +53,14 @@ class Campaign:
     fetched: int = 0
     #: What was found damaged there, in words.
     notes: list[str] = field(default_factory=list)
-    #: Whether others may be at work on the same plan.
-    shared: bool = False
+    #: The store that others share, as `store.shared.where` writes it: they may be at work on the same plan.
+    shared: str | None = None
     #: Who runs, if it is not the simulator: part of the keys. Nothing is exact then.
     backend: str = ""
 
     def __post_init__(self) -> None:
-        quantities = tuple(self.plan.study.outline.quantities)
-        self.asked = Asked(quantities)
-        asked = asked_key(self.asked)
+        self.work = Measure(tuple(self.plan.study.outline.quantities), self.shared)
+        asked = asked_key(self.work.quantities)
         self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
         self._keys = {
             cell.id: cell_key(cell.scenario, self.plan.seed, asked, cell.warmup_ns, self.backend)
@@ -118,7 +102,7 @@ class Campaign:
             for cell, _ in self._missing():
                 self._lacking[cell] = self._lacking.get(cell, 0) + 1
             if self._lacking:
-                self.executor.execute(self._jobs(), self.asked, self._deliver, self._scenario)
+                self.executor.execute(self._jobs(), self.work, self._deliver)
             if self.rule is None or self.failures or not self._extend():
                 break
         self.store.finish()
@@ -133,7 +117,7 @@ class Campaign:
         """What is missing; with a shared store from a place of one's own, so that several who began together
         do not walk in step and do the same.
         """
-        if not self.shared:
+        if self.shared is None:
             yield from self._missing()
             return
         missing = sum(1 for _ in self._missing())
@@ -148,7 +132,7 @@ class Campaign:
             scenario = self.cells[cell].scenario
             if replicate > 0:
                 if cell not in fewer:
-                    fewer = {cell: lean(self._scenario(cell), self.asked.quantities)}
+                    fewer = {cell: lean(self._scenario(cell), self.work.quantities)}
                 scenario = fewer[cell]
             key = self.key(cell, replicate)
             warmup_ns = self.cells[cell].warmup_ns
@@ -248,7 +232,7 @@ class Campaign:
         """Results under the names `cells` has as keys, from the cells it has as values; `read` names the
         quantities that stand in for others.
         """
-        quantities = {q.name: q for q in self.asked.quantities}
+        quantities = {q.name: q for q in self.work.quantities}
         data: dict[tuple[str, str], list[Value]] = {}
         for shown, cell in cells.items():
             for replicate in range(self.wanted[cell]):
@@ -280,9 +264,13 @@ class Campaign:
                 titles[name] = (axis.title or name) + (f" ({axis.unit})" if axis.unit else "")
         return titles
 
+    def tables(self, cell: str) -> Mapping[str, pa.Table]:
+        """The record tables of a cell's first replicate that were kept."""
+        return self.store.tables(self.key(cell, 0)) or {}
+
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
         """Columns of a record table of a cell's first replicate; KeyError if it was not recorded."""
-        tables = self.store.tables(self.key(cell, 0))
-        if tables is None or table not in tables:
+        tables = self.tables(cell)
+        if table not in tables:
             raise KeyError(f"no table {table!r} was recorded for cell {cell!r}")
-        return _Columns(tables[table])
+        return Columns(tables[table])

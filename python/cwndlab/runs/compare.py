@@ -10,7 +10,7 @@ import numpy as np
 
 from cwndlab.stats.difference import difference
 
-from . import output
+from . import folder
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ def compare(a: Path, b: Path) -> Comparison:
     With equal seeds replicate k saw the same random numbers in both, so the difference is paired, over the
     replicates that both have; otherwise it is Welch's (B. L. Welch, Biometrika 34, 1947).
     """
-    _, plan_a, campaign_a, store_a, _ = output.load(a)
+    _, plan_a, campaign_a, store_a, _ = folder.load(a)
     if a.resolve() == b.resolve():
         numbers = len(campaign_a.results().data)
         store_a.close()
         return Comparison([], numbers, [], [])
-    _, plan_b, campaign_b, store_b, _ = output.load(b)
+    _, plan_b, campaign_b, store_b, _ = folder.load(b)
     try:
         left, right = campaign_a.results(), campaign_b.results()
     finally:

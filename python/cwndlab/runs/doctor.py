@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .local import available
+from cwndlab.backends.threads import available
+from cwndlab.spec.load import load, shipped
+from cwndlab.spec.study import StudySpec
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,14 @@ def examine() -> Iterator[Item]:
     for tool, use in (("ns", "the comparison with ns-2"), ("tshark", "reading pcapng traces")):
         path = shutil.which(tool)
         yield Item(tool, path is not None, False, path or f"not installed; it is for {use}")
-    from cwndlab.live.doctor import examine as examine_kernel
+    from cwndlab.backends.linux import doctor as linux
+    from cwndlab.backends.linux_virtual import doctor as linux_virtual
 
-    for found in examine_kernel():
+    for found in (*linux.examine(), linux_virtual.examine()):
         yield Item(f"linux: {found.name}", found.works, False, found.detail)
     try:
-        from cwndlab.study.load import Study, shipped
-
         for name in shipped():
-            Study.load(name)
+            load(StudySpec, name)
         yield Item("studies", True, True, f"{', '.join(shipped())}")
     except Exception as error:  # whatever it is, the doctor says it
         yield Item("studies", False, True, str(error))

@@ -6,7 +6,7 @@ import json
 import time
 
 from cwndlab.core import core
-from cwndlab.study.plan import Plan
+from cwndlab.plan.plan import Plan
 
 
 def real_seconds(plan: Plan, at_once: int) -> float:

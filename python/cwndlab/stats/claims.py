@@ -16,7 +16,7 @@ from cwndlab.stats.results import Results
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
-    from cwndlab.study.outputs import Claim
+    from cwndlab.spec.outputs import Claim
 
 SHOWN = 6
 """Cells named one by one in a claim's detail; the others are counted."""

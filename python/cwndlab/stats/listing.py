@@ -14,7 +14,7 @@ from cwndlab.stats.tables import Published, read_published
 from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 
 if TYPE_CHECKING:
-    from cwndlab.study.outputs import Listing, Mark
+    from cwndlab.spec.outputs import Listing, Mark
 
 COLUMNS = ("time_s", "event", "acked_packet", "sent_packets")
 

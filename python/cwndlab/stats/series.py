@@ -16,7 +16,7 @@ from cwndlab.stats.results import AxisValue, CellInfo, Results
 from cwndlab.stats.tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:
-    from cwndlab.study.outputs import Figure
+    from cwndlab.spec.outputs import Figure
 
 CDF_POINTS = 400
 """A CDF is drawn by this many quantiles: more than there are pixels to tell apart."""

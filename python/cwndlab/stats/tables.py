@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.spec.files import read_csv
 from cwndlab.stats import intervals
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed, same_value
 from cwndlab.stats.verdict import Judgement, Neighbour, Verdict, decimals, half_unit, judge
-from cwndlab.study.files import read_csv
 
 if TYPE_CHECKING:
-    from cwndlab.study.outputs import Column, Compare, Mark, Table
+    from cwndlab.spec.outputs import Column, Compare, Mark, Table
 
 Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[str, str]

@@ -1,0 +1,132 @@
+"""Runs jobs on a dask.distributed cluster that is already there, in batches of a few seconds of work."""
+
+# distributed is typed in part.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cwndlab.core import core
+from cwndlab.errors import ClusterError
+from cwndlab.tables import decode_tables, encode_tables
+
+from .protocol import Job, Outcome, Work
+
+#: The scheduler costs some milliseconds a task, so a task is this much work.
+BATCH_S = 3.0
+MAX_BATCH = 2000
+#: A batch that went down with its worker is given out so many times again.
+RETRIES = 5
+#: So long a scheduler and its first worker may take to answer.
+CONNECT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """A batch's outcomes as they travel, and the seconds it took."""
+
+    outcomes: list[tuple[Outcome, bytes | None]]
+    seconds: float
+
+
+def perform_batch(jobs: list[Job], work: Work, version: str) -> Done:
+    """On a worker: performs jobs one after another."""
+    import time
+
+    if core().version() != version:
+        raise ClusterError(
+            f"a worker has cwndlab {core().version()}, this is {version}; install the same version on all"
+        )
+    began = time.perf_counter()
+    outcomes: list[tuple[Outcome, bytes | None]] = []
+    for outcome in work.perform(jobs):
+        tables = encode_tables(outcome.tables) if outcome.tables is not None else None
+        outcomes.append((replace(outcome, tables=None), tables))
+    return Done(outcomes, time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The executor for a cluster, by the address of its scheduler."""
+
+    address: str
+
+    def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
+        """Performs all jobs on the cluster and delivers each outcome here."""
+        if "://" not in self.address:
+            raise ClusterError(f"{self.address}: is no address of a scheduler; write tcp://host:8786")
+        try:
+            from distributed import Client
+        except ImportError:
+            raise ClusterError("--cluster needs dask.distributed: pip install 'cwndlab[cluster]'") from None
+        try:
+            client = Client(self.address, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ClusterError(
+                f"{self.address}: no dask scheduler answers there ({error or 'it timed out'}); "
+                "start one with `dask scheduler` and workers with `dask worker`"
+            ) from None
+        try:
+            self._run(client, jobs, work, deliver)
+        finally:
+            client.close()
+
+    def _run(self, client: Any, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
+        from distributed import as_completed
+        from distributed.scheduler import KilledWorker
+
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_S)
+        except TimeoutError:
+            raise ClusterError(
+                f"{self.address}: the scheduler has no worker; start some with `dask worker`"
+            ) from None
+        version = core().version()
+        source = iter(jobs)
+        size = 1
+        sent: dict[Any, tuple[list[Job], int]] = {}
+        running = as_completed(loop=client.loop)
+
+        def give(batch: list[Job], attempt: int) -> None:
+            future = client.submit(perform_batch, batch, work, version, pure=False, retries=RETRIES)
+            sent[future.key] = (batch, attempt)
+            running.add(future)
+
+        def fill() -> None:
+            # Two batches a thread: one that runs, one that waits; more would only fill memory.
+            while len(sent) < 2 * max(sum(client.nthreads().values()), 1):
+                batch = list(itertools.islice(source, size))
+                if not batch:
+                    break
+                give(batch, 0)
+
+        fill()
+        try:
+            for future in running:
+                batch, attempt = sent.pop(future.key)
+                try:
+                    done: Done = future.result()
+                except KilledWorker:
+                    if attempt >= RETRIES:
+                        raise ClusterError(
+                            f"{self.address}: {len(batch)} runs brought a worker down {RETRIES + 1} times; "
+                            "what is finished is kept"
+                        ) from None
+                    give(batch, attempt + 1)
+                    continue
+                except (OSError, TimeoutError) as error:
+                    raise ClusterError(
+                        f"{self.address}: the cluster went away: {error}; what is finished is kept"
+                    ) from None
+                for outcome, tables in done.outcomes:
+                    deliver(replace(outcome, tables=decode_tables(tables)) if tables is not None else outcome)
+                each = done.seconds / max(len(batch), 1)
+                size = max(1, min(MAX_BATCH, int(BATCH_S / max(each, 1e-6))))
+                fill()
+        finally:
+            for future_key in list(sent):
+                client.cancel([future_key], force=True)

@@ -1,0 +1,1 @@
+"""`--backend linux`: runs on this machine's kernel."""

@@ -1,0 +1,329 @@
+"""`--backend linux`: performs a plan's runs on this machine's kernel, several testbeds side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cwndlab.backends.protocol import Job, Outcome, Work
+from cwndlab.errors import RunError
+from cwndlab.files import write_atomic
+from cwndlab.plan.plan import Cell
+from cwndlab.spec.schema import Limits
+
+from . import records, stack, validity
+from .netns import make_folder, sweep
+from .workloads import APPS
+
+#: Testbeds at once; a run takes its real time, and little of a processor.
+AT_ONCE = 24
+#: A run that the machine disturbed is done again, at most so often in all; how often is kept with it.
+ATTEMPTS = 3
+ROUTER = "cwndlab-router"
+
+
+def find_router() -> Path:
+    """The router's program; RunError says how to get it."""
+    here = Path(__file__).resolve()
+    places = [
+        Path(os.environ.get("CWNDLAB_ROUTER", "")),
+        Path(sys.executable).with_name(ROUTER),
+        here.with_name(ROUTER),
+        *(parent / "target" / "release" / ROUTER for parent in here.parents[3:5]),
+    ]
+    for path in places:
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    on_path = shutil.which(ROUTER)
+    if on_path is None:
+        raise RunError(
+            f"{ROUTER} is not built; `make setup` builds it, or `cargo build --release -p cwndlab-live`, or "
+            "name it in CWNDLAB_ROUTER"
+        )
+    return Path(on_path)
+
+
+def check_applications(scenario: Mapping[str, Any]) -> None:
+    """RunError for an application, or a key of one, that only the simulator's follow."""
+    for entry in scenario["traffic"]:
+        app = entry["app"]
+        known = APPS.get(app["kind"])
+        if known is None:
+            raise RunError(f"traffic {entry['name']}: no {app['kind']} on a kernel; it has {', '.join(APPS)}")
+        given = {key for key, value in app.items() if value is not None}
+        if alone := sorted(given.difference(known[1].split())):
+            raise RunError(
+                f"traffic {entry['name']}: the simulator alone follows {', '.join(alone)} of {app['kind']}; "
+                "leave it out on a kernel"
+            )
+
+
+def capture_name(cell: str) -> str:
+    """The file of a cell's capture in the folder of the kernel's runs."""
+    return re.sub(r"[^\w=,.+-]", "_", cell) + ".pcapng"
+
+
+class KernelRecords:
+    """Record tables of a run on the kernel."""
+
+    def __init__(self, tables: Mapping[str, pa.Table], packets: int, capture: bytes | None = None) -> None:
+        self._tables, self._packets, self._capture = dict(tables), packets, capture
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tables."""
+        return list(self._tables)
+
+    @property
+    def packets(self) -> int:
+        """Packets that the router delivered."""
+        return self._packets
+
+    def table(self, name: str, /) -> pa.Table:
+        """A table."""
+        return self._tables[name]
+
+    def write_trace(self, path: str, format: str) -> None:
+        """Writes what was captured: pcapng only."""
+        if format != "pcapng" or self._capture is None:
+            raise RunError(f"a run on a kernel is not written as {format}; csv, text and pcapng are there")
+        Path(path).write_bytes(self._capture)
+
+
+@dataclass
+class _Running:
+    job: Job
+    scenario: Mapping[str, Any]
+    folder: Path
+    process: subprocess.Popen[str]
+    attempt: int
+    deadline: float
+    #: Why the attempts before were invalid.
+    earlier: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Kernel:
+    """The executor for this machine's kernel."""
+
+    backend = "linux"
+
+    stack: stack.Stack
+    at_once: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    #: Where the stamp of each run is kept.
+    keep: Path | None = None
+    real_time: bool = True
+    device: str | None = None
+    stamps: dict[str, dict[str, Any]] = field(default_factory=dict)
+    attempts: int = ATTEMPTS
+
+    @property
+    def key(self) -> str:
+        """Part of every result's key: another kernel, set-up or limit of validity is another result."""
+        parts = [self.backend, self.release, self.stack.as_dict(), self.limits.model_dump()]
+        return json.dumps(parts, sort_keys=True)
+
+    @property
+    def release(self) -> str:
+        """Which kernel it is."""
+        return platform.release()
+
+    @property
+    def side_by_side(self) -> int:
+        """Runs at once."""
+        return self.at_once or AT_ONCE
+
+    def allowed_s(self, scenario: Mapping[str, Any]) -> float:
+        """Wall time after which a run is given up."""
+        return float(scenario["duration_ns"] / 1e9 + 120)
+
+    def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
+        """Performs all jobs; on Ctrl-C the runs under way are ended and lost."""
+        sweep()
+        router = find_router()
+        waiting = iter(jobs)
+        running: list[_Running] = []
+        more = True
+        try:
+            while more or running:
+                while more and len(running) < self.side_by_side:
+                    job = next(waiting, None)
+                    if job is None:
+                        more = False
+                        break
+                    running.append(self._begin(job, json.loads(job.scenario), router, 1))
+                for run in [
+                    r for r in running if r.process.poll() is not None or time.monotonic() > r.deadline
+                ]:
+                    running.remove(run)
+                    again = self._finish(run, work, deliver, router)
+                    if again is not None:
+                        running.append(again)
+                time.sleep(0.02)
+        finally:
+            for run in running:
+                run.process.kill()  # its namespaces go with it, and its router
+                run.process.wait()
+                shutil.rmtree(run.folder, ignore_errors=True)
+
+    def _begin(self, job: Job, scenario: Mapping[str, Any], router: Path, attempt: int) -> _Running:
+        check_applications(scenario)
+        folder = make_folder()
+        content = {
+            "scenario": scenario,
+            "seed": job.seed,
+            "replicate": job.replicate,
+            "stack": self.stack.as_dict(),
+            "folder": str(folder),
+            "router": str(router),
+            "parent": os.getpid(),
+            "limits": validity.of_router(self.limits),
+            "real_time": self.real_time,
+            "device": self.device,
+            "capture": job.keep_records and self.keep is not None,
+        }
+        process = self.start(job, content, folder)
+        return _Running(job, scenario, folder, process, attempt, time.monotonic() + self.allowed_s(scenario))
+
+    def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
+        """The process that performs a run, its content given to it."""
+        errors = tempfile.TemporaryFile("w+", dir=folder)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cwndlab.backends.linux.testbed"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            text=True,
+            start_new_session=True,  # Ctrl-C reaches this process alone, which ends the others
+        )
+        errors.close()
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(content))
+        process.stdin.close()
+        return process
+
+    def last_words(self, folder: Path) -> str:
+        """What a run that ended without a result said."""
+        return ""
+
+    def _finish(
+        self, run: _Running, work: Work, deliver: Callable[[Outcome], None], router: Path
+    ) -> _Running | None:
+        """Delivers what came of it, or begins it again if the machine disturbed it."""
+        run.process.kill()
+        run.process.wait()
+        try:
+            outcome, reasons = self._outcome(run, work)
+        finally:
+            shutil.rmtree(run.folder, ignore_errors=True)
+        if reasons and run.attempt < self.attempts:
+            again = self._begin(run.job, run.scenario, router, run.attempt + 1)
+            again.earlier = [*run.earlier, "; ".join(reasons)]
+            return again
+        deliver(outcome)
+        return None
+
+    def _outcome(self, run: _Running, work: Work) -> tuple[Outcome, list[str]]:
+        job = run.job
+        try:
+            result = json.loads((run.folder / "result.json").read_text())
+        except (OSError, ValueError):
+            return Outcome(
+                job, {}, 0, error=f"the testbed ended without a result{self.last_words(run.folder)}"
+            ), []
+        if result.get("of_all"):
+            raise RunError(f"no run on a kernel can be set up here: {result['error']}")
+        if "error" in result:
+            return Outcome(job, {}, 0, error=f"testbed: {result['error']}"), []
+        reasons = validity.judge(result, self.limits)
+        stamp = validity.stamp(result, run.scenario)
+        stamp |= {
+            "cell": job.cell,
+            "replicate": job.replicate,
+            "invalid_before": run.earlier,
+            "invalid_because": reasons,
+        }
+        used = {i for t in run.scenario["traffic"] for i in (t["tcp_client"], t["tcp_server"])}
+        stamp["differs_from_study"] = stack.differences(
+            self.stack, [run.scenario["tcp"][index] for index in sorted(used)]
+        )
+        self.stamps[job.key] = stamp
+        if self.keep is not None:
+            self._keep(self.keep, job, stamp, result["sysctls"])
+        if reasons:
+            said = "invalid, no number of it counts: " + "; ".join(reasons)
+            return Outcome(job, {}, 0, error=said, advice=validity.advice(reasons)), reasons
+        try:
+            watch = records.watched(run.scenario) if job.keep_records else None
+            made, zero = records.tables(run.scenario, result, run.folder / "trace.csv", watch)
+            capture = run.folder / "capture.pcapng"
+            if self.keep is not None and capture.is_file():
+                records.set_zero(capture, zero)
+                shutil.move(capture, self.keep / capture_name(job.cell))
+            kernel = KernelRecords(made, int(result["summary"]["packets"]))
+            values = work.measure(job, kernel)
+        except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
+            return Outcome(job, {}, 0, error=f"records: {type(error).__name__}: {error}"), []
+        return Outcome(job, values, kernel.packets, made if job.keep_records else None), []
+
+    @staticmethod
+    def _keep(folder: Path, job: Job, stamp: dict[str, Any], sysctls: Mapping[str, Any]) -> None:
+        """The stamp in a file of its own; the sysctls, which runs share, once by their content."""
+        folder.mkdir(exist_ok=True)
+        text = json.dumps(sysctls, indent=1, sort_keys=True).encode()
+        name = f"sysctls-{hashlib.sha256(text).hexdigest()[:12]}.json"
+        if not (folder / name).exists():
+            write_atomic(folder / name, text)
+        stamp["sysctls"] = name
+        write_atomic(folder / f"{job.key}.json", json.dumps(stamp, indent=1).encode())
+
+    def record(self, cell: Cell, seed: int, replicate: int, work: Work) -> KernelRecords:
+        """One run and what was captured of it; RunError if it failed or is invalid."""
+        outcomes: list[Outcome] = []
+        with tempfile.TemporaryDirectory() as folder:
+            kernel = replace(self, keep=Path(folder))
+            job = Job("run", cell.id, cell.scenario, seed, replicate, keep_records=True)
+            kernel.execute([job], work, outcomes.append)
+            outcome = outcomes[0]
+            if outcome.error is not None or outcome.tables is None:
+                raise RunError(f"{cell.id}: {outcome.error}")
+            path = Path(folder, capture_name(cell.id))
+            capture = path.read_bytes() if path.is_file() else None
+        return KernelRecords(outcome.tables, outcome.packets, capture)
+
+    def _stamps(self) -> list[Path]:
+        if self.keep is None or not self.keep.is_dir():
+            return []
+        return [path for path in sorted(self.keep.glob("*.json")) if not path.name.startswith("sysctls-")]
+
+    def provenance(self) -> dict[str, Any]:
+        """What is added to provenance.json."""
+        stamps = dict(self.stamps)
+        for path in self._stamps():
+            stamp = json.loads(path.read_text())
+            stamps.setdefault(path.stem, stamp)
+        ordered = sorted(stamps.values(), key=lambda stamp: (stamp["cell"], stamp["replicate"]))
+        notes = sorted({note for stamp in ordered for note in stamp["differs_from_study"]})
+        return {
+            "backend": self.backend,
+            "kernel": self.release,
+            "stack": {**self.stack.as_dict(), "about": self.stack.about},
+            "limits": self.limits.model_dump(),
+            "differs_from_study": notes,
+            "kernel_runs": ordered,
+        }

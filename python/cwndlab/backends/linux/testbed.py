@@ -1,0 +1,478 @@
+"""One run on the kernel, as a process: `python -m cwndlab.backends.linux.testbed` reads a job as JSON.
+
+A process for each run, because a thread that entered a namespace should not come back to the host's. It makes
+the namespaces, starts the router and the applications, and writes `result.json` and the router's trace into
+the job's folder. It imports little: many of them run side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cwndlab.errors import nearest
+
+from . import stack as stacks
+from .netns import (
+    Namespace,
+    SetupError,
+    become_root_of_own,
+    can_open_tun,
+    end_with_parent,
+    iproute,
+    make_tun,
+)
+from .workloads import APPS, Bed, Place
+
+DEVICE = "cw0"
+CONTROL = "tcp_congestion_control"
+#: <asm-generic/socket.h>; bytes a second.
+SO_MAX_PACING_RATE = 47
+#: Server port of the first traffic entry; the others follow. As in the simulator's traces: iperf's.
+FIRST_PORT = 5001
+#: TCP_INFO and the application's own lateness are sampled so often.
+SAMPLE_S = 0.005
+#: The applications begin so long after the router: time to make them, and the router knows when it is.
+LEAD_NS = 300_000_000
+#: What is on its way comes before what is to be sent.
+ROUTER_PRIORITY, PRIORITY = 20, 10
+
+
+def address(node: int, index: int) -> str:
+    """Address of a node; one for each pair of TCP settings that it talks with."""
+    return f"10.{93 + node // 250}.{node % 250}.{index + 1}"
+
+
+class Hosts:
+    """The scenario's end hosts: namespaces, devices, addresses, routes."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self.scenario: Mapping[str, Any] = job["scenario"]
+        self.stack: Mapping[str, Any] = job["stack"]
+        self.addresses: dict[tuple[int, int, int], str] = {}
+        self.of_node: dict[int, list[str]] = {}
+        self.configs: dict[int, dict[int, Any]] = {}
+        for entry in self.scenario["traffic"]:
+            pair = (entry["tcp_client"], entry["tcp_server"])
+            for node, tcp in ((entry["client"], pair[0]), (entry["server"], pair[1])):
+                mine = self.of_node.setdefault(node, [])
+                self.configs.setdefault(node, {})[tcp] = self.scenario["tcp"][tcp]
+                if (node, *pair) not in self.addresses:
+                    self.addresses[(node, *pair)] = address(node, len(mine))
+                    mine.append(self.addresses[(node, *pair)])
+        self.namespaces: dict[int, Namespace] = {}
+        self.missing: list[str] = []
+        self.packet = not can_open_tun() or job.get("device") == "packet"
+        self.middle: Namespace | None = None
+
+    def make(self) -> None:
+        """Namespaces with devices that are up, addresses, sysctls and routes."""
+        if self.packet:
+            self.middle = Namespace.new()
+        for node in self.of_node:
+            self.namespaces[node] = space = Namespace.new()
+            configs = list(self.configs[node].values())
+            wanted = stacks.sysctls(self.stack, configs)
+            wanted.pop(CONTROL, None)  # set for each socket
+            self.missing = space.set_sysctls(wanted)
+            self._check(space, configs)
+            space.set_sysctls({"ipv6.conf.all.disable_ipv6": "1", "ipv6.conf.default.disable_ipv6": "1"})
+            mtu = max(stacks.mtu(tcp) for tcp in configs)
+            if not self.packet:
+                make_tun(DEVICE)
+            with iproute() as ip:
+                if self.packet:
+                    assert self.middle is not None
+                    peer = {"ifname": f"far{node}", "net_ns_fd": self.middle.fd}
+                    ip.link("add", ifname=DEVICE, kind="veth", peer=peer)
+                device = ip.link_lookup(ifname=DEVICE)[0]
+                if self.packet:
+                    flags = ip.get_links(device)[0]["flags"] | 0x80  # IFF_NOARP
+                    ip.link("set", index=device, flags=flags, change=0x80)
+                ip.link("set", index=device, mtu=mtu, gso_max_segs=1, state="up")
+                ip.link("set", index=ip.link_lookup(ifname="lo")[0], state="up")
+                for mine in self.of_node[node]:
+                    ip.addr("add", index=device, address=mine, prefixlen=32)
+                for peer_address, metrics in self._routes(node).items():
+                    ip.route("add", dst=f"{peer_address}/32", oif=device, scope="link", metrics=metrics)
+            if self.packet:
+                assert self.middle is not None
+                self.middle.enter()
+                with iproute() as ip:
+                    far = ip.link_lookup(ifname=f"far{node}")[0]
+                    ip.link("set", index=far, mtu=mtu, state="up")
+
+    def _check(self, space: Namespace, configs: list[Any]) -> None:
+        """SetupError if the kernel lacks what a stack names (but for sysctls of a profile)."""
+        for key in self.stack.get("own", ()):
+            if key in self.missing:
+                there = [name.partition(".")[2] for name in space.sysctls() if ".tcp_" in name]
+                raise SetupError(f"this kernel has no sysctl net.ipv4.{key}; {nearest(key, there)}")
+        for control in {stacks.congestion_control(self.stack, tcp) for tcp in configs} - {None}:
+            with socket.socket() as sock:
+                try:
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, str(control).encode())
+                except OSError:
+                    there = (space.sysctl("tcp_available_congestion_control") or "").split()
+                    kind = SetupError if control == self.stack["sysctls"].get(CONTROL) else ValueError
+                    raise kind(
+                        f'this kernel has no congestion control "{control}", only {", ".join(there)}; '
+                        f"`modprobe tcp_{control}` adds it where it is a module, and --backend linux-virtual "
+                        "has more"
+                    ) from None
+
+    def _routes(self, node: int) -> dict[str, dict[str, int]]:
+        """For every peer's address the route's attributes: they carry the settings of the connection."""
+        routes: dict[str, dict[str, int]] = {}
+        for entry in self.scenario["traffic"]:
+            a, b = entry["tcp_client"], entry["tcp_server"]
+            ends = (entry["client"], entry["server"])
+            if node not in ends:
+                continue
+            own, other = (a, b) if node == ends[0] else (b, a)
+            peer = ends[1] if node == ends[0] else ends[0]
+            tcp, theirs = self.scenario["tcp"][own], self.scenario["tcp"][other]
+            mtu = min(stacks.mtu(tcp), stacks.mtu(theirs))
+            metrics = {
+                "mtu": mtu,
+                "advmss": mtu - 40,
+                "initcwnd": stacks.initial_window(tcp),
+                "quickack": int(stacks.quick_ack(self.stack, tcp)),
+            }
+            window = stacks.window_bytes(theirs, tcp)
+            if window is not None:
+                metrics["window"] = window
+            if stacks.asks_for_ecn(tcp):
+                metrics["features"] = 1  # RTAX_FEATURE_ECN of <linux/rtnetlink.h>
+            routes[self.addresses[(peer, a, b)]] = metrics
+        return routes
+
+    def ports(self) -> list[dict[str, Any]]:
+        """The router's ports, in the order of the nodes' first appearance."""
+        return [
+            {"node": node, "addresses": mine, "ect1": self.ect1(node), **self._device(node)}
+            for node, mine in self.of_node.items()
+        ]
+
+    def ect1(self, node: int) -> list[str]:
+        """The node's addresses whose TCP sends ECT(1)."""
+        tcp = self.scenario["tcp"]
+        return [
+            at
+            for (mine, own, _), at in self.addresses.items()
+            if mine == node and stacks.sends_ect1(tcp[own])
+        ]
+
+    def _device(self, node: int) -> dict[str, Any]:
+        space = self.namespaces[node]
+        if not self.packet:
+            return {"netns": space.path, "device": {"kind": "tun", "name": DEVICE}}
+        assert self.middle is not None
+        space.enter()
+        with iproute() as ip:
+            mac = ip.get_links(ip.link_lookup(ifname=DEVICE)[0])[0].get_attr("IFLA_ADDRESS")
+        near = {"netns": space.path, "name": DEVICE}
+        device = {"kind": "packet", "name": f"far{node}", "peer_mac": mac, "near": near}
+        return {"netns": self.middle.path, "device": device}
+
+    def socket_at(self, node: int, own: int, other: int) -> Callable[[], socket.socket]:
+        """Makes TCP sockets of a node, for connections between these two TCP settings."""
+        tcp, theirs = self.scenario["tcp"][own], self.scenario["tcp"][other]
+        window = stacks.window_bytes(theirs, tcp)
+        space = self.namespaces[node]
+        control = stacks.congestion_control(self.stack, tcp)
+
+        def make() -> socket.socket:
+            space.enter()
+            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            sock.setblocking(False)
+            if window is not None:
+                # The route's window holds at the start only. With its buffer fixed the window grows by one
+                # segment more than is asked for (seen on 6.18).
+                buffer = max(window - stacks.mtu(theirs) + 40, 2048)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+            if control:
+                # The sysctl may not name an algorithm that the host keeps to itself; a socket of root's may.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+            if tcp["pacing"]:
+                # fq or not: a largest rate, however large, makes TCP pace by itself.
+                sock.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", 1 << 40))
+            return sock
+
+        return make
+
+    def place(self, index: int) -> Place:
+        """Both ends of a traffic entry."""
+        entry = self.scenario["traffic"][index]
+        pair = (entry["tcp_client"], entry["tcp_server"])
+        client, server = entry["client"], entry["server"]
+        return Place(
+            self.socket_at(client, *pair),
+            self.socket_at(server, *reversed(pair)),
+            self.addresses[(client, *pair)],
+            self.addresses[(server, *pair)],
+            FIRST_PORT + index,
+        )
+
+
+class Router:
+    """The router process."""
+
+    def __init__(self, job: Mapping[str, Any], hosts: Hosts) -> None:
+        config = {
+            "scenario": job["scenario"],
+            "seed": job["seed"],
+            "replicate": job["replicate"],
+            "ports": hosts.ports(),
+            "trace": str(Path(job["folder"], "trace.csv")),
+            "real_time_priority": ROUTER_PRIORITY if job.get("real_time", True) else 0,
+            "limits": job.get("limits", {}),
+        }
+        if warmup := job["scenario"].get("warmup_ns"):
+            config["counters_at_ns"] = warmup + LEAD_NS
+        observed = observed_port(job["scenario"], list(hosts.of_node))
+        if job.get("capture") and observed is not None:
+            config["capture"] = {"path": str(Path(job["folder"], "capture.pcapng")), "port": observed}
+        self.process = subprocess.Popen(
+            [job["router"], "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(config))
+        self.process.stdin.close()
+        self.start_ns = int(self._line()["start_monotonic_ns"])
+
+    def _line(self) -> dict[str, Any]:
+        assert self.process.stdout is not None and self.process.stderr is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(self.process.stderr.read().strip() or "the router ended without a word")
+        content: dict[str, Any] = json.loads(line)
+        return content
+
+    def stop(self) -> dict[str, Any]:
+        """Ends it; its summary."""
+        self.process.send_signal(signal.SIGTERM)
+        summary = self._line()
+        self.process.wait(10)
+        return summary
+
+
+class Samples:
+    """TCP_INFO of the open sockets, when it changed, and how late this process got the CPU."""
+
+    #: Of struct tcp_info (<linux/tcp.h>): snd_mss, unacked, sacked, lost, retrans, rtt (µs), ssthresh, cwnd.
+    _AT = (16, 24, 28, 32, 36, 68, 76, 80)
+
+    def __init__(self, bed: Bed, *, windows: bool) -> None:
+        self.bed, self.windows = bed, windows
+        self.rows: list[tuple[Any, ...]] = []
+        self.last: dict[Any, Any] = {}
+        #: Both ends of the open connections.
+        self.ends: dict[socket.socket, tuple[Any, ...]] = {}
+        self.late: list[float] = []
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        step = SAMPLE_S if self.windows else 4 * SAMPLE_S
+        now = self.bed.loop.time()
+        while True:
+            before = now
+            await asyncio.sleep(step)
+            now = self.bed.loop.time()
+            # asyncio rounds its waits up to a millisecond
+            self.late.append(max(0.0, now - before - step - 0.001))
+            if self.windows:
+                self.take(now)
+
+    def take(self, now: float) -> None:
+        """One look at every connection. A call of the kernel costs 16 µs in a guest, so the ends are kept."""
+        ends, self.ends = self.ends, {}
+        for sock in list(self.bed.sockets.values()):
+            try:
+                info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+                key = ends.get(sock) or (*sock.getsockname(), *sock.getpeername())
+            except OSError:
+                continue
+            self.ends[sock] = key
+            mss, unacked, sacked, lost, again, rtt, ssthresh, cwnd = (
+                struct.unpack_from("=I", info, at)[0] for at in self._AT
+            )
+            flight = max(0, unacked - sacked - lost + again)
+            window = (cwnd * mss, None if ssthresh >= 0x7FFF_FFFF else ssthresh * mss)
+            state = info[1]  # tcpi_ca_state
+            if self.last.get(key) != (*window, state):
+                self.last[key] = (*window, state)
+                self.rows.append((round(now * 1e9), *key, *window, rtt * 1000, flight * mss, state))
+
+
+def cpu_times() -> list[int]:
+    """The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal."""
+    return [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+
+
+def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, Any]:
+    """Runs the job, `prepared` just before its router; what the records need besides the trace."""
+    scenario = job["scenario"]
+    own_user_namespace = become_root_of_own()
+    hosts = Hosts(job)
+    hosts.make()
+    prepared()
+    router = Router(job, hosts)
+    real_time = False
+    if job.get("real_time", True):
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+            real_time = True
+        except OSError:
+            pass
+    before = cpu_times()
+    loop = asyncio.new_event_loop()
+    bed = Bed(loop, scenario, job["seed"], job["replicate"], job["stack"])
+    samples = Samples(bed, windows=bool(scenario.get("probes", {}).get("cwnd")))
+    apps = [
+        APPS[entry["app"]["kind"]][0](entry, hosts.place(index), bed)
+        for index, entry in enumerate(scenario["traffic"])
+    ]
+    wait = (router.start_ns + LEAD_NS) / 1e9 - loop.time()
+    if wait > 0:
+        time.sleep(wait)
+    zero_ns = loop.run_until_complete(_run(bed, apps, samples, scenario))
+    summary = router.stop()
+    after = cpu_times()
+    used = [b - a for a, b in zip(before, after, strict=True)]
+    total = max(sum(used), 1)
+    late = sorted(samples.late)
+    return {
+        "summary": summary,
+        "router_start_ns": router.start_ns,
+        "zero_ns": zero_ns,
+        "windows": samples.rows,
+        "addresses": [[*key, value] for key, value in hosts.addresses.items()],
+        "ports": [[node, mine] for node, mine in hosts.of_node.items()],
+        "objects": [
+            {
+                "traffic": index,
+                "kind": record.kind,
+                "index": record.index,
+                "start_ns": round(record.start * 1e9),
+                "end_ns": None if record.end is None else round(record.end * 1e9),
+                "bytes": record.bytes,
+                "connections": record.connections,
+            }
+            for index, app in enumerate(apps)
+            for record in app.records
+        ],
+        "failures": bed.failures,
+        "application": {
+            "real_time": real_time,
+            "lateness_p50_s": late[len(late) // 2] if late else 0.0,
+            "lateness_p99_s": late[int(0.99 * (len(late) - 1))] if late else 0.0,
+            "lateness_max_s": late[-1] if late else 0.0,
+        },
+        "machine": {
+            "processors": os.cpu_count(),
+            "busy": 1 - (used[3] + used[4]) / total,
+            "steal": used[7] / total,
+            "load": os.getloadavg()[0],
+        },
+        "version": Path("/proc/version").read_text().strip(),
+        "offloads": {str(node): space.offloads(DEVICE) for node, space in hosts.namespaces.items()},
+        "sysctls": {str(node): space.sysctls() for node, space in hosts.namespaces.items()},
+        "sysctls_missing": hosts.missing,
+        "device": "packet" if hosts.packet else "tun",
+        "user_namespace": own_user_namespace,
+    }
+
+
+async def _run(bed: Bed, apps: list[Any], samples: Samples, scenario: Mapping[str, Any]) -> int:
+    """The applications for the scenario's duration; the monotonic time at which the clock is 0."""
+    duration = scenario["duration_ns"] / 1e9
+    zero = bed.loop.time()
+    bed.start(samples.run())
+
+    async def begin(app: Any, entry: Mapping[str, Any]) -> None:
+        await asyncio.sleep(entry["start_ns"] / 1e9)
+        await app.run()
+
+    for app, entry in zip(apps, scenario["traffic"], strict=True):
+        bed.start(begin(app, entry))
+    deadline = zero + duration
+    while True:
+        await asyncio.sleep(max(0.001, min(deadline - bed.loop.time(), 0.25)))
+        if shifted(scenario) and bed.first_ready is not None:
+            # the handshake, which the study's TCP does not have, comes before the clock starts
+            deadline = bed.first_ready + duration + 0.05
+        if bed.loop.time() >= deadline or (bed.failures and not bed.tasks):
+            break
+    for task in list(bed.tasks):
+        task.cancel()
+    await asyncio.sleep(0)
+    return round(zero * 1e9)
+
+
+def shifted(scenario: Mapping[str, Any]) -> bool:
+    """Whether the clock starts with the first data packet: one bulk transfer of a TCP without handshake."""
+    traffic = scenario["traffic"]
+    return (
+        len(traffic) == 1
+        and traffic[0]["app"]["kind"] == "bulk"
+        and not scenario["tcp"][traffic[0]["tcp_client"]]["handshake"]
+    )
+
+
+def observed_port(scenario: Mapping[str, Any], nodes: list[int]) -> int | None:
+    """The port (of hosts at these nodes) at the observation point, or the nearest one to it.
+
+    A kernel's packets are seen only where it sends them. None if nothing is observed.
+    """
+    node = scenario.get("probes", {}).get("segments_at")
+    if node is None:
+        return None
+    seen, rank = {node}, [node]
+    while rank:
+        for found in rank:
+            if found in nodes:
+                return nodes.index(found)
+        rank = [link["to"] for link in scenario["links"] if link["from"] in rank and link["to"] not in seen]
+        seen.update(rank)
+    raise ValueError("no end host can be reached from the observation point")
+
+
+def write_result(job: Mapping[str, Any], prepared: Callable[[], None] = lambda: None) -> None:
+    """Runs the job; its result, or the error, in a file of its folder."""
+    try:
+        result = perform(job, prepared)
+    except SetupError as error:
+        result = {"error": str(error), "of_all": True}
+    except (OSError, RuntimeError, ValueError) as error:
+        result = {"error": f"{type(error).__name__}: {error}"}
+    except Exception as error:  # pyroute2's have no common base
+        result = {"error": f"{type(error).__module__}.{type(error).__name__}: {error}"}
+    Path(job["folder"], "result.json").write_text(json.dumps(result))
+
+
+def main() -> int:
+    """Reads the job from standard input."""
+    job = json.load(sys.stdin)
+    end_with_parent(job["parent"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    write_result(job)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

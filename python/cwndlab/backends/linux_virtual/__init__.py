@@ -1,0 +1,1 @@
+"""`--backend linux-virtual`: a User-Mode Linux, built and run in virtual time."""

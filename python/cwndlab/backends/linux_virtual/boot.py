@@ -1,0 +1,130 @@
+"""Starts a guest: `python -m cwndlab.backends.linux_virtual.boot` reads a job and becomes the kernel.
+
+Nothing that differs between two machines or two runs reaches the guest but through its files: the command
+line is always the same (the kernel stirs it into its random numbers), the environment has only the seed, and
+addresses are not randomized. The job's folder is the working directory, which the guest finds as
+/proc/self/cwd.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+_ADDR_NO_RANDOMIZE = 0x0040000
+#: Of the guest, taken as it is touched: 1 GB gives TCP's buffers the sizes that they have on larger machines.
+MEMORY = "1G"
+#: The longest first line of a script that Linux reads (BINPRM_BUF_SIZE).
+_FIRST_LINE = 255
+#: The guest's clock starts in September 2001, at 10^9 s.
+COMMAND_LINE = (
+    f"mem={MEMORY}",
+    "root=/dev/root",
+    "rootfstype=hostfs",
+    "rootflags=/",
+    "ro",
+    "init=/proc/self/cwd/init",
+    "time-travel=inf-cpu",
+    "time-travel-start=1000000000000000000",
+    "con=null",
+    "con0=null,fd:1",
+    "quiet",
+    "PYTHONHASHSEED=0",
+)
+#: Room that the guest's memory may come to take; below it /dev/shm is too small (64 MB in many containers).
+_ROOM = 1 << 30
+
+
+def write_init(folder: Path) -> None:
+    """The guest's first program: this Python, with the modules that are used here."""
+    first = f"#!{sys.executable} -sB"
+    if len(first) > _FIRST_LINE:
+        raise ValueError(f"the path of Python is too long for a script's first line: {sys.executable}")
+    paths = [path for path in sys.path if path]
+    path = folder / "init"
+    path.write_text(
+        f"{first}\nimport sys\nsys.path[:] = {paths!r}\n"
+        "from cwndlab.backends.linux_virtual import guest\nguest.main()\n"
+    )
+    path.chmod(0o755)
+
+
+def environment(seed: int, folder: Path) -> dict[str, str]:
+    """Of the kernel's process; the guest does not see it."""
+    made = {"UML_SEED": str(seed), "HOME": str(folder)}  # it keeps files of its own in .uml there
+    if not Path("/dev/shm").is_dir() or shutil.disk_usage("/dev/shm").free < _ROOM:
+        made["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")
+    return made
+
+
+def try_out(kernel: Path) -> str | None:
+    """Starts a guest with nothing to do; None if it came up, otherwise what it said."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        job = {"folder": name, "parent": os.getpid(), "virtual": {"kernel": str(kernel), "seed": 1}}
+        process = start(job, folder)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if (folder / "result.json").exists():
+            return None
+        return last_words(folder) or f"it ended with {process.returncode} and no word"
+
+
+def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
+    """A process that becomes the guest's kernel; its console is a file."""
+    with (folder / "console").open("w") as console:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cwndlab.backends.linux_virtual.boot"],
+            stdin=subprocess.PIPE,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # Ctrl-C reaches the parent alone, which ends the others
+        )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(job))
+    process.stdin.close()
+    return process
+
+
+def last_words(folder: Path) -> str:
+    """The end of the console: a panic, or why the guest did not start."""
+    text = (folder / "console").read_text(errors="replace").strip()
+    return " | ".join(text.splitlines()[-3:])
+
+
+def main() -> None:
+    """Becomes the guest's kernel."""
+    job: Mapping[str, Any] = json.load(sys.stdin)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != job["parent"]:  # it was gone already
+        return
+    libc.personality(_ADDR_NO_RANDOMIZE)
+    processor = job["virtual"].get("processor")
+    if processor is not None:
+        os.sched_setaffinity(0, {processor})
+    folder = Path(job["folder"])
+    os.chdir(folder)
+    write_init(folder)
+    kernel = job["virtual"]["kernel"]
+    own = ("folder", "parent", "virtual")
+    Path("job.json").write_text(json.dumps({name: job[name] for name in job if name not in own}))
+    os.execve(kernel, [kernel, *COMMAND_LINE], environment(job["virtual"]["seed"], folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What every backend has in common: jobs go in, outcomes come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from cwndlab.core import Records
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: One replicate's value of a quantity.
+Value = float | list[float]
+
+#: On a kernel, what is sent within this time after a segment's arrival is its answer.
+ANSWER_S = 0.002
+
+
+@dataclass(frozen=True)
+class Job:
+    """One replicate of one cell."""
+
+    key: str
+    cell: str
+    scenario: str
+    seed: int
+    replicate: int
+    #: Whether its record tables are kept (those of replicate 0 are); others run with fewer probes.
+    keep_records: bool
+    #: The cell's warm-up, which metrics over a window leave out.
+    warmup_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: values, or why it failed."""
+
+    job: Job
+    values: Mapping[str, Value]
+    packets: int
+    tables: Mapping[str, pa.Table] | None = None
+    error: str | None = None
+    #: What to do about the error, where something can be done.
+    advice: str = ""
+    #: Taken from the shared store, not performed.
+    fetched: bool = False
+    #: What was found damaged on the way, in words.
+    note: str | None = None
+
+
+class Work(Protocol):
+    """What is done with jobs where they run; it travels to the workers of a cluster."""
+
+    def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = ...) -> Iterator[Outcome]:
+        """Simulates and measures jobs one after another, until `stopped`."""
+
+    def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
+        """Values of the records of a job that ran elsewhere."""
+
+
+class Executor(Protocol):
+    """Performs jobs, here or elsewhere."""
+
+    def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
+        """Performs all jobs and delivers each outcome on the calling thread, in any order."""

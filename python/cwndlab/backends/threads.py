@@ -1,0 +1,114 @@
+"""Runs jobs on threads of this machine; the core releases the GIL, so two threads fill two processors."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from cwndlab.errors import CwndlabError
+
+from .protocol import Job, Outcome, Work
+
+#: A thread takes so much work at a time: enough that handing over costs nothing, little enough to stop soon.
+CHUNK_S = 0.05
+MAX_CHUNK = 64
+#: With a shared store, whose answers take their time, so much at a time.
+SHARED_CHUNK_S = 1.0
+
+
+@dataclass(frozen=True)
+class Threads:
+    """The executor for this machine."""
+
+    count: int | None = None
+    #: How much work is handed over at a time.
+    chunk_s: float = CHUNK_S
+
+    def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
+        """Performs all jobs and delivers each outcome on the calling thread, in any order.
+
+        On Ctrl-C the runs under way are finished and delivered before KeyboardInterrupt goes on.
+        """
+        _Pool(iter(jobs), work, self.count or available(), self.chunk_s).drain(deliver)
+
+
+def available() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class _Pool:
+    def __init__(self, jobs: Iterator[Job], work: Work, count: int, chunk_s: float) -> None:
+        self.chunk_s = chunk_s
+        self.jobs = jobs
+        self.work = work
+        self.lock = threading.Lock()
+        self.stop = threading.Event()
+        # Bounded: when delivering (the disk) is slower than running, the threads wait and memory does not
+        # grow.
+        self.done: queue.Queue[list[Outcome] | BaseException | None] = queue.Queue(maxsize=4 * count)
+        self.threads = [
+            threading.Thread(target=self._work, name=f"run-{i}", daemon=True) for i in range(count)
+        ]
+
+    def _take(self, size: int) -> list[Job]:
+        with self.lock:
+            return list(islice(self.jobs, size))
+
+    def _work(self) -> None:
+        size = 1
+        try:
+            while not self.stop.is_set():
+                chunk = self._take(size)
+                if not chunk:
+                    break
+                began = time.perf_counter()
+                outcomes: list[Outcome] = []
+                try:
+                    outcomes.extend(self.work.perform(chunk, self.stop.is_set))
+                except CwndlabError:
+                    self.done.put(outcomes)  # extend keeps what came before the error
+                    raise
+                each = (time.perf_counter() - began) / max(len(outcomes), 1)
+                size = max(1, min(MAX_CHUNK, int(self.chunk_s / max(each, 1e-6))))
+                self.done.put(outcomes)
+        except BaseException as error:
+            self.done.put(error)
+        finally:
+            self.done.put(None)
+
+    def drain(self, deliver: Callable[[Outcome], None]) -> None:
+        for thread in self.threads:
+            thread.start()
+        running = len(self.threads)
+        failure: BaseException | None = None
+        delivers = True
+        while running:
+            try:
+                item = self.done.get()
+                if item is None:
+                    running -= 1
+                elif isinstance(item, BaseException):
+                    failure = failure or item
+                    self.stop.set()
+                elif delivers:
+                    delivers = False
+                    for outcome in item:
+                        deliver(outcome)
+                    delivers = True
+            except KeyboardInterrupt as interrupt:
+                if failure is not None:
+                    os._exit(130)  # asked twice: what is in the journal is whole
+                failure = interrupt
+                delivers = True  # what is in hand is lost, the rest is not
+                self.stop.set()
+            except BaseException as error:
+                failure = failure or error
+                self.stop.set()
+        if failure is not None:
+            raise failure

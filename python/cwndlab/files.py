@@ -1,0 +1,40 @@
+"""Writing files: whole or not at all, with errors that say what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cwndlab.errors import OutputError
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turns failures of writing into errors that say what to do; what is kept is kept."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise OutputError(
+                f"{folder}: the disk is full ({error.strerror}); finished runs are kept: make room, run again"
+            ) from None
+        raise OutputError(
+            f"{error.filename or folder}: cannot be written: {error.strerror or error}; choose another folder"
+        ) from None
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Writes a file that is there whole or not at all."""
+    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # the file that was asked for
+        raise

@@ -1,1 +1,0 @@
-"""User-Mode Linux with time travel: the kernel of `--backend linux-virtual`, how it is built and run."""

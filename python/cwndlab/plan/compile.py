@@ -1,0 +1,365 @@
+"""Compiles one cell's model into the engine's scenario: names become indices, quantities integers in base
+units.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from cwndlab._core import parse_quantity
+from cwndlab.core import Core
+from cwndlab.errors import StudyError, nearest
+from cwndlab.spec import knobs, schema
+from cwndlab.spec.files import read_csv
+from cwndlab.spec.validate import Invalid
+
+from .scenario import Compiled, not_finite, origin
+
+Path = tuple[str | int, ...]
+
+#: The scenario's traffic entries of all instances may not be more than this.
+MAX_INSTANCES = 200_000
+#: And its directions of links not more than this.
+MAX_LINKS = 100_000
+
+
+def compile_model(model: schema.Model, core: Core, folder: FilePath | None = None) -> Compiled:
+    """The scenario of a model; Invalid says what in it is wrong."""
+    return _Compiler(model, core, folder).compile()
+
+
+class _Compiler:
+    def __init__(self, model: schema.Model, core: Core, folder: FilePath | None) -> None:
+        self.model = model
+        self.core = core
+        self.folder = folder
+        self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
+        self.links: list[dict[str, Any]] = []
+        self.directions: dict[str, int] = {}
+        self.leaving: list[list[int]] = [[] for _ in model.topology.nodes]
+        self.limits: list[tuple[int, float]] = []  # links whose limit is a multiple of the BDP
+        self.origins: dict[str, Path] = {}
+        self.tcp_groups: list[dict[str, Any]] = []
+
+    def compile(self) -> Compiled:
+        topology = self.model.topology
+        if len(self.nodes) < len(topology.nodes):
+            twice = next(name for i, name in enumerate(topology.nodes) if self.nodes[name] != i)
+            raise Invalid(("topology", "nodes"), f'node "{twice}" stands twice', None, 0)
+        for index, link in enumerate(topology.links):
+            self._link(link, ("topology", "links", index))
+        groups = self._tcp()
+        traffic = self._traffic(groups)
+        routes = [self._route(route, ("topology", "routes", i)) for i, route in enumerate(topology.routes)]
+        for index, multiple in self.limits:
+            self._bdp(index, multiple, traffic)
+        if self.model.run.duration == 0:
+            raise Invalid(
+                ("run", "duration"), "a run of no time shows nothing", 'write for instance "60s"', 0
+            )
+        if self.model.run.warmup >= self.model.run.duration:
+            raise Invalid(
+                ("run", "warmup"), "the warm-up is as long as the run", "make it shorter than run.duration", 0
+            )
+        scenario: dict[str, Any] = {
+            "duration_ns": self.model.run.duration,
+            **({"warmup_ns": self.model.run.warmup} if self.model.run.warmup else {}),
+            "nodes": list(topology.nodes),
+            "links": self.links,
+            "routes": routes,
+            "tcp": self.tcp_groups,
+            "traffic": traffic,
+            "probes": self._probes(),
+        }
+        distributions = {
+            name: self._distribution(name, given) for name, given in self.model.distributions.items()
+        }
+        if distributions:
+            scenario["distributions"] = distributions
+        compiled = Compiled(scenario, self.origins)
+        if place := not_finite(scenario):
+            raise Invalid(origin(compiled, place), "this number is not finite", "write a plain number", 0)
+        return compiled
+
+    def _node(self, name: str, at: Path) -> int:
+        if name not in self.nodes:
+            raise Invalid(at, f'there is no node "{name}"', nearest(name, self.nodes), 0)
+        return self.nodes[name]
+
+    # ── links ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _link(self, link: schema.Link, at: Path) -> None:
+        ends = [[end] if isinstance(end, str) else list(end) for end in link.between]
+        for position, end in enumerate(ends):
+            for name in end:
+                self._node(name, (*at, "between", position))
+        if len(self.links) + 2 * len(ends[0]) * len(ends[1]) > MAX_LINKS:
+            raise Invalid((*at, "between"), "these are too many links", f"at most {MAX_LINKS // 2}", 0)
+        for a in ends[0]:
+            for b in ends[1]:
+                if a == b:
+                    raise Invalid((*at, "between"), f'the link joins "{a}" with itself', "name two nodes", 0)
+                self._direction(link, link.forward, a, b, at, "forward")
+                self._direction(link, link.reverse, b, a, at, "reverse")
+
+    def _direction(
+        self, link: schema.Link, own: schema.Direction, a: str, b: str, at: Path, which: str
+    ) -> None:
+        name = f"{a}>{b}"
+        if name in self.directions:
+            raise Invalid((*at, "between"), f"there is a second link {name}", "two nodes are joined once", 0)
+        rate = own.rate if own.rate is not None else link.rate
+        queue, queue_at = (
+            (own.queue, (*at, which, "queue")) if own.queue is not None else (link.queue, (*at, "queue"))
+        )
+        impairments = own.impairments if own.impairments is not None else link.impairments
+        impairments_at = (*at, which, "impairments") if own.impairments is not None else (*at, "impairments")
+        index = len(self.links)
+        self.directions[name] = index
+        self.leaving[self.nodes[a]].append(index)
+        self.origins[f"links.{index}"] = at
+        self.origins[f"links.{index}.queue"] = queue_at
+        self.origins[f"links.{index}.impairments"] = impairments_at
+        self.links.append(
+            {
+                "name": name,
+                "from": self.nodes[a],
+                "to": self.nodes[b],
+                "rate_bps": rate,
+                "delay_ns": own.delay if own.delay is not None else link.delay,
+                "header_bytes": own.header if own.header is not None else link.header,
+                "queue": self._queue(queue, index, queue_at),
+                "impairments": [
+                    {"kind": item.kind, **knobs.free(item.knobs(), (*impairments_at, i))}
+                    for i, item in enumerate(impairments)
+                ],
+            }
+        )
+
+    def _queue(self, queue: schema.Queue, index: int, at: Path) -> dict[str, Any]:
+        made: dict[str, Any] = {"kind": queue.kind, **knobs.free(queue.knobs(), at)}
+        if queue.limit is None:
+            return made
+        try:
+            kind, value = parse_quantity(queue.limit)
+            if kind not in ("packets", "size", "bdp"):
+                raise ValueError
+        except ValueError:
+            right = 'write packets "25pkt", bytes "64KiB" or a multiple of the bandwidth-delay product "1BDP"'
+            raise Invalid((*at, "limit"), f"{queue.limit!r} is no queue limit", right, 0) from None
+        if kind == "packets":
+            made["limit"] = value
+            if queue.kind == "drop-tail":
+                made["unit"] = "packets"
+        elif kind == "size":
+            made |= {"limit": value, "unit": "bytes"}
+        else:
+            made |= {"limit": 0, "unit": "bytes"}
+            self.limits.append((index, value))
+            return made
+        if made["limit"] < 1:
+            raise Invalid((*at, "limit"), "a queue of no room drops every packet", "it must be at least 1", 0)
+        return made
+
+    def _bdp(self, index: int, multiple: float, traffic: Sequence[Mapping[str, Any]]) -> None:
+        rtt = self.model.topology.rtt
+        if rtt is None:
+            rtt = 0
+            for client, server in sorted({(entry["client"], entry["server"]) for entry in traffic}):
+                there, back = self._path(client, server), self._path(server, client)
+                if there is not None and back is not None and index in (*there, *back):
+                    rtt = max(rtt, sum(self.links[link]["delay_ns"] for link in (*there, *back)))
+        limit = round(multiple * self.links[index]["rate_bps"] * rtt / 8e9)
+        if limit < 1:
+            at = self.origins[f"links.{index}.queue"]
+            right = 'give [topology] rtt = "100ms" (say)'
+            raise Invalid((*at, "limit"), "the bandwidth-delay product of this link is 0", right, 0)
+        self.links[index]["queue"]["limit"] = limit
+
+    def _path(self, start: int, goal: int) -> list[int] | None:
+        """Links of the shortest path in hops, ties to the lower link index, as the engine routes."""
+        came: dict[int, int | None] = {start: None}
+        todo = deque([start])
+        while todo:
+            here = todo.popleft()
+            for index in self.leaving[here]:
+                there = self.links[index]["to"]
+                if there not in came:
+                    came[there] = index
+                    todo.append(there)
+        if goal not in came:
+            return None
+        path: list[int] = []
+        link_index = came[goal]
+        while link_index is not None:
+            path.append(link_index)
+            link_index = came[self.links[link_index]["from"]]
+        return path[::-1]
+
+    def _route(self, route: schema.Route, at: Path) -> dict[str, Any]:
+        nodes = [self._node(name, (*at, "path", i)) for i, name in enumerate(route.path)]
+        via: list[int] = []
+        for a, b in itertools.pairwise(nodes):
+            names = self.model.topology.nodes
+            found = self.directions.get(f"{names[a]}>{names[b]}")
+            if found is None:
+                right = "a route passes only joined nodes"
+                raise Invalid((*at, "path"), f'no link joins "{names[a]}" and "{names[b]}"', right, 0)
+            via.append(found)
+        return {"from": nodes[0], "to": nodes[-1], "via": via}
+
+    # ── endpoints and traffic ─────────────────────────────────────────────────────────────────────────────
+
+    def _profile(self, name: str, at: Path) -> dict[str, Any]:
+        try:
+            profile: dict[str, Any] = json.loads(self.core.tcp_profile(name))
+        except ValueError as error:
+            raise Invalid((*at, "profile"), str(error), None, 0) from None
+        return profile
+
+    def _tcp(self) -> dict[str, int]:
+        """Index of each group's configuration."""
+        default = self.model.tcp
+        base = knobs.tcp(self._profile(default.profile, ("tcp",)), default.knobs(), ("tcp",))
+        groups = {"default": self._group(base, ("tcp",))}
+        for name, group in default.groups.items():
+            at: Path = ("tcp", "groups", name)
+            start = self._profile(group.profile, at) if group.profile is not None else base
+            groups[name] = self._group(knobs.tcp(start, group.knobs(), at), at)
+        return groups
+
+    def _group(self, config: dict[str, Any], at: Path) -> int:
+        if config not in self.tcp_groups:
+            self.origins[f"tcp.{len(self.tcp_groups)}"] = at
+            self.tcp_groups.append(config)
+        return self.tcp_groups.index(config)
+
+    def _traffic(self, groups: Mapping[str, int]) -> list[dict[str, Any]]:
+        made: list[dict[str, Any]] = []
+        names = [entry.name for entry in self.model.traffic]
+        total = sum(entry.count for entry in self.model.traffic)
+        if total > MAX_INSTANCES:
+            raise Invalid(("traffic",), f"{total} applications are too many", f"at most {MAX_INSTANCES}", 0)
+        reach: dict[tuple[int, int], list[int] | None] = {}
+        for index, entry in enumerate(self.model.traffic):
+            at: Path = ("traffic", index)
+            if names.index(entry.name) != index:
+                raise Invalid(
+                    (*at, "name"), f'traffic "{entry.name}" stands twice', "give each a name of its own", 0
+                )
+            tcp: dict[str, int] = {}
+            for side, own in (("tcp_client", entry.tcp_client), ("tcp_server", entry.tcp_server)):
+                group = own if own is not None else entry.tcp
+                if group not in groups:
+                    key = side if own is not None else "tcp"
+                    raise Invalid((*at, key), f'there is no TCP group "{group}"', nearest(group, groups), 0)
+                tcp[side] = groups[group]
+            app = {"kind": entry.app.kind, **knobs.app(entry.app.knobs(), (*at, "app"))}
+            clients, servers = (
+                [self._node(name, (*at, key)) for name in ([end] if isinstance(end, str) else end)]
+                for key, end in (("client", entry.client), ("server", entry.server))
+            )
+            if not clients or not servers:
+                raise Invalid(at, "it has no node at one end", "name at least one client and one server", 0)
+            for instance in range(entry.count):
+                client, server = clients[instance % len(clients)], servers[instance % len(servers)]
+                if client == server:
+                    name = self.model.topology.nodes[client]
+                    raise Invalid(
+                        (*at, "server"), f'client and server are both "{name}"', "name two nodes", 0
+                    )
+                for pair in ((client, server), (server, client)):
+                    if pair not in reach:
+                        reach[pair] = self._path(*pair)
+                    if reach[pair] is None:
+                        self._unreachable(pair, at)
+                self.origins[f"traffic.{len(made)}"] = at
+                made.append(
+                    {
+                        "name": entry.name if entry.count == 1 else f"{entry.name}.{instance}",
+                        "client": client,
+                        "server": server,
+                        **tcp,
+                        "start_ns": entry.start + instance * entry.stagger,
+                        "app": app,
+                    }
+                )
+        return made
+
+    def _unreachable(self, pair: tuple[int, int], at: Path) -> None:
+        names = self.model.topology.nodes
+        reached = [
+            name for i, name in enumerate(names) if i != pair[0] and self._path(pair[0], i) is not None
+        ]
+        shown = (
+            f"{names[pair[0]]} reaches only {', '.join(reached)}"
+            if reached
+            else f"no link leaves {names[pair[0]]}"
+        )
+        raise Invalid(
+            (*at, "server"),
+            f'node "{names[pair[1]]}" cannot be reached from "{names[pair[0]]}" ({shown})',
+            "join them by [[topology.links]]",
+            0,
+        )
+
+    # ── the rest ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _probes(self) -> dict[str, Any]:
+        probes = self.model.probes
+        links = self.directions
+        queues: list[int] = []
+        for position, name in enumerate(probes.queues):
+            if name not in links:
+                at: Path = ("probes", "queues", position)
+                raise Invalid(at, f'there is no direction "{name}"', nearest(name, links), 0)
+            queues.append(links[name])
+        if probes.queue_interval == 0:
+            raise Invalid(
+                ("probes", "queue_interval"), "an interval of no time", 'write for instance "10ms"', 0
+            )
+        segments_at = None
+        if probes.segments_at is not None:
+            segments_at = self._node(probes.segments_at, ("probes", "segments_at"))
+        return {
+            "segments_at": segments_at,
+            "queues": queues,
+            "queue_interval_ns": probes.queue_interval,
+            "connections": probes.connections,
+            "cwnd": probes.cwnd,
+        }
+
+    def _distribution(self, name: str, given: schema.Distribution) -> dict[str, Any]:
+        at: Path = ("distributions", name)
+        self.origins[f"distributions.{name}"] = at
+        made: dict[str, Any] = {"kind": given.kind, **given.knobs()}
+        if given.file is None:
+            if given.values is not None:
+                made["values"] = given.values
+            if given.counts is not None:
+                made["counts"] = given.counts
+            return made
+        try:
+            columns, lines = read_csv(self.folder, given.file)
+        except StudyError as error:
+            raise Invalid((*at, "file"), error.problem, error.right, 0) from None
+        wanted = {"values": given.values, "counts": given.counts}
+        for key, column in wanted.items():
+            if not isinstance(column, str):
+                raise Invalid(at, f"which column has the {key}?", f'write {key} = "{columns[0]}" (say)', 0)
+            if column not in columns:
+                raise Invalid(
+                    (*at, key), f'{given.file} has no column "{column}"', nearest(column, columns), 0
+                )
+            try:
+                made[key] = [float(line[column]) if key == "values" else int(line[column]) for line in lines]
+            except ValueError as error:
+                raise Invalid(
+                    (*at, key), f'{given.file}, column "{column}": {error}', "it must hold numbers", 0
+                ) from None
+        return made

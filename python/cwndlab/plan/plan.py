@@ -1,0 +1,286 @@
+"""The plan of a study: its cells, compiled, and how many replicates of each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from cwndlab.core import core
+from cwndlab.errors import StudyError
+from cwndlab.spec import schema
+from cwndlab.spec.choices import Wanted, around, text, wanted
+from cwndlab.spec.expr import evaluate
+from cwndlab.spec.resolve import Names
+from cwndlab.spec.study import GRID, StudySpec, same
+
+from .compile import compile_model
+from .refusals import core_error
+from .scenario import Compiled
+
+#: A sweep of more cells is refused before anything is expanded.
+MAX_CELLS = 100_000
+#: And of more runs.
+MAX_RUNS = 20_000_000
+
+
+class CompiledCell(NamedTuple):
+    """A cell's model and the scenario made of it."""
+
+    model: schema.Model
+    compiled: Compiled
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of axis values."""
+
+    id: str
+    axes: Mapping[str, schema.Scalar]
+    study: StudySpec = field(repr=False, compare=False)
+    #: The sensitivity axis this cell belongs to, or "combinations"; the choices made are in `axes` too.
+    sensitivity: str | None = None
+    #: Replicates that its grid asks for, in place of the study's.
+    own_replicates: int | None = None
+
+    @cached_property
+    def _built(self) -> CompiledCell:
+        study = self.study
+        return study.with_model(
+            self.axes, lambda model: CompiledCell(model, compile_model(model, core(), study.folder))
+        )
+
+    @property
+    def compiled(self) -> Compiled:
+        """The cell's scenario with the origins of its parts."""
+        return self._built.compiled
+
+    @property
+    def choices(self) -> Mapping[str, schema.Scalar]:
+        """The values of sensitivity axes among its axes."""
+        return {name: value for name, value in self.axes.items() if name in self.study.outline.sensitivity}
+
+    @property
+    def warmup_ns(self) -> int:
+        """How much of the run's beginning the metrics over a window leave out."""
+        return self._built.model.run.warmup
+
+    @property
+    def replicates(self) -> int:
+        """How often the study runs it: as its grid says, or `run.replicates`, which an axis may set."""
+        return self.own_replicates or self._built.model.run.replicates
+
+    @cached_property
+    def scenario(self) -> str:
+        """The scenario as JSON, as the core takes it."""
+        return self.compiled.json
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether nothing in the cell is random."""
+        return self.compiled.deterministic
+
+    def check(self) -> None:
+        """StudyError if the cell does not compile or the core refuses its scenario."""
+        text = self.scenario
+        try:
+            core().check_scenario(text)
+        except ValueError as error:
+            raise self.study.refused(core_error(self.compiled, text, str(error)), self.axes) from None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells of a study and the replicates of each."""
+
+    study: StudySpec = field(repr=False)
+    cells: tuple[Cell, ...]
+    seed: int
+    #: Replicates of every cell, in place of the study's own.
+    replicates: int | None = None
+
+    @property
+    def runs(self) -> int:
+        """Runs in all, without what sequential stopping adds. A cell with nothing random runs once."""
+        return sum(self.replicates_of(cell) for cell in self.cells)
+
+    def replicates_of(self, cell: Cell) -> int:
+        """Replicates of a cell; one is all where nothing is random."""
+        return 1 if cell.deterministic else self.asked_of(cell)
+
+    def asked_of(self, cell: Cell) -> int:
+        """Replicates of a cell if something in it is random, as on the kernel something always is."""
+        return self.replicates or cell.replicates
+
+    def beside_a_kernel(self) -> Plan:
+        """What the simulator runs beside a kernel: the replicates the study asks for, if those are more."""
+        asked = self.replicates or 0
+        return replace(self, replicates=None) if all(c.replicates >= asked for c in self.cells) else self
+
+    def check(self) -> None:
+        """StudyError for the first cell that the engine could not run."""
+        for cell in self.cells:
+            cell.check()
+
+
+def make_plan(
+    study: StudySpec,
+    *,
+    replicates: int | None = None,
+    seed: int | None = None,
+    sensitivity: str | None = None,
+) -> Plan:
+    """Expands a study's grids, after counting them.
+
+    `sensitivity` names an axis of [sensitivity], or is "combinations" or "all"; its cells come after the
+    others. `replicates` counts for every cell, whatever its grid says.
+    """
+    run = study.base.run
+    if replicates is not None and replicates < 1:
+        raise StudyError(f"{replicates} replicates measure nothing", key="--replicates", right="at least 1")
+    asked = wanted(study, sensitivity)
+    total, where = _count(study, asked)
+    if total > MAX_CELLS:
+        error = StudyError(
+            f"the sweep has {total:,} cells ({where})",
+            right=f"at most {MAX_CELLS:,}; leave out values, make several smaller [[grids]], or zip axes",
+        )
+        raise study.place.locate(error, ("grids",) if study.outline.grids else ("axes",))
+    each = replicates or run.replicates
+    if total * each > MAX_RUNS:
+        error = StudyError(
+            f"{total:,} cells of {each:,} replicates are too many runs", right=f"at most {MAX_RUNS:,}"
+        )
+        raise study.place.locate(error, ("run", "replicates"))
+    cells: dict[str, Cell] = {}
+    for axes, own in _expand(study):
+        cell = Cell(cell_id(axes), axes, study, own_replicates=own)
+        before = cells.setdefault(cell.id, cell)
+        if (cell.own_replicates or 0) > (before.own_replicates or 0):
+            cells[cell.id] = cell
+    if not cells:
+        raise study.place.locate(
+            StudyError("no cell is left", right="no combination fulfils `when`"), ("grids",)
+        )
+    for cell in list(cells.values()):
+        for name, choices in around(study, cell.axes, asked):
+            axes = {**cell.axes, **choices}
+            made = Cell(cell_id(axes), axes, study, name, cell.own_replicates)
+            cells[made.id] = made
+    return Plan(study, tuple(cells.values()), run.seed if seed is None else seed, replicates)
+
+
+def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
+    """The name of a cell: "variant=tahoe,iw=4", or "base" without axes."""
+    return ",".join(f"{name}={text(value)}" for name, value in axes.items()) or "base"
+
+
+def _grids(study: StudySpec) -> Sequence[schema.Grid]:
+    grids = study.outline.grids or [schema.Grid(axes=list(study.outline.axes))]
+    if GRID in study.chosen and GRID not in study.outline.axes:
+        grids = [grid for grid in grids if grid.name in study.chosen[GRID]]
+    return grids
+
+
+def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scalar]:
+    """The values of an axis that the grid and --set leave."""
+    values = list(study.outline.axes[axis].names)
+    if axis in grid.restrict:
+        values = [v for v in values if any(text(v) == text(w) for w in grid.restrict[axis])]
+    if axis in study.chosen:
+        extra = [
+            v for v in study.chosen[axis] if axis in grid.restrict and v not in study.outline.axes[axis].names
+        ]
+        values = [v for v in values if any(same(v, w) for w in study.chosen[axis])] + extra
+    return values
+
+
+def _loops(study: StudySpec, grid: schema.Grid) -> list[tuple[list[str], list[tuple[schema.Scalar, ...]]]]:
+    """The nested loops of a grid: one axis each, or a zipped group."""
+    zipped = {axis for group in grid.zip for axis in group}
+    loops: list[tuple[list[str], list[tuple[schema.Scalar, ...]]]] = []
+    for group in grid.zip:
+        columns = [list(study.outline.axes[axis].names) for axis in group]
+        if len({len(column) for column in columns}) > 1:
+            lengths = ", ".join(f"{axis} {len(c)}" for axis, c in zip(group, columns, strict=True))
+            raise study.place.locate(
+                StudyError(f"zipped axes must have equally many values: {lengths}"),
+                ("grids", _index(study, grid), "zip"),
+            )
+        left = [set(map(text, _values(study, axis, grid))) for axis in group]
+        rows = [
+            row
+            for row in zip(*columns, strict=True)
+            if all(text(value) in kept for value, kept in zip(row, left, strict=True))
+        ]
+        loops.append((list(group), rows))
+    for axis in grid.axes:
+        if axis not in zipped:
+            loops.append(([axis], [(value,) for value in _values(study, axis, grid)]))
+    return loops
+
+
+def _index(study: StudySpec, grid: schema.Grid) -> int:
+    return next((i for i, known in enumerate(study.outline.grids) if known is grid), 0)
+
+
+def _count(study: StudySpec, asked: Wanted) -> tuple[int, str]:
+    """Cells before conditions, without expanding anything, and how they come about."""
+    total, parts = 0, []
+    for grid in _grids(study):
+        if grid.cells:
+            total += len(grid.cells)
+            parts.append(f"{len(grid.cells)} listed")
+            continue
+        lengths = [len(rows) for _, rows in _loops(study, grid)]
+        total += math.prod(lengths)
+        parts.append(" × ".join(f"{length:,}" for length in lengths) or "1")
+    # Around every cell, at most.
+    single = sum(len(study.outline.sensitivity[name].values) for name in asked.axes)
+    total += total * (single + asked.variations)
+    return total, " + ".join(parts)
+
+
+def _expand(study: StudySpec) -> Iterator[tuple[dict[str, schema.Scalar], int | None]]:
+    """The axes of every cell, and the replicates that its grid asks for."""
+    order = list(study.outline.axes)
+    for grid in _grids(study):
+        if grid.cells:
+            for listed in grid.cells:
+                axes = {name: _canonical(study, name, listed[name]) for name in order if name in listed}
+                if _chosen(study, axes):
+                    yield axes, grid.replicates
+            continue
+        loops = _loops(study, grid)
+        for combination in itertools.product(*(rows for _, rows in loops)):
+            values = {
+                axis: value
+                for (group, _), row in zip(loops, combination, strict=True)
+                for axis, value in zip(group, row, strict=True)
+            }
+            for axis, value in grid.fix.items():
+                values[axis] = _canonical(study, axis, value)
+            axes = {name: values[name] for name in order if name in values}
+            if _chosen(study, axes) and (grid.when is None or _fulfils(study, grid, axes)):
+                yield axes, grid.replicates
+
+
+def _canonical(study: StudySpec, axis: str, value: schema.Scalar) -> schema.Scalar:
+    """The axis's own value that this one names."""
+    return next((v for v in study.outline.axes[axis].names if text(v) == text(value)), value)
+
+
+def _chosen(study: StudySpec, axes: Mapping[str, schema.Scalar]) -> bool:
+    return all(
+        any(same(axes[name], v) for v in values) for name, values in study.chosen.items() if name in axes
+    )
+
+
+def _fulfils(study: StudySpec, grid: schema.Grid, axes: Mapping[str, schema.Scalar]) -> bool:
+    try:
+        return bool(evaluate(str(grid.when), Names(study.outline.parameters, axes)))
+    except StudyError as error:
+        raise study.place.locate(error, ("grids", _index(study, grid), "when")) from None

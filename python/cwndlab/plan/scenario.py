@@ -1,0 +1,67 @@
+"""A cell's scenario as the engine takes it, and where in the study each part comes from."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Path = tuple[str | int, ...]
+
+#: Kinds that draw no random number; a scenario of these alone gives the same in every replicate.
+_SCRIPTED = {"drop-nth", "drop-every", "drop-seq", "delay-nth"}
+_DETERMINISTIC_QUEUES = {"infinite", "drop-tail", "codel"}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A cell's scenario, and where its parts come from."""
+
+    scenario: dict[str, Any]
+    #: "links.4" -> path in the study, for errors of the core.
+    origins: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def json(self) -> str:
+        """The scenario as the core takes it; equal scenarios give equal text."""
+        return json.dumps(self.scenario, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether nothing in the scenario is random, so that one replicate says it all."""
+        links = self.scenario["links"]
+        return (
+            all(link["queue"]["kind"] in _DETERMINISTIC_QUEUES for link in links)
+            and all(i["kind"] in _SCRIPTED for link in links for i in link["impairments"])
+            and all(_is_fixed(entry["app"]) for entry in self.scenario["traffic"])
+        )
+
+
+def _is_fixed(app: Mapping[str, Any]) -> bool:
+    return all(
+        value.get("kind") == "fixed"
+        for value in app.values()
+        if isinstance(value, Mapping) and "kind" in value
+    )
+
+
+def origin(compiled: Compiled, place: Sequence[str]) -> Path:
+    """The study's key of a place in the scenario."""
+    for length in range(len(place), 0, -1):
+        origin = compiled.origins.get(".".join(place[:length]))
+        if origin is not None:
+            return (*origin, *(int(step) if step.isdigit() else step for step in place[length:]))
+    return ()
+
+
+def not_finite(value: Any) -> list[str]:
+    """The place of the first number that JSON cannot hold; empty if all can be."""
+    items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    for step, item in items:
+        if isinstance(item, float) and not math.isfinite(item):
+            return [str(step)]
+        if isinstance(item, list | dict) and (deeper := not_finite(item)):
+            return [str(step), *deeper]
+    return []

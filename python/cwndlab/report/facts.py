@@ -1,0 +1,100 @@
+"""What was run, how long, and how to run it again, in the words of a report."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from cwndlab.spec.load import shipped
+
+from .model import Fact
+
+#: The copy of a kernel's stack of one's own in a result folder.
+STACK_FILE = "stack.toml"
+
+
+def missing(content: Mapping[str, Any]) -> str:
+    """What the numbers lack, in words."""
+    failures = content.get("failures", [])
+    if not failures:
+        return ""
+    first = failures[0]
+    wanted = sum(cell["replicates"] for cell in content["cells"])
+    said = f"{len(failures)} of {wanted} runs gave no number, the first {first['cell']}, replicate "
+    return f"{said}{first['replicate']}: {first['reason']}. {first['advice']}".strip()
+
+
+def facts(content: Mapping[str, Any]) -> list[Fact]:
+    """What was run, how long, and how to run it again."""
+    replicates = [cell["replicates"] for cell in content["cells"]]
+    span = (
+        str(min(replicates))
+        if min(replicates) == max(replicates)
+        else f"{min(replicates)} to {max(replicates)}"
+    )
+    fetched = content.get("replicates_fetched", 0)
+    if until := content.get("until"):
+        span += f", until the half-width is {until:.3g} of each number, or the cap"
+        span += " (Chow and Robbins 1965; Law and Kelton, 9.4.1)"
+    return [
+        Fact("cells", str(len(replicates))),
+        Fact("replicates of each", span),
+        Fact("simulated", f"{content['scenario']['duration_ns'] / 1e9:g} s a run"),
+        Fact(
+            "took",
+            f"{content['seconds']:g} s for {content['replicates_run']} runs on {content['ran_on']}"
+            + (f", {fetched} taken from {content['store']}" if fetched else ""),
+        ),
+        Fact(
+            "version",
+            f"cwndlab {content['cwndlab']}" + (f", {content['git'][:12]}" if content["git"] else ""),
+        ),
+        *_backend_facts(content),
+        Fact("run again", _again(content)),
+    ]
+
+
+def _again(content: Mapping[str, Any]) -> str:
+    """The command of these runs; a study of one's own is run from its copy in the result folder."""
+    sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
+    if content["study"] in shipped():
+        words = ["cwndlab", "run", str(content["study"])]
+        sets |= {key: str(value) for key, value in content["changed"].items()}
+    else:  # whose keys are changed already
+        words = ["cwndlab", "run", "study.toml"]
+    for key, value in sets.items():
+        words += ["--set", f"{key}={value}"]
+    if content.get("backend"):
+        stack = content["stack"].get("file") or content["stack"]["name"]
+        words += ["--backend", str(content["backend"]), "--stack", str(stack)]
+    if content.get("replicates"):
+        words += ["--replicates", str(content["replicates"])]
+    if content.get("until"):
+        words += ["--until", f"{100 * content['until']:.6g}%"]
+    if content.get("sensitivity"):
+        words += ["--sensitivity", str(content["sensitivity"])]
+    return shlex.join([*words, "--seed", str(content["seed"]), "-o", "DIR"])
+
+
+def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
+    """What a run on the kernel ran on, and how exact it was."""
+    if not content.get("backend"):
+        return []
+    runs = [run for run in content["kernel_runs"] if not run["invalid_because"]]
+    late = [
+        max((run["lateness_ns"][name] for run in runs), default=0) / 1e3
+        for name in ("p50", "p99", "p999", "max")
+    ]
+    return [
+        Fact(
+            "backend",
+            f"{content['backend']}: Linux {content['kernel']}, {content['stack']['name']}; "
+            "what stands below is its, beside the simulator's first",
+        ),
+        Fact(
+            "packets late (worst run)",
+            "p50 {:.0f}, p99 {:.0f}, p99.9 {:.0f}, at most {:.0f} µs".format(*late),
+        ),
+        *(Fact("otherwise than the study", note) for note in content["differs_from_study"]),
+    ]

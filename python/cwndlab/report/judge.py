@@ -1,0 +1,130 @@
+"""Judges the tables, listings and claims that a study asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cwndlab.errors import StudyError
+from cwndlab.spec.outputs import AnyTable, Claim, Figure, Listing, Table
+from cwndlab.spec.outputs import Mark as StudyMark
+from cwndlab.stats.claims import JudgedClaim, judge_claims
+from cwndlab.stats.listing import JudgedListing, judge_listing
+from cwndlab.stats.results import Results, label, listed, was_not_run
+from cwndlab.stats.tables import JudgedTable, judge_table
+from cwndlab.stats.verdict import Verdict
+
+from .definitions import Definition
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a study asks to be shown, and in whose words."""
+
+    title: str
+    folder: Path
+    """Where the study's published numbers are."""
+    source: str = ""
+    url: str = ""
+    about: str = ""
+    tables: Sequence[AnyTable] = ()
+    figures: Sequence[Figure] = ()
+    marks: Sequence[StudyMark] = ()
+    claims: Sequence[Claim] = ()
+    definitions: Sequence[Definition] = ()
+    missing: str = ""
+    """Which runs are not among the results, and why."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """The results of the study with one value of one sensitivity axis."""
+
+    axis: str
+    value: str
+    results: Results
+    combined: bool = False
+    """Whether it is a combination of several choices."""
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """A part of the report that could not be made."""
+
+    kind: str
+    id: str
+    why: StudyError | None = None
+    """What is wrong; None if its cells were not run."""
+
+
+def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
+    """In words: parts of cells that were not run by their names alone, as a run may be restricted to few."""
+    names: dict[str, list[str]] = {}
+    for part in omitted:
+        if part.why is None or was_not_run(part.why):
+            names.setdefault(part.kind, []).append(part.id)
+    wrong = [str(o.why) for o in omitted if o.why is not None and not was_not_run(o.why)]
+    return (
+        *(
+            f"Of cells that were not run: {kind}{'s' * (len(ids) > 1)} {', '.join(ids)}"
+            for kind, ids in names.items()
+        ),
+        *wrong,
+    )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Everything of a study that has a verdict; what could not be judged is told in `omitted`."""
+
+    tables: list[tuple[AnyTable, JudgedTable | JudgedListing]]
+    claims: list[JudgedClaim]
+    omitted: list[Omitted] = field(default_factory=list)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Of every published number."""
+        found = []
+        for _, table in self.tables:
+            rows = table.cells if isinstance(table, JudgedTable) else table.lines
+            found += [c.judgement.verdict for row in rows for c in row if c.judgement is not None]
+        return found
+
+
+def judge(outputs: Outputs, results: Results) -> Judged:
+    """Judges tables, listings and claims.
+
+    A part that asks for a cell which was not run (a run may be restricted to some cells) is left out and
+    told; `check` finds parts that no run of the study could show.
+    """
+    judged = Judged([], [])
+    for spec in outputs.tables:
+        try:
+            if isinstance(spec, Table):
+                table = judge_table(spec, results, outputs.folder, outputs.marks)
+                if table.rows:
+                    judged.tables.append((spec, table))
+                else:
+                    judged.omitted.append(Omitted("table", spec.id))
+            else:
+                spec = _of_run_cells(spec, results)
+                judged.tables.append((spec, judge_listing(spec, results, outputs.folder, outputs.marks)))
+        except StudyError as error:
+            judged.omitted.append(Omitted("table", spec.id, error))
+    for claim in outputs.claims:
+        try:
+            judged.claims.extend(judge_claims([claim], results))
+        except StudyError as error:
+            judged.omitted.append(Omitted("claim", claim.id, error))
+    return judged
+
+
+def _of_run_cells(spec: Listing, results: Results) -> Listing:
+    """The listing without those of its variants of which nothing was run, if something of another was."""
+    run = []
+    for variant in spec.variants:
+        known = {name: [label(value) for value in results.axes.get(name, ())] for name in variant.where}
+        if all(label(one) in known[name] for name, all_ in variant.where.items() for one in listed(all_)):
+            run.append(variant)
+    return spec.model_copy(update={"variants": run}) if run else spec

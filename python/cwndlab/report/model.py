@@ -1,0 +1,253 @@
+"""The view model: everything that a report shows, as text and typed parts, before any template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cwndlab.stats.verdict import Verdict
+
+from .definitions import Definition
+from .figures import Drawing
+
+SYMBOLS: dict[Verdict, str] = {
+    Verdict.AGREES: "✓",
+    Verdict.TREND: "≈",
+    Verdict.DIFFERS: "✗",
+    Verdict.SUSPECT: "?",
+    Verdict.FITTED: "◦",
+    Verdict.NOT_JUDGED: "–",
+    Verdict.HOLDS: "✓",
+    Verdict.FAILS: "✗",
+    Verdict.UNDECIDED: "≈",
+    Verdict.NOT_CHECKED: "–",
+}
+"""A sign beside each verdict's word, so that colour is never the only one that speaks."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A verdict as shown: sign, word, and a name for its colour."""
+
+    symbol: str
+    word: str
+    style: str
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Mark:
+        """The mark of a verdict."""
+        return cls(SYMBOLS[verdict], verdict.value, verdict.value.replace(" ", "-"))
+
+
+@dataclass(frozen=True)
+class NumberView:
+    """One number of a table: ours, its interval, the paper's, the difference, the verdict."""
+
+    heading: str
+    measured: str
+    interval: str
+    published: str
+    relative: str
+    mark: Mark | None
+    note: str
+    """What else is known of the cell: where single runs lie, why it has this verdict."""
+    footnote: int | None
+
+
+@dataclass(frozen=True)
+class RowView:
+    """One row of a table."""
+
+    keys: tuple[str, ...]
+    numbers: tuple[NumberView, ...]
+
+
+@dataclass(frozen=True)
+class HeadingView:
+    """A heading over one or more columns."""
+
+    text: str
+    span: int
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table laid out as in the paper."""
+
+    id: str
+    title: str
+    about: str
+    row_headings: tuple[str, ...]
+    groups: tuple[HeadingView, ...]
+    headings: tuple[str, ...]
+    rows: tuple[RowView, ...]
+    footnotes: tuple[str, ...]
+    remarks: tuple[str, ...]
+    has_published: bool
+
+
+@dataclass(frozen=True)
+class ListingEntry:
+    """Our counterpart of a published line in one variant."""
+
+    time: str
+    difference: str
+    mark: Mark | None
+    note: str
+
+
+@dataclass(frozen=True)
+class ListingRow:
+    """A published line and our counterparts."""
+
+    group: str
+    """The axis values of the line, shown where they change."""
+    time: str
+    event: str
+    entries: tuple[ListingEntry, ...]
+
+
+@dataclass(frozen=True)
+class ListingView:
+    """A packet listing beside ours."""
+
+    id: str
+    title: str
+    about: str
+    variants: tuple[str, ...]
+    rows: tuple[ListingRow, ...]
+    footnotes: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PartView:
+    """A number that a claim compares."""
+
+    text: str
+    value: str
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A sentence of the paper, what it was taken to assert, and how that came out."""
+
+    id: str
+    section: str
+    text: str
+    expression: str
+    mark: Mark
+    detail: str
+    parts: tuple[PartView, ...]
+    note: str
+    sensitivity: str
+
+
+@dataclass(frozen=True)
+class CountView:
+    """How often a verdict was given."""
+
+    mark: Mark
+    count: int
+
+
+@dataclass(frozen=True)
+class SensitivityRow:
+    """What one choice the paper left open changes."""
+
+    choice: str
+    value: str
+    claims: str
+    moved: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SensitivityView:
+    """Choices the paper left open, one at a time, run on demand."""
+
+    headings: tuple[str, ...]
+    rows: tuple[SensitivityRow, ...]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line of what was run."""
+
+    name: str
+    value: str
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where the traces of a cell's first replicates part."""
+
+    cell: str
+    #: How many events agree before, and within what.
+    agree: str
+    #: The first event that differs, on both sides.
+    simulator: str
+    kernel: str
+
+
+@dataclass(frozen=True)
+class BesideRow:
+    """A row as shown."""
+
+    cell: str
+    quantity: str
+    simulator: str
+    sim_mark: Mark | None
+    kernel: str
+    kernel_mark: Mark | None
+    difference: str
+    #: Whether the difference's interval leaves out 0.
+    differs: bool
+    published: str
+
+
+@dataclass(frozen=True)
+class BesideGroup:
+    """The numbers of one table, or of none."""
+
+    title: str
+    rows: tuple[BesideRow, ...]
+    folded: bool
+
+
+@dataclass(frozen=True)
+class BesideView:
+    """The section of a report."""
+
+    groups: tuple[BesideGroup, ...]
+    lists: tuple[tuple[str, str, str], ...]
+    partings: tuple[Parting, ...]
+    about: str
+    count: str
+    rule: str
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """A whole report."""
+
+    title: str
+    source: str
+    url: str
+    about: tuple[str, ...]
+    counts: tuple[CountView, ...]
+    claim_counts: tuple[CountView, ...]
+    tables: tuple[TableView | ListingView, ...]
+    figures: tuple[Drawing, ...]
+    claims: tuple[ClaimView, ...]
+    sensitivity: SensitivityView | None
+    omitted: tuple[str, ...]
+    facts: tuple[Fact, ...]
+    rule: tuple[tuple[Mark, str], ...]
+    claim_rule: str
+    methods: tuple[str, ...] = field(default=())
+    definitions: tuple[Definition, ...] = field(default=())
+    missing: str = ""
+    beside: BesideView | None = None
+
+
+# ── numbers as text ────────────────────────────────────────────

@@ -1,0 +1,174 @@
+"""The result folder: made, checked, and filled with everything but the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cwndlab.backends.threads import Threads
+from cwndlab.errors import OutputError
+from cwndlab.files import write_atomic, writing
+from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.spec import load as spec
+from cwndlab.spec import toml
+from cwndlab.spec.files import inside
+from cwndlab.spec.study import StudySpec
+from cwndlab.store.folder import FolderStore
+
+from .campaign import Campaign
+
+_MARK = "provenance.json"
+
+
+def prepare(folder: Path, study: StudySpec) -> FolderStore:
+    """Makes the folder, or goes on in one that holds results of the same study; OutputError otherwise."""
+    if folder.is_symlink() and not folder.exists():
+        raise OutputError(f"{folder}: is a link that leads nowhere; choose another folder")
+    if folder.exists():
+        if not folder.is_dir():
+            raise OutputError(f"{folder}: exists and is no folder; choose another name")
+        if (folder / "store").is_dir():
+            _same_study(folder, study)
+        elif any(folder.iterdir()):
+            raise OutputError(f"{folder}: exists and holds other files; choose a new or an empty folder")
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise OutputError(f"{folder}: cannot be written; choose another folder")
+    store = FolderStore(folder / "store")
+    try:
+        with writing(folder):
+            for left in (*folder.glob("*.tmp-*"), *(folder / "records").glob("*.tmp-*")):
+                left.unlink(missing_ok=True)  # of a run that was killed while it wrote
+            write_atomic(folder / "study.toml", study_text(study).encode())
+            _copy_beside(study, folder)
+            write_atomic(folder / _MARK, json.dumps({"study": study.name, "unfinished": True}).encode())
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _same_study(folder: Path, study: StudySpec) -> None:
+    try:
+        known = json.loads((folder / _MARK).read_text())["study"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if known != study.name:
+        raise OutputError(
+            f'{folder}: holds results of the study "{known}", not of "{study.name}"; choose another folder'
+        )
+
+
+def study_text(study: StudySpec) -> str:
+    """The study as run: its own text, or written anew if keys were changed or it was built in code."""
+    if study.text is not None and not study.changed:
+        return study.text
+    changes = "".join(f"# {key} = {value!r}\n" for key, value in study.changed.items())
+    return (f"# As run, changed by:\n{changes}\n" if changes else "") + toml.dumps(study.raw)
+
+
+def _copy_beside(study: StudySpec, folder: Path) -> None:
+    """The claims and the files that the study names, so that the folder is a study of its own."""
+    if study.folder is None or study.folder.resolve() == folder.resolve():
+        return
+    names = [table.published for table in study.outline.tables if table.published is not None]
+    names += [item.file for item in study.base.distributions.values() if item.file is not None]
+    for beside in ("claims.toml", "README.md", "published/SOURCE.md"):
+        if (study.folder / beside).is_file():
+            names.append(beside)
+    for name in dict.fromkeys(names):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.resolve().is_relative_to(folder.resolve()):
+            raise OutputError(f"{target}: leads out of the folder; choose another folder")
+        shutil.copyfile(inside(study.folder, name), target)
+
+
+def write_provenance(folder: Path, content: Mapping[str, Any]) -> None:
+    """provenance.json, whole or not at all."""
+    with writing(folder):
+        write_atomic(folder / _MARK, (json.dumps(content, indent=1, default=str) + "\n").encode())
+
+
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """provenance.json of a result folder; OutputError if it is none."""
+    if not folder.exists():
+        raise OutputError(f"{folder}: there is no such folder; `cwndlab run STUDY -o {folder}` makes it")
+    path = folder / _MARK
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        content["study"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise OutputError(
+            f"{folder}: is no result folder (no {_MARK} in it); name what `cwndlab run -o` was given"
+        ) from None
+    if content.get("unfinished"):
+        raise OutputError(
+            f"{folder}: the run did not come to its end; the same `cwndlab run … -o {folder}` goes on"
+        )
+    return content
+
+
+def write_records(folder: Path, campaign: Campaign) -> None:
+    """records/<table>.parquet: the first replicate of every cell, the cell's name in a column."""
+    target = folder / "records"
+    with writing(folder):
+        target.mkdir(exist_ok=True)
+        writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
+        try:
+            for cell in campaign.cells:
+                tables = campaign.store.tables(campaign.key(cell, 0))
+                for name, table in (tables or {}).items():
+                    labelled = with_cell(table, cell)
+                    if name not in writers:
+                        temporary = target / f"{name}.parquet.tmp-{os.getpid()}"
+                        writers[name] = (
+                            pq.ParquetWriter(temporary, labelled.schema),
+                            temporary,
+                            labelled.schema,
+                        )
+                    writers[name][0].write_table(labelled)
+        finally:
+            for writer, _, _ in writers.values():
+                writer.close()
+        for name, (_, temporary, _) in writers.items():
+            temporary.replace(target / f"{name}.parquet")
+
+
+def with_cell(table: pa.Table, cell: str) -> pa.Table:
+    """The table with a first column that names the cell."""
+    label = pa.DictionaryArray.from_arrays(pa.array([0] * table.num_rows, pa.int32()), pa.array([cell]))
+    return table.add_column(0, pa.field("cell", label.type), label)
+
+
+def load(folder: Path) -> tuple[StudySpec, Plan, Campaign, FolderStore, dict[str, Any]]:
+    """What a result folder holds, for `report` and `compare`; OutputError if something in it is missing."""
+    content = read_provenance(folder)
+    study = spec.load(StudySpec, folder / "study.toml")
+    study = spec.changed(study, content.get("set", {}))
+    sensitivity = content.get("sensitivity")
+    plan = make_plan(
+        study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity
+    )
+    store = FolderStore(folder / "store")
+    campaign = Campaign(plan, store, Threads(1), backend=content.get("backend_key", ""))
+    counts = {cell["id"]: cell["replicates"] for cell in content["cells"]}
+    lacking = 0
+    for cell in campaign.wanted:
+        campaign.wanted[cell] = counts.get(cell, campaign.wanted[cell])
+        lacking += sum(campaign.key(cell, k) not in store for k in range(campaign.wanted[cell]))
+    if lacking:
+        store.close()
+        raise OutputError(
+            f"{folder}: {lacking} replicates are missing, damaged, or made by another version of cwndlab; "
+            f"`cwndlab run {folder / 'study.toml'} -o DIR` makes them anew"
+        )
+    return study, plan, campaign, store, content

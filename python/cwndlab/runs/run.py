@@ -1,0 +1,143 @@
+"""Runs a study and hands over its results: what `cwndlab.run` and the command line call."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.backends.dask import Cluster
+from cwndlab.backends.protocol import Executor
+from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
+from cwndlab.errors import StudyError
+from cwndlab.files import write_atomic
+from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.report.facts import STACK_FILE
+from cwndlab.report.study import check_outputs, write_report
+from cwndlab.spec.study import StudySpec
+from cwndlab.stats.stopping import StoppingRule
+from cwndlab.store import shared
+from cwndlab.store.folder import FolderStore, MemoryStore
+from cwndlab.store.provenance import provenance
+
+from . import folder as folders
+from .agreement import simulated_beside
+from .campaign import Campaign
+from .options import RunOptions
+from .progress import Progress, Quiet
+from .result import RecordTables, RunResult
+
+if TYPE_CHECKING:
+    from cwndlab.backends.linux.backend import Kernel
+
+
+def run_study(
+    study: StudySpec, options: RunOptions | None = None, *, progress: Progress | None = None, **more: Any
+) -> RunResult:
+    """Runs a loaded study; `more` are fields of the options by their names."""
+    began = datetime.now(UTC)
+    options = (options or RunOptions()).but(**more)
+    plan = make_plan(study, replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
+    plan.check()
+    check_outputs(study)
+    place = None if options.store is None else shared.where(options.store)
+    if place is not None:
+        if options.cluster is not None and place.startswith("memory:"):
+            raise StudyError("a memory is of one process", key="--store", right="name a folder or s3://…")
+        shared.prepare(place)
+    kernel = kernel_of(options, study)
+    executor = kernel or _executor(options)
+    rule = _rule(study, plan, options.until)
+    folder = Path(options.out) if options.out is not None else None
+    kept = folders.prepare(folder, study) if folder is not None else MemoryStore()
+    if kernel is not None and folder is not None:
+        kernel.keep = folder / "kernel"
+    try:
+        key = kernel.key if kernel is not None else ""
+        campaign = Campaign(plan, kept, executor, rule, progress or Quiet(), shared=place, backend=key)
+        campaign.run()
+        result = RunResult(
+            study,
+            plan,
+            campaign.results(),
+            RecordTables(
+                {cell: plan_cell.axes for cell, plan_cell in campaign.cells.items()}, campaign.tables
+            ),
+            failures=campaign.failures,
+            folder=folder,
+            packets=campaign.packets,
+            fetched=campaign.fetched,
+            damaged=[*(kept.damaged if isinstance(kept, FolderStore) else []), *campaign.notes],
+        )
+        if folder is not None:
+            content = provenance(
+                plan,
+                replicates=campaign.wanted,
+                command=sys.argv,
+                began=began,
+                packets=campaign.packets,
+                performed=campaign.performed,
+                ran_on=f"Linux {kernel.release}"
+                if kernel
+                else options.cluster or f"{options.threads or available()} threads",
+            )
+            if kernel is not None:
+                content |= kernel.provenance() | {"backend_key": key}
+                content["stack"]["file"] = STACK_FILE if kernel.stack.text is not None else None
+            content |= {
+                "replicates": options.replicates,
+                "sensitivity": options.sensitivity,
+                "until": rule and rule.relative,
+                "store": place,
+                "replicates_fetched": campaign.fetched,
+                "failures": [asdict(failure) for failure in campaign.failures],
+            }
+            if kernel is not None and kernel.stack.text is not None:
+                write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
+            folders.write_provenance(folder, content)
+            folders.write_records(folder, campaign)
+            if result.results.data:
+                beside = simulated_beside(campaign, kept) if kernel is not None else None
+                result.report = write_report(
+                    study, result.results, folder, content, campaign.variations(), beside
+                )
+        return result
+    finally:
+        if isinstance(kept, FolderStore):
+            kept.close()
+
+
+def _executor(options: RunOptions) -> Executor:
+    if options.cluster is not None:
+        return Cluster(options.cluster)
+    return Threads(options.threads, CHUNK_S if options.store is None else SHARED_CHUNK_S)
+
+
+def kernel_of(options: RunOptions, study: StudySpec) -> Kernel | None:
+    """Who runs on a kernel; None for the simulator."""
+    if options.backend == "simulator":
+        return None
+    # Elsewhere than on Linux these modules cannot be imported.
+    from cwndlab.backends.linux.backend import Kernel, find_router
+    from cwndlab.backends.linux.stack import load
+    from cwndlab.backends.linux_virtual.backend import VirtualKernel
+
+    find_router()
+    chosen = load(options.stack or study.base.run.stack), options.threads, study.base.limits
+    if options.backend == "linux-virtual":
+        return VirtualKernel(*chosen)
+    return Kernel(*chosen)
+
+
+def _rule(study: StudySpec, plan: Plan, until: float | None) -> StoppingRule | None:
+    relative = study.base.run.until if until is None else until
+    if relative is None:
+        return None
+    try:
+        return StoppingRule(
+            relative, cap=max(study.base.run.max_replicates, plan.replicates or study.base.run.replicates)
+        )
+    except ValueError as error:
+        raise StudyError(str(error), key="--until" if until is not None else "run.until") from None

@@ -1,0 +1,285 @@
+"""What a study must fulfil beyond its keys: names that refer to something, axes that change something, files
+that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cwndlab.errors import StudyError, nearest
+
+from . import schema
+from .expr import names_in
+from .files import inside, read_csv
+from .outputs import Listing, Table
+from .resolve import Names, references
+from .study import StudySpec, same
+
+Path = tuple[str | int, ...]
+
+
+def check_study(study: StudySpec) -> None:
+    """StudyError for the first thing that does not fit together."""
+    _axes(study)
+    _names(study, "parameter", schema.MODEL_SECTIONS)
+    _parameters(study)
+    model = study.base  # resolves references, checks the first cell
+    _grids(study)
+    _files(study, model)
+    _quantities(study)
+    _tables(study)
+    _figures(study)
+    _marks(study)
+
+
+def _fail(study: StudySpec, path: Path, problem: str, right: str | None = None) -> StudyError:
+    return study.place.error(path, problem, right)
+
+
+def _axes(study: StudySpec) -> None:
+    outline = study.outline
+    used: set[str] = set()
+    for section in (*schema.MODEL_SECTIONS, "parameters"):
+        used |= references(study.raw.get(section))
+    for axis_of, section in ((outline.axes, "axes"), (outline.sensitivity, "sensitivity")):
+        for name, axis in axis_of.items():
+            for value in axis.values:
+                if isinstance(value, schema.AxisValue):
+                    used |= references(value.set)
+            sets = axis.sets is not None or any(
+                isinstance(v, schema.AxisValue) and (v.set or (isinstance(v, schema.Choice) and v.read))
+                for v in axis.values
+            )
+            if not sets and name not in used:
+                raise _fail(
+                    study,
+                    (section, name),
+                    "this axis names no parameter: it sets nothing and is used nowhere",
+                    f'give it sets = "tcp.initial_window" (say), or write "${name}" where the value belongs',
+                )
+    for name in outline.sensitivity:
+        if name in outline.axes:
+            raise _fail(study, ("sensitivity", name), f'"{name}" is an axis already', "give it another name")
+        _selection(study, outline.sensitivity[name].where, ("sensitivity", name, "where"))
+        known = [quantity.name for quantity in outline.quantities]
+        for k, value in enumerate(outline.sensitivity[name].values):
+            if isinstance(value, schema.Choice):
+                for quantity in (*value.read, *value.read.values()):
+                    if quantity not in known:
+                        where = ("sensitivity", name, "values", k, "read")
+                        raise _fail(study, where, f'no quantity "{quantity}"', nearest(quantity, known))
+
+
+def _parameters(study: StudySpec) -> None:
+    """Circles and mistakes are found in parameters that nothing uses, too."""
+    names = Names(
+        study.outline.parameters, {name: axis.names[0] for name, axis in study.outline.axes.items()}
+    )
+    for name in study.outline.parameters:
+        try:
+            names[name]
+        except StudyError as error:
+            raise study.place.locate(error, tuple((error.key or f"parameters.{name}").split("."))) from None
+
+
+def _names(study: StudySpec, what: str, sections: Iterable[str]) -> None:
+    """References to names that are neither parameter nor axis are found here, so that they are found in every
+    cell.
+    """
+    known = {*study.outline.parameters, *study.outline.axes, *study.outline.sensitivity}
+    for section in sections:
+        for path, text in _texts(study.raw.get(section), (section,)):
+            for name in sorted(references(text) - known):
+                raise _fail(study, path, f'"{name}" is neither a {what} nor an axis', nearest(name, known))
+
+
+def _texts(value: Any, path: Path) -> Iterable[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, index))
+
+
+def _axis(study: StudySpec, axis: str, path: Path) -> None:
+    if axis not in study.outline.axes:
+        raise _fail(study, path, f'there is no axis "{axis}"', nearest(axis, study.outline.axes))
+
+
+def _once(study: StudySpec, what: str, names: Sequence[str], index: int, path: Path) -> None:
+    if names.index(names[index]) != index:
+        raise _fail(study, path, f'{what} "{names[index]}" is defined twice')
+
+
+def _axis_value(study: StudySpec, axis: str, value: Any, path: Path) -> None:
+    axes = study.outline.axes
+    _axis(study, axis, path)
+    for wanted in value if isinstance(value, list) else [value]:
+        if not any(same(wanted, known) or str(wanted) == str(known) for known in axes[axis].names):
+            names = [str(name) for name in axes[axis].names]
+            raise _fail(study, path, f"axis {axis} has no value {wanted!r}", nearest(str(wanted), names))
+
+
+def _selection(study: StudySpec, where: Mapping[str, Any], path: Path) -> None:
+    for axis, value in where.items():
+        _axis_value(study, axis, value, (*path, axis))
+
+
+def _grids(study: StudySpec) -> None:
+    outline = study.outline
+    axes = outline.axes
+    known = {*axes, *outline.parameters}
+    for index, grid in enumerate(outline.grids):
+        at: Path = ("grids", index)
+        for axis in [*grid.axes, *(axis for group in grid.zip for axis in group)]:
+            _axis(study, axis, (*at, "axes"))
+        _selection(study, grid.fix, (*at, "fix"))
+        _selection(study, grid.restrict, (*at, "restrict"))
+        for position, cell in enumerate(grid.cells):
+            _selection(study, cell, (*at, "cells", position))
+        if grid.cells and (grid.axes or grid.zip):
+            raise _fail(study, (*at, "cells"), "a grid has either `cells` or `axes`", "make two grids")
+        if grid.when is not None:
+            try:
+                unknown = sorted(names_in(grid.when) - known)
+            except StudyError as error:
+                raise study.place.locate(error, (*at, "when")) from None
+            if unknown:
+                raise _fail(
+                    study,
+                    (*at, "when"),
+                    f'"{unknown[0]}" is neither axis nor parameter',
+                    nearest(unknown[0], known),
+                )
+        swept = set(grid.axes) | {axis for group in grid.zip for axis in group}
+        both = sorted(swept & set(grid.fix))
+        if both:
+            raise _fail(study, (*at, "fix", both[0]), f'axis "{both[0]}" is both swept and fixed')
+    for name, cell in outline.cells.items():
+        _selection(study, cell, ("cells", name))
+
+
+def _files(study: StudySpec, model: schema.Model) -> None:
+    for index, table in enumerate(study.outline.tables):
+        if table.published is None:
+            continue
+        at: Path = ("tables", index, "published")
+        try:
+            columns, _ = read_csv(study.folder, table.published)
+        except StudyError as error:
+            raise _at(study, error, at) from None
+        if isinstance(table, Listing):
+            for name in [*table.axes, "time_s", "event"]:
+                if name not in columns:
+                    raise _fail(
+                        study, at, f'{table.published} has no column "{name}"', nearest(name, columns)
+                    )
+            continue
+        for position, column in enumerate(table.columns):
+            if column.published is not None and column.published not in columns:
+                raise _fail(
+                    study,
+                    ("tables", index, "columns", position, "published"),
+                    f'{table.published} has no column "{column.published}"',
+                    nearest(column.published, columns),
+                )
+    for name, distribution in model.distributions.items():
+        if distribution.file is not None:
+            try:
+                inside(study.folder, distribution.file)
+            except StudyError as error:
+                raise _at(study, error, ("distributions", name, "file")) from None
+
+
+def _at(study: StudySpec, error: StudyError, path: Path) -> StudyError:
+    """An error in another file keeps that file's place; one about the name gets the key's."""
+    return error if error.file is not None and error.line is not None else study.place.locate(error, path)
+
+
+def _quantities(study: StudySpec) -> None:
+    quantities = {quantity.name: quantity for quantity in study.outline.quantities}
+    for index, quantity in enumerate(study.outline.quantities):
+        at: Path = ("quantities", index)
+        _once(study, "quantity", [q.name for q in study.outline.quantities], index, (*at, "name"))
+        for key in ("of", "by"):
+            name = getattr(quantity, key)
+            if name is not None and name not in quantities:
+                raise _fail(study, (*at, key), f'there is no quantity "{name}"', nearest(name, quantities))
+    _no_circles(study, quantities)
+
+
+def _no_circles(study: StudySpec, quantities: Mapping[str, schema.Quantity]) -> None:
+    for name in quantities:
+        seen: list[str] = []
+        todo = [name]
+        while todo:
+            here = todo.pop()
+            if here == name and seen:
+                index = list(quantities).index(name)
+                raise _fail(study, ("quantities", index, "of"), f'quantity "{name}" is derived from itself')
+            if here not in seen:
+                seen.append(here)
+                todo += [n for n in (quantities[here].of, quantities[here].by) if n is not None]
+
+
+def _quantity(study: StudySpec, name: str, path: Path) -> None:
+    known = [quantity.name for quantity in study.outline.quantities]
+    if name not in known:
+        raise _fail(study, path, f'there is no quantity "{name}"', nearest(name, known))
+
+
+def _tables(study: StudySpec) -> None:
+    ids = [table.id for table in study.outline.tables]
+    for index, table in enumerate(study.outline.tables):
+        at: Path = ("tables", index)
+        _once(study, "table", ids, index, (*at, "id"))
+        _selection(study, table.where, (*at, "where"))
+        if isinstance(table, Table):
+            for axis in table.rows:
+                _axis(study, axis, (*at, "rows"))
+            for position, column in enumerate(table.columns):
+                here: Path = (*at, "columns", position)
+                _quantity(study, column.quantity, (*here, "quantity"))
+                _selection(study, column.where, (*here, "where"))
+                if column.compare is not None:
+                    _selection(study, column.compare.to, (*here, "compare", "to"))
+        else:
+            for axis in table.axes.values():
+                _axis(study, axis, (*at, "axes"))
+            for position, variant in enumerate(table.variants):
+                _selection(study, variant.where, (*at, "variants", position, "where"))
+
+
+def _figures(study: StudySpec) -> None:
+    ids = [figure.id for figure in study.outline.figures]
+    for index, figure in enumerate(study.outline.figures):
+        at: Path = ("figures", index)
+        _once(study, "figure", ids, index, (*at, "id"))
+        _selection(study, figure.where, (*at, "where"))
+        if figure.quantity is not None:
+            _quantity(study, figure.quantity, (*at, "quantity"))
+        if figure.compare is not None:
+            _selection(study, figure.compare.to, (*at, "compare", "to"))
+        for key, names in (
+            ("panels", [figure.panels] if figure.panels else []),
+            ("series", figure.series),
+            ("x", [figure.x] if figure.x and figure.x != "index" else []),
+        ):
+            for axis in names:
+                _axis(study, axis, (*at, key))
+
+
+def _marks(study: StudySpec) -> None:
+    ids = [table.id for table in study.outline.tables]
+    for index, mark in enumerate(study.outline.marks):
+        if mark.table not in ids:
+            raise _fail(
+                study,
+                ("marks", index, "table"),
+                f'there is no table "{mark.table}"',
+                nearest(mark.table, ids),
+            )

@@ -1,0 +1,231 @@
+"""Loads a study: from a shipped name, a file, a folder, or tables built in code."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cwndlab.errors import StudyError, nearest
+
+from . import schema
+from .check import check_study
+from .files import read_text
+from .locate import dotted
+from .resolve import put, steps
+from .study import GRID, SETTABLE, Place, StudySpec
+from .validate import Invalid, as_study_error, validate
+
+SHIPPED = Path(__file__).parent.parent / "studies"
+_MAX_DEPTH = 30
+
+#: The class of the study that is made: `StudySpec` or one derived from it.
+S = TypeVar("S", bound=StudySpec)
+
+
+def shipped() -> dict[str, Path]:
+    """The studies that come with cwndlab: name -> file."""
+    return {path.parent.name: path for path in sorted(SHIPPED.glob("*/study.toml"))}
+
+
+def load(kind: type[S], name_or_path: str | Path) -> S:
+    """A shipped study by its name, or a file, or a folder that holds a study.toml."""
+    known = shipped()
+    if str(name_or_path) in known:
+        file = known[str(name_or_path)]
+    else:
+        file = Path(name_or_path)
+        if not str(name_or_path) or "\0" in str(name_or_path):
+            raise StudyError("a study is a shipped name or a file", right=nearest("", known))
+        if file.is_dir():
+            file = file / "study.toml"
+        elif not file.exists():
+            looks_like_path = file.suffix == ".toml" or len(file.parts) > 1
+            raise StudyError(
+                f'there is no study "{name_or_path}"',
+                right=None if looks_like_path else nearest(str(name_or_path), known),
+            )
+    text = read_text(file, what="a study file")
+    raw = _toml(text, file)
+    beside = file.parent / "claims.toml"
+    claims_text = read_text(beside, what="the claims") if beside.exists() else ""
+    name = file.parent.name if file.name == "study.toml" and file.parent.name else file.stem
+    return _build(kind, raw, name=name, file=file, text=text, claims_text=claims_text)
+
+
+def from_dict(
+    kind: type[S],
+    raw: Mapping[str, Any],
+    *,
+    name: str = "study",
+    folder: str | Path | None = None,
+    claims: Sequence[Mapping[str, Any]] = (),
+) -> S:
+    """A study built in code, with the keys of a study file.
+
+    `folder` is where the files that it names are; `claims` has the tables of a claims.toml.
+    """
+    file = Path(folder) / "study.toml" if folder is not None else None
+    made = _build(kind, copy.deepcopy(dict(raw)), name=name, file=file, text=None, claims_text="")
+    try:
+        checked = validate(schema.Claims, {"claims": [dict(claim) for claim in claims]})
+    except Invalid as invalid:
+        raise as_study_error(invalid).located(file=None, line=None, key=dotted({}, invalid.path)) from None
+    return replace(made, claims=checked)
+
+
+def from_toml(kind: type[S], text: str, *, name: str = "study") -> S:
+    """A study from the text of a study file."""
+    return _build(kind, _toml(text, None), name=name, file=None, text=text, claims_text="")
+
+
+def changed(study: S, changes: Mapping[str, Any]) -> S:
+    """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
+    (`{"run.duration": "10s"}`).
+    """
+    raw = copy.deepcopy(dict(study.raw))
+    chosen, changed = dict(study.chosen), dict(study.changed)
+    extra: dict[str, list[schema.Scalar]] = {}
+    for key, value in changes.items():
+        if key == GRID and key not in {**study.outline.axes, **study.outline.parameters}:
+            chosen[key] = _choose_grids(study.outline.grids, value)
+        elif key in study.outline.axes:
+            names, new = _choose(key, study.outline.axes[key], value)
+            chosen[key] = names
+            if new:
+                extra[key] = new
+        elif "." not in key and key in raw.get("parameters", {}):
+            raw["parameters"][key] = _plain(value)
+            changed[f"parameters.{key}"] = raw["parameters"][key]
+        else:
+            if "." not in key:
+                known = [*study.outline.axes, *study.outline.parameters]
+                raise StudyError(
+                    f'"{key}" is neither an axis nor a parameter nor a dotted key',
+                    key=f"--set {key}",
+                    right=nearest(key, known),
+                )
+            try:
+                put(raw, steps(raw, key, SETTABLE), _plain(value))
+            except StudyError as error:
+                raise error.located(file=study.file, line=None, key=f"--set {key}") from None
+            changed[key] = _plain(value)
+    for axis, values in extra.items():
+        raw["axes"][axis]["values"] = [*raw["axes"][axis]["values"], *values]
+    made = _build(type(study), raw, name=study.name, file=study.file, text=study.text, claims_text="")
+    return replace(made, claims=study.claims, chosen=chosen, changed=changed)
+
+
+def _build(
+    kind: type[S], raw: dict[str, Any], *, name: str, file: Path | None, text: str | None, claims_text: str
+) -> S:
+    place = Place(raw, file, text)
+    if (deep := _depth(raw)) > _MAX_DEPTH:
+        raise StudyError(f"tables are nested {deep} deep", file=file, right=f"at most {_MAX_DEPTH}")
+    unknown = [key for key in raw if key not in schema.Study.model_fields]
+    if unknown:
+        raise place.error(
+            (unknown[0],), f"unknown key {unknown[0]!r}", nearest(unknown[0], schema.Study.model_fields)
+        )
+    rest = {key: value for key, value in raw.items() if key not in schema.MODEL_SECTIONS}
+    try:
+        outline = validate(schema.Outline, rest)
+    except Invalid as invalid:
+        raise place.of(invalid) from None
+    claims = _claims(claims_text, file)
+    study = kind(name=name, raw=raw, outline=outline, claims=claims, file=file, text=text)
+    check_study(study)
+    return study
+
+
+def _toml(text: str, file: Path | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        found = re.search(r" \(at line (\d+), column (\d+)\)", message)
+        line = int(found[1]) if found else (text.count("\n") + 1 if "end of document" in message else None)
+        plain = message.replace(found[0], f" at column {found[2]}") if found else message
+        raise StudyError(f"this is not TOML: {plain[:1].lower()}{plain[1:]}", file=file, line=line) from None
+    except (RecursionError, ValueError, OverflowError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise StudyError(f"this is not TOML: {reason}", file=file) from None
+
+
+def _depth(value: Any) -> int:
+    deepest, level = 0, [value]
+    while level and deepest <= _MAX_DEPTH + 1:
+        level = [
+            item
+            for container in level
+            if isinstance(container, dict | list)
+            for item in (container.values() if isinstance(container, dict) else container)
+        ]
+        deepest += 1
+    return deepest
+
+
+def _claims(text: str, file: Path | None) -> schema.Claims:
+    if not text:
+        return schema.Claims()
+    beside = file.parent / "claims.toml" if file is not None else None
+    raw = _toml(text, beside)
+    try:
+        return validate(schema.Claims, raw)
+    except Invalid as invalid:
+        raise Place(raw, beside, text).of(invalid) from None
+
+
+def _plain(value: Any) -> Any:
+    """A value from --set: text that reads as a TOML value is that value."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return tomllib.loads(f"value = {value}")["value"] if "\n" not in value else value
+    except (tomllib.TOMLDecodeError, RecursionError, KeyError):
+        return value
+
+
+def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:
+    """The grids that `--set grid=…` keeps."""
+    wanted = [str(v) for v in value] if isinstance(value, list | tuple) else str(value).split(",")
+    known = [grid.name for grid in grids if grid.name is not None]
+    for name in wanted:
+        if name not in known:
+            right = nearest(name, known) if known else "none of the study's grids has a name"
+            raise StudyError(f'there is no grid "{name}"', key=f"--set {GRID}", right=right)
+    return tuple(wanted)
+
+
+def _choose(
+    name: str, axis: schema.Axis, value: Any
+) -> tuple[tuple[schema.Scalar, ...], list[schema.Scalar]]:
+    """The values of an axis that --set picks, and those of them that the study does not list."""
+    wanted = (
+        value
+        if isinstance(value, list | tuple)
+        else str(value).split(",")
+        if isinstance(value, str)
+        else [value]
+    )
+    by_text = {str(known).lower() if isinstance(known, bool) else str(known): known for known in axis.names}
+    picked: list[schema.Scalar] = []
+    new: list[schema.Scalar] = []
+    for item in wanted:
+        text = str(item).strip().lower() if isinstance(item, bool) else str(item).strip()
+        if text in by_text:
+            picked.append(by_text[text])
+            continue
+        parsed = _plain(text)
+        open_axis = all(isinstance(v, int | float) and not isinstance(v, bool) for v in axis.values)
+        if not (open_axis and isinstance(parsed, int | float) and not isinstance(parsed, bool)):
+            raise StudyError(
+                f"axis {name} has no value {text!r}", key=f"--set {name}", right=nearest(text, by_text)
+            )
+        picked.append(parsed)
+        new.append(parsed)
+    return tuple(dict.fromkeys(picked)), new

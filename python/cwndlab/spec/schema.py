@@ -1,0 +1,433 @@
+"""The one home of the study file's keys, as pydantic models; `study.schema.json` for editors is generated
+from here.
+
+The models describe a study after its references ("$name", "= 2 * name", "{name}B") are resolved: once for the
+study as written and once for each cell. Quantities with a unit are held in the core's integers (ns, bit/s,
+bytes).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
+from .units import RateBps, SizeBytes, TimeNs, parse_share
+
+__all__ = [
+    "MODEL_SECTIONS",
+    "Axis",
+    "AxisValue",
+    "Claims",
+    "Grid",
+    "Model",
+    "Quantity",
+    "Scalar",
+    "Study",
+    "Where",
+]
+
+#: A name that stands in dotted keys and in tables of records, not in expressions.
+Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
+
+
+class Strict(BaseModel):
+    """Unknown keys are errors, types are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Open(BaseModel):
+    """A `kind` (or profile) and knobs that the core knows and checks."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    def knobs(self) -> dict[str, Any]:
+        """The keys that the schema leaves to the core."""
+        return dict(self.model_extra or {})
+
+
+# ── the model: what is simulated ──────────────────────────────────────────────────────────────────────────
+
+
+class Queue(Open):
+    """A queue at a link's entrance: `kind` and that kind's knobs; `limit` as "25pkt", "64KiB", "1BDP"."""
+
+    kind: str = "drop-tail"
+    limit: str | None = Field(
+        None, description='"25pkt", "64KiB" or "1BDP" (link rate x base round-trip time)'
+    )
+
+
+class Impairment(Open):
+    """Loss, delay, reordering or duplication on a link: `kind` and that kind's knobs."""
+
+    kind: str
+
+
+class Direction(Strict):
+    """What differs in one direction of a link."""
+
+    rate: RateBps | None = None
+    delay: TimeNs | None = None
+    header: SizeBytes | None = None
+    queue: Queue | None = None
+    impairments: list[Impairment] | None = None
+
+
+End = str | list[str]
+
+
+class Link(Strict):
+    """A link in both directions; its directions are called "a>b" and "b>a"."""
+
+    name: Label | None = Field(None, description="how dotted keys name it; default: a-b")
+    between: list[End] = Field(
+        min_length=2, max_length=2, description="two nodes; a list of nodes makes a link each"
+    )
+    rate: RateBps
+    delay: TimeNs = 0
+    header: SizeBytes = Field(0, description="bytes that the link adds to each packet")
+    queue: Queue = Queue(kind="infinite")
+    impairments: list[Impairment] = []
+    forward: Direction = Field(Direction(), description="from the first node to the second")
+    reverse: Direction = Field(Direction(), description="from the second node to the first")
+
+
+class Route(Strict):
+    """An explicit route, in place of the shortest path."""
+
+    path: list[str] = Field(min_length=2, description="the nodes passed, ends included")
+
+
+class Topology(Strict):
+    """Nodes and links; routes are shortest paths (hops) unless given."""
+
+    nodes: list[Label] = Field(min_length=2)
+    links: list[Link] = Field(min_length=1)
+    routes: list[Route] = []
+    rtt: TimeNs | None = Field(
+        None, description='base round-trip time for "1BDP"; default: of the longest path through the link'
+    )
+
+
+class App(Open):
+    """An application: `kind` and that kind's knobs."""
+
+    kind: str
+
+
+class Traffic(Strict):
+    """One or `count` applications between clients and servers (instance i takes the i-th of each list, round
+    robin).
+    """
+
+    name: Label
+    client: End
+    server: End
+    count: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+    app: App
+    tcp: str = Field("default", description="group of both ends; see [tcp.groups]")
+    tcp_client: str | None = None
+    tcp_server: str | None = None
+    start: TimeNs = 0
+    stagger: TimeNs = Field(0, description="instance i starts i times this later")
+
+
+class TcpGroup(Open):
+    """Overrides of a named group, on top of [tcp]; a profile of its own starts afresh."""
+
+    profile: str | None = None
+
+
+class Tcp(Open):
+    """The default group: a profile and overrides by name."""
+
+    profile: str = "rfc5681"
+    groups: dict[Label, TcpGroup] = {}
+
+
+Percent = Annotated[
+    float,
+    BeforeValidator(parse_share),
+    Field(gt=0, lt=1, json_schema_extra={"type": "string", "examples": ["2%"]}),
+]
+
+
+class Run(Strict):
+    """How long and how often."""
+
+    duration: TimeNs
+    replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    warmup: TimeNs = Field(0, description="records before this time are left out of the metrics that say so")
+    until: Percent | None = Field(
+        None, description="sequential stopping: half-width of the 95 % interval, relative"
+    )
+    max_replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    stack: str = Field("linux-1998", description="a kernel's TCP, unless --stack names another")
+
+
+class Probes(Strict):
+    """What is recorded; a probe that is off costs nothing. Connections, objects and links are always
+    recorded.
+    """
+
+    segments_at: str | None = Field(None, description="the node at whose side segments are observed")
+    queues: list[str] = Field([], description='directions of links, as "r2>receiver"')
+    queue_interval: TimeNs | None = Field(None, description="sampling interval; default: at every arrival")
+    connections: bool = True
+    cwnd: bool = False
+
+
+class Limits(Strict):
+    """Outside these a run on a kernel in real time is invalid and gives no number; the simulator has none."""
+
+    p99_lateness: TimeNs = Field(300_000, description="one packet in a hundred may be later than scheduled")
+    p999_lateness: TimeNs = Field(5_000_000, description="one packet in a thousand may be later")
+    max_lateness: TimeNs = Field(50_000_000, description="no packet may be later")
+    hidden_drops: Annotated[int, Field(ge=0)] = Field(
+        0, description="packets lost outside the study's queues, at each device"
+    )
+    cpu_share: Percent = Field(0.8, description="of one processor, used by the router")
+    application_p99: TimeNs = Field(5_000_000, description="how late applications get the processor")
+    application_max: TimeNs = Field(100_000_000, description="the same, at most")
+    steal: Percent = Field(0.2, description="of all processors, taken by a hypervisor")
+
+
+# ── the plan ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class AxisValue(Strict):
+    """One value that sets several parameters."""
+
+    name: Scalar
+    title: str | None = None
+    set: dict[str, Any] = Field({}, description="dotted key -> value")
+
+
+class Axis(Strict):
+    """What is varied. Inside the study "$axis" (or "= axis * 2") is the value's name."""
+
+    title: str | None = None
+    unit: str | None = None
+    about: str | None = None
+    values: list[Scalar | AxisValue] = Field(min_length=1)
+    sets: str | list[str] | None = Field(None, description="dotted keys that take the value as it is")
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Axis:
+        names = self.names
+        twice = sorted({str(name) for name in names if [str(n) for n in names].count(str(name)) > 1})
+        if twice:
+            raise ValueError(
+                f"value {twice[0]!r} stands twice; each value of an axis needs a name of its own"
+            )
+        return self
+
+    @property
+    def names(self) -> list[Scalar]:
+        """The values' names in order."""
+        return [value.name if isinstance(value, AxisValue) else value for value in self.values]
+
+
+class Choice(AxisValue):
+    """One value of a choice that the source leaves open."""
+
+    read: dict[Name, Name] = Field(
+        {}, description="quantity -> the quantity that is read in its place: a choice of what is measured"
+    )
+
+
+class Sensitivity(Axis):
+    """An axis that is run only on demand (`--sensitivity`), one at a time around the cells of `where`;
+    reported apart.
+    """
+
+    values: list[Scalar | Choice] = Field(min_length=1)  # type: ignore[assignment]
+    where: Where = {}
+    combined: bool = Field(True, description="whether it takes part in the combinations")
+
+    def read(self, value: Scalar) -> Mapping[str, str]:
+        """The quantities that a value reads in place of others."""
+        return next((c.read for c in self.values if isinstance(c, Choice) and c.name == value), {})
+
+
+class Grid(Strict):
+    """One block of cells: the product of its axes, those of a `zip` walked in step, restricted by `when`."""
+
+    name: Name | None = None
+    axes: list[str] = []
+    zip: list[list[str]] = Field([], description="groups of axes walked in step")
+    fix: dict[str, Scalar] = Field({}, description="axes held at one value; part of the cell's name")
+    restrict: dict[str, list[Scalar]] = Field({}, description="axes with only some of their values")
+    when: str | None = Field(
+        None, description="condition on axes and parameters, as \"ftps > 0 or http == '1.0'\""
+    )
+    cells: list[dict[str, Scalar]] = Field([], description="cells listed one by one, in place of axes")
+    replicates: int | None = Field(
+        None, ge=1, description="of these cells, in place of run.replicates (unless --replicates is given)"
+    )
+
+
+# ── what is asked of the records ──────────────────────────────────────────────────────────────────────────
+
+
+class Quantity(Strict):
+    """A number (or a list) per replicate: a metric of the records, or derived from two quantities of the same
+    cell.
+
+    Comparisons between cells are asked for where they are shown: `compare` in columns and figures, functions
+    in claims.
+    """
+
+    name: Name
+    title: str | None = None
+    about: str | None = None
+    unit: str | None = Field(
+        None, description="default: the metric's own; another one is converted (s -> ms, 1 -> %)"
+    )
+    metric: str | None = None
+    options: dict[str, Any] = {}
+    within: str | None = Field(
+        None,
+        description="reduces many samples a replicate to one: mean, median, min, max, sum, count or p95",
+    )
+    statistic: Literal["mean", "median"] = Field("mean", description="across replicates")
+    derived: Literal["ratio", "increase", "difference", "sum", "product"] | None = Field(
+        None, description="computed in each replicate from two quantities of the same cell, `of` and `by`"
+    )
+    of: Name | None = None
+    by: Name | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Quantity:
+        if (self.metric is None) == (self.derived is None):
+            raise ValueError("a quantity has either `metric` or `derived`")
+        if self.derived is not None and (self.of is None or self.by is None):
+            raise ValueError("a derived quantity needs `of` and `by`, two quantities of the same cell")
+        if self.metric is not None and (self.of or self.by):
+            raise ValueError("`of` and `by` belong to derived quantities")
+        if self.within is not None and not re.fullmatch(
+            r"mean|median|min|max|sum|count|p\d{1,2}(\.\d+)?", self.within
+        ):
+            raise ValueError(
+                f"{self.within!r} is no reduction; write mean, median, min, max, sum, count or p95"
+            )
+        return self
+
+
+class Source(Strict):
+    """What the study reproduces."""
+
+    name: str
+    title: str | None = None
+    authors: list[str] = []
+    year: int | None = None
+    url: str | None = None
+
+
+class Distribution(Open):
+    """A distribution that applications share by name: `kind` and its knobs, or the columns of a file."""
+
+    kind: str = "empirical"
+    file: str | None = Field(None, description="CSV file in the study's own folder")
+    values: str | list[float] | None = Field(None, description="column of the values (or the values)")
+    counts: str | list[int] | None = Field(
+        None, description="column of how often each was seen (or the counts)"
+    )
+
+
+class Outline(Strict):
+    """A study without its model sections: what is varied, asked and shown. References do not occur here."""
+
+    title: str
+    source: Source | None = None
+    about: str | None = None
+    parameters: dict[Name, Scalar] = {}
+    axes: dict[Name, Axis] = {}
+    grids: list[Grid] = []
+    cells: dict[Name, dict[Name, Scalar]] = Field({}, description="names of cells, for claims and figures")
+    sensitivity: dict[Name, Sensitivity] = {}
+    combinations: int = Field(
+        0, ge=0, le=1000, description="of all [sensitivity] axes, drawn for `--sensitivity combinations`"
+    )
+    quantities: list[Quantity] = []
+    tables: list[AnyTable] = []
+    figures: list[Figure] = []
+    marks: list[Mark] = []
+
+
+class Model(Strict):
+    """One cell's model: what its scenario is compiled from. References and axes act only here."""
+
+    topology: Topology
+    traffic: list[Traffic] = Field(min_length=1)
+    distributions: dict[Name, Distribution] = {}
+    tcp: Tcp = Tcp()
+    run: Run
+    probes: Probes = Probes()
+    limits: Limits = Limits()
+
+
+class Study(Outline, Model):
+    """A whole study file."""
+
+
+#: The sections of `Model`.
+MODEL_SECTIONS = tuple(Model.model_fields)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of study files, for editors; `study.schema.json` is this, kept current by a test."""
+    schema = Study.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    model = set(_used(schema, [schema["properties"][name] for name in MODEL_SECTIONS]))
+    for name, definition in schema["$defs"].items():
+        if name in model:
+            definition["properties"] = {
+                k: _or_reference(v) for k, v in definition.get("properties", {}).items()
+            }
+    return schema
+
+
+def _used(schema: dict[str, Any], start: Any) -> set[str]:
+    """Names of the definitions that `start` leads to."""
+    found: set[str] = set()
+    todo = [start]
+    while todo:
+        here = todo.pop()
+        if isinstance(here, dict):
+            ref = here.get("$ref")
+            if isinstance(ref, str) and (name := ref.rsplit("/", 1)[-1]) not in found:
+                found.add(name)
+                todo.append(schema["$defs"][name])
+            todo.extend(here.values())
+        elif isinstance(here, list):
+            todo.extend(here)
+    return found
+
+
+def _or_reference(definition: dict[str, Any]) -> dict[str, Any]:
+    """A number or truth value may be a reference too: "$webs" or "= 2 * webs"."""
+    if definition.get("type") in ("integer", "number", "boolean"):
+        reference = {"type": "string", "pattern": r"^(\$|=)"}
+        kept: dict[str, Any] = {
+            k: definition.pop(k) for k in ("description", "title", "default") if k in definition
+        }
+        return {"anyOf": [definition, reference]} | kept
+    return definition
+
+
+def schema_text() -> str:
+    """`study.schema.json`: `python -m cwndlab.spec.schema` writes it, a test keeps it current."""
+    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("study.schema.json").write_text(schema_text(), encoding="utf-8")

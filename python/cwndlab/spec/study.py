@@ -1,0 +1,167 @@
+"""A study as its file has it: what is simulated, varied, measured and shown."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cwndlab.errors import StudyError
+
+from . import schema
+from .locate import dotted, line_of
+from .resolve import Names, Unresolved, put, resolve, steps
+from .validate import Invalid, as_study_error, validate
+
+#: What axes and --set may write to.
+SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
+#: What `set` calls the choice among grids, unless an axis or a parameter has that name.
+GRID = "grid"
+
+AxisSetting = schema.Axis | schema.Sensitivity
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """The content of a study file and its claims; `cwndlab.spec.load` makes and changes one."""
+
+    name: str
+    raw: Mapping[str, Any] = field(repr=False)
+    outline: schema.Outline = field(repr=False)
+    claims: schema.Claims = field(repr=False)
+    file: Path | None = None
+    text: str | None = field(default=None, repr=False)
+    #: Axes restricted by `set`: axis -> names of values.
+    chosen: Mapping[str, tuple[schema.Scalar, ...]] = field(default_factory=dict)
+    #: Other keys changed by `set`.
+    changed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The study's title."""
+        return self.outline.title
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the files it names are."""
+        return self.file.parent if self.file is not None else None
+
+    @property
+    def place(self) -> Place:
+        """Makes errors that know their file and line."""
+        return Place(self.raw, self.file, self.text)
+
+    @cached_property
+    def base(self) -> schema.Model:
+        """The model of the first cell, for what does not depend on the cell (run, probes)."""
+        first = {name: axis.names[0] for name, axis in self.outline.axes.items()}
+        return self.model(first)
+
+    def model(self, values: Mapping[str, schema.Scalar]) -> schema.Model:
+        """The model of the cell with these axis values; StudyError says what in it is wrong."""
+        return self.with_model(values, lambda model: model)
+
+    def with_model(
+        self,
+        values: Mapping[str, schema.Scalar],
+        then: Callable[[schema.Model], T],
+    ) -> T:
+        """What `then` makes of a cell's model; every error is put at its key."""
+        raw = {key: copy.deepcopy(self.raw[key]) for key in SETTABLE if key in self.raw}
+        written: list[tuple[tuple[str | int, ...], str, schema.Scalar]] = []
+        settings: list[tuple[str, AxisSetting]] = [
+            *((f"axes.{name}", axis) for name, axis in self.outline.axes.items() if name in values),
+            *((f"sensitivity.{name}", s) for name, s in self.outline.sensitivity.items() if name in values),
+        ]
+        parameters = raw.setdefault("parameters", {})
+        for key, axis in settings:
+            value = values[key.split(".", 1)[1]]
+            for target, new in assignments(axis, value):
+                try:
+                    path = steps(raw, target, SETTABLE)
+                    put(raw, path, new)
+                except StudyError as error:
+                    raise self.place.locate(error, tuple(key.split("."))) from None
+                written.append((path, key, value))
+        try:
+            names = Names(parameters, values)
+            sections = {key: resolve(item, names, (key,)) for key, item in raw.items() if key != "parameters"}
+            return then(validate(schema.Model, sections))
+        except (Unresolved, Invalid) as error:
+            problem = error.error if isinstance(error, Unresolved) else as_study_error(error)
+            place = Place({**self.raw, **raw}, self.file, self.text)
+            for path, key, value in reversed(written):
+                if error.path and (error.path[: len(path)] == path or path[: len(error.path)] == error.path):
+                    problem.problem += f" (in {dotted(raw, error.path)}, set by {key} = {value!r})"
+                    raise place.locate(problem, tuple(key.split("."))) from None
+            raise place.locate(problem, error.path) from None
+        except StudyError as error:  # a parameter
+            path = tuple(error.key.split(".")) if error.key else ()
+            raise self.place.locate(error, path) from None
+
+    def refused(self, invalid: Invalid, values: Mapping[str, schema.Scalar]) -> StudyError:
+        """What the core says of a cell's scenario, at its key in the study."""
+
+        def refuse(model: schema.Model) -> StudyError:
+            raise invalid
+
+        try:
+            return self.with_model(values, refuse)
+        except StudyError as error:
+            return error
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(', '.join(str(v) for v in axis.names))}</td></tr>"
+            for name, axis in self.outline.axes.items()
+        )
+        return f"<h4>{escape(self.title)}</h4><table>{rows}</table>"
+
+
+def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]]:
+    """The dotted keys that an axis value sets, and to what."""
+    sets = [axis.sets] if isinstance(axis.sets, str) else list(axis.sets or [])
+    found: list[tuple[str, Any]] = [(key, value) for key in sets]
+    for candidate in axis.values:
+        if isinstance(candidate, schema.AxisValue) and same(candidate.name, value):
+            found += list(candidate.set.items())
+    return found
+
+
+def same(a: object, b: object) -> bool:
+    """Equal as values of an axis: 1 and true are not."""
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Fills in file, key and line of errors."""
+
+    raw: Mapping[str, Any]
+    file: Path | None
+    text: str | None
+
+    def locate(self, error: StudyError, path: tuple[str | int, ...]) -> StudyError:
+        """The error with this place filled in, where it has none of its own."""
+        line = line_of(self.text, path) if self.text is not None and path else None
+        made = StudyError(
+            error.problem,
+            file=error.file or self.file,
+            key=(dotted(self.raw, path) if path else None) or error.key,
+            line=line,
+            right=error.right,
+        )
+        return made
+
+    def error(self, path: tuple[str | int, ...], problem: str, right: str | None = None) -> StudyError:
+        """An error at a key."""
+        return self.locate(StudyError(problem, right=right), path)
+
+    def of(self, invalid: Invalid) -> StudyError:
+        """What validation found, as an error at its key."""
+        return self.locate(as_study_error(invalid), invalid.path)

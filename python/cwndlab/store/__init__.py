@@ -1,0 +1,1 @@
+"""Finished replicates by their keys, here and shared, and what is needed to make them again."""

@@ -1,0 +1,229 @@
+"""Keeps every finished replicate, so that a run can be stopped anywhere and goes on where it was.
+
+Layout of ``DIR/store/``:
+
+- ``values.pack``: one line a replicate, sorted by key; written whole to a temporary file and renamed.
+- ``journal-*.log``: lines of the run that is under way, appended as replicates finish. A process that is
+killed
+  leaves at most one torn line, which its checksum gives away. A run that ends folds its journal into the
+  pack.
+- ``records/<key>.arrows``: the record tables of a cell's first replicate; written to a temporary file and
+renamed.
+
+A line is ``key checksum json``. What does not fit its checksum is named, dropped and computed again.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Protocol
+
+import pyarrow as pa
+
+from cwndlab.backends.protocol import Outcome, Value
+from cwndlab.errors import OutputError
+from cwndlab.files import write_atomic, writing
+from cwndlab.tables import decode_tables, encode_tables
+
+from .lines import line_key, line_of, line_values
+
+
+class Kept(Protocol):
+    """Where outcomes are kept."""
+
+    def __contains__(self, key: object) -> bool: ...
+
+    def add(self, outcome: Outcome) -> None:
+        """Keeps one outcome."""
+
+    def values(self, key: str) -> Mapping[str, Value]:
+        """What was measured."""
+
+    def tables(self, key: str) -> Mapping[str, pa.Table] | None:
+        """The record tables, if they were kept."""
+
+    def finish(self) -> None:
+        """Called once no more outcomes come."""
+
+
+class MemoryStore:
+    """Keeps outcomes for as long as it lives."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Mapping[str, Value]] = {}
+        self._tables: dict[str, Mapping[str, pa.Table]] = {}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def add(self, outcome: Outcome) -> None:
+        """Keeps one outcome."""
+        self._values[outcome.job.key] = outcome.values
+        if outcome.tables is not None:
+            self._tables[outcome.job.key] = outcome.tables
+
+    def values(self, key: str) -> Mapping[str, Value]:
+        """What was measured."""
+        return self._values[key]
+
+    def tables(self, key: str) -> Mapping[str, pa.Table] | None:
+        """The record tables, if they were kept."""
+        return self._tables.get(key)
+
+    def finish(self) -> None:
+        """Nothing to do."""
+
+
+class FolderStore:
+    """A store in a folder. In memory it holds where each line stands, not the line."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        #: What was found damaged, in words; each is computed again.
+        self.damaged: list[str] = []
+        self._where: dict[str, tuple[Path, int, int]] = {}
+        self._readers: dict[Path, IO[bytes]] = {}
+        self._journal: IO[bytes] | None = None
+        self._journal_path: Path | None = None
+        self._wrote = False
+        with writing(folder):
+            (folder / "records").mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / "lock").open("a")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise OutputError(
+                    f"{folder.parent}: another run is writing there; wait for it, or choose another folder"
+                ) from None
+        for path in (*folder.glob("*.tmp-*"), *(folder / "records").glob("*.tmp-*")):
+            path.unlink(missing_ok=True)  # of a run that was killed while it wrote
+        pack = folder / "values.pack"
+        for path in ([pack] if pack.exists() else []) + sorted(folder.glob("journal-*.log")):
+            self._index(path)
+
+    def _index(self, path: Path) -> None:
+        with path.open("rb") as file:
+            position = 0
+            for number, line in enumerate(file, start=1):
+                key = line_key(line)
+                if key is None:
+                    torn = path.name.startswith("journal") and not line.endswith(b"\n")
+                    if not torn:
+                        self.damaged.append(
+                            f"{path}, line {number}: does not fit its checksum; computed again"
+                        )
+                else:
+                    self._where[key] = (path, position, len(line))
+                position += len(line)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._where
+
+    def add(self, outcome: Outcome) -> None:
+        """Keeps one outcome: first its tables, then the line that vouches for it."""
+        with writing(self.folder):
+            if outcome.tables is not None:
+                write_atomic(self._records(outcome.job.key), encode_tables(outcome.tables))
+            if self._journal is None:
+                self._journal_path = self._new_journal()
+                self._journal = self._journal_path.open("ab", buffering=0)
+            line = line_of(outcome.job.key, outcome.values)
+            position = self._journal.tell()
+            written = self._journal.write(line)
+            if written != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        assert self._journal_path is not None
+        self._where[outcome.job.key] = (self._journal_path, position, len(line))
+        self._wrote = True
+
+    def _new_journal(self) -> Path:
+        number = 1 + max(
+            (int(path.stem.split("-")[1]) for path in self.folder.glob("journal-*.log")), default=0
+        )
+        return self.folder / f"journal-{number}.log"
+
+    def _records(self, key: str) -> Path:
+        return self.folder / "records" / f"{key}.arrows"
+
+    def _read(self, key: str) -> bytes:
+        path, position, length = self._where[key]
+        if path not in self._readers:
+            self._readers[path] = path.open("rb")
+        reader = self._readers[path]
+        reader.seek(position)
+        return reader.read(length)
+
+    def values(self, key: str) -> Mapping[str, Value]:
+        """What was measured."""
+        line = self._read(key)
+        return line_values(line)
+
+    def tables(self, key: str) -> Mapping[str, pa.Table] | None:
+        """The record tables, if they were kept; OutputError if they are damaged."""
+        path = self._records(key)
+        if not path.exists():
+            return None
+        try:
+            return decode_tables(path.read_bytes())
+        except (ValueError, pa.ArrowException, OSError):
+            raise OutputError(f"{path}: does not fit its checksum; remove it and run again") from None
+
+    def check_tables(self, key: str) -> None:
+        """Drops a replicate whose record tables are missing or damaged, so that it is computed again."""
+        path = self._records(key)
+        try:
+            decode_tables(path.read_bytes())
+        except (ValueError, pa.ArrowException, OSError):
+            if path.exists():
+                self.damaged.append(f"{path}: does not fit its checksum; computed again")
+                path.unlink(missing_ok=True)
+            self._where.pop(key, None)
+
+    def finish(self) -> None:
+        """Folds the journals into the pack, sorted by key: the same bytes however the run was interrupted."""
+        journals = sorted(self.folder.glob("journal-*.log"))
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        if journals or self.damaged:
+            pack = self.folder / "values.pack"
+            with writing(self.folder):
+                temporary = pack.with_name(f"{pack.name}.tmp-{os.getpid()}")
+                where: dict[str, tuple[Path, int, int]] = {}
+                with temporary.open("wb") as file:
+                    for key in sorted(self._where):
+                        line = self._read(key)
+                        where[key] = (pack, file.tell(), len(line))
+                        file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(pack)
+            self._close_readers()
+            self._where = where
+            for path in journals:
+                path.unlink(missing_ok=True)
+
+    def _close_readers(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+
+    def close(self) -> None:
+        """Lets others write; what was kept stays."""
+        self._close_readers()
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        self._lock.close()
+
+    def __enter__(self) -> FolderStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,105 @@
+"""What is needed to make a result again: versions, seed, platform, and every default filled in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cwndlab.core import core
+from cwndlab.plan.plan import Plan
+
+
+def git_hash() -> str | None:
+    """The commit of the source tree that cwndlab runs from, "+" after it if the tree was changed; None if
+    installed.
+    """
+    here = Path(__file__).resolve().parent
+    try:
+        commit = _git(here, "rev-parse", "HEAD")
+        top = Path(_git(here, "rev-parse", "--show-toplevel"))
+        if not (top / "crates" / "cwndlab-engine").exists():
+            return None  # some other repository that holds the environment
+        return commit + ("+" if _git(here, "status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10, check=True
+    )
+    return done.stdout.strip()
+
+
+def provenance(
+    plan: Plan,
+    *,
+    replicates: Mapping[str, int],
+    command: Sequence[str],
+    began: datetime,
+    packets: int,
+    performed: int,
+    ran_on: str,
+) -> dict[str, Any]:
+    """The content of provenance.json."""
+    study = plan.study
+    first = complete(plan.cells[0].scenario)
+    ended = datetime.now(UTC)
+    return {
+        "study": study.name,
+        "title": study.title,
+        "cwndlab": core().version(),
+        "git": git_hash(),
+        "seed": plan.seed,
+        "set": {axis: list(values) for axis, values in study.chosen.items()},
+        "changed": dict(study.changed),
+        "command": list(command),
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "processor": platform.machine(),
+        "ran_on": ran_on,
+        "began": began.isoformat(timespec="seconds"),
+        "ended": ended.isoformat(timespec="seconds"),
+        "seconds": round((ended - began).total_seconds(), 3),
+        "replicates_run": performed,
+        "packet_hops_run": packets,
+        "scenario": first,
+        "cells": [
+            {
+                "id": cell.id,
+                "axes": dict(cell.axes),
+                "sensitivity": cell.sensitivity,
+                "replicates": replicates[cell.id],
+                "scenario_sha256": hashlib.sha256(cell.scenario.encode()).hexdigest(),
+                "differs_from_first": differences(first, complete(cell.scenario)),
+            }
+            for cell in plan.cells
+        ],
+    }
+
+
+def complete(scenario: str) -> Any:
+    """A scenario as the engine read it: every default filled in."""
+    return json.loads(core().complete_scenario(scenario))
+
+
+def differences(a: Any, b: Any, at: str = "") -> dict[str, Any]:
+    """What stands in `b` where it is not as in `a`: dotted place -> value."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        found: dict[str, Any] = {}
+        for key in [*a, *(key for key in b if key not in a)]:
+            found |= differences(a.get(key), b.get(key), f"{at}.{key}" if at else key)
+        return found
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        found = {}
+        for index, (x, y) in enumerate(zip(a, b, strict=True)):
+            found |= differences(x, y, f"{at}[{index}]")
+        return found
+    return {} if a == b else {at: b}

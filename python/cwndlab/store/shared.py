@@ -1,0 +1,276 @@
+"""A store that several machines share: a folder that all of them see, or an object store (by obstore).
+
+One object a replicate, by create-if-absent, so that nobody ever waits for a lock or tears what another wrote:
+
+- ``cwndlab-store``: what this is, and the version of its layout.
+- ``<first two digits of key>/<key>.line``: the replicate's values, in the line that ``DIR/store`` keeps too.
+- ``<first two digits of key>/<key>.arrows``: the record tables of a cell's first replicate, written before
+  the line that vouches for them.
+
+Before performing a replicate, each worker looks here. Two that perform the same one at the same time make the
+same bytes, and the later of them throws its own away.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import pyarrow as pa
+
+from cwndlab.backends.protocol import Job, Outcome
+from cwndlab.errors import OutputError
+from cwndlab.files import writing
+from cwndlab.tables import decode_tables, encode_tables
+
+from .lines import line_key, line_of, line_values
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_MARK = "cwndlab-store"
+_LAYOUT = b"cwndlab store, layout 1\n"
+#: Requests to an object store under way at a time.
+_CONCURRENT = 32
+
+
+class Objects(Protocol):
+    """Objects by name."""
+
+    def get(self, names: Sequence[str]) -> list[bytes | None]:
+        """The objects; None for one that is not there."""
+
+    def put(self, objects: Mapping[str, bytes], *, overwrite: bool = False) -> None:
+        """Creates those that are not there; the others stay as they are, unless `overwrite`."""
+
+
+class FolderObjects:
+    """Files of a folder. Several clients of a network file system may write it at the same time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, names: Sequence[str]) -> list[bytes | None]:
+        """The files' bytes."""
+        return [self._read(self.folder / name) for name in names]
+
+    @staticmethod
+    def _read(path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def put(self, objects: Mapping[str, bytes], *, overwrite: bool = False) -> None:
+        """Writes beside, then links: a link is made by one of several, and only to a whole file."""
+        me = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
+        for name, data in objects.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            temporary = path.with_name(f"{path.name}.tmp-{me}")
+            try:
+                temporary.write_bytes(data)
+                if overwrite:
+                    temporary.replace(path)
+                else:
+                    with suppress(FileExistsError):
+                        path.hardlink_to(temporary)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+
+class RemoteObjects:
+    """Objects of whatever obstore speaks to."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._threads = ThreadPoolExecutor(_CONCURRENT)
+
+    def get(self, names: Sequence[str]) -> list[bytes | None]:
+        """Fetches several at a time."""
+        import obstore
+
+        def one(name: str) -> bytes | None:
+            try:
+                return bytes(obstore.get(self._store, name).bytes())
+            except FileNotFoundError:
+                return None
+
+        return list(self._threads.map(one, names))
+
+    def put(self, objects: Mapping[str, bytes], *, overwrite: bool = False) -> None:
+        """Sends several at a time, each whole or not at all."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        mode: Literal["overwrite", "create"] = "overwrite" if overwrite else "create"
+
+        def one(name: str) -> None:
+            with suppress(AlreadyExistsError):
+                obstore.put(self._store, name, objects[name], mode=mode, use_multipart=False)
+
+        list(self._threads.map(one, objects))
+
+
+# ── opening ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def where(place: str | Path) -> str:
+    """The place as every machine must write it: a URL as it is, a folder by its whole path."""
+    text = str(place)
+    return text if "://" in text else str(Path(text).expanduser().absolute())
+
+
+def prepare(place: str) -> None:
+    """Makes the store, or looks that what is there is one; OutputError otherwise."""
+    if "://" not in place:
+        folder = Path(place)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / _MARK).exists() and any(not p.name.startswith(_MARK) for p in folder.iterdir()):
+            raise OutputError(f"{place}: holds other files; choose a new or an empty folder as the store")
+    shared = _open(place)
+    with using(place):
+        shared.put({_MARK: _LAYOUT})
+    _look(place, shared)
+
+
+@cache
+def opened(place: str) -> Objects:
+    """The store, once a process; OutputError if this machine does not see it."""
+    shared = _open(place)
+    _look(place, shared)
+    return shared
+
+
+def _look(place: str, shared: Objects) -> None:
+    with using(place):
+        (mark,) = shared.get([_MARK])
+    if mark is None:
+        raise OutputError(
+            f"{place}: {socket.gethostname()} sees no store of cwndlab there; "
+            "mount a shared folder under the same path on every machine"
+        )
+    if mark != _LAYOUT:
+        raise OutputError(
+            f"{place}: was written by another version of cwndlab ({mark[:40]!r}); choose another place"
+        )
+
+
+@cache
+def _open(place: str) -> Objects:
+    if "://" not in place:
+        return FolderObjects(Path(place))
+    try:
+        from obstore.store import from_url
+    except ImportError:
+        raise OutputError(
+            f"--store {place} needs obstore: pip install 'cwndlab[store]' "
+            "(a folder given by its path needs nothing)"
+        ) from None
+    from obstore.exceptions import BaseError
+
+    scheme, _, rest = place.partition("://")
+    options: dict[str, Any] = {}
+    if scheme == "file":
+        Path("/" + rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
+    elif scheme == "memory":
+        place = "memory:///"
+    else:  # an answer that does not come within seconds does not come
+        options = {"retry_config": {"max_retries": 5, "retry_timeout": timedelta(seconds=10)}}
+    try:
+        return RemoteObjects(from_url(place, **options))
+    except (BaseError, ValueError, TypeError) as error:
+        raise OutputError(
+            f"--store {place}: {_first_line(error)}; write a folder, file:///…, "
+            "s3://bucket/prefix, gs://… or az://…, with the keys in the environment (AWS_ACCESS_KEY_ID, …)"
+        ) from None
+
+
+@contextmanager
+def using(place: str) -> Iterator[None]:
+    """Turns failures of the store into errors that say what to do."""
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"{place}: cannot be used as a store: {error.strerror or _first_line(error)}; "
+            "what is finished is kept, the same command goes on"
+        ) from None
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "obstore":
+            raise
+        raise OutputError(
+            f"{place}: cannot be used as a store: {_first_line(error)}; what is finished is kept, the same "
+            "command goes on"
+        ) from None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+# ── outcomes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _name(key: str, kind: str) -> str:
+    return f"{key[:2]}/{key}.{kind}"
+
+
+def fetch(jobs: Sequence[Job], shared: Objects) -> dict[str, Outcome | str]:
+    """By key: what is kept; or, in words, the damage of what should be."""
+    lines = shared.get([_name(job.key, "line") for job in jobs])
+    wanted = [job for job, line in zip(jobs, lines, strict=True) if line is not None and job.keep_records]
+    tables = dict(
+        zip(
+            [job.key for job in wanted],
+            shared.get([_name(job.key, "arrows") for job in wanted]),
+            strict=True,
+        )
+    )
+    found: dict[str, Outcome | str] = {}
+    for job, line in zip(jobs, lines, strict=True):
+        if line is not None:
+            found[job.key] = _known(job, line, tables.get(job.key))
+    return found
+
+
+def _known(job: Job, line: bytes, tables: bytes | None) -> Outcome | str:
+    if line_key(line) != job.key:
+        return f"{_name(job.key, 'line')} in the shared store: does not fit its checksum; computed again"
+    decoded: dict[str, pa.Table] | None = None
+    if job.keep_records:
+        try:
+            decoded = decode_tables(tables if tables is not None else b"")
+        except (ValueError, pa.ArrowException):
+            return f"{_name(job.key, 'arrows')} in the shared store: is missing or damaged; computed again"
+    return Outcome(job, line_values(line), 0, decoded, fetched=True)
+
+
+def hand_in(outcomes: Sequence[Outcome], shared: Objects) -> None:
+    """Stores what was performed without error; what was found damaged is overwritten."""
+    good = [outcome for outcome in outcomes if outcome.error is None]
+    for damaged in (False, True):
+        some = [outcome for outcome in good if (outcome.note is not None) == damaged]
+        shared.put(
+            {
+                _name(outcome.job.key, "arrows"): encode_tables(outcome.tables)
+                for outcome in some
+                if outcome.tables is not None
+            },
+            overwrite=damaged,
+        )
+        shared.put(
+            {_name(outcome.job.key, "line"): line_of(outcome.job.key, outcome.values) for outcome in some},
+            overwrite=damaged,
+        )

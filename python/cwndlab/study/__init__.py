@@ -1,1 +1,0 @@
-"""Study files: schema, loading, plan and compilation to scenarios of the engine."""

@@ -1,0 +1,88 @@
+"""Simulator, kernel and published value beside each other; here two simulators: no kernel is needed."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cwndlab.backends.threads import Threads
+from cwndlab.report.judge import Outputs
+from cwndlab.report.write import write
+from cwndlab.runs.agreement import beside
+from cwndlab.runs.campaign import Campaign
+from cwndlab.spec.units import seconds
+from cwndlab.store.folder import MemoryStore
+from cwndlab.study import Study
+
+
+def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -> list[dict[str, str]]:
+    """The report of `other`, with `study` in the simulator's place; the lines of agreement.csv."""
+    made = []
+    for each in (study, other):
+        campaign = Campaign(each.plan(), MemoryStore(), Threads(1))
+        campaign.run()
+        made.append(campaign)
+    outline = study.outline
+    assert study.folder is not None
+    drawn = [figure for figure in outline.figures if figure.id in figures]
+    outputs = Outputs("t", study.folder, tables=outline.tables, marks=outline.marks, figures=drawn)
+    write(outputs, made[1].results(), folder, beside=beside(*made), seconds=seconds)
+    with (folder / "agreement.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_told(tmp_path: Path) -> None:
+    chosen = {"variant": "tahoe", "iw": [1, 4], "size": "as-traced", "run.duration": "12s"}
+    study = Study.load("rfc2416").set(chosen)
+    rows = two(study, study.set({"tcp.dup_thresh": 4}), tmp_path)
+    cell = "variant=tahoe,iw=1,size=as-traced"
+    lines = {row["quantity"]: row for row in rows if row["table"] == "listing" and row["cell"] == cell}
+    second = lines["time of line 2: ack 1"]
+    assert second["published"] == "1.222" and float(second["simulator"]) == pytest.approx(1.222, abs=1e-3)
+    verdicts = (second["sim_verdict"], second["kernel_verdict"], second["difference"])
+    assert verdicts == ("agrees", "agrees", "0")
+    assert lines["time of line 10: dupack 6"]["kernel_verdict"] == "differs"  # nothing is sent again there
+    assert lines["time of line 10: dupack 6"]["note"].startswith("sent in answer")
+    assert second["note"] == ""
+    numbers = [row for row in rows if row["quantity"] == "first_retransmission" and row["cell"] == cell]
+    assert len(numbers) == 1 and float(numbers[0]["difference"]) > 0.5
+    for report in ("report.md", "report.html"):
+        text = (tmp_path / report).read_text()
+        assert "Simulator beside kernel" in text and "Where the traces part" in text
+        assert "packet 7 sent again" in text
+
+
+def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Path) -> None:
+    study = Study.load("rfc2415").set(
+        {
+            "grid": "tables_1_to_3",
+            "webs": 8,
+            "ftps": 1,
+            "iw": [1, 3],
+            "run.duration": "40s",
+            "run.replicates": 3,
+        }
+    )
+    rows = two(study, study.set({"tcp.ack_policy": "every"}), tmp_path)
+    delays = [row for row in rows if row["quantity"] == "page_delay" and row["table"] == "table1"]
+    apart = [float(delays[0][key]) for key in ("difference_low", "difference", "difference_high")]
+    assert apart[0] < apart[1] < apart[2]
+    # paired, it is narrower than the two intervals together
+    widths = [float(delays[0][f"{who}_high"]) - float(delays[0][f"{who}_low"]) for who in ("sim", "kernel")]
+    assert apart[2] - apart[0] < sum(widths)
+    gains = [row for row in rows if row["table"] == "table1" and row["quantity"] == "decrease(page_delay)"]
+    assert gains and all(row["difference_low"] for row in gains)
+    assert "differences with an interval" in (tmp_path / "report.md").read_text()
+
+
+def test_figures_come_in_pairs(tmp_path: Path) -> None:
+    study = Study.load("rfc2416").set({"variant": "tahoe", "iw": [1, 4], "run.duration": "12s"})
+    figure = study.outline.figures[0].id
+    two(study, study.set({"tcp.dup_thresh": 4}), tmp_path, [figure])
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {f"{figure}.svg", f"{figure}-simulator.svg"} <= names
+    html = (tmp_path / "report.html").read_text()
+    assert html.index(f'id="figure-{figure}"') < html.index(f'id="figure-{figure}-simulator"')

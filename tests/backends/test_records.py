@@ -1,0 +1,185 @@
+"""A router's trace as records: the same tables as the simulator's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cwndlab import _core
+from cwndlab.backends.linux import records
+from cwndlab.backends.linux.records import Options
+from cwndlab.study import Study
+
+HEADER = (
+    "time_ns,event,place,packet,source,destination,source_port,destination_port,"
+    "flags,seq,ack,window,payload_bytes,wire_bytes,ecn,options\n"
+)
+S, R = "10.93.0.1", "10.93.3.1"
+ISS = 0xFFFF_FF00  # wraps within the first packet
+
+
+def scenario() -> dict[str, Any]:
+    cell = Study.load("rfc2416").set({"variant": "tahoe", "iw": 1, "size": "as-traced"}).plan().cells[0]
+    return dict(cell.compiled.scenario)
+
+
+def line(ms: float, event: str, place: int, source: str, flags: int, seq: int, ack: int, length: int) -> str:
+    """A line of a trace; the receiver opened from port 4000."""
+    there, ports = (R, "5001,4000") if source == S else (S, "4000,5001")
+    seq, ack = seq & 0xFFFF_FFFF, ack & 0xFFFF_FFFF
+    options = "020403c0" if flags & 2 else ""
+    return (
+        f"{round(ms * 1e6)},{event},{place},0,{source},{there},{ports},{flags},{seq},{ack},"
+        f"19200,{length},{length + 40},0,{options}\n"
+    )
+
+
+def data(ms: float, event: str, place: int, number: int) -> str:
+    return line(ms, event, place, S, 16, ISS + 1 + 960 * (number - 1), 8, 960)
+
+
+def ack(ms: float, covers: int) -> str:
+    return line(ms - 1, "in", 1, R, 16, 8, ISS + 1 + 960 * covers, 0) + line(
+        ms, "out", 0, R, 16, 8, ISS + 1 + 960 * covers, 0
+    )
+
+
+def made(tmp_path: Path, text: str, watch: int | None = None, **changes: Any) -> dict[str, pa.Table]:
+    trace = tmp_path / "trace.csv"
+    trace.write_text(HEADER + text)
+    Path(f"{trace}.queues.csv").write_text("time_ns,link,packets,bytes,average\n1000000,4,1,1000,\n")
+    link = {
+        "arrivals": 1, "accepted": 1, "bytes": 1, "drops_full": 0, "drops_aqm": 0, "drops_loss": 0,
+        "marks": 0, "busy_ns": 1, "sojourn_ns": 5, "max_queue_packets": 1, "red_ns": None,
+    }  # fmt: skip
+    result = {
+        "zero_ns": 0, "router_start_ns": 0, "ports": [[0, [S]], [3, [R]]], "objects": [],
+        "windows": [],
+        "summary": {"links": [link] * 6, "links_before": None, "wall_ns": 10},
+    }  # fmt: skip
+    return records.tables(scenario() | changes, result, trace, watch)[0]
+
+
+HANDSHAKE = (
+    line(0, "in", 1, R, 2, 7, 0, 0)
+    + line(10, "out", 0, R, 2, 7, 0, 0)
+    + line(11, "in", 0, S, 18, ISS, 8, 0)
+    + line(20, "out", 1, S, 18, ISS, 8, 0)
+    + line(21, "in", 1, R, 16, 8, ISS + 1, 0)
+    + line(30, "out", 0, R, 16, 8, ISS + 1, 0)
+)
+
+
+def test_tables_have_the_simulators_columns_and_types(tmp_path: Path) -> None:
+    run = _core.run(json.dumps(scenario()), 1, 0)
+    own = made(tmp_path, HANDSHAKE + data(50, "in", 0, 1))
+    assert {"segments", "connections", "links", "objects"} <= set(own) <= set(run.names)
+    for name, table in own.items():
+        assert table.schema == pa.table(run.table(name)).schema, name
+
+
+def test_a_run_that_observes_nothing_keeps_the_beginning_of_one_host(tmp_path: Path) -> None:
+    text = HANDSHAKE + data(50, "in", 0, 1) + ack(150, 1)
+    unseen = made(tmp_path, text, probes={}, watch=None)
+    assert not {"segments", "first_segments"} & set(unseen)
+    kept = made(tmp_path, text, probes={}, watch=records.watched(scenario()))
+    assert "segments" not in kept
+    rows = kept["first_segments"].to_pylist()
+    assert [(r["event"], r["segment"]) for r in rows] == [("send", 1), ("ack", 1)]
+
+
+def test_the_clock_starts_with_the_first_data_and_acknowledgments_count_packets(tmp_path: Path) -> None:
+    text = HANDSHAKE + data(50, "in", 0, 1) + ack(150, 1) + data(150.1, "in", 0, 2) + ack(250, 2)
+    rows = made(tmp_path, text)["segments"].to_pylist()
+    assert [(r["time_ns"], r["event"], r["segment"], r["from_client"]) for r in rows] == [
+        (0, "send", 1, True),
+        (100_000_000, "ack", 1, False),
+        (100_100_000, "send", 2, True),
+        (200_000_000, "ack", 2, False),
+    ]
+
+
+def test_a_duplicate_a_drop_and_both_kinds_of_retransmission_are_told_apart(tmp_path: Path) -> None:
+    text = HANDSHAKE + "".join(data(50 + k, "in", 0, k) for k in (1, 2, 3, 4))
+    text += data(60, "drop-full", 4, 2) + ack(150, 1) + ack(160, 1) + ack(170, 1)
+    text += data(170.1, "in", 0, 2)  # an answer
+    text += data(900, "in", 0, 2)  # a timer's
+    tables = made(tmp_path, text)
+    rows = tables["segments"].to_pylist()
+    assert [r["event"] for r in rows][4:] == ["drop", "ack", "dupack", "dupack", "retransmit", "retransmit"]
+    drop = rows[4]
+    assert (drop["segment"], drop["link"], drop["cause"], drop["sent"]) == (2, 4, "full", False)
+    connection = tables["connections"].to_pylist()[0]
+    assert (connection["retransmits"], connection["timeouts"], connection["fast_retransmits"]) == (2, 1, 1)
+    assert (connection["bytes_up"], connection["bytes_down"], connection["end_ns"]) == (960, 0, None)
+    assert (connection["drops"], connection["marks"], connection["ecn_reductions"]) == (1, 0, 0)
+
+
+def test_a_recovery_counts_once_and_what_follows_a_timeout_not_at_all(tmp_path: Path) -> None:
+    text = HANDSHAKE + "".join(data(50 + k, "in", 0, k) for k in range(1, 9))
+    text += ack(150, 1) + data(150.1, "in", 0, 2) + ack(160, 3) + data(160.1, "in", 0, 4)  # one recovery
+    text += ack(170, 8) + "".join(data(170.1 + k / 10, "in", 0, k) for k in (9, 10, 11))
+    text += ack(270, 8) + data(270.1, "in", 0, 9)  # another
+    text += data(900, "in", 0, 9) + ack(1000, 9) + data(1000.1, "in", 0, 10)  # a timeout's
+    connection = made(tmp_path, text)["connections"].to_pylist()[0]
+    assert (connection["retransmits"], connection["timeouts"], connection["fast_retransmits"]) == (5, 1, 2)
+
+
+def test_a_reduction_for_an_echo_is_counted_once_and_one_for_a_loss_is_not(tmp_path: Path) -> None:
+    def flagged(ms: float, flags: int, number: int) -> str:
+        return line(ms, "in", 0, S, 16 | flags, ISS + 1 + 960 * (number - 1), 8, 960)
+
+    def echo(ms: float, covers: int) -> str:
+        return line(ms, "out", 0, R, 16 | 64, 8, ISS + 1 + 960 * covers, 0)
+
+    text = HANDSHAKE + data(50, "in", 0, 1) + data(51, "in", 0, 2) + data(60, "mark", 4, 1)
+    text += echo(150, 1) + flagged(151, 128, 3)  # the reduction
+    text += echo(160, 2) + flagged(161, 128, 4)  # a late echo of the same mark; CWR for a loss
+    connection = made(tmp_path, text)["connections"].to_pylist()[0]
+    assert (connection["marks"], connection["ecn_reductions"], connection["drops"]) == (1, 1, 0)
+    text += echo(170, 3) + flagged(171, 128, 5)  # acknowledges the CWR: another mark's
+    assert made(tmp_path, text)["connections"].to_pylist()[0]["ecn_reductions"] == 2
+
+
+def test_what_stood_when_the_warm_up_was_over_is_kept(tmp_path: Path) -> None:
+    text = HANDSHAKE + data(50, "in", 0, 1) + data(51, "in", 0, 2) + data(60, "mark", 4, 1) + ack(150, 1)
+    text += data(160, "in", 0, 3) + data(170, "drop-full", 4, 3) + ack(250, 2)
+    tables = made(tmp_path, text, warmup_ns=105_000_000)  # of the time from the first data packet, at 50 ms
+    before, end = (tables[name].to_pylist()[0] for name in ("warmup_connections", "connections"))
+    assert (before["bytes_up"], before["marks"], before["drops"]) == (960, 1, 0)
+    assert (end["bytes_up"], end["marks"], end["drops"]) == (2 * 960, 1, 1)
+    assert end["segments_sent"] - before["segments_sent"] == 2
+    assert tables["warmup_links"].num_rows == 0  # the router was asked for none
+    assert "warmup_connections" not in made(tmp_path, text)
+
+
+def test_bytes_count_without_the_fin_and_a_connection_ends_when_both_are_acknowledged(tmp_path: Path) -> None:
+    end = ISS + 1 + 960
+    text = HANDSHAKE + data(50, "in", 0, 1) + line(51, "in", 0, S, 17, end, 8, 0)
+    text += line(60, "in", 1, R, 17, 8, end + 1, 0) + line(70, "out", 0, R, 17, 8, end + 1, 0)
+    text += line(71, "in", 0, S, 16, end + 1, 9, 0) + line(80, "out", 1, S, 16, end + 1, 9, 0)
+    row = made(tmp_path, text)["connections"].to_pylist()[0]
+    assert (row["bytes_up"], row["end_ns"], row["failed"], row["retransmits"]) == (960, 30_000_000, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "mss", "scale", "blocks", "stamps"),
+    [
+        ("020405b4", 1460, None, (), None),
+        ("020405b40402080a0000000100000002010303 07".replace(" ", ""), 1460, 7, (), (1, 2)),
+        ("0101050a0000000a00000014", None, None, (10, 20), None),
+        ("0101050a000000", None, None, (), None),  # cut short
+        ("0500", None, None, (), None),  # a length of 0
+        ("", None, None, (), None),
+    ],
+)
+def test_options_are_read_and_broken_ones_end_them(
+    text: str, mss: int | None, scale: int | None, blocks: tuple[int, ...], stamps: tuple[int, int] | None
+) -> None:
+    found = Options.parse(text)
+    assert (found.mss, found.scale, found.blocks) == (mss, scale, blocks)
+    assert (None if found.ts_val is None else (found.ts_val, found.ts_ecr)) == stamps

@@ -1,0 +1,198 @@
+"""A study's TCP as settings of a kernel; limits of validity; folders that killed runs leave."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cwndlab import _core
+from cwndlab.backends.linux import netns, stack, validity
+from cwndlab.backends.linux.backend import check_applications
+from cwndlab.errors import RunError, StudyError
+from cwndlab.runs.estimate import real_seconds
+from cwndlab.runs.options import RunOptions
+from cwndlab.spec.schema import Limits
+from cwndlab.study import Study
+
+
+def tcp(profile: str = "ns2-1998", **changes: Any) -> dict[str, Any]:
+    return {**json.loads(_core.tcp_profile(profile)), **changes}
+
+
+def test_a_data_packet_fills_the_mtu_and_windows_are_segments() -> None:
+    assert stack.mtu(tcp(mss=1000)) == 1000 and stack.mtu(tcp("linux-6")) == 1500
+    assert [
+        stack.initial_window(tcp("linux-6", initial_window=w))
+        for w in ("rfc3390", "rfc6928", {"segments": 4}, {"bytes": 5000}, {"bytes": 100})
+    ] == [3, 10, 4, 3, 1]
+    assert stack.window_bytes(tcp(mss=1000, max_window={"segments": 20}), tcp()) == 20 * 960
+    assert stack.window_bytes(tcp("linux-6"), tcp("linux-6")) is None
+
+
+def test_sack_follows_the_study_on_the_stack_of_1998_only() -> None:
+    own, other = tcp("linux-6"), tcp()
+    of_1998, stock = (stack.load(name).as_dict() for name in ("linux-1998", "linux-stock"))
+    assert (
+        stack.sysctls(of_1998, [own])["tcp_sack"] == "1"
+        and stack.sysctls(of_1998, [other])["tcp_sack"] == "0"
+    )
+    assert "tcp_sack" not in stack.sysctls(stock, [own, other])
+    with pytest.raises(ValueError, match="one setting for all"):
+        stack.sysctls(of_1998, [own, other])
+
+
+def test_each_connection_has_the_congestion_control_of_its_window_law_where_the_stack_says_so() -> None:
+    laws, of_1998 = (stack.load(name).as_dict() for name in ("linux-laws", "linux-1998"))
+    endpoints = [tcp("linux-6", window_law=law) for law in ("cubic-linux", "reno", "dctcp")]
+    assert [stack.congestion_control(laws, one) for one in endpoints] == ["cubic", "reno", "dctcp"]
+    assert {stack.congestion_control(of_1998, one) for one in endpoints} == {"reno"}
+
+
+def test_an_own_stack_names_the_congestion_control_of_a_window_law(tmp_path: Path) -> None:
+    path = tmp_path / "bbr.toml"
+    path.write_text('based_on = "linux-laws"\n[laws]\nreno = "bbr"\n')
+    own = stack.load(str(path)).as_dict()
+    assert stack.congestion_control(own, tcp("linux-6", window_law="reno")) == "bbr"
+    assert stack.congestion_control(own, tcp("linux-6")) == "cubic"
+    path.write_text('[laws]\nrenno = "bbr"')
+    with pytest.raises(StudyError, match="reno"):
+        stack.load(str(path))
+
+
+def test_packets_of_l4s_enter_with_ect_1_and_that_is_said() -> None:
+    scalable = tcp("linux-6", window_law="dctcp", ecn="l4s")
+    assert stack.asks_for_ecn(scalable) and stack.sends_ect1(scalable)
+    assert not stack.sends_ect1(tcp("linux-6", ecn="dctcp"))
+    assert any("ECT(1)" in note for note in stack.differences(stack.load("linux-laws"), [scalable]))
+
+
+def test_what_the_kernel_does_otherwise_is_said() -> None:
+    said = stack.differences(stack.load("linux-1998"), [tcp()])
+    assert any("tahoe" in note and "NewReno" in note for note in said)
+    assert any("Limited Transmit" in note for note in said)
+    modern = tcp("linux-6")
+    assert stack.differences(stack.load("linux-stock"), [modern]) == [
+        "delayed ACKs are the kernel's own",
+        'the receiver of a bulk transfer opens its connection (opener = "client": the study\'s client)',
+    ]
+    said = stack.differences(stack.load("linux-1998"), [modern])
+    assert "the kernel has no timestamps" in said and any("cubic-linux" in n and "reno" in n for n in said)
+    said = stack.differences(stack.load("linux-stock"), [tcp()])
+    assert "the kernel has SACK, the study's TCP not" in said and any("RACK-TLP" in n for n in said)
+
+
+def test_own_stacks_are_read_and_mistakes_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('based_on = "linux-1998"\nopener = "client"\n[sysctls]\ntcp_sack = 1\n')
+    own = stack.load(str(path))
+    assert (own.sysctls["tcp_sack"], own.opener, own.sack_of_study) == ("1", "client", False)
+    assert own.text == path.read_text() and stack.load("linux-1998").text is None
+    for text, says in (
+        ('opener = "both"', "receiver"),
+        ("sysctl = 1", "sysctls"),
+        ('[sysctls]\n"../kernel/x" = 1', "no TCP sysctl"),
+        ('based_on = "linux-1988"', "linux-1998"),
+        ('quick_ack = "yes"', "true or false"),
+        ('sysctls = "tcp_sack"', r"\[sysctls\]"),
+    ):
+        path.write_text(text)
+        with pytest.raises(StudyError, match=says):
+            stack.load(str(path))
+    path.write_text('based_on = "linux-1998"\n[sysctls]\ntcp_sack = false\n"net.ipv4.tcp_rmem" = [1, 2, 3]\n')
+    own = stack.load(str(path))
+    assert own.sysctls["tcp_sack"] == "0" and own.sysctls["tcp_rmem"] == "1 2 3"
+    assert (
+        own.as_dict()["own"] == ["tcp_sack", "tcp_rmem"] and "own" not in stack.STACKS["linux-1998"].as_dict()
+    )
+    with pytest.raises(StudyError, match="linux-stock"):
+        stack.load("linux-stok")
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    port = {"device": "cw0", "unroutable": 0, "kernel_drops": 0, "write_errors": 0, "oversized": 0}
+    return {
+        "summary": {"valid": True, "invalid_because": [], "ports": [port]},
+        "application": {"lateness_p99_s": 0.0, "lateness_max_s": 0.0},
+        "machine": {"steal": 0.0},
+        "failures": [],
+    } | changes
+
+
+def test_each_limit_makes_a_run_invalid_and_says_so() -> None:
+    limits = Limits()
+    assert validity.judge(result(), limits) == []
+    late = {"lateness_p99_s": 0.02, "lateness_max_s": 0.02}
+    found = validity.judge(result(application=late), limits)
+    assert found == ["application-p99: applications got the CPU 20.0 ms late; the limit is 5 ms"]
+    assert "hypervisor" in validity.judge(result(machine={"steal": 0.5}), limits)[0]
+    assert "ended early" in validity.judge(result(failures=["OSError: x"]), limits)[0]
+    assert "--limit application-p99=" in validity.advice(found)
+    assert "another time" in validity.advice(["x", "steal: y"]) and validity.advice(["x"]) == ""
+    refused = {"valid": False, "invalid_because": ["a packet was late"], "ports": []}
+    assert validity.judge(result(summary=refused), limits) == ["a packet was late"]
+
+
+def test_only_folders_of_dead_processes_are_swept(tmp_path: Path) -> None:
+    mine = netns.make_folder(tmp_path)
+    born = netns.started(os.getpid())
+    assert born is not None
+    dead = tmp_path / f"{netns.PREFIX}{2**22 + 1}-5-x"
+    reused = tmp_path / f"{netns.PREFIX}{os.getpid()}-{born - 1}-x"
+    foreign = tmp_path / f"{netns.PREFIX}notes"
+    for path in (dead, reused, foreign):
+        path.mkdir()
+    assert netns.sweep(tmp_path) == sorted([dead, reused])
+    assert mine.is_dir() and foreign.is_dir()
+
+
+def test_limits_are_a_studys_own_and_mistakes_are_named() -> None:
+    base = Study.load("rfc2416")
+    assert base.base.limits.max_lateness == 50_000_000
+    own = base.set({"limits.max_lateness": "20ms", "limits.steal": "5%"}).base.limits
+    assert validity.of_router(own)["lateness_max_ns"] == 20_000_000 and own.steal == 0.05
+    for key, value, says in (
+        ("limits.max_latenes", "20ms", "max_lateness"),
+        ("limits.max_lateness", "20", "ms"),
+        ("limits.steal", 5, "percentage"),
+    ):
+        with pytest.raises(StudyError, match=says):
+            base.set({key: value}).plan().check()
+
+
+@pytest.mark.parametrize(
+    ("app", "says"),
+    [
+        ({"kind": "bulk", "read_rate_bps": 160_000}, r"traffic slow: .* read_rate_bps of bulk; leave it out"),
+        ({"kind": "telnet"}, r"traffic slow: no telnet on a kernel; it has bulk, ftp"),
+    ],
+)
+def test_what_only_the_simulators_applications_do_is_refused_not_ignored(
+    app: dict[str, object], says: str
+) -> None:
+    with pytest.raises(RunError, match=says):
+        check_applications({"traffic": [{"name": "slow", "app": app}]})
+
+
+def test_every_key_that_the_applications_of_the_shipped_studies_have_is_followed_on_a_kernel() -> None:
+    for name in ("rfc2415", "rfc2416", "rfc2884"):
+        for cell in Study.load(name).plan().cells:
+            check_applications(cell.compiled.scenario)
+
+
+def test_what_is_of_a_kernel_is_refused_for_the_simulator_and_the_other_way_round(tmp_path: Path) -> None:
+    for options, says in (
+        ({"stack": "linux-stock"}, "--backend linux"),
+        ({"backend": "linux", "store": tmp_path}, "not shared"),
+        ({"backend": "linux", "cluster": "tcp://a:1"}, "stay on this machine"),
+    ):
+        with pytest.raises(StudyError, match=says):
+            RunOptions(**options)
+
+
+def test_real_time_is_that_of_the_runs_side_by_side() -> None:
+    study = Study.load("rfc2416").set({"variant": "tahoe", "iw": [1, 4], "size": "as-traced"})
+    assert real_seconds(study.plan(), 24) == 60 and real_seconds(study.plan(replicates=3), 2) == 180

@@ -1,0 +1,114 @@
+"""From a model to the engine's scenario."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from cwndlab import _core
+from cwndlab.errors import StudyError
+from cwndlab.spec.load import shipped
+from cwndlab.study import Study
+from small_study import edited
+
+
+def scenario(*changes: tuple[str, str]) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(Study.from_toml(edited(*changes)).plan().cells[0].scenario)
+    return result
+
+
+def test_quantities_become_integers_in_base_units() -> None:
+    made = scenario()
+    assert made["duration_ns"] == 50_000_000
+    assert [link["name"] for link in made["links"]] == ["a>b", "b>a"]
+    link = made["links"][0]
+    assert (link["rate_bps"], link["delay_ns"]) == (1_000_000, 10_000_000)
+    assert link["queue"] == {"kind": "drop-tail", "limit": 25, "unit": "packets"}
+    assert made["tcp"][0]["rto"]["min_ns"] == 200_000_000
+
+
+@pytest.mark.parametrize(
+    ("limit", "queue"),
+    [
+        ("64KiB", {"limit": 65_536, "unit": "bytes"}),
+        ("1BDP", {"limit": 2500, "unit": "bytes"}),  # 1 Mbit/s x 20 ms
+        ("0.5BDP", {"limit": 1250, "unit": "bytes"}),
+        ("3 packets", {"limit": 3, "unit": "packets"}),
+    ],
+)
+def test_queue_limits_in_packets_bytes_and_bandwidth_delay_products(
+    limit: str, queue: dict[str, Any]
+) -> None:
+    assert scenario(('"25pkt"', f'"{limit}"'))["links"][0]["queue"] == {"kind": "drop-tail", **queue}
+
+
+def test_a_given_round_trip_time_makes_the_bandwidth_delay_product() -> None:
+    made = scenario(('"25pkt"', '"1BDP"'), ('nodes = ["a", "b"]', 'nodes = ["a", "b"]\nrtt = "100ms"'))
+    assert made["links"][0]["queue"]["limit"] == 12_500
+
+
+def test_directions_can_differ() -> None:
+    made = scenario(
+        ('delay = "10ms"', 'delay = "10ms"\nreverse = { rate = "64kbps", queue = { kind = "infinite" } }')
+    )
+    assert [link["rate_bps"] for link in made["links"]] == [1_000_000, 64_000]
+    assert [link["queue"]["kind"] for link in made["links"]] == ["drop-tail", "infinite"]
+
+
+@pytest.mark.parametrize(
+    ("window", "compiled"),
+    [("= 4", {"segments": 4}), ('= "rfc6928"', "rfc6928"), ('= "4pkt"', {"segments": 4})],
+)
+def test_initial_windows_as_people_write_them(window: str, compiled: Any) -> None:
+    made = scenario(
+        ("rto =", f"initial_window {window}\nrto ="), ('sets = "tcp.initial_window"', 'sets = "run.seed"')
+    )
+    assert made["tcp"][0]["initial_window"] == compiled
+
+
+def test_tcp_groups_build_on_the_default_and_equal_ones_are_one() -> None:
+    made = scenario(
+        ("[run]", "[tcp.groups.big]\ninitial_window = 10\n[tcp.groups.same]\n[run]"),
+        ('app = { kind = "bulk" }', 'app = { kind = "bulk" }\ntcp_client = "big"\ntcp_server = "same"'),
+    )
+    assert [tcp["initial_window"] for tcp in made["tcp"]] == [{"segments": 1}, {"segments": 10}]
+    assert {tcp["rto"]["min_ns"] for tcp in made["tcp"]} == {200_000_000}
+    assert [(t["tcp_client"], t["tcp_server"]) for t in made["traffic"]] == [(1, 0)] * 2
+
+
+def test_instances_take_clients_and_servers_in_turn_and_start_staggered() -> None:
+    made = scenario(
+        ('nodes = ["a", "b"]', 'nodes = ["a", "b", "c", "d"]'),
+        ('between = ["a", "b"]', 'between = [["a", "c", "d"], "b"]'),
+        ('client = "a"', 'client = ["a", "c", "d"]'),
+        ('count = "$webs"', 'count = 4\nstart = "1s"\nstagger = "100ms"'),
+    )
+    assert [t["client"] for t in made["traffic"]] == [0, 2, 3, 0]
+    assert [t["start_ns"] for t in made["traffic"]] == [1_000_000_000 + i * 100_000_000 for i in range(4)]
+    assert [t["name"] for t in made["traffic"]] == ["bulk.0", "bulk.1", "bulk.2", "bulk.3"]
+
+
+def test_application_sizes_and_times_become_distributions() -> None:
+    app = 'kind = "web", protocol = "http/1.0", object = "5kB", request = "300B", clock = "request"'
+    app += ', inline_trigger = "first-packet", think = { kind = "uniform", low = "1s", high = "5s" }'
+    made = scenario(('kind = "bulk"', app))["traffic"][0]["app"]
+    assert made["object_bytes"] == {"kind": "fixed", "value": 5000.0}
+    assert made["think_s"] == {"kind": "uniform", "low": 1.0, "high": 5.0}
+
+
+def test_explicit_routes_and_paths_that_do_not_exist() -> None:
+    ring = ('between = ["a", "b"]', 'between = [["a", "c"], "b"]')
+    nodes = ('nodes = ["a", "b"]', 'nodes = ["a", "b", "c"]\nroutes = [{ path = ["a", "b", "c"] }]')
+    made = scenario(ring, nodes)
+    assert made["routes"] == [{"from": 0, "to": 2, "via": [0, 3]}]
+    with pytest.raises(StudyError, match='no link joins "a" and "c"'):
+        scenario(ring, (nodes[0], nodes[1].replace('"a", "b", "c"] }', '"a", "c"] }')))
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_study_is_accepted_by_the_core_in_every_cell(name: str) -> None:
+    plan = Study.load(name).plan()
+    for cell in plan.cells:
+        _core.check_scenario(cell.scenario)

@@ -1,0 +1,225 @@
+"""Every mistake in a study file gets one message with file, line, key, and what would be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cwndlab.errors import StudyError
+from cwndlab.study import Study
+from small_study import TEXT, edited
+
+
+def error_of(text: str, tmp_path: Path) -> StudyError:
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    with pytest.raises(StudyError) as caught:
+        Study.load(file).plan().check()
+    assert caught.value.file == str(file)
+    return caught.value
+
+
+CASES = {
+    "unknown section": (
+        ('[probes]\nsegments_at = "a"', "[probe]\nx = 1"),
+        "probe",
+        "unknown key",
+        '"probes"',
+    ),
+    "unknown key": (("seed = 7", "sed = 7"), "run.sed", "unknown key", '"seed"'),
+    "unknown key in an inline table": (
+        ("limit =", "limt ="),
+        "topology.links.wire.queue.limt",
+        "unknown key",
+        '"limit"',
+    ),
+    "unknown TCP knob": (
+        ("rto =", "initial_windw = 3\nrto ="),
+        "tcp.initial_windw",
+        "no TCP knob",
+        '"initial_window"',
+    ),
+    "unknown nested knob": (("min = ", "mim = "), "tcp.rto.mim", "no TCP knob", '"min"'),
+    "unknown profile": (("rfc5681", "rfc5861"), "tcp.profile", "rfc5861", "rfc5681"),
+    "unknown queue": (
+        ('kind = "drop-tail"', 'kind = "drop-tial"'),
+        "topology.links.wire.queue",
+        "drop-tial",
+        "drop-tail",
+    ),
+    "unknown application": (('kind = "bulk"', 'kind = "blk"'), "traffic.bulk.app", "blk", "bulk"),
+    "unknown key of an application": (
+        ('kind = "bulk"', 'kind = "bulk", byts = "1MB"'),
+        "traffic.bulk.app",
+        "byts",
+        '"bytes"',
+    ),
+    "wrong unit": (
+        ('delay = "10ms"', 'delay = "10Mbps"'),
+        "topology.links.wire.delay",
+        "unit is unknown",
+        "ns us ms s",
+    ),
+    "no unit": (('delay = "10ms"', "delay = 10"), "topology.links.wire.delay", "not a time", '"50ms"'),
+    "unit of another kind for a knob": (('"200ms"', '"200B"'), "tcp.rto.min", "is a time", '"200ms"'),
+    "negative rate": (('"1Mbps"', '"-1Mbps"'), "topology.links.wire.rate", "sign", "1.5Mbps"),
+    "no rate at all": (('"1Mbps"', '"0bps"'), "topology.links.wire.rate", "above 0", ""),
+    "wrong limit": (('"25pkt"', '"25kg"'), "topology.links.wire.queue.limit", "no queue limit", "1BDP"),
+    "missing key": (('duration = "50ms"\n', ""), "run.duration", "missing", '"50ms"'),
+    "no time": (('duration = "50ms"', 'duration = "0s"'), "run.duration", "no time", ""),
+    "unknown node": (('server = "b"', 'server = "c"'), "traffic.bulk.server", 'no node "c"', "a, b"),
+    "unreachable node": (('nodes = ["a", "b"]', 'nodes = ["a", "b", "c"]'), "", "", ""),
+    "wrong probe": (('segments_at = "a"', 'queues = ["a>c"]'), "probes.queues.1", "no direction", '"a>b"'),
+    "text for a number": (
+        ("replicates = 3", 'replicates = "three"'),
+        "run.replicates",
+        "'three'",
+        "whole number",
+    ),
+    "no replicates": (
+        ("replicates = 3", "replicates = 0"),
+        "run.replicates",
+        "0",
+        "at least 1",
+    ),
+    "unknown reference": (("$webs", "$web"), "traffic.bulk.count", '"web" is neither', '"webs"'),
+    "cycle of references": (
+        ("webs = 2", 'webs = "$x"\nx = "= y + 1"\ny = "{webs}"'),
+        "parameters",
+        "in a circle",
+        "",
+    ),
+    "axis of nothing": (('sets = "tcp.initial_window"\n', ""), "axes.iw", "names no parameter", "sets ="),
+    "axis that misses": (
+        ('"tcp.initial_window"', '"tpc.initial_window"'),
+        "axes.iw",
+        "names no parameter",
+        '"tcp"',
+    ),
+    "axis that misses a list": (
+        ('"tcp.initial_window"', '"topology.links.wier.rate"'),
+        "axes.iw",
+        'there is no "wier"',
+        '"wire"',
+    ),
+    "axis value that does not fit": (
+        ('"tcp.initial_window"', '"run.duration"'),
+        "axes.iw",
+        "run.duration",
+        "50ms",
+    ),
+    "empty axis": (("values = [1, 4]", "values = []"), "axes.iw.values", "", "at least 1"),
+    "axis value twice": (("values = [1, 4]", "values = [1, 1]"), "axes.iw", "stands twice", ""),
+    "unknown metric": (
+        ('metric = "goodput"', 'metric = "godput"'),
+        "quantities.goodput.metric",
+        "no metric",
+        '"goodput"',
+    ),
+    "unit that does not convert": (
+        ('"kbit/s"', '"ms"'),
+        "quantities.goodput.unit",
+        "not a unit of a rate",
+        "kbit/s",
+    ),
+    "unknown option": (
+        ("unit =", "options = { trafic = 1 }\nunit ="),
+        "quantities.goodput",
+        "no option",
+        '"traffic"',
+    ),
+    "a number without end": (("p = 0.01", "p = inf"), "topology.links.wire", "not finite", ""),
+    "texts that multiply": (
+        (
+            "webs = 2",
+            "webs = 2\nx0 = 'aaaaaaaaaa'\n" + "".join(f"x{i + 1} = '{f'{{x{i}}}' * 10}'\n" for i in range(9)),
+        ),
+        "parameters.x3",
+        "characters",
+        "at most 2000",
+    ),
+    "links without end": (
+        ('between = ["a", "b"]', f"between = [{['a'] * 1000}, {['b'] * 1000}]"),
+        "topology.links.wire.between",
+        "too many links",
+        "",
+    ),
+    "probability above one": (("p = 0.01", "p = 1.5"), "topology.links.wire", "1.5", "0..=1"),
+    "code in an expression": (
+        ("$webs", "= __import__('os').getpid()"),
+        "traffic.bulk.count",
+        "not allowed",
+        "",
+    ),
+    "power in an expression": (("$webs", "= 9 ** 9 ** 9"), "traffic.bulk.count", "not allowed", ""),
+    "sweep without end": (
+        (
+            "[[quantities]]",
+            "".join(f'[axes.x{i}]\nsets = "run.seed"\nvalues = {list(range(1000))}\n' for i in range(3))
+            + "[[quantities]]",
+        ),
+        "axes",
+        "2,000,000,000 cells",
+        "at most",
+    ),
+}
+del CASES["unreachable node"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_mistake_is_named_with_its_key_and_what_would_be_right(case: str, tmp_path: Path) -> None:
+    change, key, problem, right = CASES[case]
+    error = error_of(edited(change), tmp_path)
+    assert key in (error.key or ""), error
+    assert problem in str(error) and right in str(error), error
+    assert error.line is not None, error
+
+
+def test_an_unreachable_node_is_named_with_what_is_reached(tmp_path: Path) -> None:
+    text = edited(('nodes = ["a", "b"]', 'nodes = ["a", "b", "c"]'), ('server = "b"', 'server = "c"'))
+    error = error_of(text, tmp_path)
+    assert "c" in error.problem and "reaches only b" in error.problem and error.key == "traffic.bulk.server"
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (('delay = "10ms"', "delay = 10"), "delay = 10\n"),
+        (("seed = 7", "sed = 7"), "sed = 7"),
+        (("$webs", "$web"), "$web"),
+        (("p = 0.01", "p = 1.5"), "impairments"),
+        (("min = ", "mim = "), "rto ="),
+    ],
+)
+def test_the_line_is_that_of_the_key(change: tuple[str, str], line: str, tmp_path: Path) -> None:
+    text = edited(change)
+    error = error_of(text, tmp_path)
+    wanted = text[: text.index(line)].count("\n") + 1
+    assert error.line == wanted
+
+
+def test_a_file_that_is_not_toml_is_named_with_the_line(tmp_path: Path) -> None:
+    error = error_of(TEXT.replace("[run]", "[run"), tmp_path)
+    assert "not TOML" in error.problem and error.line == TEXT[: TEXT.index("[run]")].count("\n") + 1
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"\x00", b"x = " + b"[" * 10_000])
+def test_any_file_gets_a_message(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_bytes(content)
+    with pytest.raises(StudyError):
+        Study.load(tmp_path)
+
+
+def test_an_unknown_study_suggests_the_nearest() -> None:
+    with pytest.raises(StudyError, match="rfc2416"):
+        Study.load("rfc2461")
+
+
+def test_errors_of_sets_name_the_option() -> None:
+    study = Study.from_toml(TEXT)
+    for key, right in {"webbs": '"webs"', "run.sed": '"seed"', "tcp.initial_windw": "initial_window"}.items():
+        with pytest.raises(StudyError, match=right):
+            study.set({key: 3}).plan().check()
+    with pytest.raises(StudyError, match="axis iw has no value 'four'"):
+        study.set({"iw": "four"})

@@ -1,0 +1,137 @@
+"""Whatever a study file holds, loading and compiling end in a study or in a StudyError, nothing else."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cwndlab.errors import StudyError
+from cwndlab.spec import toml
+from cwndlab.spec.expr import evaluate
+from cwndlab.spec.locate import line_of
+from cwndlab.study import Study
+from small_study import TEXT
+
+QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+WORDS = (
+    "a|b|$webs|$webz|= webs * 2|= 1/0|{webs}B|{|$|=|1Mbps|-5ms|25pkt|1BDP|99999999999999999999h|tcp.rto|tcp||"
+    "topology.links.wire.rate|traffic.bulk.count|drop-tail|red|bulk|../x|/etc/passwd|\x00|é|1e9|NaN|100%"
+)
+words = st.sampled_from(WORDS.split("|"))
+scalars = st.one_of(words, st.integers(), st.floats(), st.booleans(), st.text(max_size=5))
+values = st.recursive(
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(words, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [at] if at else []
+    if isinstance(value, dict):
+        for key, item in value.items():
+            found += paths(item, (*at, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += paths(item, (*at, index))
+    return found
+
+
+BASE = tomllib.loads(TEXT)
+PATHS = paths(BASE)
+
+
+@QUICK
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(PATHS), st.sampled_from(["put", "drop", "add"]), words, values), max_size=3
+    )
+)
+def test_a_study_with_anything_in_any_place_loads_or_is_refused(
+    edits: list[tuple[Any, str, str, Any]],
+) -> None:
+    raw = tomllib.loads(TEXT)
+    for path, action, key, value in edits:
+        here: Any = raw
+        try:
+            for step in path[:-1]:
+                here = here[step]
+            if action == "put":
+                here[path[-1]] = value
+            elif action == "drop":
+                del here[path[-1]]
+            else:
+                here[path[-1]][key] = value
+        except (KeyError, IndexError, TypeError):
+            continue
+    try:
+        Study.from_dict(raw).plan().check()
+    except StudyError as error:
+        assert str(error)
+
+
+@QUICK
+@given(st.text(max_size=200))
+def test_any_text_loads_or_is_refused(text: str) -> None:
+    try:
+        Study.from_toml(text)
+    except StudyError:
+        pass
+
+
+@QUICK
+@given(st.integers(0, len(TEXT) - 1), st.integers(0, 30), st.text(max_size=8))
+def test_a_damaged_file_loads_or_is_refused(start: int, length: int, text: str) -> None:
+    try:
+        Study.from_toml(TEXT[:start] + text + TEXT[start + length :]).plan().check()
+    except StudyError:
+        pass
+
+
+@QUICK
+@given(st.dictionaries(words, st.one_of(scalars, st.lists(scalars, max_size=3)), max_size=3))
+def test_any_set_changes_the_study_or_is_refused(changes: dict[str, Any]) -> None:
+    try:
+        Study.from_toml(TEXT).set(changes).plan().check()
+    except StudyError:
+        pass
+
+
+@QUICK
+@given(st.text(max_size=60))
+def test_no_expression_does_anything_but_compute(text: str) -> None:
+    try:
+        evaluate(text, {"a": 1, "b": "x"})
+    except StudyError:
+        pass
+
+
+@QUICK
+@given(st.text(max_size=200), st.lists(st.one_of(st.text(max_size=5), st.integers(0, 3)), max_size=4))
+def test_finding_a_line_never_fails(text: str, path: list[Any]) -> None:
+    line = line_of(text, path)
+    assert line is None or 1 <= line <= len(text.splitlines())
+
+
+keys = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=5)
+tables = st.dictionaries(
+    keys,
+    st.recursive(
+        st.one_of(
+            st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.booleans(), st.text(max_size=8)
+        ),
+        lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=3)),
+        max_leaves=8,
+    ),
+    max_size=4,
+)
+
+
+@QUICK
+@given(tables)
+def test_written_toml_reads_back_the_same(raw: dict[str, Any]) -> None:
+    assert tomllib.loads(toml.dumps(raw)) == raw
