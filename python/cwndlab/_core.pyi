@@ -52,11 +52,16 @@ def tcp_profile(name: str) -> str:
     """Every knob's value in the profile of that name, as JSON; ValueError names the profiles there are."""
 
 def packetdrill(
-    script: str, profile: str, hz: int | None = None, tolerance_us: int | None = None
-) -> tuple[int, str, bool] | None:
-    """Runs a script: None, or the first failing line, why, and whether it is unsupported.
+    script: str,
+    profile: str,
+    hz: int | None = None,
+    tolerance_us: int | None = None,
+    ignore_windows: bool = False,
+) -> tuple[int, str, bool, list[str]] | None:
+    """Runs a script: None, or the first failing line, why, whether it is unsupported, and the events before.
 
-    `hz`: the clock of timers, a kernel's of 1000 for linux-6; `tolerance_us`: in place of the script's own.
+    `hz`: the clock of timers, a kernel's of 1000 for linux-6; `tolerance_us`: in place of the script's own;
+    `ignore_windows`: the windows that expected segments offer are not compared.
     ValueError names the profiles there are, or what the clock may be.
     """
 

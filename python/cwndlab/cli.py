@@ -296,7 +296,10 @@ def compare(
 
 @app.command()
 def packetdrill(
-    scripts: Annotated[list[Path], typer.Argument(metavar="SCRIPT…", help="scripts in packetdrill's syntax")],
+    scripts: Annotated[
+        list[Path],
+        typer.Argument(metavar="SCRIPT…", help="scripts in packetdrill's syntax, or directories with *.pkt"),
+    ],
     profile: Annotated[str, typer.Option(help="the TCP profile to run them against")] = "linux-6",
     hz: Annotated[
         int | None, typer.Option(min=0, help="clock of timers; default: 1000 with linux-6; 0: exact")
@@ -304,19 +307,29 @@ def packetdrill(
     tolerance_usecs: Annotated[
         int | None, typer.Option(min=0, help="how far events may be off; default: the script's, or 4000")
     ] = None,
+    ignore_windows: Annotated[
+        bool, typer.Option("--ignore-windows", help="do not compare the windows that are offered")
+    ] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="print counts by folder and all reasons as Markdown tables")
+    ] = False,
 ) -> None:
     """Run packetdrill scripts against the endpoint in virtual time; name the first line that fails."""
-    from cwndlab.packetdrill import run_script
+    from cwndlab.packetdrill import find_scripts, markdown, run_script, summary
 
-    outcomes = [run_script(path, profile, hz=hz, tolerance_us=tolerance_usecs) for path in scripts]
-    for outcome in outcomes:
-        if not outcome.passed:
-            typer.echo(str(outcome))
-    unsupported = sum(outcome.unsupported for outcome in outcomes)
-    passed = sum(outcome.passed for outcome in outcomes)
-    failed = len(outcomes) - passed - unsupported
-    typer.echo(f"{passed} passed, {failed} failed, {unsupported} not supported")
-    if passed < len(outcomes):
+    outcomes = [
+        run_script(path, profile, hz=hz, tolerance_us=tolerance_usecs, ignore_windows=ignore_windows)
+        for path in find_scripts(scripts)
+    ]
+    if table:
+        root = scripts[0] if scripts[0].is_dir() else scripts[0].parent
+        typer.echo(markdown(outcomes, root))
+    else:
+        for outcome in outcomes:
+            if not outcome.passed:
+                typer.echo(str(outcome))
+        typer.echo(summary(outcomes))
+    if not all(outcome.passed for outcome in outcomes):
         raise typer.Exit(1)
 
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from cwndlab.cli import app
 from cwndlab.errors import CwndlabError
-from cwndlab.packetdrill import run_script
+from cwndlab.packetdrill import find_scripts, markdown, run_script
 
 OPENS = """\
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -61,3 +61,34 @@ def test_what_cannot_be_read_or_found_is_the_callers_to_mend(tmp_path: Path) -> 
         run_script(tmp_path / "none.pkt")
     with pytest.raises(CwndlabError, match="there are ns2-1998, rfc5681, linux-6"):
         run_script(script(tmp_path, "any.pkt"), profile="linux-7")
+
+
+def test_a_failure_shows_the_events_before_it(tmp_path: Path) -> None:
+    fails = script(tmp_path, "fails.pkt", "+0 write(4, ..., 1000) = 1000", "+0 > P. 1:1002(1001) ack 1")
+    assert run_script(fails).before[-1] == "0.100000 s write(4, ..., 1000) = 1000"
+    result = CliRunner().invoke(app, ["packetdrill", str(fails)])
+    assert "\n    0.100000 s write(4, ..., 1000) = 1000\n" in result.stdout
+
+
+def test_a_directory_is_counted_by_folder_with_every_reason(tmp_path: Path) -> None:
+    for folder in ("loss/deep", "open"):
+        (tmp_path / folder).mkdir(parents=True)
+    script(tmp_path / "loss/deep", "fails.pkt", "+0 write(4, ..., 9) = 9", "+0 > . 1:9(8) ack 1 <sackOK>")
+    script(tmp_path / "loss", "asks.pkt", "+0 epoll_create(1) = 5")
+    script(tmp_path / "loss", "asks-too.pkt", "+0 epoll_create(1) = 6")
+    script(tmp_path / "open", "holds.pkt", "+0 close(4) = 0")
+    outcomes = [run_script(path) for path in find_scripts([tmp_path])]
+    table = markdown(outcomes, tmp_path)
+    assert "| loss | 0 | 1 | 2 | 3 |\n| open | 1 | 0 | 0 | 1 |\n| all | 1 | 1 | 2 | 4 |" in table
+    assert "| loss/deep/fails.pkt | 9 | sequence numbers: expected . 1:9(8) ack 1 &lt;sackOK>" in table
+    assert '| loss | system call "epoll_create" | 2 |' in table
+    result = CliRunner().invoke(app, ["packetdrill", "--table", str(tmp_path)])
+    assert result.stdout.strip() == table
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CwndlabError, match="has no scripts"):
+        list(find_scripts([tmp_path / "empty"]))
+
+
+def test_windows_can_be_left_out(tmp_path: Path) -> None:
+    window = script(tmp_path, "window.pkt", "+0 write(4, ..., 9) = 9", "+0 > P. 1:10(9) ack 1 win 5")
+    assert run_script(window).failed and run_script(window, ignore_windows=True).passed

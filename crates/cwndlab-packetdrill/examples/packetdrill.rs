@@ -1,10 +1,12 @@
-//! Runs scripts from the command line: `cargo run --example packetdrill -- [--profile NAME] SCRIPT…`; one line a script.
+//! Runs scripts from the command line, without Python:
+//! `cargo run --example packetdrill -- [--profile NAME] [--ignore-windows] SCRIPT…`; one line a script.
 
+use cwndlab_packetdrill::{config, run_with, Strictness};
 use cwndlab_tcp::Profile;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut profile = Profile::Linux6;
+    let (mut profile, mut strictness) = (Profile::Linux6, Strictness::default());
     let (mut passed, mut failed, mut unsupported) = (0, 0, 0);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -17,6 +19,10 @@ fn main() -> ExitCode {
             profile = found;
             continue;
         }
+        if argument == "--ignore-windows" {
+            strictness.ignore_windows = true;
+            continue;
+        }
         let text = match std::fs::read_to_string(&argument) {
             Ok(text) => text,
             Err(error) => {
@@ -24,7 +30,7 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         };
-        match cwndlab_packetdrill::run(&text, &cwndlab_packetdrill::config(profile, None)) {
+        match run_with(&text, &config(profile, None), strictness) {
             Ok(()) => passed += 1,
             Err(error) => {
                 println!("{argument}:{error}");
@@ -32,6 +38,7 @@ fn main() -> ExitCode {
                     unsupported += 1;
                 } else {
                     failed += 1;
+                    error.before.iter().for_each(|event| println!("    {event}"));
                 }
             }
         }

@@ -39,6 +39,7 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
         ("tcpi_backoff", f64::from(info.backoffs)),
         ("tcpi_rto", microseconds(connection.rto(cfg))),
         ("tcpi_snd_mss", mss as f64),
+        ("tcpi_advmss", f64::from(cfg.mss)),
         ("tcpi_unacked", info.unacked as f64),
         ("tcpi_sacked", info.sacked as f64),
         ("tcpi_lost", info.lost as f64),

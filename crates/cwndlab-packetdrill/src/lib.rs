@@ -12,8 +12,14 @@
 //! - Commands are not run. `sysctl` settings that have a knob set it ([`settings`]); all others are ignored.
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod calls;
+mod compare;
+mod error;
 mod info;
+mod machine;
+mod number;
+mod options;
 mod parse;
 mod python;
 mod run;
@@ -21,7 +27,10 @@ mod script;
 mod segment;
 mod settings;
 mod socket;
+mod sockopt;
+mod sysctl;
+mod timestamps;
 
-pub use run::{run, run_within};
-pub use script::ScriptError;
+pub use error::ScriptError;
+pub use run::{run, run_with, Strictness};
 pub use settings::config;

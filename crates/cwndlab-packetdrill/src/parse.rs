@@ -1,37 +1,11 @@
 //! From text to [`Script`].
 
-use crate::script::{Action, Call, Event, Script, ScriptError, When};
+use crate::error::{too_late, wrong, Result, LONGEST_S};
+use crate::number::integer;
+use crate::script::{Action, Call, Event, Script, When};
 use crate::segment::parse_packet;
 use cwndlab_units::Time;
 
-/// packetdrill's options that tell it about addresses, interfaces and its own running.
-const IGNORED_OPTIONS: [&str; 25] = [
-    "ip_version",
-    "bind_port",
-    "code_command",
-    "code_format",
-    "code_sockopt",
-    "connect_port",
-    "remote_ip",
-    "local_ip",
-    "gateway_ip",
-    "netmask_ip",
-    "speed",
-    "mss",
-    "mtu",
-    "init_scripts",
-    "tcp_ts_ecr_scaled",
-    "tcp_ts_tick_usecs",
-    "strict_segments",
-    "non_fatal",
-    "dry_run",
-    "is_anyip",
-    "send_omit_free",
-    "debug",
-    "define",
-    "verbose",
-    "psp_udp_port",
-];
 /// Names of errors that calls of a socket give.
 const ERRORS: [&str; 32] = [
     "EACCES",
@@ -70,23 +44,6 @@ const ERRORS: [&str; 32] = [
 const EVENTS: &str = "a system call, < or > and a segment, %{ code }% or a `command`";
 const TIMES: &str = "a time in seconds (0.1, +.1, 0.1~0.2, +.1~+.2 or *)";
 
-/// The latest second of a script. Every timer up to there is carried out, so a script must not last for ever.
-pub(crate) const LONGEST_S: u64 = 1_000_000;
-
-pub(crate) type Result<T> = std::result::Result<T, ScriptError>;
-
-pub(crate) fn syntax<T>(line: usize, message: impl Into<String>) -> Result<T> {
-    Err(ScriptError { line, message: message.into(), unsupported: false })
-}
-
-pub(crate) fn unsupported<T>(line: usize, message: impl Into<String>) -> Result<T> {
-    Err(ScriptError { line, message: message.into(), unsupported: true })
-}
-
-pub(crate) fn too_late<T>(line: usize) -> Result<T> {
-    syntax(line, format!("the script may last at most {LONGEST_S} s (11 days)"))
-}
-
 /// Parses a whole script.
 pub(crate) fn parse(text: &str) -> Result<Script> {
     let text = without_comments(text)?;
@@ -107,7 +64,7 @@ pub(crate) fn parse(text: &str) -> Result<Script> {
         } else if reader.rest().starts_with("--") {
             let (line, options) = (reader.line, reader.take_line());
             for option in options.split_whitespace() {
-                set_option(line, option, &mut script)?;
+                script.options.set(line, option)?;
             }
         } else {
             let event = reader.event()?;
@@ -115,34 +72,9 @@ pub(crate) fn parse(text: &str) -> Result<Script> {
         }
     }
     if script.events.is_empty() {
-        return syntax(reader.line, format!("the script has no events: expected {TIMES} and {EVENTS}"));
+        return wrong(reader.line, format!("the script has no events: expected {TIMES} and {EVENTS}"));
     }
     Ok(script)
-}
-
-fn set_option(line: usize, option: &str, script: &mut Script) -> Result<()> {
-    let Some(setting) = option.strip_prefix("--") else {
-        return syntax(line, format!("expected --name=value, found {option:?}"));
-    };
-    let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
-    match name {
-        "tolerance_usecs" => match value.trim().parse() {
-            Ok(us) if us <= LONGEST_S * 1_000_000 => script.tolerance.least = Time::from_micros(us),
-            _ => return syntax(line, format!("{option}: expected microseconds, as in --tolerance_usecs=4000")),
-        },
-        "tolerance_percent" => match value.trim().parse() {
-            Ok(percent) if (0.0..=100.0).contains(&percent) => script.tolerance.percent = percent,
-            _ => return syntax(line, format!("{option}: expected 0 to 100, as in --tolerance_percent=12.5")),
-        },
-        name if IGNORED_OPTIONS.contains(&name) => {}
-        name => {
-            return unsupported(
-                line,
-                format!("option --{name} is not known: expected --tolerance_usecs, --tolerance_percent or another of packetdrill's"),
-            )
-        }
-    }
-    Ok(())
 }
 
 /// Blanks `//`, `/* */` and, where a line begins with it, `#`, keeping the lines. Code and commands keep their `#`.
@@ -164,7 +96,7 @@ fn without_comments(text: &str) -> Result<String> {
             rest = &rest[rest.find('\n').unwrap_or(rest.len())..];
         } else if plain && rest.starts_with("/*") {
             let Some(end) = rest.find("*/").map(|at| at + 2) else {
-                return syntax(out.matches('\n').count() + 1, "expected */ after /*, found the script's end");
+                return wrong(out.matches('\n').count() + 1, "expected */ after /*, found the script's end");
             };
             out.extend(rest[..end].chars().filter(|c| *c == '\n'));
             rest = &rest[end..];
@@ -212,7 +144,7 @@ impl Reader<'_> {
     fn quoted(&mut self, open: &str, close: &str) -> Result<String> {
         let line = self.line;
         let Some(end) = self.rest()[open.len()..].find(close) else {
-            return syntax(line, format!("expected {close} after {open}, found the script's end"));
+            return wrong(line, format!("expected {close} after {open}, found the script's end"));
         };
         self.advance(open.len());
         let inner = self.advance(end);
@@ -246,7 +178,7 @@ impl Reader<'_> {
             Some('%') if self.rest().starts_with("%{") => Action::Code(self.quoted("%{", "}%")?),
             Some('`') => Action::Command(self.quoted("`", "`")?),
             Some(c) if c.is_ascii_alphabetic() => Action::Call { call: self.call()?, end },
-            _ => return syntax(line, format!("expected {EVENTS}, found {}", self.next_word())),
+            _ => return wrong(line, format!("expected {EVENTS}, found {}", self.next_word())),
         };
         Ok(Event { line, when, action })
     }
@@ -278,13 +210,13 @@ impl Reader<'_> {
             self.skip_blanks();
             if relative {
                 if self.peek() != Some('+') {
-                    return syntax(self.line, format!("expected +a~+b, found {} after ~", self.next_word()));
+                    return wrong(self.line, format!("expected +a~+b, found {} after ~", self.next_word()));
                 }
                 self.advance(1);
             }
             until = Some(self.seconds()?);
             if until < Some(at) {
-                return syntax(self.line, "expected a range of times, found one that ends before it begins");
+                return wrong(self.line, "expected a range of times, found one that ends before it begins");
             }
         }
         Ok(When { relative, at: Some(at), until })
@@ -313,7 +245,7 @@ impl Reader<'_> {
         match (whole.parse::<u64>(), nanos[..9].parse::<u64>()) {
             (Ok(seconds), Ok(_)) if seconds > LONGEST_S => too_late(self.line),
             (Ok(seconds), Ok(nanos)) => Ok(Time::from_secs(seconds) + Time::from_nanos(nanos)),
-            _ => syntax(self.line, format!("expected {TIMES}, found {word}")),
+            _ => wrong(self.line, format!("expected {TIMES}, found {word}")),
         }
     }
 
@@ -323,7 +255,7 @@ impl Reader<'_> {
         let first = self.rest().lines().next().unwrap_or_default();
         let name = first.split('(').next().unwrap_or_default().trim().to_string();
         if !first.contains('(') || name.contains(char::is_whitespace) {
-            return syntax(
+            return wrong(
                 line,
                 format!("expected a system call as in write(4, ..., 1000) = 1000, found {:?}", first.trim()),
             );
@@ -343,13 +275,13 @@ impl Reader<'_> {
             }
         }
         let Some(length) = length else {
-            return syntax(line, format!("expected the ) of {name}(, found the script's end"));
+            return wrong(line, format!("expected the ) of {name}(, found the script's end"));
         };
         let inside = self.advance(length);
         let arguments = split_arguments(&inside[1..inside.len() - 1]);
         self.skip_space();
         if self.peek() != Some('=') {
-            return syntax(line, format!("expected = and its result after {name}(…), found {}", self.next_word()));
+            return wrong(line, format!("expected = and its result after {name}(…), found {}", self.next_word()));
         }
         self.advance(1);
         let tail = self.take_line();
@@ -358,32 +290,24 @@ impl Reader<'_> {
             Some("?") => None,
             Some(word) => match integer(word) {
                 Some(n) => Some(n),
-                None => return syntax(line, format!("{name}(…) = {word}: expected an integer or ?")),
+                None => return wrong(line, format!("{name}(…) = {word}: expected an integer or ?")),
             },
-            None => return syntax(line, format!("{name}(…) = : expected an integer or ?")),
+            None => return wrong(line, format!("{name}(…) = : expected an integer or ?")),
         };
         let errno = words.next().filter(|word| !word.starts_with('(')).map(str::to_string);
         let text = words.next().is_some_and(|word| word.starts_with('(')) && tail.trim_end().ends_with(')');
         if let Some(error) = &errno {
             if !ERRORS.contains(&error.as_str()) {
-                return syntax(line, format!("{name}(…): expected an error's name such as EAGAIN, found {error:?}"));
+                return wrong(line, format!("{name}(…): expected an error's name such as EAGAIN, found {error:?}"));
             }
             if !text {
-                return syntax(
+                return wrong(
                     line,
                     format!("{name}(…): expected the text of {error} in ( ) as in packetdrill, found none"),
                 );
             }
         }
         Ok(Call { name, arguments, result, errno })
-    }
-}
-
-/// A decimal or hexadecimal integer.
-pub(crate) fn integer(word: &str) -> Option<i64> {
-    match word.strip_prefix("0x") {
-        Some(hex) => i64::from_str_radix(hex, 16).ok(),
-        None => word.parse().ok(),
     }
 }
 

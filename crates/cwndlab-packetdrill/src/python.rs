@@ -285,7 +285,7 @@ impl<'a> Parser<'a> {
             return Err(Wrong("expected a value, found the end".into()));
         };
         self.at += 1;
-        if let Some(number) = crate::parse::integer(&token).map(|n| n as f64).or_else(|| token.parse().ok()) {
+        if let Some(number) = crate::number::integer(&token).map(|n| n as f64).or_else(|| token.parse().ok()) {
             return Ok(number);
         }
         if self.take("(") {

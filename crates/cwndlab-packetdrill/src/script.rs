@@ -1,25 +1,7 @@
 //! A parsed script.
 
+use crate::options::ToolOptions;
 use cwndlab_units::Time;
-use std::fmt;
-
-/// Why a script failed, and at which of its lines.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ScriptError {
-    /// Line of the script, from 1.
-    pub line: usize,
-    /// What was expected and what happened.
-    pub message: String,
-    /// Whether the script asks for what this tool does not offer, rather than being contradicted by the endpoint.
-    pub unsupported: bool,
-}
-
-impl fmt::Display for ScriptError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.line, self.message)
-    }
-}
-impl std::error::Error for ScriptError {}
 
 /// When an event takes place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,12 +63,20 @@ pub(crate) enum EcnBits {
 pub(crate) struct Packet {
     pub ecn: Option<EcnBits>,
     pub flags: u8,
-    pub seq: u32,
+    /// `None` where the script does not say (`...(0)`).
+    pub seq: Option<u32>,
     pub len: u32,
     pub ack: Option<u32>,
     pub window: Option<u32>,
     /// `None`: not compared (`<...>`).
     pub options: Option<Options>,
+}
+
+impl Packet {
+    /// Without what few scripts compare: the window and the ECN bits.
+    pub fn without_details(self) -> Self {
+        Packet { window: None, ecn: None, ..self }
+    }
 }
 
 /// TCP options of a segment.
@@ -99,32 +89,10 @@ pub(crate) struct Options {
     pub sack: Vec<(u32, u32)>,
 }
 
-/// How far an event may be from its time: by the larger of the two.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Tolerance {
-    pub least: Time,
-    /// Of the time since the event before.
-    pub percent: f64,
-}
-
-/// packetdrill's defaults.
-impl Default for Tolerance {
-    fn default() -> Self {
-        Tolerance { least: Time::from_micros(4_000), percent: 12.5 }
-    }
-}
-
-impl Tolerance {
-    /// After `span`.
-    pub fn over(self, span: Time) -> Time {
-        self.least.max(Time::from_secs_f64(span.as_secs_f64() * self.percent / 100.0))
-    }
-}
-
 /// A whole script.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Script {
-    pub tolerance: Tolerance,
+    pub options: ToolOptions,
     /// The commands that come before the first event, and their lines.
     pub setup: Vec<(usize, String)>,
     pub events: Vec<Event>,

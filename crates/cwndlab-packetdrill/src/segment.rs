@@ -1,6 +1,6 @@
 //! Segments as scripts write them.
 
-use crate::parse::{syntax, unsupported, Result};
+use crate::error::{unsupported, wrong, Result};
 use crate::script::{EcnBits, Options, Packet};
 use cwndlab_tcp::Flags;
 use std::fmt::Write as _;
@@ -22,20 +22,20 @@ pub(crate) fn parse_packet(line: usize, text: &str) -> Result<Packet> {
     let mut packet = Packet { options: Some(Options::default()), ..Packet::default() };
     let mut rest = text.trim();
     if rest.is_empty() {
-        return syntax(line, format!("expected {SEGMENT}, found nothing"));
+        return wrong(line, format!("expected {SEGMENT}, found nothing"));
     }
     if let Some(close) = [('[', ']'), ('(', ')')].iter().find(|pair| rest.starts_with(pair.0)).map(|pair| pair.1) {
-        let Some(end) = rest.find(close) else { return syntax(line, format!("expected {close} in {rest:?}")) };
+        let Some(end) = rest.find(close) else { return wrong(line, format!("expected {close} in {rest:?}")) };
         packet.ecn = ip_info(line, &rest[1..end])?;
         rest = rest[end + 1..].trim_start();
     }
     if let Some(open) = rest.find('<') {
         let Some(length) = rest[open..].find('>') else {
-            return syntax(line, format!("expected > after the options {:?}", &rest[open..]));
+            return wrong(line, format!("expected > after the options {:?}", &rest[open..]));
         };
         let tail = rest[open + length + 1..].trim();
         if !tail.is_empty() {
-            return syntax(line, format!("expected the line's end after the options, found {tail:?}"));
+            return wrong(line, format!("expected the line's end after the options, found {tail:?}"));
         }
         packet.options = parse_options(line, &rest[open + 1..open + length])?;
         rest = rest[..open].trim_end();
@@ -47,7 +47,7 @@ pub(crate) fn parse_packet(line: usize, text: &str) -> Result<Packet> {
     }
     packet.flags = parse_flags(line, flags)?;
     let Some(sequence) = words.next() else {
-        return syntax(line, format!("expected first:last(length) after the flags {flags:?}, found nothing"));
+        return wrong(line, format!("expected first:last(length) after the flags {flags:?}, found nothing"));
     };
     (packet.seq, packet.len) = parse_sequence(line, sequence)?;
     while let Some(word) = words.next() {
@@ -59,9 +59,9 @@ pub(crate) fn parse_packet(line: usize, text: &str) -> Result<Packet> {
             ("urg", _) => return unsupported(line, "urgent data is not supported"),
             ("ack" | "win", None) => {
                 let found = found.map_or("nothing".to_string(), |v| format!("{v:?}"));
-                return syntax(line, format!("expected a number after {word}, found {found}"));
+                return wrong(line, format!("expected a number after {word}, found {found}"));
             }
-            _ => return syntax(line, format!("expected ack N, win N or <options>, found {word:?}")),
+            _ => return wrong(line, format!("expected ack N, win N or <options>, found {word:?}")),
         }
     }
     Ok(packet)
@@ -84,9 +84,9 @@ fn ip_info(line: usize, text: &str) -> Result<Option<EcnBits>> {
 }
 
 fn parse_flags(line: usize, text: &str) -> Result<u8> {
-    let wrong = || syntax(line, format!("expected flags (letters of FSRPEW. or -), found {text:?}"));
+    let bad_flags = || wrong(line, format!("expected flags (letters of FSRPEW. or -), found {text:?}"));
     if text.is_empty() || text.contains(':') {
-        return wrong();
+        return bad_flags();
     }
     if text == "-" {
         return Ok(0);
@@ -98,24 +98,28 @@ fn parse_flags(line: usize, text: &str) -> Result<u8> {
             None if matches!(c, 'A' | 'C' | 'U' | '0'..='9') => {
                 return unsupported(line, format!("flag {c} of {text:?} is not supported"))
             }
-            None => return wrong(),
+            None => return bad_flags(),
         }
     }
     Ok(flags)
 }
 
-fn parse_sequence(line: usize, text: &str) -> Result<(u32, u32)> {
+fn parse_sequence(line: usize, text: &str) -> Result<(Option<u32>, u32)> {
+    let unnumbered = text.strip_prefix("...(").and_then(|rest| rest.strip_suffix(')')?.parse::<u32>().ok());
+    if let Some(length) = unnumbered {
+        return Ok((None, length));
+    }
     let parts = text.split_once(':').and_then(|(first, rest)| {
         let (last, length) = rest.strip_suffix(')')?.split_once('(')?;
         Some((first.parse::<u32>().ok()?, last.parse::<u32>().ok()?, length.parse::<u32>().ok()?))
     });
     match parts {
-        Some((first, last, length)) if first.wrapping_add(length) == last => Ok((first, length)),
+        Some((first, last, length)) if first.wrapping_add(length) == last => Ok((Some(first), length)),
         Some((first, last, length)) => {
             let right = i64::from(last) - i64::from(first);
-            syntax(line, format!("expected the length {right} of {first}:{last}, found {length}"))
+            wrong(line, format!("expected the length {right} of {first}:{last}, found {length}"))
         }
-        None => syntax(line, format!("expected first:last(length), found {text:?}")),
+        None => wrong(line, format!("expected first:last(length), found {text:?}")),
     }
 }
 
@@ -148,14 +152,14 @@ fn parse_options(line: usize, text: &str) -> Result<Option<Options>> {
         match words.as_slice() {
             ["nop" | "eol"] | [] => {}
             ["mss" | "wscale" | "sackOK" | "TS" | "sack", ..] if !well_formed(&words) => {
-                return syntax(line, format!("expected {OPTIONS}, found {:?}", option.trim()));
+                return wrong(line, format!("expected {OPTIONS}, found {:?}", option.trim()));
             }
             ["sackOK"] => options.sack_permitted = true,
             ["mss", n] => options.mss = n.parse().ok(),
             ["wscale", n] => options.window_scale = n.parse().ok(),
             ["TS", _, val, _, ecr] => options.timestamps = val.parse().ok().zip(ecr.parse().ok()),
             ["sack", blocks @ ..] => options.sack.extend(blocks.iter().filter_map(|block| sack_block(block))),
-            _ => return unsupported(line, format!("option {:?} is not supported: only {OPTIONS}", option.trim())),
+            [name, ..] => return unsupported(line, format!("TCP option {name} is not supported, only {OPTIONS}")),
         }
     }
     Ok(Some(options))
@@ -175,7 +179,10 @@ pub(crate) fn show(packet: &Packet) -> String {
         let _ = write!(text, "[{name}] ");
     }
     text.extend(FLAG_LETTERS.iter().filter(|(_, flag)| packet.flags & flag.0 != 0).map(|(letter, _)| letter));
-    let _ = write!(text, " {}:{}({})", packet.seq, packet.seq.wrapping_add(packet.len), packet.len);
+    let _ = match packet.seq {
+        Some(first) => write!(text, " {first}:{}({})", first.wrapping_add(packet.len), packet.len),
+        None => write!(text, " ...({})", packet.len),
+    };
     if let Some(ack) = packet.ack {
         let _ = write!(text, " ack {ack}");
     }

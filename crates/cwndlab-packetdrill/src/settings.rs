@@ -1,6 +1,7 @@
-//! What commands and socket options mean to the endpoint's knobs.
+//! What commands mean to the endpoint's knobs.
 
-use cwndlab_tcp::{EcnKind, Profile, RecoveryKind, TcpConfig, WindowLawKind};
+use crate::sysctl::{self, Setting};
+use cwndlab_tcp::{EcnKind, Profile, TcpConfig, WindowLawKind};
 
 /// What scripts run against: a profile's TCP. Those for `linux-6` were written on kernels, whose timers tick: HZ = 1000 unless
 /// said otherwise, 0 for timers to the nanosecond.
@@ -9,42 +10,6 @@ pub fn config(profile: Profile, hz: Option<u32>) -> TcpConfig {
     let mut cfg = profile.config();
     cfg.rto.timer_hz = hz.unwrap_or(if profile == Profile::Linux6 { 1000 } else { cfg.rto.timer_hz });
     cfg
-}
-
-/// A knob that a `sysctl` sets; anything else is the kernel's own business and is ignored.
-fn sysctl(cfg: &mut TcpConfig, name: &str, value: &str) -> Result<(), String> {
-    let on = value.trim() != "0";
-    match name {
-        "tcp_sack" => {
-            cfg.sack = on;
-            if !on {
-                cfg.recovery = RecoveryKind::NewReno;
-            }
-        }
-        "tcp_frto" => cfg.f_rto = on,
-        "tcp_timestamps" => cfg.timestamps = on,
-        "tcp_ecn" => {
-            cfg.ecn = match value.trim() {
-                "0" => EcnKind::Off,
-                "1" => EcnKind::Rfc3168,
-                _ => EcnKind::Accept,
-            }
-        }
-        "tcp_window_scaling" => cfg.window_scale = on,
-        "tcp_slow_start_after_idle" => cfg.restart_after_idle = on,
-        "tcp_reordering" => cfg.dup_thresh = value.trim().parse().unwrap_or(cfg.dup_thresh),
-        "tcp_congestion_control" => {
-            return congestion_control(cfg, value.trim().trim_matches('"'));
-        }
-        "tcp_rmem" => {
-            // min, default, max: the window scale follows from the largest.
-            if let Some(Ok(largest)) = value.split_whitespace().nth(2).map(str::parse::<u64>) {
-                cfg.receive_buffer_bytes = largest;
-            }
-        }
-        _ => {}
-    }
-    Ok(())
 }
 
 /// The window law by the kernel's name of it.
@@ -56,44 +21,94 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), 
             cfg.ecn = EcnKind::Dctcp; // the kernel's asks for ECN by itself
             WindowLawKind::Dctcp
         }
-        _ => return Err(format!("congestion control {name:?} is not available here: only cubic, reno and dctcp")),
+        _ => return Err(format!("congestion control {name:?} is not supported: only cubic, reno and dctcp")),
     };
     Ok(())
 }
 
-/// Takes the settings out of a shell command; whether from now on the interface's queue takes segments, if it says so.
-pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Option<bool>, String> {
-    let mut takes = None;
-    for line in text.lines() {
-        let line = line.split('#').next().unwrap_or_default();
-        if line.contains("defaults.sh") {
-            defaults(cfg);
-        }
-        if let Some((_, queue)) = line.split_once("tc qdisc ").and_then(|(_, rest)| rest.split_once(" root ")) {
-            // of what is behind a queue's name, two things concern the endpoint: fq paces, and no room takes nothing
-            let words: Vec<&str> = queue.split_whitespace().collect();
-            cfg.pacing = words.first() == Some(&"fq");
-            takes = Some(!words.windows(2).any(|pair| pair == ["limit", "0"]));
-        }
-        if line.contains("sysctl") || line.contains("/proc/sys") {
-            assignments(cfg, line)?;
-        }
-    }
-    Ok(takes)
+/// What a command changes beyond the knobs.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Effect {
+    /// Whether from now on the interface's queue takes segments, if the command says so.
+    pub queue_takes: Option<bool>,
+    /// Whether the window offered waits for reads, as BSD's scripts check.
+    pub reads_make_room: bool,
+    /// Settings without a knob that may change what is sent.
+    pub unset: Vec<String>,
 }
 
-/// `net.ipv4.tcp_sack=1`, `net/ipv4/tcp_sack = 1`, `/proc/sys/net/ipv4/tcp_sack=1`, any number of them.
-fn assignments(cfg: &mut TcpConfig, line: &str) -> Result<(), String> {
-    let line = line.replace('/', ".").replace(" = ", "=");
-    for (at, _) in line.match_indices("ipv4.") {
-        let rest = &line[at + "ipv4.".len()..];
-        if let Some((name, value)) = rest.split_once('=') {
-            let value = match value.strip_prefix('"').or_else(|| value.strip_prefix('\'')) {
-                Some(quoted) => quoted.split(['"', '\'']).next(),
-                None => value.split_whitespace().next(),
-            };
-            sysctl(cfg, name.trim(), value.unwrap_or_default().trim_end_matches(['`', ';']))?;
+/// Takes the settings out of a shell command. An error names what of it is not supported.
+pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Effect, String> {
+    let mut effect = Effect::default();
+    for words in simple_commands(text) {
+        let Some((program, arguments)) = words.split_first() else { continue };
+        match program.rsplit('/').next().unwrap_or_default() {
+            "defaults.sh" => defaults(cfg),
+            "sysctl" | "set_sysctls.py" => {
+                for setting in arguments.iter().filter(|word| !word.starts_with('-')) {
+                    set(cfg, &mut effect, setting)?;
+                }
+            }
+            "echo" => echo(cfg, &mut effect, arguments)?,
+            "tc" => queue(cfg, &mut effect, arguments)?,
+            // segments are single ones here whatever the interface may do
+            "ethtool"
+                if arguments
+                    .iter()
+                    .skip(2)
+                    .all(|w| matches!(w.as_str(), "tso" | "gso" | "gro" | "lro" | "on" | "off")) => {}
+            // a kernel's memory of former connections: there are none
+            "ip" if arguments.iter().any(|word| word == "tcp_metrics") => {}
+            "true" | "nstat" => {}
+            program if program.starts_with("sysctl_restore") => {}
+            program => {
+                let found = if program == "ip" { format!("ip {}", arguments.join(" ")) } else { program.to_string() };
+                return Err(format!("command {found:?} is not supported: of commands only settings are followed"));
+            }
         }
+    }
+    Ok(effect)
+}
+
+/// `name=value`
+fn set(cfg: &mut TcpConfig, effect: &mut Effect, setting: &str) -> Result<(), String> {
+    let Some((name, value)) = setting.split_once('=') else {
+        return Err(format!("expected sysctl name=value, found {setting:?}"));
+    };
+    match sysctl::set(cfg, name.trim(), value.trim())? {
+        Setting::Taken => {}
+        Setting::ReadsMakeRoom => effect.reads_make_room = true,
+        Setting::MayMatter => effect.unset.push(format!("{}={value}", name.rsplit(['.', '/']).next().unwrap_or(name))),
+    }
+    Ok(())
+}
+
+/// `echo value > file`
+fn echo(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Result<(), String> {
+    let [value, arrow, file] = arguments else { return Ok(()) };
+    match (arrow.as_str(), file.strip_prefix("/proc/sys/")) {
+        (">", Some(name)) => set(cfg, effect, &format!("{name}={value}")),
+        // both of HyStart's rules, the kernel's default
+        (">", None) if file.ends_with("tcp_cubic/parameters/hystart_detect") && value == "3" => Ok(()),
+        (">", None) if !file.starts_with("/dev/") => Err(format!("echo {value} > {file} is not supported")),
+        _ => Ok(()),
+    }
+}
+
+/// `tc qdisc add|replace|delete dev … root QUEUE …`: `fq` paces, and a limit of 0 takes nothing.
+fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Result<(), String> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let at = words.iter().position(|word| *word == "root").unwrap_or(words.len());
+    match (words.get(1), words.get(at + 1)) {
+        (Some(&"delete" | &"del"), _) => {
+            cfg.pacing = false;
+            effect.queue_takes = Some(true);
+        }
+        (Some(&"add" | &"replace"), Some(name @ (&"fq" | &"pfifo" | &"bfifo" | &"pfifo_fast" | &"noqueue"))) => {
+            cfg.pacing = *name == "fq";
+            effect.queue_takes = Some(!words.windows(2).any(|pair| pair == ["limit", "0"]));
+        }
+        _ => return Err(format!("tc {} is not supported, only root queues fq, pfifo and bfifo", words.join(" "))),
     }
     Ok(())
 }
@@ -102,4 +117,105 @@ fn assignments(cfg: &mut TcpConfig, line: &str) -> Result<(), String> {
 fn defaults(cfg: &mut TcpConfig) {
     cfg.restart_after_idle = false;
     cfg.receive_buffer_bytes = 15 << 20;
+    cfg.ecn = EcnKind::Off;
+}
+
+/// The commands of a shell text, each in words: quotes and backslashes at a line's end are followed, redirections to
+/// `/dev/null` and comments left out.
+fn simple_commands(text: &str) -> Vec<Vec<String>> {
+    let text = text.replace("\\\n", " ").replace(" = ", "=");
+    let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
+    let (mut quote, mut comment) = (None, false);
+    for c in text.chars().chain(['\n']) {
+        match (quote, c) {
+            (_, '\n') => (quote, comment) = (None, false),
+            _ if comment => continue,
+            (Some(open), c) if c == open => {
+                quote = None;
+                continue;
+            }
+            (Some(_), c) => {
+                word.push(c);
+                continue;
+            }
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                continue;
+            }
+            (None, '#') if word.is_empty() => {
+                comment = true;
+                continue;
+            }
+            (None, c) if !c.is_whitespace() && !matches!(c, ';' | '|') => {
+                word.push(c);
+                continue;
+            }
+            _ => {}
+        }
+        if !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if words.last().is_some_and(|last| matches!(last.as_str(), "&&" | "&")) {
+            words.pop();
+            commands.push(std::mem::take(&mut words));
+        }
+        if matches!(c, '\n' | ';' | '|') {
+            commands.push(std::mem::take(&mut words));
+        }
+    }
+    for words in &mut commands {
+        // `> /dev/null`, `2>/dev/null`, `2>&1`
+        let quiet = words
+            .iter()
+            .position(|w| matches!(w.as_str(), ">" | "2>" | "&>"))
+            .filter(|at| words.get(at + 1).is_some_and(|file| file == "/dev/null"));
+        if let Some(at) = quiet {
+            words.drain(at..at + 2);
+        }
+        words.retain(|word| !word.contains(">/dev/null") && word != "2>&1");
+    }
+    commands.retain(|words| !words.is_empty());
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_parted_into_words() {
+        let text =
+            "../common/defaults.sh\nsysctl -q a=\"1 2\" \\\n b=3 # why\ntc x 2>/dev/null ; ip y > /dev/null 2>&1";
+        let expected: [&[&str]; 4] =
+            [&["../common/defaults.sh"], &["sysctl", "-q", "a=1 2", "b=3"], &["tc", "x"], &["ip", "y"]];
+        assert_eq!(simple_commands(text), expected);
+    }
+
+    #[test]
+    fn a_queue_may_pace_or_take_nothing() {
+        let mut cfg = Profile::Linux6.config();
+        let takes = |cfg: &mut TcpConfig, text: &str| command(cfg, text).expect(text).queue_takes;
+        assert_eq!(takes(&mut cfg, "tc qdisc replace dev tun0 root fq"), Some(true));
+        assert!(cfg.pacing);
+        let both = "tc qdisc delete dev tun0 root 2>/dev/null ; tc qdisc add dev tun0 root pfifo limit 0";
+        assert_eq!(takes(&mut cfg, both), Some(false));
+        assert!(!cfg.pacing);
+        assert_eq!(takes(&mut cfg, "sysctl -q net.ipv4.tcp_sack=1"), None);
+    }
+
+    #[test]
+    fn what_no_knob_follows_is_named() {
+        for (text, part) in [
+            ("ip route change 192.0.2.1 dev tun0 initcwnd 11", "ip route change"),
+            ("sysctl -q net.ipv4.tcp_sakc=1", "tcp_sakc"),
+            ("sysctl -q net.ipv4.tcp_mtu_probing=2", "tcp_mtu_probing=2"),
+            ("tc qdisc add dev tun0 root netem delay 10ms", "netem"),
+            ("echo 1 > /sys/module/tcp_cubic/parameters/hystart_detect", "hystart_detect"),
+            ("sockstat -4 | grep -c SYN_RCVD", "sockstat"),
+            ("sleep 1", "sleep"),
+        ] {
+            let message = command(&mut Profile::Linux6.config(), text).expect_err(text);
+            assert!(message.contains(part) && message.contains("not supported"), "{text}: {message}");
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! The endpoint under test as its script sees it: relative numbers, file descriptors, what was read.
 
 use crate::script::{EcnBits, Options, Packet};
-use cwndlab_tcp::{Connection, Flags, SackBlocks, Segment, TcpConfig};
+use crate::timestamps::Timestamps;
+use cwndlab_tcp::{CloseReason, Connection, Flags, SackBlocks, Segment, TcpConfig};
 use cwndlab_units::Time;
-use std::collections::BTreeMap;
 
 /// Initial sequence numbers of both sides lie just below the wrap, so that scripts cross it.
 pub(crate) const LOCAL_ISS: u32 = 0xffff_fc00;
@@ -16,6 +16,14 @@ pub(crate) struct Descriptor {
     pub nonblocking: bool,
     /// `SO_LINGER` with zero time: close resets.
     pub linger_zero: bool,
+    pub corked: bool,
+    pub user_timeout_ms: i64,
+}
+
+impl Descriptor {
+    pub fn new(cfg: TcpConfig, kind: Kind, nonblocking: bool) -> Self {
+        Descriptor { cfg, kind, nonblocking, linger_zero: false, corked: false, user_timeout_ms: 0 }
+    }
 }
 
 /// What a descriptor is.
@@ -31,14 +39,19 @@ pub(crate) enum Kind {
 pub(crate) struct Endpoint {
     pub cfg: TcpConfig,
     pub connection: Connection,
+    /// Bytes that the script has read and written.
     pub read: u64,
+    pub written: u64,
     /// Whether a descriptor was made for it (a passive one waits for accept).
     pub accepted: bool,
     peer_scale: Option<u8>,
     own_scale: Option<u8>,
-    /// Timestamps of ours that the script named, and what they were; scripts count milliseconds, the endpoint
-    /// microseconds.
-    stamps: BTreeMap<u32, u32>,
+    pub timestamps: Timestamps,
+    /// Whether the application has shut down its sending and its receiving half.
+    pub write_shut: bool,
+    pub read_shut: bool,
+    /// Whether a call has returned why the connection ended.
+    error_returned: bool,
 }
 
 /// What the endpoint sent, and when.
@@ -50,12 +63,44 @@ pub(crate) struct Sent {
 }
 
 impl Endpoint {
-    pub fn new(cfg: TcpConfig, connection: Connection, accepted: bool) -> Self {
-        Endpoint { cfg, connection, read: 0, accepted, peer_scale: None, own_scale: None, stamps: BTreeMap::new() }
+    pub fn new(cfg: TcpConfig, connection: Connection, timestamps: Timestamps, accepted: bool) -> Self {
+        Endpoint {
+            cfg,
+            connection,
+            read: 0,
+            written: 0,
+            accepted,
+            peer_scale: None,
+            own_scale: None,
+            timestamps,
+            write_shut: false,
+            read_shut: false,
+            error_returned: false,
+        }
     }
 
-    /// The script's segment as it arrives.
-    pub fn inbound(&mut self, packet: &Packet) -> Segment {
+    /// The error of the connection that no call has returned yet (`sk_err`), which is cleared by returning it.
+    pub fn take_error(&mut self) -> Option<&'static str> {
+        if self.error_returned {
+            return None;
+        }
+        let errno = match self.connection.error()? {
+            CloseReason::Refused => "ECONNREFUSED",
+            CloseReason::Reset => "ECONNRESET",
+            CloseReason::RetransmitTimeout | CloseReason::ConnectTimeout => "ETIMEDOUT",
+            CloseReason::Aborted => return None,
+        };
+        self.error_returned = true;
+        Some(errno)
+    }
+
+    /// Received bytes that were not read.
+    pub fn unread(&self) -> u64 {
+        self.connection.received() - self.read
+    }
+
+    /// The script's segment as it arrives; `echo` is its TS ecr as the endpoint knows it.
+    pub fn inbound(&mut self, packet: &Packet, echo: u32) -> Segment {
         let flags = Flags(packet.flags);
         let options = packet.options.clone().unwrap_or_default();
         let syn = flags.has(Flags::SYN);
@@ -73,12 +118,13 @@ impl Endpoint {
         }
         let header = 40 + if options.timestamps.is_some() { 12 } else { 0 };
         Segment {
-            seq: PEER_ISS.wrapping_add(packet.seq),
-            ack: packet.ack.map_or(0, |n| LOCAL_ISS.wrapping_add(n)),
+            seq: PEER_ISS.wrapping_add(packet.seq.unwrap_or(0)),
+            // an ACK without a number acknowledges 0, as in packetdrill
+            ack: if flags.has(Flags::ACK) { LOCAL_ISS.wrapping_add(packet.ack.unwrap_or(0)) } else { 0 },
             window: packet.window.unwrap_or(0) << scale,
             len: packet.len,
             ts_val: options.timestamps.map_or(0, |t| t.0),
-            ts_ecr: options.timestamps.map_or(0, |t| self.live_stamp(t.1)),
+            ts_ecr: echo,
             wire_bytes: packet.len + header,
             flags,
             has_timestamps: options.timestamps.is_some(),
@@ -96,36 +142,21 @@ impl Endpoint {
         }
     }
 
-    /// What a script calls our timestamp `live`, by the first one that it named.
-    fn script_stamp(&self, live: u32) -> u32 {
-        let Some((script, first)) = self.stamps.first_key_value() else { return live };
-        let passed_us = live.wrapping_sub(*first) as i32;
-        script.wrapping_add_signed((f64::from(passed_us) / 1000.0).round() as i32)
-    }
-
-    /// Our timestamp that a script calls `script`: the very one if it was named, else by the time between; 0 is none.
-    fn live_stamp(&self, script: u32) -> u32 {
-        if let Some(live) = self.stamps.get(&script) {
-            return *live;
-        }
-        match self.stamps.first_key_value() {
-            Some((first, live)) if script != 0 => {
-                live.wrapping_add_signed((script.wrapping_sub(*first) as i32).wrapping_mul(1000))
-            }
-            _ => script,
-        }
-    }
-
-    /// The endpoint's segment as a script would write it. `expected` teaches the timestamps' offset.
+    /// The endpoint's segment as a script would write it.
     pub fn outbound(&mut self, segment: &Segment, expected: &Packet) -> Packet {
-        let syn = segment.flags.has(Flags::SYN);
-        if syn {
+        if segment.flags.has(Flags::SYN) {
             self.own_scale = segment.window_scale_plus_1.checked_sub(1);
         }
         let expected_val = expected.options.as_ref().and_then(|o| o.timestamps).map(|t| t.0);
         if let (true, Some(val)) = (segment.has_timestamps, expected_val) {
-            self.stamps.entry(val).or_insert(segment.ts_val);
+            self.timestamps.learn(val, segment.ts_val);
         }
+        self.shown(segment)
+    }
+
+    /// As [`Self::outbound`], without learning from it.
+    pub fn shown(&self, segment: &Segment) -> Packet {
+        let syn = segment.flags.has(Flags::SYN);
         let scale = match (self.peer_scale, self.own_scale, syn) {
             (Some(_), Some(own), false) => own,
             _ => 0,
@@ -133,7 +164,7 @@ impl Endpoint {
         Packet {
             ecn: Some([EcnBits::NotEct, EcnBits::Ect1, EcnBits::Ect0, EcnBits::Ce][usize::from(segment.ecn & 3)]),
             flags: segment.flags.0,
-            seq: segment.seq.wrapping_sub(LOCAL_ISS),
+            seq: Some(segment.seq.wrapping_sub(LOCAL_ISS)),
             len: segment.len,
             ack: segment.flags.has(Flags::ACK).then(|| segment.ack.wrapping_sub(PEER_ISS)),
             window: Some((segment.window >> scale).min(0xffff)),
@@ -141,7 +172,7 @@ impl Endpoint {
                 mss: (segment.mss != 0).then_some(segment.mss),
                 window_scale: segment.window_scale_plus_1.checked_sub(1),
                 sack_permitted: segment.sack_permitted,
-                timestamps: segment.has_timestamps.then(|| (self.script_stamp(segment.ts_val), segment.ts_ecr)),
+                timestamps: segment.has_timestamps.then(|| (self.timestamps.script(segment.ts_val), segment.ts_ecr)),
                 sack: segment
                     .sack
                     .as_slice()

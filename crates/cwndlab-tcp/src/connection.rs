@@ -6,6 +6,7 @@ mod info;
 mod input;
 mod output;
 mod paced;
+mod socket;
 mod timed;
 
 pub use info::{CongestionState, Info};
@@ -144,7 +145,7 @@ impl Connection {
     fn skip_handshake(&mut self, cfg: &TcpConfig) {
         self.iss = 0;
         self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps };
-        self.receiver.shift = handshake::wanted_shift(cfg);
+        self.receiver.shift_plus_1 = handshake::wanted_shift(cfg) + 1;
         self.receiver.edge = 1 + cfg.receive_buffer_bytes;
         self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
         self.set_mss(cfg, cfg.mss);
@@ -165,7 +166,7 @@ impl Connection {
     /// The earliest time at which [`Connection::handle_timeout`] must be called; [`Time::MAX`] if none.
     #[inline]
     pub fn poll_timeout(&self) -> Time {
-        self.timers.next()
+        self.timers.next().min(self.gives_up_at())
     }
 
     /// A timer may have expired.
@@ -185,6 +186,12 @@ impl Connection {
                 _ if self.sender.una == self.sender.max => self.on_persist(cfg, now),
                 _ => self.on_retransmission_timeout(cfg, now),
             }
+            if self.sender.extra.is_some() {
+                self.start_user_timeout(now);
+            }
+        }
+        if self.gives_up_at() <= now {
+            self.fail(CloseReason::RetransmitTimeout);
         }
     }
 
@@ -217,6 +224,10 @@ impl Connection {
             let mss = s.mss;
             return s.law.set_cwnd(u64::from(mss), mss); // an echo had closed it: RFC 3168, section 6.1.2
         }
+        if self.is_held() {
+            return self.push(); // corked for long enough: Linux's probe sends it, too
+        }
+        let s = &mut self.sender;
         if s.end > s.nxt {
             self.control = Control::Probe;
             self.stats.window_probes += 1;
@@ -229,6 +240,7 @@ impl Connection {
         self.error = Some(why);
         self.state = State::Closed;
         self.timers = Timers::new();
+        self.note_ack(true);
         if self.control == Control::Syn || self.control == Control::SynAck {
             self.control = Control::None;
         }
@@ -238,6 +250,9 @@ impl Connection {
     pub fn write(&mut self, bytes: u64) {
         if !self.closing {
             self.sender.end = self.sender.end.saturating_add(bytes);
+            if let Some(extra) = &mut self.sender.extra {
+                (extra.socket.more, extra.socket.pushed) = (false, false);
+            }
         }
     }
 

@@ -16,6 +16,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod sequence;
+mod socket_options;
 mod state;
 mod stats;
 mod timers;

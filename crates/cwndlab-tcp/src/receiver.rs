@@ -14,8 +14,8 @@ pub(crate) struct Receiver {
     pub nxt: u64,
     /// Right edge of the window offered: never moves back (RFC 9293, 3.8.6.2.1).
     pub edge: u64,
-    /// Shift of the windows that we offer (RFC 7323, section 2).
-    pub shift: u8,
+    /// Shift of the windows that we offer plus one (RFC 7323, section 2); 0 if scaling is not agreed on.
+    pub shift_plus_1: u8,
     /// In-order bytes that the application has not read; no window exceeds 2^30 (RFC 7323, section 2.3).
     pub unread: u32,
     /// Whether the application reads at once.
@@ -41,7 +41,7 @@ impl Receiver {
         Receiver {
             nxt: 1,
             edge: 1,
-            shift: 0,
+            shift_plus_1: 0,
             unread: 0,
             auto_read: true,
             listens: false,
@@ -116,11 +116,12 @@ impl Receiver {
         }
     }
 
-    /// The window to offer in units of `1 << self.shift`, and at most what the header's 16 bits hold.
+    /// The window to offer in units of the agreed scale, and at most what the header's 16 bits hold.
     #[inline]
     pub fn offer(&mut self, cfg: &TcpConfig) -> u32 {
         let free = cfg.receive_buffer_bytes.saturating_sub(u64::from(self.unread));
-        let unit = (free >> self.shift).min(0xffff) << self.shift;
+        let shift = self.shift_plus_1.saturating_sub(1);
+        let unit = (free >> shift).min(0xffff) << shift;
         let mut edge = (self.nxt + unit).max(self.edge);
         // a window that grew by less than a segment stays closed (RFC 9293, 3.8.6.2.2)
         let gain = edge - self.edge;

@@ -8,6 +8,7 @@ use crate::ecn::Echo;
 use crate::pacing::Pacer;
 use crate::rto::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use crate::socket_options::SocketOptions;
 
 /// A piece of the stream to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,8 +63,15 @@ pub(crate) struct Sender {
     pub ecn: Echo,
     /// What SACK told; empty without SACK.
     pub scoreboard: Scoreboard,
-    /// None without pacing.
-    pub pacer: Option<Box<Pacer>>,
+    /// What few connections need.
+    pub extra: Option<Box<Extra>>,
+}
+
+/// What few connections need; on their heap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra {
+    pub pacer: Option<Pacer>,
+    pub socket: SocketOptions,
 }
 
 impl Sender {
@@ -92,8 +100,14 @@ impl Sender {
             fin: false,
             ecn: Echo::default(),
             scoreboard: Scoreboard::default(),
-            pacer: cfg.pacing.then(Box::default),
+            extra: cfg.pacing.then(|| Box::new(Extra { pacer: Some(Pacer::default()), ..Extra::default() })),
         }
+    }
+
+    /// Whether less than a full segment waits for the application to write more.
+    #[inline]
+    pub fn holds(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
     }
 
     /// FlightSize (RFC 5681, section 2).
@@ -126,7 +140,8 @@ impl Sender {
     /// The first segment not below `from` that is missing below a report.
     pub fn hole_piece(&self, from: u64) -> Option<Piece> {
         let (start, end) = self.scoreboard.hole(from);
-        (end != u64::MAX).then(|| Piece { start, len: (end - start).min(u64::from(self.mss)) as u32 })
+        let len = || self.within_record(start, (end - start).min(u64::from(self.mss)));
+        (end != u64::MAX).then(|| Piece { start, len: len() as u32 })
     }
 
     /// The next piece at `nxt` (new data, or again after a timeout) that fits into the window when `in_flight` bytes
@@ -138,7 +153,7 @@ impl Sender {
             return self.fin_alone();
         }
         let full = u64::from(self.mss);
-        let len = queued.min(full);
+        let len = self.within_record(self.nxt, queued.min(full));
         if in_flight + len > window {
             self.stopped_by_cwnd = true;
             return None;
@@ -148,10 +163,17 @@ impl Sender {
             return self.small_window(offered);
         }
         // Nagle (RFC 9293, 3.7.4): a small segment waits while anything is unacknowledged; a closing one need not
-        if len < full && cfg.nagle && self.una != self.max && !self.fin && self.nxt >= self.max {
+        let waits = || self.holds() || (cfg.nagle && self.una != self.max);
+        if len < full && len == queued && !self.fin && self.nxt >= self.max && waits() {
             return None;
         }
         Some(Piece { start: self.nxt, len: len as u32 })
+    }
+
+    /// `len` bytes from `start`, or as many as its record has.
+    #[inline]
+    pub fn within_record(&self, start: u64, len: u64) -> u64 {
+        self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }
 
     fn fin_alone(&self) -> Option<Piece> {
@@ -168,14 +190,14 @@ impl Sender {
         } else {
             0
         };
-        (len > 0).then_some(Piece { start: self.nxt, len: len as u32 })
+        (len > 0).then(|| Piece { start: self.nxt, len: self.within_record(self.nxt, len) as u32 })
     }
 
     /// The first unacknowledged segment, again; no more than was sent of it, or it would pass the peer's window.
     pub fn first(&self) -> Piece {
         let hole = self.scoreboard.first_block_start(self.una).unwrap_or(u64::MAX);
         let len = (self.end.min(self.max).saturating_sub(self.una)).min(u64::from(self.mss)).min(hole - self.una);
-        Piece { start: self.una, len: len as u32 }
+        Piece { start: self.una, len: self.within_record(self.una, len) as u32 }
     }
 
     /// Nothing more can be sent now: how much of cwnd is used. Once full it counts as full for a round trip; in slow start

@@ -30,7 +30,7 @@ fn segments_have_flags_numbers_window_options_and_ecn_bits() {
         Packet {
             ecn: Some(EcnBits::Ect0),
             flags: 0x18,
-            seq: 1,
+            seq: Some(1),
             len: 1000,
             ack: Some(7),
             window: Some(257),
@@ -91,7 +91,7 @@ fn tolerance_is_an_option() {
         ("--mss=1000 --tolerance_usecs=1000 --tolerance_percent=0\n", Time::from_secs(1), 1.0),
     ] {
         let script = parse(&format!("{options}0 close(3) = 0")).expect(options);
-        assert_eq!(script.tolerance.over(after), Time::from_secs_f64(ms / 1e3), "{options} after {after}");
+        assert_eq!(script.options.tolerance.over(after), Time::from_secs_f64(ms / 1e3), "{options} after {after}");
     }
 }
 
@@ -131,6 +131,9 @@ fn mistakes_name_their_line() {
         ("// nothing", 1, "a time in seconds", "no events"),
         ("--tolerance_usecs=soon", 1, "microseconds", "soon"),
         ("--tolerance_percent=200", 1, "0 to 100", "200"),
+        ("--tcp_ts_tick_usecs=x", 1, "0 to 1000000 microseconds", "x"),
+        ("--mtu=9", 1, "68 to 65535", "9"),
+        ("--ip_version=ipv5", 1, "ipv6", "ipv5"),
         ("--mss=1000 x", 1, "--name=value", "\"x\""),
     ] {
         let error = parse(text).expect_err(text);
@@ -149,8 +152,31 @@ fn what_is_not_supported_says_so() {
         "0 < . 1:1(0) urg 3",
         "0 > S 0:0(0) <FO abcd>",
         "--frobnicate=3",
+        "--define=X=3",
+        "--non_fatal=packet",
         "0 > (flowlabel 0x1) . 1:1(0)",
     ] {
         assert!(parse(text).expect_err(text).unsupported, "{text}");
     }
+}
+
+/// The MSS offered follows from the tool's own options for the path.
+#[test]
+fn the_mtu_and_the_ip_version_leave_an_mss() {
+    for (options, mss) in [
+        ("", None),
+        ("--ip_version=ipv4\n", None),
+        ("--ip_version=ipv6\n", Some(1440)),
+        ("--mtu=9000\n", Some(8960)),
+        ("--mtu=1280 --ip_version=ipv6\n", Some(1220)),
+    ] {
+        assert_eq!(parse(&format!("{options}0 close(3) = 0")).expect(options).options.mss(), mss, "{options}");
+    }
+}
+
+#[test]
+fn sequence_numbers_may_be_left_open() {
+    let Action::Expect(packet) = events("0 > S. ...(0) ack 4")[0].action.clone() else { panic!("a segment") };
+    assert_eq!((packet.seq, packet.len, packet.ack), (None, 0, Some(4)));
+    assert_eq!(show(&packet), "S. ...(0) ack 4");
 }

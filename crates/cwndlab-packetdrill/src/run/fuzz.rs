@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use cwndlab_tcp::Profile;
 use proptest::prelude::*;
 
-use super::{run, run_within, Time};
+use super::{run, run_with, Strictness, Time};
 
 /// The crate's own scripts, which the fuzzer damages.
 static SCRIPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -161,7 +161,7 @@ fn a_time_that_no_script_reaches_is_refused_while_a_timer_is_pending() {
 fn an_endless_tolerance_does_not_make_a_run_endless() {
     let blocked = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0...0.1 connect(3, ..., ...) = 0\n";
     let cfg = Profile::Linux6.config();
-    assert!(run_within(blocked, &cfg, Some(Time::MAX)).is_err());
+    assert!(run_with(blocked, &cfg, Strictness { tolerance: Some(Time::MAX), ..Strictness::default() }).is_err());
     let error = run(&format!("--tolerance_usecs=18446744073709551615\n{blocked}"), &cfg).expect_err("too large");
     assert_eq!(error.line, 1);
 }

@@ -87,10 +87,27 @@ fn what_the_endpoint_contradicts_says_what_was_expected_and_what_came() {
 #[test]
 fn what_is_not_there_is_told_from_what_fails() {
     for (script, part) in [
-        (format!("{OPENS}+0 wriet(4, ..., 9) = 9"), "\"wriet\" is not known here: there are socket"),
+        (format!("{OPENS}+0 wriet(4, ..., 9) = 9"), "\"wriet\" is not supported; there are socket"),
         (format!("{OPENS}+0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"vegas\", 5) = 0"), "only cubic, reno and dctcp"),
         (format!("`sysctl -q net.ipv4.tcp_congestion_control=vegas`\n{OPENS}"), "only cubic, reno and dctcp"),
-        (format!("{OPENS}+0 %{{ assert tcpi_rcv_rtt == 1 }}%"), "no tcpi_rcv_rtt; it has tcpi_backoff"),
+        (format!("{OPENS}+0 %{{ assert tcpi_rcv_rtt == 1 }}%"), "no tcpi_rcv_rtt; it has tcpi_"),
+        (format!("{OPENS}+0 setsockopt(4, SOL_TCP, TCP_QUICKACK, [1], 4) = 0"), "TCP_QUICKACK, …) is not supported"),
+        (format!("{OPENS}+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, [9000], 4) = 0"), "SO_RCVBUF of a connection"),
+        (format!("{OPENS}+0 getsockopt(4, SOL_SOCKET, SO_SNDBUF, [9000], [4]) = 0"), "SO_SNDBUF, …) is not supported"),
+        (format!("{OPENS}+0 send(4, ..., 9, MSG_OOB) = 9"), "flag MSG_OOB is not supported"),
+        (format!("{OPENS}+0 recv(4, ..., 9, MSG_WAITALL) = 9"), "flag MSG_WAITALL is not supported"),
+        (format!("{OPENS}+0 write(4, ..., 90) = 80"), "does not take whole is not supported"),
+        (format!("{OPENS}+0...0.5 write(4, ..., 90) = 90"), "waits for the send buffer is not supported"),
+        (format!("{OPENS}+0 ioctl(4, SIOCATMARK, [0]) = 0"), "SIOCATMARK) is not supported"),
+        (format!("{OPENS}+0 fcntl(4, F_SETOWN, 1) = 0"), "F_SETOWN) is not supported"),
+        (format!("{OPENS}+0 `sleep 1`"), "command \"sleep\" is not supported"),
+        ("0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3".to_string(), "SOCK_DGRAM is not supported"),
+        (OPENS.replace("S 0:0(0)", "S 0:9(9)"), "Fast Open) is not supported"),
+        // a setting that may be the reason of a failure
+        (
+            format!("`sysctl -q net.ipv4.tcp_early_retrans=0`\n{OPENS}+0 > . 1:1(0) ack 1"),
+            "tcp_early_retrans=0 is not supported",
+        ),
     ] {
         let error = run(&script, &Profile::Linux6.config()).expect_err(part);
         assert!(error.unsupported && error.message.contains(part), "{error}");
@@ -142,7 +159,117 @@ fn a_kernels_timers_tick_and_the_tolerance_can_be_given() {
         assert_eq!(found.is_ok(), holds, "{hz:?} {at}: {found:?}");
     }
     let late = script.replace("{at}", "040");
+    let within = |ms| Strictness { tolerance: Some(Time::from_millis(ms)), ..Strictness::default() };
     let cfg = crate::config(Profile::Linux6, None);
-    assert!(run_within(&late, &cfg, Some(Time::from_millis(4))).is_err());
-    run_within(&late, &cfg, Some(Time::from_millis(14))).expect("within 14 ms");
+    assert!(run_with(&late, &cfg, within(4)).is_err());
+    run_with(&late, &cfg, within(14)).expect("within 14 ms");
+}
+
+/// Options and calls that change or show what is sent.
+#[test]
+fn options_are_read_back_and_errors_returned_once() {
+    for (lines, line, part) in [
+        ("+0 getsockopt(4, SOL_TCP, TCP_MAXSEG, [1000], [4]) = 0\n+0 getsockopt(4, SOL_TCP, TCP_MAXSEG, [9], [4]) = 0", 9, "give 9, but it gave 1000"),
+        ("+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0\n+0 getsockopt(4, SOL_TCP, TCP_CORK, [0], [4]) = 0", 9, "give 0, but it gave 1"),
+        ("+0 < R 1:1(0)\n+0 getsockopt(4, SOL_SOCKET, SO_ERROR, [ECONNRESET], [4]) = 0\n+0 getsockopt(4, SOL_SOCKET, SO_ERROR, [ECONNRESET], [4]) = 0", 10, "give ECONNRESET, but it gave 0"),
+        ("+0 < R 1:1(0)\n+0 read(4, ..., 9) = -1 ECONNRESET (Reset)\n+0 read(4, ..., 9) = 0\n+0 write(4, ..., 9) = 9", 11, "failed with EPIPE"),
+        ("+0 < . 1:6(5) ack 1 win 9\n+0 ioctl(4, SIOCINQ, [4]) = 0", 9, "give 4, but it gave 5"),
+        ("+0 write(4, NULL, 9) = 9", 8, "failed with EFAULT"),
+    ] {
+        let error = run(&format!("{OPENS}{lines}"), &Profile::Linux6.config()).expect_err(lines);
+        assert!(error.line == line && !error.unsupported && error.message.contains(part), "{lines}: {error}");
+    }
+}
+
+/// TS val counts ticks of `--tcp_ts_tick_usecs` and is compared only where a script states them; TS ecr always.
+#[test]
+fn timestamps_are_compared_by_the_tick_that_the_script_states() {
+    let opens = OPENS
+        .replace("sackOK>", "sackOK,TS val 7 ecr 0>")
+        .replace("<mss 1460,nop,nop,sackOK,TS val 7 ecr 0>", "<mss 1460,sackOK,TS val 100 ecr 7>");
+    let opens = opens.replace("ack 1 win 65535\n+0 acc", "ack 1 win 65535 <nop,nop,TS val 8 ecr 100>\n+0 acc");
+    let run = |options: &str, val: u32, ecr: u32| {
+        let sends = format!("+0 write(4, ..., 9) = 9\n+0 > P. 1:10(9) ack 1 <nop,nop,TS val {val} ecr {ecr}>");
+        run(&format!("{options}{opens}{sends}"), &Profile::Linux6.config())
+    };
+    for (options, val, ecr, holds) in [
+        ("", 100, 8, true),
+        ("", 5000, 8, true),
+        ("", 100, 7, false),
+        ("--tcp_ts_tick_usecs=1000\n", 200, 8, true),
+        ("--tcp_ts_tick_usecs=1000\n", 5000, 8, false),
+        ("--tcp_ts_tick_usecs=10000\n", 110, 8, true),
+        ("--tcp_ts_tick_usecs=10000\n", 200, 8, false),
+    ] {
+        assert_eq!(run(options, val, ecr).is_ok(), holds, "{options}{val} {ecr}: {:?}", run(options, val, ecr));
+    }
+}
+
+/// An echo must be of a timestamp that was sent, unless the script asks for interpolation.
+#[test]
+fn an_echo_of_no_timestamp_is_named() {
+    let lines = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0...0.1 connect(3, ..., ...) = 0\n\
+                 +0 > S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 6>\n\
+                 +.1 < S. 0:0(0) ack 1 win 9000 <mss 1460,sackOK,TS val 7 ecr 123>";
+    let error = run(lines, &Profile::Linux6.config()).expect_err("123 was not sent");
+    assert!(error.line == 4 && error.message.contains("TS ecr 123 echoes no timestamp"), "{error}");
+    let error = run(&format!("--tcp_ts_ecr_scaled\n{lines}"), &Profile::Linux6.config());
+    assert!(error.is_ok(), "{error:?}");
+}
+
+/// As the tool reads it: an ACK without a number acknowledges 0, one that is old.
+#[test]
+fn an_ack_without_a_number_is_of_zero() {
+    let script = format!("{OPENS}+0 < . 1:2001(2000) win 65535\n+0 > . 1:1(0) ack 2001");
+    run(&script, &Profile::Linux6.config()).expect("the data is taken");
+    let error = run(&script.replace("(0) ack 2001", "(0)"), &Profile::Linux6.config()).expect_err("ack 0");
+    assert!(error.message.starts_with("acknowledgment"), "{error}");
+}
+
+#[test]
+fn trains_are_taken_apart_where_segments_are_strict() {
+    let script = format!("{OPENS}+0 write(4, ..., 2000) = 2000\n+0 > . 1:2001(2000) ack 1");
+    run(&script, &Profile::Linux6.config()).expect("a train");
+    let error = run(&format!("--strict_segments\n{script}"), &Profile::Linux6.config()).expect_err("two segments");
+    assert!(error.message.contains("sent . 1:1001(1000)"), "{error}");
+}
+
+#[test]
+fn windows_are_left_out_on_request() {
+    let script = format!("{OPENS}+0 write(4, ..., 9) = 9\n+0 > P. 1:10(9) ack 1 win 5");
+    let strictness = Strictness { ignore_windows: true, ..Strictness::default() };
+    assert!(run(&script, &Profile::Linux6.config()).is_err());
+    run_with(&script, &Profile::Linux6.config(), strictness).expect("but for the window");
+}
+
+/// The newest last, and what was sent without being expected.
+#[test]
+fn a_failure_shows_the_last_events_before_it() {
+    let lines = "+.01 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+0 write(4, ..., 2000) = 2000\n\
+                 +.01 %{ assert tcpi_snd_cwnd == 7 }%";
+    let error = run(&format!("{OPENS}{lines}"), &Profile::Linux6.config()).expect_err("it is 10");
+    let expected = [
+        "0.100000 s < . 1:1(0) ack 1 win 65535",
+        "0.100000 s accept(3, ..., ...) = 4",
+        "0.110000 s write(4, ..., 1000) = 1000",
+        "0.110000 s > P. 1:1001(1000) ack 1",
+        "0.110000 s write(4, ..., 2000) = 2000",
+        "0.110000 s > . 1001:2001(1000) ack 1 (not expected yet)",
+        "0.110000 s > P. 2001:3001(1000) ack 1 (not expected yet)",
+    ];
+    assert_eq!(error.before, expected[1..], "{error}");
+}
+
+/// Only the buffer of the application's reads makes room, as BSD's scripts check.
+#[test]
+fn bsds_windows_shrink_until_the_application_reads() {
+    let script = format!(
+        "`sysctl -w net.inet.tcp.recvspace=14600 net.inet.tcp.sack.enable=1`
+{}+0 < . 1:5001(5000) ack 1 win 65535
++0 > . 1:1(0) ack 5001 win 9600
++0 read(4, ..., 5000) = 5000
++0 > . 1:1(0) ack 5001 win 14600",
+        OPENS.replace("<mss 1460,nop,nop,sackOK>", "win 14600 <mss 1460,nop,nop,sackOK>")
+    );
+    run(&script, &Profile::Rfc5681.config()).expect("the window follows the reads");
 }

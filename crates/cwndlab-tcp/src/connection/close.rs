@@ -85,6 +85,7 @@ impl Connection {
     pub(super) fn end_quietly(&mut self) {
         self.state = State::Closed;
         self.timers = Timers::new();
+        self.note_ack(true);
     }
 
     /// Closed before anything was exchanged: nobody needs to be told.
@@ -92,5 +93,6 @@ impl Connection {
         self.state = State::Closed;
         self.control = super::Control::None;
         self.timers.stop(Timer::Retransmit);
+        self.note_ack(true);
     }
 }

@@ -76,7 +76,8 @@ impl Connection {
         self.receiver.ts_recent = seg.ts_val;
         self.agreed.sack = cfg.sack && seg.sack_permitted;
         self.agreed.timestamps = cfg.timestamps && seg.has_timestamps;
-        self.receiver.shift = if cfg.window_scale && seg.window_scale_plus_1 > 0 { wanted_shift(cfg) } else { 0 };
+        let scales = cfg.window_scale && seg.window_scale_plus_1 > 0;
+        self.receiver.shift_plus_1 = if scales { wanted_shift(cfg) + 1 } else { 0 };
         self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.agree(seg));
         self.sender.edge = 1 + u64::from(seg.window);
         let peer = if seg.mss == 0 { DEFAULT_MSS } else { u32::from(seg.mss) };

@@ -71,6 +71,9 @@ impl Connection {
         }
         // what of the payload is not before the first byte of the stream
         let end = start + i64::from(seg.len);
+        if self.sender.extra.is_some() && seg.len > 0 && end > self.receiver.nxt as i64 && self.refuses_data(seg) {
+            return;
+        }
         if seg.len > 0 && end > 0 {
             if self.sender.ecn.minds(seg) {
                 self.note_mark(seg);
@@ -190,6 +193,9 @@ impl Connection {
             self.on_duplicate_ack(cfg, now, seg, reported);
         } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt {
             self.timers.stop(Timer::Retransmit); // a window update ends probing
+        }
+        if self.sender.extra.is_some() {
+            self.note_ack(self.retries == 0 && self.sender.edge > self.sender.nxt);
         }
         self.end_rack(cfg, now, false);
     }

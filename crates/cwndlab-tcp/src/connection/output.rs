@@ -77,11 +77,12 @@ impl Connection {
         }
     }
 
-    /// Data waits behind a closed window and nothing is under way that could open it.
+    /// Data waits behind a closed window or for more of it, and nothing is under way that could open it.
     #[inline]
     fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
-        if s.una == s.max && s.nxt < s.end && !self.timers.is_running(Timer::Retransmit) && s.edge < s.end {
+        let waits = s.edge < s.end || s.holds();
+        if s.una == s.max && s.nxt < s.end && !self.timers.is_running(Timer::Retransmit) && waits {
             self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
         }
     }
@@ -279,9 +280,11 @@ impl Connection {
         }
         // a SYN offers everything, a SYN-ACK what was offered to us (RFC 7323, 2.2 and 3.2; RFC 2018, section 2)
         let answer = control == Control::SynAck && self.state == State::SynReceived;
-        let (sack, timestamps) =
-            if answer { (self.agreed.sack, self.agreed.timestamps) } else { (cfg.sack, cfg.timestamps) };
-        let scale = cfg.window_scale && (!answer || self.receiver.shift > 0 || wanted_shift(cfg) == 0);
+        let (sack, timestamps, scale) = if answer {
+            (self.agreed.sack, self.agreed.timestamps, self.receiver.shift_plus_1 > 0)
+        } else {
+            (cfg.sack, cfg.timestamps, cfg.window_scale)
+        };
         let option_bytes = 4 // MSS
             + if timestamps { TIMESTAMPS_BYTES } else { 0 }
             + if sack && !timestamps { 4 } else { 0 } // fills the padding of the timestamps otherwise

@@ -16,14 +16,14 @@ impl Connection {
         if self.control != Control::Paced {
             return false; // something else is to go
         }
-        let Some(mut pacer) = self.sender.pacer.take() else { return true };
+        let Some(mut pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.take()) else { return true };
         pacer.charge(self.stats.bytes_sent);
         let waits = self.state.may_send() && self.sender.una < self.sender.limit();
         let admitted = !waits || pacer.admits(now, || Pace::of_window(cfg, &self.sender));
         if !admitted {
             self.timers.set(Timer::Pause, pacer.next());
         }
-        self.sender.pacer = Some(pacer);
+        self.sender.extra.get_or_insert_default().pacer = Some(pacer);
         admitted
     }
 

@@ -38,7 +38,7 @@ impl Rack {
         let fresh = s.end.min(s.edge).saturating_sub(s.max).min(u64::from(s.mss));
         self.probe_repeats = fresh == 0;
         if fresh > 0 {
-            return Some(Piece { start: s.max, len: fresh as u32 });
+            return Some(Piece { start: s.max, len: s.within_record(s.max, fresh) as u32 });
         }
         let Some(last) = self.sent.last().filter(|last| last.flags & SACKED == 0) else {
             self.probe_due = false;

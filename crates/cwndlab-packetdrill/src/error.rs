@@ -1,0 +1,42 @@
+//! Why a script does not hold.
+
+use std::fmt;
+
+/// The latest second of a script. Every timer up to there is carried out, so a script must not last for ever.
+pub(crate) const LONGEST_S: u64 = 1_000_000;
+
+/// Why a script failed, and at which of its lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScriptError {
+    /// Line of the script, from 1.
+    pub line: usize,
+    /// What was expected and what happened.
+    pub message: String,
+    /// Whether the script asks for something this tool does not support, rather than being contradicted by the endpoint.
+    pub unsupported: bool,
+    /// The last events before that line, oldest first.
+    pub before: Vec<String>,
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.line, self.message)
+    }
+}
+impl std::error::Error for ScriptError {}
+
+pub(crate) type Result<T> = std::result::Result<T, ScriptError>;
+
+/// The script cannot be read, or the endpoint contradicts it.
+pub(crate) fn wrong<T>(line: usize, message: impl Into<String>) -> Result<T> {
+    Err(ScriptError { line, message: message.into(), unsupported: false, before: Vec::new() })
+}
+
+/// The script asks for something this tool does not support.
+pub(crate) fn unsupported<T>(line: usize, message: impl Into<String>) -> Result<T> {
+    Err(ScriptError { line, message: message.into(), unsupported: true, before: Vec::new() })
+}
+
+pub(crate) fn too_late<T>(line: usize) -> Result<T> {
+    wrong(line, format!("the script may last at most {LONGEST_S} s (11 days)"))
+}

@@ -1,0 +1,157 @@
+//! The state of a run: clock, endpoints, file descriptors, what was sent and what happened last.
+
+use crate::error::{wrong, Result, ScriptError};
+use crate::options::ToolOptions;
+use crate::python::Names;
+use crate::script::Call;
+use crate::segment::show;
+use crate::socket::{Descriptor, Endpoint, Sent};
+use crate::timestamps::Timestamps;
+use cwndlab_tcp::{Connection, TcpConfig};
+use cwndlab_units::Time;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Events that a failure shows.
+const SHOWN_BEFORE: usize = 6;
+
+/// A blocking system call that has not returned.
+pub(crate) struct Pending {
+    pub line: usize,
+    pub call: Call,
+    pub until: Time,
+    pub tolerance: Time,
+}
+
+/// A setting without a knob that may change what is sent, and the line that asks for it.
+pub(crate) struct Unset {
+    pub line: usize,
+    pub setting: String,
+}
+
+/// The state of a run.
+pub(crate) struct Machine {
+    pub now: Time,
+    pub cfg: TcpConfig,
+    pub options: ToolOptions,
+    /// When the event before took place, by the script.
+    pub event_before: Option<Time>,
+    /// Whether the interface takes segments; while it does not, the endpoints are not asked for any.
+    pub queue_takes: bool,
+    /// Whether the window offered waits for reads. Otherwise what arrives counts as read at once.
+    pub reads_make_room: bool,
+    pub descriptors: BTreeMap<i64, Descriptor>,
+    pub endpoints: Vec<Endpoint>,
+    pub sent: VecDeque<Sent>,
+    pub pending: Vec<Pending>,
+    pub names: Names,
+    pub unset: Vec<Unset>,
+    before: VecDeque<String>,
+}
+
+impl Machine {
+    pub fn new(cfg: TcpConfig, options: ToolOptions) -> Self {
+        Machine {
+            now: Time::ZERO,
+            cfg: TcpConfig { mss: options.mss().unwrap_or(cfg.mss), ..cfg },
+            options,
+            event_before: None,
+            queue_takes: true,
+            reads_make_room: false,
+            descriptors: BTreeMap::new(),
+            endpoints: Vec::new(),
+            sent: VecDeque::new(),
+            pending: Vec::new(),
+            names: Names::new(),
+            unset: Vec::new(),
+            before: VecDeque::new(),
+        }
+    }
+
+    /// Remembers an event for the message of a failure.
+    pub fn note(&mut self, at: Time, what: &str) {
+        if self.before.len() == SHOWN_BEFORE {
+            self.before.pop_front();
+        }
+        self.before.push_back(format!("{} {what}", seconds(at)));
+    }
+
+    /// The failure with what happened before it; a setting that could not be made may be its reason.
+    pub fn explain(&mut self, error: ScriptError) -> ScriptError {
+        while let Some(sent) = self.sent.pop_front() {
+            let packet = self.endpoints[sent.endpoint].shown(&sent.segment);
+            self.note(sent.at, &format!("> {} (not expected yet)", show(&packet.without_details())));
+        }
+        let message = match self.unset.first() {
+            Some(Unset { line, setting }) if !error.unsupported => {
+                format!("{} (line {line}: {setting} is not supported, which may be why)", error.message)
+            }
+            _ => error.message,
+        };
+        ScriptError {
+            message,
+            unsupported: error.unsupported || !self.unset.is_empty(),
+            before: self.before.iter().cloned().collect(),
+            ..error
+        }
+    }
+
+    /// A new endpoint, the last.
+    pub fn add_endpoint(&mut self, cfg: TcpConfig, connection: Connection, accepted: bool) {
+        let timestamps = Timestamps::with_tick(self.options.timestamp_tick_us);
+        self.endpoints.push(Endpoint::new(cfg, connection, timestamps, accepted));
+    }
+
+    /// The earliest timer of an endpoint.
+    pub fn next_timer(&self) -> Option<Time> {
+        self.endpoints.iter().map(|e| e.connection.poll_timeout()).min().filter(|at| !at.is_never())
+    }
+
+    /// Lets the timers expire that are due at `at`.
+    pub fn timer(&mut self, at: Time) -> Result<()> {
+        self.now = self.now.max(at);
+        for endpoint in &mut self.endpoints {
+            if endpoint.connection.poll_timeout() <= self.now {
+                endpoint.connection.handle_timeout(&endpoint.cfg, self.now);
+            }
+        }
+        self.drain();
+        self.finish_calls()
+    }
+
+    /// Lets time pass up to `to`, with the timers on the way.
+    pub fn advance(&mut self, line: usize, to: Time, tolerance: Time) -> Result<()> {
+        if to + tolerance < self.now {
+            let (to, now) = (seconds(to), seconds(self.now));
+            return wrong(line, format!("timing error: expected it to happen at {to}, but it is {now} already"));
+        }
+        while let Some(at) = self.next_timer().filter(|at| *at <= to) {
+            self.timer(at)?;
+        }
+        self.now = self.now.max(to);
+        Ok(())
+    }
+
+    /// Takes what the endpoints have to send.
+    pub fn drain(&mut self) {
+        if !self.queue_takes {
+            return;
+        }
+        for (index, endpoint) in self.endpoints.iter_mut().enumerate() {
+            while let Some(segment) = endpoint.connection.poll_transmit(&endpoint.cfg, self.now) {
+                self.sent.push_back(Sent { at: self.now, endpoint: index, segment });
+            }
+        }
+    }
+
+    /// `tcp_info` of the last connection, by name.
+    pub fn collect_info(&mut self) {
+        if let Some(endpoint) = self.endpoints.last() {
+            crate::info::collect(endpoint, &mut self.names);
+        }
+    }
+}
+
+/// A time as scripts write it.
+pub(crate) fn seconds(at: Time) -> String {
+    format!("{:.6} s", at.as_secs_f64())
+}

@@ -1,0 +1,167 @@
+//! Kernels' settings (`sysctl`): those that are knobs here, those without influence on what is sent, and all others.
+
+use cwndlab_tcp::{AckPolicy, EcnKind, RecoveryKind, TcpConfig};
+use cwndlab_units::Time;
+
+/// What became of a setting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Setting {
+    /// A knob was set, it has the value already, or it has no influence on what is sent.
+    Taken,
+    /// As `Taken`; and the script checks windows that shrink until the application reads.
+    ReadsMakeRoom,
+    /// It is no knob here, and may change what is sent: a script that does not hold proves nothing.
+    MayMatter,
+}
+
+/// Linux's settings (`net.ipv4.…`) without influence on what a connection sends here: Fast Open and MD5 are rejected where
+/// they are used, send buffers and the kernel's memory are not modelled, and there are no other connections.
+const WITHOUT_EFFECT: [&str; 24] = [
+    "tcp_autocorking",
+    "tcp_early_demux",
+    "tcp_fack", // since Linux 4.15
+    "tcp_fastopen",
+    "tcp_fastopen_blackhole_timeout_sec",
+    "tcp_fastopen_cookies",
+    "tcp_fastopen_key",
+    "tcp_keepalive_intvl",
+    "tcp_keepalive_probes",
+    "tcp_keepalive_time",
+    "tcp_limit_output_bytes",
+    "tcp_max_orphans",
+    "tcp_max_syn_backlog",
+    "tcp_mem",
+    "tcp_min_tso_segs", // of trains under pacing; segments are single ones here
+    "tcp_no_metrics_save",
+    "tcp_notsent_lowat",
+    "tcp_syncookies",
+    "tcp_tw_reuse",
+    "tcp_wmem",
+    "tcp_ecn_option", // of AccECN, which is not negotiated
+    "ip_local_port_range",
+    "ip_no_pmtu_disc",
+    "tcp_stdurg",
+];
+
+/// Linux's settings at values that are this endpoint's behaviour.
+const AS_HERE: [(&str, &[&str]); 12] = [
+    ("tcp_abort_on_overflow", &["0"]),
+    ("tcp_dsack", &["1"]),
+    ("tcp_ecn_fallback", &["1"]),
+    ("tcp_moderate_rcvbuf", &["1"]),
+    ("tcp_mtu_probing", &["0"]),
+    ("tcp_pacing_ca_ratio", &["120"]),
+    ("tcp_pacing_ss_ratio", &["200"]),
+    ("tcp_retries2", &["15"]),
+    ("tcp_shrink_window", &["0"]),
+    ("tcp_syn_retries", &["6"]),
+    ("tcp_early_retrans", &["3", "4"]),
+    ("tcp_thin_linear_timeouts", &["0"]),
+];
+
+/// Linux's settings that may change what is sent, but seldom do: probes of a tail, and when its segmentation defers.
+const MAY_MATTER: [&str; 2] = ["tcp_early_retrans", "tcp_tso_win_divisor"];
+
+/// FreeBSD's settings without influence on what a connection sends here.
+const BSD_WITHOUT_EFFECT: [&str; 6] = [
+    "net.inet.tcp.hostcache.purgenow",
+    "net.inet.tcp.sendspace",
+    "net.inet.tcp.syncookies",
+    "net.inet.tcp.blackhole", // checked below
+    "net.inet.tcp.keepinit",
+    "net.inet.tcp.icmp_may_rst", // ICMP is rejected
+];
+
+/// Sets the knob of a setting named `net.ipv4.tcp_sack`, `net/ipv4/tcp_sack` or `/proc/sys/net/ipv4/tcp_sack`; an error
+/// names one that cannot be followed.
+pub(crate) fn set(cfg: &mut TcpConfig, name: &str, value: &str) -> Result<Setting, String> {
+    let name = name.strip_prefix("/proc/sys/").unwrap_or(name).replace('/', ".");
+    let refused = || Err(format!("sysctl {name}={value} is not supported"));
+    match name.strip_prefix("net.ipv4.") {
+        Some(short) => linux(cfg, short, value).unwrap_or_else(refused),
+        None if name.starts_with("net.inet.") => bsd(cfg, &name, value).map_or_else(refused, Ok),
+        None if matches!(name.as_str(), "net.core.default_qdisc" | "net.core.wmem_max" | "net.core.rmem_max") => {
+            Ok(Setting::Taken)
+        }
+        None => refused(),
+    }
+}
+
+fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting, String>> {
+    let on = value != "0";
+    match name {
+        "tcp_sack" => {
+            cfg.sack = on;
+            if !on {
+                cfg.recovery = RecoveryKind::NewReno;
+            }
+        }
+        "tcp_frto" => cfg.f_rto = on,
+        "tcp_timestamps" => cfg.timestamps = on,
+        "tcp_ecn" => {
+            cfg.ecn = match value {
+                "0" => EcnKind::Off,
+                "1" => EcnKind::Rfc3168,
+                "2" => EcnKind::Accept,
+                _ => return None,
+            }
+        }
+        "tcp_window_scaling" => cfg.window_scale = on,
+        "tcp_slow_start_after_idle" => cfg.restart_after_idle = on,
+        "tcp_reordering" => cfg.dup_thresh = value.parse().ok().filter(|n| (1..=300).contains(n))?,
+        "tcp_syn_linear_timeouts" => cfg.rto.syn_linear = value.parse().ok()?,
+        "tcp_congestion_control" => {
+            return Some(crate::settings::congestion_control(cfg, value).map(|()| Setting::Taken));
+        }
+        // RACK is the first bit; without it the kernel counts by RFC 6675
+        "tcp_recovery" => match value {
+            "1" => {}
+            "0" if cfg.recovery == RecoveryKind::Rack => cfg.recovery = RecoveryKind::Prr,
+            _ => return None,
+        },
+        // min, default, max: the window scale follows from the largest
+        "tcp_rmem" => cfg.receive_buffer_bytes = buffer(value.split_whitespace().nth(2)?)?,
+        name if WITHOUT_EFFECT.contains(&name) => {}
+        name if AS_HERE.iter().any(|(known, values)| *known == name && values.contains(&value)) => {}
+        name if MAY_MATTER.contains(&name) => return Some(Ok(Setting::MayMatter)),
+        _ => return None,
+    }
+    Some(Ok(Setting::Taken))
+}
+
+/// Bytes of a buffer; no window exceeds 2^30 (RFC 7323, section 2.3).
+fn buffer(value: &str) -> Option<u64> {
+    value.parse().ok().filter(|bytes| (1..=1 << 30).contains(bytes))
+}
+
+fn bsd(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Setting> {
+    match name.strip_prefix("net.inet.tcp.")? {
+        "sack.enable" => cfg.sack = value != "0",
+        "rfc1323" => {
+            cfg.timestamps = value != "0";
+            cfg.window_scale = value != "0";
+        }
+        "ecn.enable" => {
+            cfg.ecn = match value {
+                "0" => EcnKind::Off,
+                "1" => EcnKind::Rfc3168,
+                "2" => EcnKind::Accept,
+                _ => return None,
+            }
+        }
+        "delacktime" => {
+            let timeout_ns = Time::from_millis(value.parse::<u32>().ok()?.into());
+            cfg.ack_policy = AckPolicy::Delayed { timeout_ns };
+        }
+        // the buffer is rounded up to whole segments
+        "recvspace" => {
+            cfg.receive_buffer_bytes = buffer(value)?.next_multiple_of(u64::from(cfg.mss));
+            return Some(Setting::ReadsMakeRoom);
+        }
+        "blackhole" | "insecure_rst" | "insecure_syn" if value != "0" => return None,
+        "insecure_rst" | "insecure_syn" => {}
+        _ if BSD_WITHOUT_EFFECT.contains(&name) => {}
+        _ => return None,
+    }
+    Some(Setting::Taken)
+}

@@ -1,0 +1,56 @@
+//! Timestamps of the endpoint (microseconds) and what a script calls them.
+
+use std::collections::BTreeMap;
+
+/// A tick where the script does not state one: the kernel's, of 1 ms.
+const DEFAULT_TICK_US: u32 = 1_000;
+
+/// Both clocks begin at the first timestamp that the script names.
+#[derive(Clone, Debug)]
+pub(crate) struct Timestamps {
+    tick_us: u32,
+    /// The first one that the script named: the script's, the endpoint's.
+    first: Option<(u32, u32)>,
+    /// The endpoint's timestamp that the script named last by this number.
+    named: BTreeMap<u32, u32>,
+}
+
+impl Timestamps {
+    /// With ticks of `tick_us`; 0 for the kernel's.
+    pub fn with_tick(tick_us: u32) -> Self {
+        Timestamps {
+            tick_us: if tick_us == 0 { DEFAULT_TICK_US } else { tick_us },
+            first: None,
+            named: BTreeMap::new(),
+        }
+    }
+
+    /// The script calls the endpoint's timestamp `live` so.
+    pub fn learn(&mut self, script: u32, live: u32) {
+        self.first.get_or_insert((script, live));
+        self.named.insert(script, live);
+    }
+
+    /// What a script calls the endpoint's timestamp `live`, by the time since the first.
+    pub fn script(&self, live: u32) -> u32 {
+        let Some((script, first)) = self.first else { return live };
+        let passed_us = live.wrapping_sub(first) as i32;
+        script.wrapping_add_signed((f64::from(passed_us) / f64::from(self.tick_us)).round() as i32)
+    }
+
+    /// The endpoint's timestamp that a script names; `None` if it was not sent. 0 is none.
+    pub fn live(&self, script: u32) -> Option<u32> {
+        if script == 0 {
+            return Some(0);
+        }
+        self.named.get(&script).copied()
+    }
+
+    /// As [`Self::live`], one that was not sent interpolated.
+    pub fn interpolated(&self, script: u32) -> u32 {
+        self.live(script).unwrap_or_else(|| {
+            let Some((first, live)) = self.first else { return script };
+            live.wrapping_add_signed((script.wrapping_sub(first) as i32).wrapping_mul(self.tick_us as i32))
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Socket options and flags of writes (RFC 9293, 3.9.1; Linux's tcp(7) and send(2)).
+
+use cwndlab_units::Time;
+
+use super::Connection;
+use crate::segment::{Flags, Segment};
+use crate::sender::Extra;
+use crate::socket_options::SocketOptions;
+use crate::state::{CloseReason, State};
+use crate::timers::Timer;
+
+impl Connection {
+    /// As [`Connection::write`], but announces more (`MSG_MORE`): less than a full segment waits until the next
+    /// [`Connection::write`], the next ACK, or a retransmission timeout with nothing in flight.
+    pub fn write_more(&mut self, bytes: u64) {
+        self.write(bytes);
+        self.socket_options().more = true;
+    }
+
+    /// Ends a record (`MSG_EOR`) with what was written last: no segment has bytes from both sides of its end.
+    pub fn end_record(&mut self) {
+        let (una, end) = (self.sender.una, self.sender.end);
+        let records = &mut self.socket_options().records;
+        while records.front().is_some_and(|end| *end <= una) {
+            records.pop_front();
+        }
+        if records.back() != Some(&end) {
+            records.push_back(end);
+        }
+    }
+
+    /// Whether less than a full segment waits (`TCP_CORK`), however the writes were flagged; at most for a retransmission
+    /// timeout while nothing is in flight.
+    pub fn set_corked(&mut self, corked: bool) {
+        if corked || self.sender.extra.is_some() {
+            self.socket_options().corked = corked;
+        }
+    }
+
+    /// Lets go what was written so far, corked or not (setting `TCP_NODELAY` does so on Linux).
+    pub fn push(&mut self) {
+        if let Some(extra) = &mut self.sender.extra {
+            extra.socket.pushed = true;
+        }
+    }
+
+    /// Gives up when sent data or a window probe stays unacknowledged for that long after its first timeout, rather than
+    /// after so many retransmissions (`TCP_USER_TIMEOUT`; RFC 5482). Like Linux's it counts from the first retransmission.
+    pub fn set_user_timeout(&mut self, timeout: Option<Time>) {
+        if timeout.is_some() || self.sender.extra.is_some() {
+            self.socket_options().user_timeout = timeout.unwrap_or(Time::MAX);
+        }
+    }
+
+    /// The application will read no more. Once it has also closed, new data is answered by a RST (RFC 1122, 4.2.2.13).
+    pub fn close_read(&mut self) {
+        self.socket_options().read_closed = true;
+    }
+
+    fn socket_options(&mut self) -> &mut SocketOptions {
+        &mut self.sender.extra.get_or_insert_default().socket
+    }
+
+    /// New data came: whether that ends the connection, as the application has closed and reads no more.
+    #[cold]
+    pub(super) fn refuses_data(&mut self, seg: &Segment) -> bool {
+        let read_closed = self.sender.extra.as_ref().is_some_and(|extra| extra.socket.read_closed);
+        let closed =
+            matches!(self.state, State::FinWait1 | State::FinWait2 | State::Closing | State::TimeWait | State::LastAck);
+        if read_closed && closed {
+            self.fail(CloseReason::Aborted);
+            self.control = super::Control::Reset(if seg.flags.has(Flags::ACK) { seg.ack } else { 0 });
+        }
+        read_closed && closed
+    }
+
+    /// When the user timeout is over.
+    #[inline]
+    pub(super) fn gives_up_at(&self) -> Time {
+        self.sender.extra.as_ref().map_or(Time::MAX, |extra| extra.socket.gives_up_at)
+    }
+
+    /// The retransmission timer has expired: from the first such timeout without progress the user timeout runs.
+    #[cold]
+    pub(super) fn start_user_timeout(&mut self, now: Time) {
+        let unanswered = self.retries > 0 || self.sender.una == self.sender.max;
+        let waits = unanswered && self.timers.is_running(Timer::Retransmit);
+        let Some(Extra { socket, .. }) = self.sender.extra.as_deref_mut() else { return };
+        if waits && socket.gives_up_at.is_never() {
+            socket.gives_up_at = now + socket.user_timeout;
+        }
+    }
+
+    /// Whether less than a full segment waits for more, though the peer's window admits it.
+    #[cold]
+    pub(super) fn is_held(&self) -> bool {
+        let s = &self.sender;
+        s.holds() && s.edge > s.nxt && s.nxt < s.end
+    }
+
+    /// An ACK came; `progress` if it acknowledges something new or opens a window that was probed.
+    #[cold]
+    pub(super) fn note_ack(&mut self, progress: bool) {
+        if let Some(Extra { socket, .. }) = self.sender.extra.as_deref_mut() {
+            socket.more = false;
+            if progress {
+                socket.gives_up_at = Time::MAX;
+            }
+        }
+    }
+}

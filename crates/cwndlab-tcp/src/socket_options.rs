@@ -1,0 +1,51 @@
+//! What an application may ask of its connection beyond writing: to hold back small segments, to keep records apart, and
+//! how long to wait for an acknowledgment.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::Time;
+
+/// Options of one connection; most have none.
+#[derive(Clone, Debug)]
+pub(crate) struct SocketOptions {
+    /// `TCP_CORK`: less than a full segment waits.
+    pub corked: bool,
+    /// The last write announced more (`MSG_MORE`): as `corked`, until the next write without or the next ACK.
+    pub more: bool,
+    /// What was written so far goes, corked or not.
+    pub pushed: bool,
+    /// Ends of records (`MSG_EOR`), each one past its last byte, in order: no segment has bytes of two.
+    pub records: VecDeque<u64>,
+    /// How long data may stay unacknowledged (`TCP_USER_TIMEOUT`; RFC 9293, 3.9.1; RFC 5482); [`Time::MAX`] = R2 decides.
+    pub user_timeout: Time,
+    /// When that is over; [`Time::MAX`] while nothing has timed out since the last progress.
+    pub gives_up_at: Time,
+    /// Whether the application will read no more.
+    pub read_closed: bool,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        SocketOptions {
+            corked: false,
+            more: false,
+            pushed: false,
+            records: VecDeque::new(),
+            user_timeout: Time::MAX,
+            gives_up_at: Time::MAX,
+            read_closed: false,
+        }
+    }
+}
+
+impl SocketOptions {
+    /// Whether less than a full segment waits.
+    pub fn holds(&self) -> bool {
+        (self.corked || self.more) && !self.pushed
+    }
+
+    /// Bytes from `start` to the end of its record.
+    pub fn record_left(&self, start: u64) -> u64 {
+        self.records.iter().find(|end| **end > start).map_or(u64::MAX, |end| end - start)
+    }
+}

@@ -1,0 +1,37 @@
+"""Remake the tables of docs/models/packetdrill-collections.md from checkouts of the public collections.
+
+    python tools/packetdrill_collections.py google=DIR freebsd=DIR linux=DIR
+
+Any of them; each DIR has scripts at any depth. The scripts stay outside this repository, for their licences.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from cwndlab.packetdrill import find_scripts, markdown, run_script
+
+PAGE = Path(__file__).parent.parent / "docs" / "models" / "packetdrill-collections.md"
+#: profile, and whether windows offered are left out
+SETTINGS = {"google": ("linux-6", False), "linux": ("linux-6", False), "freebsd": ("rfc5681", True)}
+
+
+def main(arguments: list[str]) -> None:
+    """Replace the table between the markers of each collection that is named."""
+    page = PAGE.read_text(encoding="utf-8")
+    for argument in arguments:
+        name, _, folder = argument.partition("=")
+        if name not in SETTINGS or not folder:
+            sys.exit(f"expected {'=DIR '.join(SETTINGS)}=DIR, found {argument!r}")
+        profile, ignore_windows = SETTINGS[name]
+        root = Path(folder)
+        outcomes = [run_script(path, profile, ignore_windows=ignore_windows) for path in find_scripts([root])]
+        table = f"<!-- {name} -->\n{markdown(outcomes, root)}\n<!-- end of {name} -->"
+        page = re.sub(f"<!-- {name} -->.*<!-- end of {name} -->", lambda _, new=table: new, page, flags=re.S)
+    PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
