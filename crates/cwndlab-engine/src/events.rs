@@ -1,122 +1,187 @@
 //! The event queue: what happens next.
 //!
-//! A 4-ary implicit heap on one packed key. Popping leaves a hole at the root; the push that nearly always
-//! follows (the same link's next packet) fills it and sifts down once, where pop-then-push would sift twice.
+//! A calendar queue (Brown, "Calendar queues", Communications of the ACM 31, 1988) for events of the near future, most
+//! of them packet arrivals, and a binary heap for events beyond the calendar's year, most of them timers. The length of
+//! a day adapts to the traffic; the order of events does not depend on it.
+
+mod calendar;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use cwndlab_units::Time;
+
+use calendar::Calendar;
 
 /// Where an event comes from: a link's next arrival, a link's next service, a timer.
 /// Each source has at most one live entry in the queue.
 pub type Source = u32;
 
-/// 2^24 sources and 2^40 schedulings fit beside the 64-bit time in one 128-bit key.
+/// 2^24 sources and 2^40 schedulings fit beside the 64-bit time in one 128-bit key of the heap.
 const SOURCE_BITS: u32 = 24;
 /// The largest number of sources.
 pub const MAX_SOURCES: u32 = 1 << SOURCE_BITS;
-const ARITY: usize = 4;
+
+/// The length of a day is reviewed after this many list steps, or this many events beyond the year.
+const REVIEW_AFTER: u64 = 128;
+/// Days of up to 2^40 ns (18 minutes) are enough for any simulated time.
+const LONGEST_DAY_BITS: u32 = 40;
 
 /// Pending events, earliest first; events of the same instant in the order in which they were scheduled.
+///
+/// Invariant after each call: every event in the heap lies beyond the calendar's year, so no two events of the same
+/// instant are ever split between the two.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Keys: time in the upper 64 bits, then the number of the scheduling, then the source.
-    keys: Vec<u128>,
-    /// Whether `keys[0]` has been popped and not yet replaced.
-    hole: bool,
+    calendar: Calendar,
+    /// Events beyond the calendar's year. Key: time in the upper 64 bits, then the number of the scheduling, then the
+    /// source.
+    overflow: BinaryHeap<Reverse<u128>>,
+    /// Day of the heap's first event, or 0 to request a review; `u64::MAX` if the heap is empty.
+    overflow_day: u64,
+    /// Schedulings into the heap so far.
     scheduled: u64,
+    /// Since the last review: events taken, list entries passed on insertion, events put into the heap.
+    taken: u64,
+    steps: u64,
+    overflowed: u64,
 }
 
 impl EventQueue {
     /// An empty queue.
     pub fn new() -> EventQueue {
-        EventQueue { keys: Vec::with_capacity(64), hole: false, scheduled: 0 }
+        EventQueue {
+            calendar: Calendar::new(),
+            overflow: BinaryHeap::new(),
+            overflow_day: u64::MAX,
+            scheduled: 0,
+            taken: 0,
+            steps: 0,
+            overflowed: 0,
+        }
     }
 
     /// Schedules `source` at `time`.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet-hop
+    #[inline(always)]
     pub fn push(&mut self, time: Time, source: Source) {
-        debug_assert!(source < MAX_SOURCES && self.scheduled < 1 << (64 - SOURCE_BITS));
-        let key = u128::from(time.as_nanos()) << 64 | u128::from(self.scheduled << SOURCE_BITS) | u128::from(source);
+        debug_assert!(source < MAX_SOURCES);
+        let time = time.as_nanos();
+        if !self.calendar.covers(time) {
+            return self.push_outside(time, source);
+        }
+        let steps = self.calendar.insert(time, source);
+        if steps != 0 {
+            self.count_steps(steps);
+        }
+    }
+
+    /// An event before today (a time already past) or beyond the year.
+    #[inline(never)]
+    fn push_outside(&mut self, time: u64, source: Source) {
+        if self.calendar.is_past(time) {
+            let steps = self.calendar.insert(time, source);
+            return self.count_steps(steps);
+        }
+        self.overflowed += 1;
+        self.push_overflow(time, source);
+        let review = self.overflowed == REVIEW_AFTER;
+        self.overflow_day = if review { 0 } else { self.overflow_day.min(self.calendar.day(time)) };
+    }
+
+    fn push_overflow(&mut self, time: u64, source: Source) {
+        debug_assert!(self.scheduled < 1 << (64 - SOURCE_BITS));
+        let key = u128::from(time) << 64 | u128::from(self.scheduled << SOURCE_BITS) | u128::from(source);
         self.scheduled += 1;
-        if self.hole {
-            self.hole = false;
-            self.sift_down(key);
-        } else {
-            self.keys.push(key);
-            self.sift_up(key);
+        self.overflow.push(Reverse(key));
+    }
+
+    #[inline]
+    fn count_steps(&mut self, steps: u32) {
+        let before = self.steps;
+        self.steps += u64::from(steps);
+        if before < REVIEW_AFTER && self.steps >= REVIEW_AFTER {
+            self.overflow_day = 0;
         }
     }
 
     /// The earliest event at or before `until`, removed.
     #[inline]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, Source)> {
-        if self.hole {
-            self.hole = false;
-            let last = self.keys.pop()?;
-            if self.keys.is_empty() {
-                return None;
+        let slot = match self.calendar.first() {
+            Some(slot) => slot,
+            None => self.jump(until)?,
+        };
+        let (time, source) = self.calendar.pop_until(slot, until.as_nanos())?;
+        self.taken += 1;
+        if self.overflow_day < self.calendar.year_end() {
+            self.refill();
+        }
+        Some((Time::from_nanos(time), source))
+    }
+
+    /// The calendar is empty: it moves to the first event of the heap, if that is due.
+    #[cold]
+    fn jump(&mut self, until: Time) -> Option<usize> {
+        let time = self.first_overflow().filter(|&time| time <= until.as_nanos())?;
+        self.calendar.move_to(time);
+        self.refill();
+        self.calendar.first()
+    }
+
+    fn first_overflow(&self) -> Option<u64> {
+        self.overflow.peek().map(|Reverse(key)| (key >> 64) as u64)
+    }
+
+    /// Reviews the length of a day if due, then moves events that came within the year from the heap to the calendar.
+    #[inline(never)]
+    fn refill(&mut self) {
+        if self.steps.max(self.overflowed) >= REVIEW_AFTER {
+            self.review();
+        }
+        while let Some(time) = self.first_overflow() {
+            if !self.calendar.covers(time) && !self.calendar.is_past(time) {
+                self.overflow_day = self.calendar.day(time);
+                return;
             }
-            self.sift_down(last);
+            if let Some(Reverse(key)) = self.overflow.pop() {
+                self.calendar.insert(time, key as u32 & (MAX_SOURCES - 1));
+            }
         }
-        let key = *self.keys.first()?;
-        let time = Time::from_nanos((key >> 64) as u64);
-        if time > until {
-            return None;
+        self.overflow_day = u64::MAX;
+    }
+
+    /// Longer days if more than an eighth of the events went through the heap; shorter ones if insertions passed more
+    /// than one entry per five events and hardly any event went through the heap.
+    fn review(&mut self) {
+        let (taken, steps, overflowed) = (self.taken, self.steps, self.overflowed);
+        (self.taken, self.steps, self.overflowed) = (0, 0, 0);
+        let bits = self.calendar.day_bits();
+        if overflowed > taken / 8 && bits < LONGEST_DAY_BITS {
+            self.change_days(bits + 1);
+        } else if steps > taken / 5 && overflowed < taken / 32 && bits > 0 {
+            self.change_days(bits - 1);
         }
-        self.hole = true;
-        Some((time, key as u32 & (MAX_SOURCES - 1)))
+    }
+
+    fn change_days(&mut self, bits: u32) {
+        for (time, source) in self.calendar.restart(bits) {
+            if self.calendar.covers(time) || self.calendar.is_past(time) {
+                self.calendar.insert(time, source);
+            } else {
+                self.push_overflow(time, source);
+            }
+        }
     }
 
     /// How many entries are pending (stale timer entries included).
     pub fn len(&self) -> usize {
-        self.keys.len() - usize::from(self.hole)
+        self.calendar.len() + self.overflow.len()
     }
 
     /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    #[inline]
-    fn sift_down(&mut self, key: u128) {
-        let keys = &mut self.keys[..];
-        let mut at = 0;
-        loop {
-            let first = ARITY * at + 1;
-            let (best, best_key) = if let Some(&[a, b, c, d]) = keys.get(first..first + ARITY) {
-                // a tournament of selects: no branch to mispredict
-                let (i, x) = if b < a { (1, b) } else { (0, a) };
-                let (j, y) = if d < c { (3, d) } else { (2, c) };
-                if y < x {
-                    (first + j, y)
-                } else {
-                    (first + i, x)
-                }
-            } else {
-                let Some((i, &k)) = keys.iter().enumerate().skip(first).min_by_key(|&(_, k)| k) else { break };
-                (i, k)
-            };
-            if key <= best_key {
-                break;
-            }
-            keys[at] = best_key;
-            at = best;
-        }
-        keys[at] = key;
-    }
-
-    #[inline]
-    fn sift_up(&mut self, key: u128) {
-        let keys = &mut self.keys[..];
-        let mut at = keys.len() - 1;
-        while at > 0 {
-            let parent = (at - 1) / ARITY;
-            if keys[parent] <= key {
-                break;
-            }
-            keys[at] = keys[parent];
-            at = parent;
-        }
-        keys[at] = key;
     }
 }
 
@@ -127,41 +192,4 @@ impl Default for EventQueue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn events_come_in_time_order_and_ties_in_order_of_scheduling(
-            steps in proptest::collection::vec((0_u64..20, any::<bool>()), 0..400)
-        ) {
-            let mut queue = EventQueue::new();
-            let mut model: Vec<(u64, u32)> = Vec::new(); // kept sorted by (time, number of scheduling)
-            for (number, &(time, pop_first)) in steps.iter().enumerate() {
-                if pop_first {
-                    let expected = (!model.is_empty()).then(|| model.remove(0));
-                    let got = queue.pop_until(Time::MAX).map(|(t, s)| (t.as_nanos(), s));
-                    prop_assert_eq!(got, expected);
-                }
-                queue.push(Time::from_nanos(time), number as u32);
-                let at = model.partition_point(|&(t, _)| t <= time);
-                model.insert(at, (time, number as u32));
-                prop_assert_eq!(queue.len(), model.len());
-            }
-            for (t, s) in model {
-                prop_assert_eq!(queue.pop_until(Time::MAX), Some((Time::from_nanos(t), s)));
-            }
-            prop_assert_eq!(queue.pop_until(Time::MAX), None);
-        }
-    }
-
-    #[test]
-    fn an_event_after_the_end_stays() {
-        let mut queue = EventQueue::new();
-        queue.push(Time::from_nanos(5), 1);
-        assert_eq!(queue.pop_until(Time::from_nanos(4)), None);
-        assert_eq!(queue.pop_until(Time::from_nanos(5)), Some((Time::from_nanos(5), 1)));
-        assert!(queue.is_empty());
-    }
-}
+mod tests;

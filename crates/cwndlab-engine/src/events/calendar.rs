@@ -1,0 +1,220 @@
+//! The calendar: a ring of days, each a list of its events in order of time.
+
+use super::Source;
+
+/// Words in the map of days, and bits in a word: one word summarizes the whole map.
+const WORDS: usize = 64;
+/// Days in a year.
+const DAYS: usize = WORDS * 64;
+/// The end of a list.
+const NIL: u32 = u32::MAX;
+/// A day lasts 2^13 ns at first.
+const FIRST_DAY_BITS: u32 = 13;
+
+/// An event in the list of its day, or a free entry.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: u64,
+    source: Source,
+    next: u32,
+}
+
+/// Events from today to the end of the year, `DAYS` days later.
+#[derive(Debug)]
+pub(super) struct Calendar {
+    /// A day lasts 2^day_bits ns.
+    day_bits: u32,
+    /// Day of the last event that was taken.
+    today: u64,
+    /// One bit for each word of `map` that is not zero.
+    summary: u64,
+    /// One bit for each day that has events.
+    map: Box<[u64; WORDS]>,
+    /// First entry of each day.
+    heads: Box<[u32; DAYS]>,
+    /// Last entry of each day that has events: many events of one instant are entered without a walk.
+    tails: Box<[u32; DAYS]>,
+    entries: Vec<Entry>,
+    /// First free entry.
+    free: u32,
+}
+
+impl Calendar {
+    pub(super) fn new() -> Calendar {
+        Calendar {
+            day_bits: FIRST_DAY_BITS,
+            today: 0,
+            summary: 0,
+            map: Box::new([0; WORDS]),
+            heads: Box::new([NIL; DAYS]),
+            tails: Box::new([NIL; DAYS]),
+            entries: Vec::with_capacity(64),
+            free: NIL,
+        }
+    }
+
+    #[inline]
+    pub(super) fn day_bits(&self) -> u32 {
+        self.day_bits
+    }
+
+    /// Number of the day of `time`.
+    #[inline]
+    pub(super) fn day(&self, time: u64) -> u64 {
+        time >> self.day_bits
+    }
+
+    /// The first day beyond the year.
+    #[inline]
+    pub(super) fn year_end(&self) -> u64 {
+        self.today + DAYS as u64
+    }
+
+    /// Whether `time` lies within the year.
+    #[inline]
+    pub(super) fn covers(&self, time: u64) -> bool {
+        // a day before today wraps to a large number
+        self.day(time).wrapping_sub(self.today) < DAYS as u64
+    }
+
+    /// Whether `time` lies before today.
+    #[inline]
+    pub(super) fn is_past(&self, time: u64) -> bool {
+        self.day(time) < self.today
+    }
+
+    /// Makes the day of `time` today. The calendar must be empty.
+    pub(super) fn move_to(&mut self, time: u64) {
+        self.today = self.day(time);
+    }
+
+    /// Enters an event behind all that are not later; an event of the past is entered today. Returns how many entries it
+    /// was compared with.
+    #[allow(clippy::inline_always)] // once per packet-hop
+    #[inline(always)]
+    pub(super) fn insert(&mut self, time: u64, source: Source) -> u32 {
+        let slot = self.day(time).max(self.today) as usize % DAYS;
+        let at = self.free;
+        let Some(entry) = self.entries.get_mut(at as usize) else { return self.insert_grown(time, source) };
+        self.free = entry.next;
+        *entry = Entry { time, source, next: NIL };
+        let head = self.heads[slot];
+        if head != NIL {
+            return self.insert_in_list(slot, head, at, time);
+        }
+        self.heads[slot] = at;
+        self.tails[slot] = at;
+        self.map[slot / 64] |= 1 << (slot % 64);
+        self.summary |= 1 << (slot / 64);
+        0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_grown(&mut self, time: u64, source: Source) -> u32 {
+        self.free = self.entries.len() as u32;
+        self.entries.push(Entry { time, source, next: NIL });
+        self.insert(time, source)
+    }
+
+    #[inline(never)]
+    fn insert_in_list(&mut self, slot: usize, head: u32, at: u32, time: u64) -> u32 {
+        let tail = self.tails[slot];
+        if self.entries[tail as usize].time <= time {
+            self.entries[tail as usize].next = at;
+            self.tails[slot] = at;
+            return 1;
+        }
+        if self.entries[head as usize].time > time {
+            self.entries[at as usize].next = head;
+            self.heads[slot] = at;
+            return 2;
+        }
+        // the tail is later, so the walk ends before it
+        let (mut before, mut steps) = (head, 3);
+        loop {
+            let next = self.entries[before as usize].next;
+            if self.entries[next as usize].time > time {
+                self.entries[at as usize].next = next;
+                self.entries[before as usize].next = at;
+                return steps;
+            }
+            before = next;
+            steps += 1;
+        }
+    }
+
+    /// Slot of the first day that has events.
+    #[inline]
+    pub(super) fn first(&self) -> Option<usize> {
+        let slot = self.today as usize % DAYS;
+        let (word, bit) = (slot / 64, slot % 64);
+        let here = self.map[word] >> bit;
+        if here != 0 {
+            return Some(slot + here.trailing_zeros() as usize);
+        }
+        if self.summary == 0 {
+            return None;
+        }
+        // the words after this one, round the year; this word's own earlier days come last
+        let ahead = self.summary.rotate_right(word as u32 + 1).trailing_zeros() as usize;
+        let word = (word + 1 + ahead) % WORDS;
+        Some(64 * word + self.map[word].trailing_zeros() as usize)
+    }
+
+    /// Takes the first event of the day in `slot`, which [`Calendar::first`] returned, unless it is later than `until`;
+    /// that day becomes today.
+    #[inline]
+    pub(super) fn pop_until(&mut self, slot: usize, until: u64) -> Option<(u64, Source)> {
+        let at = self.heads[slot % DAYS];
+        let entry = &mut self.entries[at as usize];
+        let Entry { time, source, next } = *entry;
+        if time > until {
+            return None;
+        }
+        entry.next = self.free;
+        self.free = at;
+        self.set_head(slot % DAYS, next);
+        self.today += (slot as u64).wrapping_sub(self.today) % DAYS as u64;
+        Some((time, source))
+    }
+
+    #[inline]
+    fn set_head(&mut self, slot: usize, head: u32) {
+        self.heads[slot] = head;
+        if head == NIL {
+            let word = self.map[slot / 64] & !(1 << (slot % 64));
+            self.map[slot / 64] = word;
+            if word == 0 {
+                self.summary &= !(1 << (slot / 64));
+            }
+        }
+    }
+
+    /// Empties the calendar and changes the length of a day to 2^`day_bits` ns. Returns the events in order.
+    pub(super) fn restart(&mut self, day_bits: u32) -> Vec<(u64, Source)> {
+        let mut events = Vec::new();
+        while let Some(slot) = self.first() {
+            let mut at = self.heads[slot];
+            while at != NIL {
+                let entry = self.entries[at as usize];
+                events.push((entry.time, entry.source));
+                at = entry.next;
+            }
+            self.set_head(slot, NIL);
+        }
+        self.entries.clear();
+        self.free = NIL;
+        let now = self.today << self.day_bits;
+        self.day_bits = day_bits;
+        self.today = now >> day_bits;
+        events
+    }
+
+    /// How many events it holds. Takes time in proportion to the free entries.
+    pub(super) fn len(&self) -> usize {
+        let entry = |at: u32| self.entries.get(at as usize);
+        let free = std::iter::successors(entry(self.free), |free| entry(free.next));
+        self.entries.len() - free.count()
+    }
+}

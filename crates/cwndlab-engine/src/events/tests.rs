@@ -1,0 +1,71 @@
+use super::*;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn events_come_in_time_order_and_ties_in_order_of_scheduling(
+        steps in proptest::collection::vec((0_u64..20, any::<bool>()), 0..400)
+    ) {
+        let mut queue = EventQueue::new();
+        let mut model: Vec<(u64, u32)> = Vec::new(); // kept sorted by (time, number of scheduling)
+        for (number, &(time, pop_first)) in steps.iter().enumerate() {
+            if pop_first {
+                let expected = (!model.is_empty()).then(|| model.remove(0));
+                let got = queue.pop_until(Time::MAX).map(|(t, s)| (t.as_nanos(), s));
+                prop_assert_eq!(got, expected);
+            }
+            queue.push(Time::from_nanos(time), number as u32);
+            let at = model.partition_point(|&(t, _)| t <= time);
+            model.insert(at, (time, number as u32));
+            prop_assert_eq!(queue.len(), model.len());
+        }
+        for (t, s) in model {
+            prop_assert_eq!(queue.pop_until(Time::MAX), Some((Time::from_nanos(t), s)));
+        }
+        prop_assert_eq!(queue.pop_until(Time::MAX), None);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+    /// Phases of events at very different spacings make the calendar change its days many times.
+    #[test]
+    fn the_order_does_not_depend_on_the_length_of_a_day(
+        phases in proptest::collection::vec((0_u32..44, 1_usize..4000, 1_usize..300), 1..8), seed in any::<u64>()
+    ) {
+        let (mut queue, mut model) = (EventQueue::new(), BinaryHeap::new());
+        let (mut now, mut number, mut random) = (0, 0_u32, seed | 1);
+        for (bits, steps, pending) in phases {
+            for _ in 0..steps {
+                random ^= random << 13; // xorshift (Marsaglia 2003)
+                random ^= random >> 7;
+                random ^= random << 17;
+                if model.len() < pending {
+                    let time = now + (random >> 7) % (1 << bits) * u64::from(random % 5 != 0);
+                    queue.push(Time::from_nanos(time), number & (MAX_SOURCES - 1));
+                    model.push(Reverse((time, number)));
+                    number += 1;
+                }
+                if model.len() >= pending || random % 3 == 0 {
+                    let until = if random % 11 == 0 { now } else { u64::MAX };
+                    let due = model.peek().is_some_and(|Reverse((time, _))| *time <= until);
+                    let expected = if due { model.pop() } else { None };
+                    let expected = expected.map(|Reverse((time, n))| (time, n & (MAX_SOURCES - 1)));
+                    let got = queue.pop_until(Time::from_nanos(until)).map(|(time, source)| (time.as_nanos(), source));
+                    prop_assert_eq!(got, expected);
+                    now = got.map_or(now, |(time, _)| time);
+                }
+            }
+            prop_assert_eq!(queue.len(), model.len());
+        }
+    }
+}
+
+#[test]
+fn an_event_after_the_end_stays() {
+    let mut queue = EventQueue::new();
+    queue.push(Time::from_nanos(5), 1);
+    assert_eq!(queue.pop_until(Time::from_nanos(4)), None);
+    assert_eq!(queue.pop_until(Time::from_nanos(5)), Some((Time::from_nanos(5), 1)));
+    assert!(queue.is_empty());
+}
