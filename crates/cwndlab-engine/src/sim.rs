@@ -153,29 +153,30 @@ impl<P: Probe> Simulation<P> {
         2 * self.wires.len() as u32 + self.apps.len() as u32 + 1 + end
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet-hop
+    #[inline(always)]
     fn on_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
         if wire.arrival_armed != self.now {
             return;
         }
         let packet = wire.link.arrive(self.now);
-        // the same link's next packet fills the hole that this event left in the queue
         wire.arrival_armed = wire.link.next_arrival();
         if !wire.arrival_armed.is_never() {
             self.events.push(wire.arrival_armed, index);
         }
-        let Some(packet) = packet else { return };
+        let Some(mut packet) = packet else { return };
         self.summary.hops += 1;
         if P::ENABLED && wire.to == self.observed {
             self.see(SegmentEvent::Received, &packet);
         }
-        self.forward(packet);
+        self.forward(&mut packet);
     }
 
     /// To the next link of its route, or to its endpoint.
-    #[inline]
-    fn forward(&mut self, mut packet: Packet) {
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn forward(&mut self, packet: &mut Packet) {
         let hop = self.hops[packet.route as usize];
         packet.route += 1;
         if hop == DELIVER {
@@ -185,14 +186,30 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    #[inline]
-    fn offer(&mut self, index: u32, packet: Packet) {
-        let link = &mut self.wires[index as usize].link;
-        let offered = link.offer(self.now, packet);
-        if let Some(copy) = link.pop_copy() {
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn offer(&mut self, index: u32, packet: &Packet) {
+        let wire = &mut self.wires[index as usize];
+        let offered = wire.link.offer(self.now, packet);
+        if offered != Offered::Queued || !wire.link.is_plain() {
+            return self.after_offer(index, offered, packet);
+        }
+        // behind another packet it changes nothing
+        if wire.arrival_armed.is_never() {
+            wire.arm_arrival(&mut self.events, index);
+        }
+        if P::ENABLED && wire.watched {
+            self.sample_queue(index);
+        }
+    }
+
+    /// All that an offer can lead to: a copy, a mark, a drop, a packet in a link that is not plain.
+    #[inline(never)]
+    fn after_offer(&mut self, index: u32, offered: Offered, packet: &Packet) {
+        if let Some(copy) = self.wires[index as usize].link.pop_copy() {
             self.offer_copy(index, copy);
         }
-        if offered == Offered::Queued || self.is_inside(index, offered, packet) {
+        if self.is_inside(index, offered, packet) {
             self.arm_link(index);
         }
     }
@@ -202,20 +219,20 @@ impl<P: Probe> Simulation<P> {
         copy.own_sacks(&mut self.sacks);
         self.summary.injected += 1;
         self.conns[(copy.to >> 1) as usize].in_network += 1;
-        let offered = self.wires[index as usize].link.offer_copy(self.now, copy);
-        if self.is_inside(index, offered, copy) {
+        let offered = self.wires[index as usize].link.offer_copy(self.now, &copy);
+        if self.is_inside(index, offered, &copy) {
             self.arm_link(index);
         }
     }
 
     /// Tells of a mark or a drop; whether the packet is in the link.
-    #[cold]
-    fn is_inside(&mut self, index: u32, offered: Offered, mut packet: Packet) -> bool {
+    fn is_inside(&mut self, index: u32, offered: Offered, packet: &Packet) -> bool {
         match offered {
             Offered::Queued => {}
             Offered::Marked => {
-                packet.mark_ce();
-                self.mark(index, &packet);
+                let mut marked = *packet;
+                marked.mark_ce();
+                self.mark(index, &marked);
             }
             Offered::Dropped(cause) => self.drop(index, cause, packet),
         }
@@ -223,8 +240,6 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// A packet has entered a link: schedules what is new.
-    #[allow(clippy::inline_always)] // on the path of every hop: a call of it costs as much as what it does
-    #[inline(always)]
     fn arm_link(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
         // behind another packet it changes nothing, unless an extra delay holds that one
@@ -256,7 +271,7 @@ impl<P: Probe> Simulation<P> {
     fn after_service(&mut self, index: u32) {
         let source = self.service_source(index);
         while let Some((cause, packet)) = self.wires[index as usize].link.pop_dropped() {
-            self.drop(index, cause, packet);
+            self.drop(index, cause, &packet);
         }
         if let Some(packet) = self.wires[index as usize].link.take_marked() {
             self.mark(index, &packet);
@@ -279,12 +294,12 @@ impl<P: Probe> Simulation<P> {
     }
 
     #[cold]
-    fn drop(&mut self, link: u32, cause: DropCause, packet: Packet) {
+    fn drop(&mut self, link: u32, cause: DropCause, packet: &Packet) {
         if P::ENABLED {
-            self.see(SegmentEvent::Dropped { link, cause }, &packet);
+            self.see(SegmentEvent::Dropped { link, cause }, packet);
         }
         self.summary.dropped += 1;
-        self.sacks.release(&packet);
+        self.sacks.release(packet);
         let slot = packet.to >> 1;
         self.conns[slot as usize].in_network -= 1;
         self.signals[slot as usize].drops += 1;

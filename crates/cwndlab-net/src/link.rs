@@ -14,7 +14,7 @@ use rand::RngCore as _;
 use crate::impair::{Fate, Impairments};
 use crate::queue::{Admit, ArrivalQueue, Backlog, DepartureQueue, Dropped, Queue, QueueConfig, Regions};
 use crate::ring::Ring;
-use crate::{DropCause, Ecn, Packet, Rng};
+use crate::{DropCause, Packet, Rng};
 
 /// What a link counts. Departures follow: arrivals less drops less what is still queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,8 +60,8 @@ pub enum Offered {
 
 #[derive(Clone, Copy, Debug)]
 struct InFlight<P> {
-    arrival: Time,
     packet: P,
+    arrival: Time,
 }
 
 #[derive(Debug)]
@@ -120,6 +120,8 @@ pub struct Link<P> {
     counters: LinkCounters,
     rng: Rng,
     impaired: Option<Box<Impaired<P>>>,
+    /// Neither impaired nor with a queue that decides at departure.
+    plain: bool,
 }
 
 impl<P: Packet + Copy> Link<P> {
@@ -150,6 +152,7 @@ impl<P: Packet + Copy> Link<P> {
                 Discipline::AtArrival(queue) => queue.takes_any_below(),
                 Discipline::AtDeparture(_) => 0,
             },
+            plain: matches!(discipline, Discipline::AtArrival(_)),
             discipline,
             counters: LinkCounters::default(),
             rng,
@@ -160,6 +163,7 @@ impl<P: Packet + Copy> Link<P> {
     /// The same link with losses, delays, reordering or duplication.
     #[must_use]
     pub fn impaired(mut self, rules: Impairments) -> Link<P> {
+        self.plain = false;
         self.impaired = Some(Box::new(Impaired { rules, copies: Vec::new(), held: Vec::new() }));
         self
     }
@@ -170,12 +174,20 @@ impl<P: Packet + Copy> Link<P> {
         self.impaired.is_some()
     }
 
-    /// Offers a packet at `now`.
+    /// Whether it is neither impaired nor has a queue that decides at departure: an offered packet is queued, marked or
+    /// dropped at once, and there is nothing else to ask.
     #[inline]
-    pub fn offer(&mut self, now: Time, packet: P) -> Offered {
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Offers a packet at `now`.
+    #[allow(clippy::inline_always)] // once per packet-hop
+    #[inline(always)]
+    pub fn offer(&mut self, now: Time, packet: &P) -> Offered {
         self.counters.arrivals += 1;
-        if self.impaired.is_some() {
-            return self.offer_impaired(now, packet);
+        if !self.plain {
+            return self.offer_special(now, packet);
         }
         self.admit(now, packet)
     }
@@ -187,78 +199,96 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     /// Offers a copy: no loss or duplication is applied again.
-    pub fn offer_copy(&mut self, now: Time, packet: P) -> Offered {
+    pub fn offer_copy(&mut self, now: Time, packet: &P) -> Offered {
         self.counters.arrivals += 1;
-        self.admit(now, packet)
+        self.enter_queue(now, packet)
     }
 
-    #[cold]
-    fn offer_impaired(&mut self, now: Time, packet: P) -> Offered {
-        let Some(impaired) = &mut self.impaired else { return self.admit(now, packet) };
-        match impaired.rules.on_entry(&packet, &mut self.rng) {
-            Fate::Pass => {}
-            Fate::Drop => {
-                self.counters.drops[DropCause::Loss as usize] += 1;
-                return Offered::Dropped(DropCause::Loss);
+    /// To a link that is not plain.
+    #[inline(never)]
+    fn offer_special(&mut self, now: Time, packet: &P) -> Offered {
+        if let Some(impaired) = &mut self.impaired {
+            match impaired.rules.on_entry(packet, &mut self.rng) {
+                Fate::Pass => {}
+                Fate::Drop => {
+                    self.counters.drops[DropCause::Loss as usize] += 1;
+                    return Offered::Dropped(DropCause::Loss);
+                }
+                Fate::Duplicate => impaired.copies.push(*packet),
             }
-            Fate::Duplicate => impaired.copies.push(packet),
         }
-        self.admit(now, packet)
+        self.enter_queue(now, packet)
     }
 
-    #[inline]
-    fn admit(&mut self, now: Time, mut packet: P) -> Offered {
-        if let Discipline::AtDeparture(_) = self.discipline {
-            return self.enqueue(now, packet);
+    fn enter_queue(&mut self, now: Time, packet: &P) -> Offered {
+        match self.discipline {
+            Discipline::AtArrival(_) => self.admit(now, packet),
+            Discipline::AtDeparture(_) => self.enqueue(now, *packet),
         }
+    }
+
+    /// To a queue that decides at arrival.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn admit(&mut self, now: Time, packet: &P) -> Offered {
         self.forget_departed(now);
         let bytes = packet.wire_bytes() + self.header_bytes;
         let packets = (self.ring.tail() - self.undeparted) as u32;
-        let mut marked = false;
         if packets >= self.room_for {
-            match self.ask_queue(now, bytes, packet.ecn()) {
-                Admit::Enqueue => {}
-                Admit::Mark => {
-                    packet.mark_ce();
-                    self.counters.marks += 1;
-                    marked = true;
-                }
-                Admit::Drop(cause) => {
-                    self.counters.drops[cause as usize] += 1;
-                    return Offered::Dropped(cause);
-                }
-            }
+            return self.admit_asking(now, bytes, packet);
         }
-        self.counters.max_packets = self.counters.max_packets.max(packets + 1);
-        let begin = self.free_at.max(now);
-        self.transmit(begin, bytes, packet);
-        self.counters.sojourn += self.free_at - now;
-        if marked {
-            Offered::Marked
-        } else {
-            Offered::Queued
+        self.accept(now, packets, bytes, packet);
+        Offered::Queued
+    }
+
+    /// As [`Link::admit`], where the queue must be asked.
+    #[inline(never)]
+    fn admit_asking(&mut self, now: Time, bytes: u32, packet: &P) -> Offered {
+        let backlog = self.backlog_at_arrival();
+        let answer = match &mut self.discipline {
+            Discipline::AtArrival(queue) => queue.on_arrival(now, backlog, bytes, packet.ecn(), &mut self.rng),
+            Discipline::AtDeparture(_) => Admit::Enqueue, // asked only of the other kind
+        };
+        match answer {
+            Admit::Enqueue => {
+                self.accept(now, backlog.packets, bytes, packet);
+                Offered::Queued
+            }
+            Admit::Mark => {
+                let mut marked = *packet;
+                marked.mark_ce();
+                self.counters.marks += 1;
+                self.accept(now, backlog.packets, bytes, &marked);
+                Offered::Marked
+            }
+            Admit::Drop(cause) => {
+                self.counters.drops[cause as usize] += 1;
+                Offered::Dropped(cause)
+            }
         }
     }
 
-    #[inline(never)]
-    fn ask_queue(&mut self, now: Time, bytes: u32, ecn: Ecn) -> Admit {
-        let backlog = self.backlog_at_arrival();
-        match &mut self.discipline {
-            Discipline::AtArrival(queue) => queue.on_arrival(now, backlog, bytes, ecn, &mut self.rng),
-            Discipline::AtDeparture(_) => Admit::Enqueue, // asked only of the other kind
-        }
+    /// A packet enters behind `packets` others.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn accept(&mut self, now: Time, packets: u32, bytes: u32, packet: &P) {
+        self.counters.max_packets = self.counters.max_packets.max(packets + 1);
+        self.transmit(self.free_at.max(now), bytes, packet);
+        self.counters.sojourn += self.free_at - now;
     }
 
     /// Puts a packet on the transmitter at `begin`, which must not be before [`Link::free_at`].
-    #[inline]
-    fn transmit(&mut self, begin: Time, bytes: u32, packet: P) {
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn transmit(&mut self, begin: Time, bytes: u32, packet: &P) {
         let service = self.serializer.time(bytes);
         self.backlog_bytes += u64::from(bytes);
         self.free_at = begin + service;
         self.counters.accepted += 1;
         self.counters.bytes += u64::from(bytes);
         self.counters.busy += service;
-        self.ring.push(InFlight { arrival: self.free_at + self.delay, packet });
+        let arrival = self.free_at + self.delay;
+        self.ring.push_with(|| InFlight { packet: *packet, arrival });
     }
 
     /// Packets whose last bit has left by `now` no longer count as queued.
@@ -435,7 +465,7 @@ impl<P: Packet + Copy> Link<P> {
         let bytes = next.packet.wire_bytes() + self.header_bytes;
         let free_at = now + self.serializer.time(bytes);
         served.due = if served.queue.packets() > 0 { free_at } else { Time::MAX };
-        self.transmit(now, bytes, next.packet);
+        self.transmit(now, bytes, &next.packet);
         self.counters.sojourn += free_at - now;
     }
 

@@ -22,7 +22,7 @@ struct Entry {
 /// Events from today to the end of the year, `DAYS` days later.
 #[derive(Debug)]
 pub(super) struct Calendar {
-    /// A day lasts 2^day_bits ns.
+    /// A day lasts `2^day_bits` ns.
     day_bits: u32,
     /// Day of the last event that was taken.
     today: u64,
@@ -191,7 +191,7 @@ impl Calendar {
         }
     }
 
-    /// Empties the calendar and changes the length of a day to 2^`day_bits` ns. Returns the events in order.
+    /// Empties the calendar and changes the length of a day to `2^day_bits` ns. Returns the events in order.
     pub(super) fn restart(&mut self, day_bits: u32) -> Vec<(u64, Source)> {
         let mut events = Vec::new();
         while let Some(slot) = self.first() {

@@ -111,12 +111,12 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// A packet has reached its endpoint.
-    #[inline]
-    pub(super) fn deliver(&mut self, packet: Packet) {
+    #[inline(never)]
+    pub(super) fn deliver(&mut self, packet: &Packet) {
         let end = packet.to;
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
         let segment = packet.segment(&self.sacks);
-        self.sacks.release(&packet);
+        self.sacks.release(packet);
         self.summary.delivered += 1;
         let conn = &mut self.conns[slot];
         conn.in_network -= 1;
@@ -196,7 +196,7 @@ impl<P: Probe> Simulation<P> {
                     self.see(SegmentEvent::Sent { timeout }, &packet);
                 }
             }
-            self.forward(packet);
+            self.forward(&mut packet);
         }
         if P::ENABLED && self.probes.cwnd {
             self.sample_window(end);

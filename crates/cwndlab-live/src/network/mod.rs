@@ -224,13 +224,13 @@ impl Network {
             return;
         }
         let link = &mut self.links[index as usize];
-        let mut offered = link.offer(at, packet);
+        let mut offered = link.offer(at, &packet);
         loop {
             self.after_offer(index, at, &packet, offered, report);
             self.after_queue(index as usize, at, report);
             let Some(copy) = self.links[index as usize].pop_copy() else { break };
             self.buffers.share(copy.buffer);
-            offered = self.links[index as usize].offer_copy(at, copy);
+            offered = self.links[index as usize].offer_copy(at, &copy);
         }
         self.update_due(index as usize);
     }

@@ -22,7 +22,7 @@ fn packet(bytes: u32) -> TestPacket {
 #[test]
 fn a_packet_arrives_after_its_serialization_and_the_propagation_delay() {
     let mut link = link(9600, Time::from_millis(150), &drop_tail(3));
-    assert_eq!(link.offer(Time::ZERO, packet(1000)), Offered::Queued);
+    assert_eq!(link.offer(Time::ZERO, &packet(1000)), Offered::Queued);
     assert_eq!(link.next_arrival(), Time::from_nanos(833_333_333 + 150_000_000));
     assert_eq!(link.arrive(Time::from_millis(983)), None);
     assert!(link.arrive(link.next_arrival()).is_some());
@@ -34,12 +34,12 @@ fn three_buffers_hold_two_waiting_packets_and_the_one_in_service() {
     // RFC 2416: "which can hold at most two packets while one is being sent"
     let mut link = link(9600, Time::ZERO, &drop_tail(3));
     for _ in 0..3 {
-        assert_eq!(link.offer(Time::ZERO, packet(1000)), Offered::Queued);
+        assert_eq!(link.offer(Time::ZERO, &packet(1000)), Offered::Queued);
     }
-    assert!(matches!(link.offer(Time::ZERO, packet(1000)), Offered::Dropped(DropCause::Full)));
+    assert!(matches!(link.offer(Time::ZERO, &packet(1000)), Offered::Dropped(DropCause::Full)));
     assert_eq!(link.backlog(Time::ZERO).packets, 3);
     // at the very instant of the first departure there is room again
-    assert_eq!(link.offer(Time::from_nanos(833_333_333), packet(1000)), Offered::Queued);
+    assert_eq!(link.offer(Time::from_nanos(833_333_333), &packet(1000)), Offered::Queued);
     assert_eq!(link.counters().drops[DropCause::Full as usize], 1);
 }
 
@@ -48,7 +48,7 @@ fn the_header_of_the_link_takes_time_on_it() {
     let queue = QueueConfig::Infinite {};
     let mut link: Link<TestPacket> =
         Link::new(Rate::from_bps(8_000_000), Time::ZERO, 18, &queue, crate::Rng::seed_from_u64(1));
-    link.offer(Time::ZERO, packet(982));
+    link.offer(Time::ZERO, &packet(982));
     assert_eq!(link.next_arrival(), Time::from_millis(1));
 }
 
@@ -57,7 +57,7 @@ fn a_queue_that_decides_at_departure_sends_back_to_back() {
     let codel = QueueConfig::Codel(CodelConfig::default());
     let mut link = link(8_000_000, Time::from_millis(1), &codel);
     for _ in 0..3 {
-        assert_eq!(link.offer(Time::ZERO, packet(1000)), Offered::Queued);
+        assert_eq!(link.offer(Time::ZERO, &packet(1000)), Offered::Queued);
     }
     assert_eq!((link.next_arrival(), link.next_service()), (Time::from_millis(2), Time::from_millis(1)));
     link.serve(Time::from_millis(1));
@@ -107,7 +107,7 @@ proptest! {
                 prop_assert!(link.arrive(link.next_arrival()).is_some());
                 out += 1;
             }
-            let accepted = link.offer(Time::from_nanos(now), packet(1000)) == Offered::Queued;
+            let accepted = link.offer(Time::from_nanos(now), &packet(1000)) == Offered::Queued;
             prop_assert_eq!(accepted, model.offer(now));
             prop_assert_eq!(link.backlog(Time::from_nanos(now)).packets as usize, model.queue.len());
             prop_assert_eq!(link.backlog(Time::from_nanos(now)).bytes as usize, 1000 * model.queue.len());

@@ -255,7 +255,7 @@ fn a_link_with_a_bounded_class_carries_the_rate_of_the_class_and_sleeps_in_betwe
                 arrived += 1;
             }
         }
-        link.offer(now, TestPacket::of_flow(id, 1));
+        link.offer(now, &TestPacket::of_flow(id, 1));
         while link.pop_dropped().is_some() {}
     }
     // 20 s: 3750 packets at 1.5 Mb/s, less what is under way.
