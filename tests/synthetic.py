@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cwndlab.metrics._range import NON_NEGATIVE
 from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results
 
 
@@ -121,4 +122,5 @@ def rfc2415(
         data[(cell.id, "page_delay")] = delay.tolist()
         data[(cell.id, "page_delays")] = [rng.lognormal(np.log(d), 0.5, 50).tolist() for d in delay]
         data[(cell.id, "power")] = (1.0 / delay).tolist()
-    return Results(cells, {"page_delay": "s", "page_delays": "s", "power": "MB/s"}, data)
+    units = {"page_delay": "s", "page_delays": "s", "power": "MB/s"}
+    return Results(cells, units, data, ranges=dict.fromkeys(units, NON_NEGATIVE))

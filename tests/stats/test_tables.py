@@ -68,7 +68,7 @@ def test_a_comparison_is_paired_and_in_per_cent(tmp_path: Path) -> None:
     assert (cell.quantity, cell.estimate.unit, cell.estimate.method) == (
         "decrease(page_delay)",
         "%",
-        "paired bootstrap",
+        "ratio of means, log paired t",
     )
     assert cell.estimate.value == pytest.approx(17.9, abs=1.0)
 

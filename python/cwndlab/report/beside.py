@@ -11,7 +11,6 @@ from dataclasses import astuple, dataclass, fields
 import numpy as np
 
 from cwndlab.spec.outputs import Table
-from cwndlab.stats import intervals
 from cwndlab.stats.difference import difference
 from cwndlab.stats.intervals import Floats
 from cwndlab.stats.listing import JudgedListing
@@ -102,7 +101,7 @@ def _of_table(
         ours, theirs = (per_run(results, cells[x.cell], column) for results in (sim, kernel))
         yield Row(
             a.id, x.cell, x.quantity, e.unit, e.value, e.ci_low, e.ci_high, f.value, f.ci_low, f.ci_high,
-            *_apart(ours, theirs, sim.is_exact(x.cell, x.quantity), paired), printed,
+            *_apart(ours, theirs, sim.deterministic(x.cell), paired), printed,
             _verdict(x.judgement), _verdict(y.judgement),
         )  # fmt: skip
 
@@ -140,7 +139,7 @@ def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, s
             x, y = _interval(sim, *key), _interval(kernel, *key)
             if not any(map(math.isfinite, (*x, *y))):  # of another workload of the study
                 continue
-            apart = _apart(sim.values(*key), kernel.values(*key), sim.is_exact(*key), paired)
+            apart = _apart(sim.values(*key), kernel.values(*key), sim.deterministic(cell.id), paired)
             yield Row("", cell.id, quantity, unit, *x, *y, *apart)
 
 
@@ -209,8 +208,7 @@ def to_csv(rows: Sequence[Row]) -> str:
 
 
 def _interval(results: Results, cell: str, quantity: str) -> tuple[float, float, float]:
-    summed = intervals.median if results.statistic(quantity) == "median" else intervals.mean
-    found = summed(results.values(cell, quantity), deterministic=results.is_exact(cell, quantity))
+    found = results.estimate(cell, quantity)
     return found.value, found.low, found.high
 
 

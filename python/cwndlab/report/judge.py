@@ -13,7 +13,7 @@ from cwndlab.stats.claims import JudgedClaim, judge_claims
 from cwndlab.stats.listing import JudgedListing, judge_listing
 from cwndlab.stats.results import Results, label, listed, was_not_run
 from cwndlab.stats.tables import JudgedTable, judge_table
-from cwndlab.stats.verdict import Verdict
+from cwndlab.stats.verdict import Judgement, Verdict
 
 from .definitions import Definition
 
@@ -85,10 +85,15 @@ class Judged:
     @property
     def verdicts(self) -> list[Verdict]:
         """Of every published number."""
-        found = []
+        return [judgement.verdict for judgement in self.judgements]
+
+    @property
+    def judgements(self) -> list[Judgement]:
+        """Of every published number."""
+        found: list[Judgement] = []
         for _, table in self.tables:
             rows = table.cells if isinstance(table, JudgedTable) else table.lines
-            found += [c.judgement.verdict for row in rows for c in row if c.judgement is not None]
+            found += [c.judgement for row in rows for c in row if c.judgement is not None]
         return found
 
 

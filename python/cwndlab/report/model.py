@@ -11,7 +11,9 @@ from .figures import Drawing
 
 SYMBOLS: dict[Verdict, str] = {
     Verdict.AGREES: "✓",
-    Verdict.TREND: "≈",
+    Verdict.COMPATIBLE: "∼",
+    Verdict.CLOSE: "≃",
+    Verdict.TREND: "↗",
     Verdict.DIFFERS: "✗",
     Verdict.SUSPECT: "?",
     Verdict.FITTED: "◦",
@@ -248,6 +250,8 @@ class ReportView:
     definitions: tuple[Definition, ...] = field(default=())
     missing: str = ""
     beside: BesideView | None = None
+    chance: str = ""
+    """How many published numbers would be incompatible by chance."""
 
 
 # ── numbers as text ────────────────────────────────────────────

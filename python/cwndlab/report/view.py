@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from cwndlab.spec.outputs import Listing, Table
 from cwndlab.stats.claims import JudgedClaim
-from cwndlab.stats.intervals import ITSELF, Interval
+from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen
 from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
 from cwndlab.stats.sensitivity import Held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
-from cwndlab.stats.verdict import Judgement, Verdict, decimals
+from cwndlab.stats.verdict import Judgement, Verdict, by_chance, decimals
 
 from .model import (
     ClaimView,
@@ -56,10 +56,12 @@ def number(value: float, digits: int | None = None) -> str:
 
 
 def interval_text(interval: Interval, digits: int | None) -> str:
-    """The 95 % interval, `exact` without randomness, `one run` when there is none."""
+    """The 95 % interval, `exact` without randomness, else why there is none."""
     if interval.exact:
-        return "exact" if interval.method == "deterministic" else interval.method
+        return "exact"
     if math.isnan(interval.low):
+        if interval.method.startswith("no spread"):
+            return f"{interval.method}: up to {100 * unseen(interval.n):.0f} % may differ"
         return "one run" if interval.n == 1 else "no interval"
     if digits is None:
         scale = max(abs(interval.low), abs(interval.high), 1e-300)
@@ -126,10 +128,10 @@ def table_view(spec: Table, judged: JudgedTable) -> TableView:
         c.estimate.method for line in judged.cells for c in line if c.estimate is not None
     )
     remarks = []
-    random = [m for m in methods if m not in ("deterministic", "all runs equal", "not measurable", ITSELF)]
+    random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:
-        remarks.append("95 % intervals: " + ", ".join(random) + ".")
-    elif "deterministic" in methods:
+        remarks.append("95 % intervals: " + ", ".join(random) + "." + _unseen(judged))
+    elif EXACT in methods:
         remarks.append("Nothing in these cells is random: every number is exact.")
         rows = tuple(replace(r, numbers=tuple(replace(n, interval="") for n in r.numbers)) for r in rows)
     for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
@@ -148,6 +150,19 @@ def table_view(spec: Table, judged: JudgedTable) -> TableView:
         tuple(remarks),
         any(c.published for line in judged.cells for c in line),
     )
+
+
+def _unseen(judged: JudgedTable) -> str:
+    """What the fewest replicates of a random cell may have missed."""
+    n = min(
+        c.estimate.replicates
+        for line in judged.cells
+        for c in line
+        if c.estimate is not None and c.estimate.method not in (EXACT, NOT_MEASURABLE, ITSELF)
+    )
+    if not 1 < n < 10:
+        return ""
+    return f" {n} runs may miss what happens in up to {100 * unseen(n):.0f} % of all runs."
 
 
 def _unsure(spec: Table, judged: JudgedTable) -> str:
@@ -173,6 +188,10 @@ def _unsure(spec: Table, judged: JudgedTable) -> str:
     return f"{rule}, {sum(map(len, cells.values()))} of {compared} changes, {rows}: {named}."
 
 
+_EXPLAINED = (Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND)
+"""Verdicts whose note belongs to the single cell, and is no footnote."""
+
+
 def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView:
     column = spec.columns[cell.column]
     heading = f"{column.group}, {column.heading}" if column.group else column.heading
@@ -185,7 +204,7 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
     e = cell.estimate
     interval = Interval(e.value, e.ci_low, e.ci_high, e.replicates, e.method)
     judgement = cell.judgement
-    own_note = judgement is not None and judgement.verdict is Verdict.TREND
+    own_note = judgement is not None and judgement.verdict in _EXPLAINED
     if cell.published is None and (math.isnan(e.value) or e.method == ITSELF):
         shown = "–" if e.method == ITSELF else ""
         return NumberView(heading, shown, "", "", "", None, "", None)
@@ -196,17 +215,20 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
         published,
         percent(judgement.relative_difference) if judgement else "",
         Mark.of(judgement.verdict) if judgement else None,
-        ". ".join(text for text in (cell.note, _single_runs(judgement, cell.digits)) if text),
+        ". ".join(t for t in (cell.note, e.warning, _two_parts(judgement, cell.digits)) if t),
         None if own_note else notes.number(cell.note),
     )
 
 
-def _single_runs(judgement: Judgement | None, digits: int | None) -> str:
-    """Where further runs would lie, for a cell that is judged by it."""
-    if judgement is None or not judgement.prediction_high > judgement.prediction_low:
+def _two_parts(judgement: Judgement | None, digits: int | None) -> str:
+    """Both things that were judged: compatible, and close."""
+    if judgement is None or judgement.compatible is None:
         return ""
     low, high = (number(v, digits) for v in (judgement.prediction_low, judgement.prediction_high))
-    return f"95 % of runs: {low} … {high}"
+    runs = f" (95 % of runs: {low} … {high})" if judgement.prediction_high > judgement.prediction_low else ""
+    close = {True: "close", False: "not close", None: "not shown to be close"}[judgement.close]
+    compatible = "compatible" if judgement.compatible else "not compatible"
+    return f"{compatible}{runs}, {close} (within {number(judgement.margin)})"
 
 
 def listing_view(spec: Listing, judged: JudgedListing) -> ListingView:
@@ -291,8 +313,22 @@ def _held_text(single: Held, combined: Held) -> str:
     return f"Of what the paper leaves open, it {'; '.join(parts)}."
 
 
+def chance_text(judgements: Sequence[Judgement]) -> str:
+    """How many of the numbers held against random cells would be incompatible by chance."""
+    random = [j for j in judgements if j.compatible is not None and j.prediction_high > j.prediction_low]
+    if not random:
+        return ""
+    expected, low, high = by_chance(len(random))
+    came = sum(not j.compatible for j in random)
+    return (
+        f"Of {len(random)} published numbers compared with random cells, about {number(expected, 1)} "
+        f"({low} to {high}) would be incompatible by chance alone even if the model were right; {came} are."
+    )
+
+
 _ORDER = (
-    *(Verdict.AGREES, Verdict.TREND, Verdict.DIFFERS, Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED),
+    *(Verdict.AGREES, Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND, Verdict.DIFFERS),
+    *(Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED),
     *(Verdict.SUSPECT, Verdict.FITTED, Verdict.NOT_JUDGED, Verdict.NOT_CHECKED),
 )
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.spec.outputs import Listing, Table
+from cwndlab.spec.outputs import Listing, Margin, Table
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.results import Results
 from cwndlab.stats.sensitivity import Outcome, effects, held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
-from cwndlab.stats.verdict import Verdict, rule_text
+from cwndlab.stats.verdict import Judgement, Verdict, rule_text
 
 from . import beside as besides
 from . import render
@@ -33,17 +33,18 @@ from .model import (
     SensitivityView,
     TableView,
 )
-from .view import claim_view, count, listing_view, percent, table_view
+from .view import chance_text, claim_view, count, listing_view, percent, table_view
 
 CSV_COLUMNS = (
     *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
-    *("replicates", "published", "verdict", "note"),
+    *("replicates", "published", "verdict", "note", "compatible", "close"),
 )
 
 CLAIM_RULE = (
-    "A comparison is true or false when it is so of our estimates and of all but 2.5 % of the bootstrap "
-    "samples of our replicates (less for few replicates), the same replicates in every cell; else it is "
-    "undecided. A claim holds or fails when its comparisons leave no doubt."
+    "A comparison is true or false when the 95 % interval of the difference between its two sides leaves out "
+    "0; otherwise it is undecided. Replicate k of every cell saw the same random numbers, so differences are "
+    "paired. Nothing is decided by fewer than three replicates, nor by fewer than seven that are all equal. "
+    "A claim holds or fails when its comparisons leave no doubt."
 )
 
 
@@ -98,9 +99,7 @@ def build_view(
         elif isinstance(table, JudgedListing) and isinstance(spec, Listing):
             views.append(listing_view(spec, table))
     grids = [spec for spec in outputs.tables if isinstance(spec, Table)]
-    unstable = max((t.unstable for t in grids), default=0.5)
     under = held(outcomes)
-    points = max((t.unstable_points for t in grids), default=25.0)
     return ReportView(
         title=outputs.title,
         source=outputs.source,
@@ -114,12 +113,19 @@ def build_view(
         sensitivity=_sensitivity(judged, outcomes),
         omitted=omissions(judged.omitted),
         facts=tuple(facts),
-        rule=tuple((Mark.of(v), text) for v, text in rule_text(unstable, points)),
+        rule=tuple((Mark.of(v), text) for v, text in rule_text(_margins(grids))),
         claim_rule=CLAIM_RULE,
         definitions=tuple(outputs.definitions),
         missing=outputs.missing,
         beside=beside,
+        chance=chance_text(judged.judgements),
     )
+
+
+def _margins(grids: Sequence[Table]) -> str:
+    """The margins of a study's tables, in words."""
+    margins = [m for t in grids for m in (t.margin, *(c.margin for c in t.columns)) if m is not None]
+    return " or ".join(dict.fromkeys(m.words("in its unit") for m in margins or [Margin()]))
 
 
 def _draw(
@@ -214,9 +220,16 @@ def _table_lines(table: JudgedTable) -> list[list[str]]:
                 _text(cell.published.value) if cell.published else "",
                 cell.judgement.verdict.value if cell.judgement else "",
                 _note(cell),
+                *_two_parts(cell.judgement),
             ]
         )
     return lines
+
+
+def _two_parts(judgement: Judgement | None) -> list[str]:
+    """`yes`, `no`, or nothing where it cannot be told: compatible, close."""
+    parts = (judgement.compatible, judgement.close) if judgement is not None else (None, None)
+    return [{True: "yes", False: "no", None: ""}[part] for part in parts]
 
 
 def _note(cell: JudgedCell) -> str:
@@ -254,6 +267,7 @@ def _listing_lines(listing: JudgedListing) -> list[list[str]]:
                     line.time.text,
                     verdict,
                     entry.note,
+                    *_two_parts(entry.judgement),
                 ]
             )
     return lines

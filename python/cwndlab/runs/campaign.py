@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -18,8 +19,10 @@ from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.records.view import Columns
 from cwndlab.spec.choices import COMBINATIONS, text, words
-from cwndlab.stats.results import CellInfo, Results
+from cwndlab.spec.outputs import Table
+from cwndlab.stats.results import CellInfo, NotRunError, Results
 from cwndlab.stats.stopping import StoppingRule
+from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
 
 from .progress import Progress, Quiet
@@ -170,13 +173,11 @@ class Campaign:
     def _extend(self) -> bool:
         """Asks for more replicates where the rule is not fulfilled, the same whatever the order of runs."""
         assert self.rule is not None
-        more = 0
+        more, forecasts = 0, self._forecasts()
         for cell, wanted in self.wanted.items():
             if self._exact(self.cells[cell]) or wanted >= self.rule.cap:
                 continue
-            forecast = max(
-                (self._needed(series, wanted) for series in self._series(cell, wanted).values()), default=0
-            )
+            forecast = forecasts[cell]
             if forecast > wanted:
                 # A forecast from few values is itself uncertain: at most double.
                 self.wanted[cell] = min(self.rule.cap, 2 * wanted, max(forecast, wanted + 1))
@@ -185,11 +186,42 @@ class Campaign:
             self.progress.more(more)
         return more > 0
 
-    def _needed(self, series: np.ndarray[Any, Any], wanted: int) -> int:
+    def _forecasts(self) -> dict[str, int]:
+        """How many replicates each cell needs for its own numbers and for the comparisons shown in tables."""
         assert self.rule is not None
-        if not np.isfinite(series).any() or self.rule.enough(series):
-            return 0
-        return max(self.rule.replicates_needed(series), wanted + 1)
+        quantities = {q.name: q for q in self.work.quantities}
+        ranges = {name: metrics.range_of(quantity, quantities) for name, quantity in quantities.items()}
+        series = {cell: self._series(cell, wanted) for cell, wanted in self.wanted.items()}
+        needed = {
+            cell: max(
+                (self.rule.wanted(x, quantities[q].statistic, ranges[q]) for q, x in own.items()), default=0
+            )
+            for cell, own in series.items()
+        }
+        for kind, cell, other, q in self._compared():
+            a, b = series[cell][q], series[other][q]
+            if self._exact(self.cells[other]):  # whose one replicate tells all
+                b = np.full(len(a), b[0])
+            if self._exact(self.cells[cell]):
+                a = np.full(len(b), a[0])
+            asked = self.rule.wanted_compared(kind, a, b, quantities[q].statistic, ranges[q])
+            needed[cell], needed[other] = max(needed[cell], asked), max(needed[other], asked)
+        return needed
+
+    def _compared(self) -> list[tuple[str, str, str, str]]:
+        """The comparisons of the study's tables: kind, cell, the cell it is compared with, quantity."""
+        known = Results(tuple(CellInfo(cell.id, cell.axes) for cell in self.plan.cells), {}, {})
+        found = []
+        for table in self.plan.study.outline.tables:
+            for column in table.columns if isinstance(table, Table) else ():
+                if column.compare is None:
+                    continue
+                for cell in known.having({**table.where, **column.where}):
+                    with suppress(NotRunError):
+                        other = reference(known, cell, column.compare)
+                        if other.id != cell.id:
+                            found.append((column.compare.kind, cell.id, other.id, column.quantity))
+        return list(dict.fromkeys(found))
 
     def _series(self, cell: str, replicates: int) -> dict[str, np.ndarray[Any, Any]]:
         """The numbers (not the lists) of a cell, over its first replicates."""
@@ -247,6 +279,7 @@ class Campaign:
             units={name: metrics.unit_of(quantity, quantities) for name, quantity in quantities.items()},
             data=data,
             statistics={name: quantity.statistic for name, quantity in quantities.items()},
+            ranges={name: metrics.range_of(quantity, quantities) for name, quantity in quantities.items()},
             names=self.plan.study.outline.cells,
             titles=self._titles(),
             answer_s=ANSWER_S if self.backend else 0.0,

@@ -16,7 +16,6 @@ from cwndlab.plan.plan import Plan
 from cwndlab.report.figures import Drawing, draw
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.units import seconds
-from cwndlab.stats import intervals
 from cwndlab.stats.results import Estimate, Results
 
 from .campaign import Failure
@@ -102,10 +101,8 @@ class RunResult:
         return self._estimate(cell.id, quantity)
 
     def _estimate(self, cell: str, quantity: str) -> Estimate:
-        values = self.results.values(cell, quantity)
-        exact = self.results.is_exact(cell, quantity)
-        summed = intervals.median if self.results.statistic(quantity) == "median" else intervals.mean
-        return Estimate.of(cell, quantity, self.results.unit(quantity), summed(values, deterministic=exact))
+        interval = self.results.estimate(cell, quantity)
+        return Estimate.of(cell, quantity, self.results.unit(quantity), interval)
 
     @property
     def estimates(self) -> pa.Table:

@@ -46,6 +46,24 @@ class Rounding(Part):
     reason: str
 
 
+class Margin(Part):
+    """How far from the published value still counts as close: a share of it, or a distance in its unit."""
+
+    relative: float = Field(default=0.1, gt=0)
+    absolute: float | None = Field(default=None, gt=0)
+    """Instead of the share, for numbers around 0."""
+
+    def around(self, published: float, rounding: float) -> float:
+        """The margin around one value, never less than its rounding."""
+        return max(rounding, self.relative * abs(published) if self.absolute is None else self.absolute)
+
+    def words(self, unit: str) -> str:
+        """The margin in words."""
+        if self.absolute is None:
+            return f"{100 * self.relative:g} % of it"
+        return f"{self.absolute:g} {unit}".strip()
+
+
 class Flag(Part):
     """A footnote to the cells whose estimate is outside of what the study takes as valid."""
 
@@ -79,6 +97,8 @@ class Column(Part):
     """The published number times this is in the quantity's unit (0.001 for ms where we measure s)."""
     rounding: Rounding | None = None
     """Instead of the table's."""
+    margin: Margin | None = None
+    """Instead of the table's."""
     digits: int | None = Field(default=None, ge=0, le=9)
     """Decimals shown; without it those of the published numbers, else three significant digits."""
     flag: Flag | None = None
@@ -111,10 +131,8 @@ class Table(Part):
     published_runs: int = Field(default=1, ge=1)
     """How many runs the paper averaged."""
     rounding: Rounding | None = None
-    unstable: float = Field(default=0.5, gt=0)
-    """Where the 95 % prediction half-width is more than this share of the value, agreement is not judged."""
-    unstable_points: float = Field(default=25.0, gt=0)
-    """The same for quantities in per cent, in percentage points."""
+    margin: Margin = Margin()
+    """How far from a published value counts as close."""
 
 
 class Variant(Part):

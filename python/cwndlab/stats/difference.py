@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .distributions import t_quantile
-from .intervals import Floats, Interval, mean
+from cwndlab.stats import intervals
+from cwndlab.stats.distributions import t_quantile
+from cwndlab.stats.intervals import EXACT, FEWEST, NOT_MEASURABLE, Floats, Interval
 
 
 def difference(x: Floats, y: Floats, *, paired: bool, deterministic: bool = False) -> Interval:
@@ -19,18 +20,20 @@ def difference(x: Floats, y: Floats, *, paired: bool, deterministic: bool = Fals
     """
     if paired:
         x, y = x[: len(y)], y[: len(x)]
-        found = mean((y - x)[~np.isnan(y - x)], deterministic=deterministic)
-        return replace(found, method=f"paired, {len(x)} replicates")
+        found = intervals.compare("difference", y, x, deterministic=deterministic)
+        return replace(found, method=f"paired, {len(x)} replicates") if not math.isnan(found.low) else found
     x, y = x[~np.isnan(x)], y[~np.isnan(y)]
     n = min(len(x), len(y))
     if n == 0:
-        return Interval(math.nan, math.nan, math.nan, 0, "not measurable")
+        return Interval(math.nan, math.nan, math.nan, 0, NOT_MEASURABLE)
     centre = float(np.mean(y) - np.mean(x))
-    if n < 2:
-        return Interval(centre, math.nan, math.nan, n, "too few replicates")
+    if deterministic:
+        return Interval(centre, centre, centre, n, EXACT)
+    if n < FEWEST:
+        return intervals.few(centre, n)
     vx, vy = float(np.var(x, ddof=1)) / len(x), float(np.var(y, ddof=1)) / len(y)
     if vx + vy == 0:
-        return Interval(centre, centre, centre, n, "deterministic")
+        return Interval(centre, math.nan, math.nan, n, f"no spread in {n} runs")
     freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
     half = t_quantile(0.975, freedom) * math.sqrt(vx + vy)
     return Interval(centre, centre - half, centre + half, n, f"Welch, {len(x)} and {len(y)} replicates")

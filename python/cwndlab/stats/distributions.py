@@ -1,4 +1,4 @@
-"""Quantiles of the normal, Student's t and binomial distributions, without importing scipy.
+"""Quantiles of Student's t, and what the binomial and the Poisson distribution give, without scipy.
 
 scipy.stats costs about two seconds of CPU to import, more than a small study takes to run; the few
 quantiles needed here are some lines each, and tests hold them against scipy.
@@ -7,15 +7,8 @@ quantiles needed here are some lines each, and tests hold them against scipy.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
-from statistics import NormalDist
-
-_NORMAL = NormalDist()
-
-
-def normal_cdf(x: float) -> float:
-    """Probability that a standard normal variable is at most `x`."""
-    return _NORMAL.cdf(x)
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
@@ -87,3 +80,94 @@ def binomial_cdf(k: int, n: int, p: float) -> float:
     if k >= n:
         return 1.0
     return incomplete_beta(n - k, k + 1.0, 1.0 - p)
+
+
+def order_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int, float] | None:
+    """Which of `n` ordered values (from 0) enclose the `q`-quantile with at least this probability.
+
+    The innermost pair whose tails both hold at most half of the rest, and the probability that it encloses
+    the quantile, whatever the distribution (W. J. Conover, "Practical Nonparametric Statistics", 1999); None
+    with too few values: a median needs six at 95 %.
+    """
+    tail = (1.0 - level) / 2.0
+    lower = max((r for r in range(n) if binomial_cdf(r, n, q) <= tail), default=None)
+    upper = next((s for s in range(n) if 1.0 - binomial_cdf(s, n, q) <= tail), None)
+    if lower is None or upper is None:
+        return None
+    return lower, upper, binomial_cdf(upper, n, q) - binomial_cdf(lower, n, q)
+
+
+def poisson_cdf(k: int, mean: float) -> float:
+    """Probability of at most `k` events of a Poisson count: the incomplete gamma function Q(k + 1, mean)."""
+    if k < 0:
+        return 0.0
+    if mean <= 0.0:
+        return 1.0
+    a, x = k + 1.0, mean
+    front = math.exp(a * math.log(x) - x - math.lgamma(a))
+    if x < a + 1.0:  # power series of the lower function
+        term = total = 1.0 / a
+        while term > total * 1e-16:
+            a += 1.0
+            term *= x / a
+            total += term
+        return max(0.0, 1.0 - front * total)
+    # continued fraction of the upper one, by Lentz's method
+    b = x + 1.0 - a
+    c, d = 1e300, 1.0 / b
+    h = d
+    for i in range(1, 100_000):
+        numerator = -i * (i - a)
+        b += 2.0
+        d = 1.0 / (numerator * d + b)
+        c = b + numerator / c
+        h *= d * c
+        if abs(d * c - 1.0) < 1e-15:
+            break
+    return min(1.0, front * h)
+
+
+@lru_cache(maxsize=4096)
+def poisson_ends(events: int, level: float = 0.95) -> tuple[float, float]:
+    """The exact interval of a Poisson mean from one count (F. Garwood, Biometrika 28, 1936)."""
+    tail = (1.0 - level) / 2.0
+    low = _root(lambda m: 1.0 - poisson_cdf(events - 1, m) - tail, events) if events else 0.0
+    return low, _root(lambda m: tail - poisson_cdf(events, m), events)
+
+
+def _root(rises: Callable[[float], float], near: float) -> float:
+    """Where a rising function passes 0, above 0, looked for around `near`."""
+    low, high = 0.0, 2.0 * near + 10.0
+    while rises(high) < 0.0:
+        low, high = high, 2.0 * high
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if rises(middle) < 0.0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+@lru_cache(maxsize=4096)
+def poisson_prediction(events: int, runs: int, further: int, level: float = 0.95) -> tuple[int, int]:
+    """The least and the greatest count in `further` runs after `events` in `runs`, of the same Poisson rate.
+
+    Given the sum of both counts, the further one is binomial; those are kept that neither tail makes
+    unlikely.
+    """
+    tail, share = (1.0 - level) / 2.0, further / (runs + further)
+
+    def expected(count: int) -> bool:
+        total = events + count
+        return binomial_cdf(count, total, share) > tail and 1.0 - binomial_cdf(count - 1, total, share) > tail
+
+    middle = round(events * further / runs)
+    low = high = middle
+    while low > 0 and expected(low - 1):
+        low -= 1
+    while expected(high + 1):
+        high += 1
+    return low, high

@@ -17,27 +17,30 @@ import sys
 import tokenize
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.metrics._range import Range, of_derived, of_reduced
 from cwndlab.stats import intervals
 from cwndlab.stats.field import (
     INDEX,
     Field,
     Key,
     combine,
+    common,
     count,
-    equal,
     fewest,
     kleene_and,
     kleene_not,
     kleene_or,
-    leaf,
     less,
     lists_equal,
+    neither,
+    of_position,
     reduce,
 )
 from cwndlab.stats.results import Results, listed
@@ -107,23 +110,31 @@ def _depth(node: ast.AST) -> int:
 
 Operation: TypeAlias = Callable[[Floats, Floats], Floats]
 
-_ARITHMETIC: dict[type[ast.operator], Operation] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: lambda a, b: intervals.relate("ratio", a, b),
+_ARITHMETIC: dict[type[ast.operator], tuple[str, Operation]] = {
+    ast.Add: ("sum", operator.add),
+    ast.Sub: ("difference", operator.sub),
+    ast.Mult: ("product", operator.mul),
+    ast.Div: ("ratio", lambda a, b: intervals.relate("ratio", a, b)),
 }
+"""What is derived, by its name in a study's quantities, and how."""
 
 
-Decision: TypeAlias = Callable[[Floats, Floats, int | None, bool], Floats]
+class Less(Protocol):
+    """`less` with all but its two sides given."""
+
+    def __call__(self, a: Floats, b: Floats) -> Floats:
+        """Whether `a` is surely less than `b`."""
+
+
+Decision: TypeAlias = Callable[[Floats, Floats, Less], Floats]
 
 _COMPARISONS: dict[type[ast.cmpop], Decision] = {
-    ast.Lt: lambda a, b, n, bounds: less(a, b, n, bounds=bounds),
-    ast.LtE: lambda a, b, n, bounds: kleene_not(less(b, a, n, bounds=bounds)),
-    ast.Gt: lambda a, b, n, bounds: less(b, a, n, bounds=bounds),
-    ast.GtE: lambda a, b, n, bounds: kleene_not(less(a, b, n, bounds=bounds)),
-    ast.Eq: lambda a, b, n, bounds: equal(a, b, n, bounds=bounds),
-    ast.NotEq: lambda a, b, n, bounds: kleene_not(equal(a, b, n, bounds=bounds)),
+    ast.Lt: lambda a, b, less_: less_(a, b),
+    ast.LtE: lambda a, b, less_: kleene_not(less_(b, a)),
+    ast.Gt: lambda a, b, less_: less_(b, a),
+    ast.GtE: lambda a, b, less_: kleene_not(less_(a, b)),
+    ast.Eq: lambda a, b, less_: neither(less_(a, b), less_(b, a)),
+    ast.NotEq: lambda a, b, less_: kleene_not(neither(less_(a, b), less_(b, a))),
 }
 
 
@@ -199,7 +210,8 @@ class Evaluator:
             return self._unary(node)
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
             left, right = self._number(node.left), self._number(node.right)
-            return combine(left, right, _ARITHMETIC[type(node.op)])
+            kind, operation = _ARITHMETIC[type(node.op)]
+            return combine(left, right, operation, of_derived(kind, left.within, right.within))
         if isinstance(node, ast.BoolOp):
             parts = [self._condition(value) for value in node.values]
             both = kleene_and if isinstance(node.op, ast.And) else kleene_or
@@ -246,7 +258,8 @@ class Evaluator:
         if isinstance(node.op, ast.Not):
             return self._condition(node.operand).map(kleene_not)
         if isinstance(node.op, ast.USub):
-            return self._number(node.operand).map(operator.neg)
+            value = self._number(node.operand)
+            return value.map(operator.neg, Range(-value.within.high, -value.within.low))
         if isinstance(node.op, ast.UAdd):
             return self._number(node.operand)
         raise ExpressionError("only - + and not stand before a value", node.col_offset + 1)
@@ -291,17 +304,20 @@ class Evaluator:
         if several:
             pair = np.minimum if name == "min" else np.maximum
             for other in args[1:]:
-                first = combine(first, self._number(other), lambda a, b: np.asarray(pair(a, b)))
+                second = self._number(other)
+                within = common(first, second)
+                first = combine(first, second, lambda a, b: np.asarray(pair(a, b)), within)
             return first
         if name in _OVER_NUMBERS:
-            return reduce(first, _OVER_NUMBERS[name], over)
+            return reduce(first, _OVER_NUMBERS[name], over, within=of_reduced(name, first.within))
         if name == "abs":
             return first.map(lambda v: np.asarray(np.abs(v)))
         if name in ("decrease", "increase", "ratio"):
             second = self._number(args[1])
-            if name == "ratio":
-                return combine(first, second, lambda a, b: intervals.relate("ratio", a, b))
-            return combine(first, second, lambda a, b: intervals.relate(name, b, a))
+            if name != "ratio":  # from the first to the second
+                first, second = second, first
+            within = of_derived(name, first.within, second.within)
+            return combine(first, second, lambda a, b: intervals.relate(name, a, b), within)
         if name in ("estimate", "low", "high"):
             ends = {k: first.interval(k) for k in first.data}
             attribute = "value" if name == "estimate" else name
@@ -312,7 +328,9 @@ class Evaluator:
         if name == "quantile":
             if not 0.0 <= second_value <= 1.0:
                 raise ExpressionError("a quantile lies between 0 and 1", args[1].col_offset + 1)
-            return reduce(first, lambda m: np.asarray(np.quantile(m, second_value, axis=0)), over)
+            return reduce(
+                first, lambda m: np.asarray(np.quantile(m, second_value, axis=0)), over, within=first.within
+            )
         if INDEX not in first.axes or second_value != int(second_value):
             raise ExpressionError(f"{name} needs a list quantity and a whole number", node.col_offset + 1)
         return _reindex(first, name, int(second_value))
@@ -344,11 +362,11 @@ class Evaluator:
         statistic = self.results.statistic(name)
         for cell in cells:
             key = tuple(cell.axes[a] for a in open_axes)
-            exact = self.results.is_exact(cell.id, name)
+            exact = self.results.deterministic(cell.id)
             if not is_list:
                 values = self.results.values(cell.id, name)
-                data[key] = leaf(values, deterministic=exact, statistic=statistic)
-                counts.append(None if exact else len(values))
+                data[key] = self.results.leave_one_out(cell.id, name)
+                counts.append(None if exact else int(np.count_nonzero(~np.isnan(values))))
                 continue
             samples = self.results.samples(cell.id, name)
             longest = max((len(s) for s in samples), default=0)
@@ -359,12 +377,12 @@ class Evaluator:
             for i in range(longest) if positions is None else listed(positions):
                 values = padded[:, i] if i < longest else np.full(len(samples), math.nan)
                 at = key if type(positions) is int else (*key, i)
-                data[at] = leaf(values, deterministic=exact, statistic=statistic)
+                data[at] = of_position(values, deterministic=exact, statistic=statistic)
             counts.append(None if exact else len(samples))
         if is_list and type(positions) is not int:
             axes = (*axes, INDEX)
         whole = lengths if is_list and positions is None else None
-        return Field(axes, data, fewest(*counts), lengths=whole)
+        return Field(axes, data, fewest(*counts), lengths=whole, within=self.results.range(name))
 
     def _where(
         self, args: list[ast.expr], keywords: list[ast.keyword]
@@ -394,8 +412,9 @@ class Evaluator:
 
 def _decide(a: Field, b: Field, decision: Decision) -> Field:
     """A comparison of two fields, decided cell by cell."""
-    n, bounds = fewest(a.n, b.n), a.bounds or b.bounds
-    decided = combine(a, b, lambda x, y: decision(x, y, n, bounds))
+    n = fewest(a.n, b.n)
+    less_ = partial(less, n=n, bounds=a.bounds or b.bounds, within=common(a, b))
+    decided = combine(a, b, lambda x, y: decision(x, y, less_))
     return Field(decided.axes, decided.data, n, condition=True)
 
 
@@ -432,4 +451,4 @@ def _reindex(x: Field, name: str, k: int) -> Field:
             data[(*key[:at], position + k, *key[at + 1 :])] = value
         elif (position < k) if k >= 0 else (position >= length + k):
             data[key] = value
-    return Field(x.axes, data, x.n, lengths=lengths if k >= 0 else None)
+    return Field(x.axes, data, x.n, lengths=lengths if k >= 0 else None, within=x.within)

@@ -1,8 +1,8 @@
 """Numbers over cells with their uncertainty: the values that claims compute with.
 
-A field holds, for every combination of its axes, a point estimate followed by the values of the same
-statistic in every bootstrap sample. The samples are the same rows of replicates in all cells, so whatever
-is computed from several cells stays paired. A result without randomness holds the point alone.
+A field holds, for every combination of its axes, an estimate followed by its values without replicate 1,
+without replicate 2, … (see `jackknife`). Replicate k saw the same random numbers in all cells, so whatever is
+computed from several cells stays paired. A result without randomness holds the estimate alone.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.stats import intervals
-from cwndlab.stats.intervals import Interval
+from cwndlab.metrics._range import ANY, NON_NEGATIVE, Range
+from cwndlab.stats import intervals, jackknife, scale
+from cwndlab.stats.distributions import t_quantile
+from cwndlab.stats.intervals import ENOUGH_EQUAL, EXACT, FEWEST, LEVEL, Interval
 from cwndlab.stats.results import AxisValue
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -28,7 +30,7 @@ INDEX = "index"
 
 @dataclass(frozen=True)
 class Field:
-    """Values over axes: key -> [point, bootstrap samples…]; of a condition 1, 0, or NaN (undecided)."""
+    """Values over axes: key -> [estimate, without replicate 1, …]; of a condition 1, 0 or NaN (undecided)."""
 
     axes: tuple[str, ...]
     data: dict[Key, Floats]
@@ -41,11 +43,13 @@ class Field:
     """Of list quantities, as long as they are whole: key without the index -> length."""
     literal: bool = False
     """Written out in the expression: a list `[7, 9]`."""
+    within: Range = ANY
+    """Which values are possible."""
 
     @classmethod
     def number(cls, value: float) -> Field:
         """A constant."""
-        return cls((), {(): np.array([float(value)])})
+        return cls((), {(): np.array([float(value)])}, within=Range(float(value), float(value)))
 
     @classmethod
     def sequence(cls, values: Iterable[float]) -> Field:
@@ -53,9 +57,10 @@ class Field:
         data: dict[Key, Floats] = {(i,): np.array([float(v)]) for i, v in enumerate(values)}
         return cls((INDEX,), data, lengths={(): len(data)}, literal=True)
 
-    def map(self, f: Callable[[Floats], Floats]) -> Field:
-        """Applies `f` to every value."""
-        return replace(self, data={k: f(v) for k, v in self.data.items()}, lengths=None, literal=False)
+    def map(self, f: Callable[[Floats], Floats], within: Range = ANY) -> Field:
+        """Applies `f`, whose values lie `within` a range, to every value."""
+        data = {k: f(v) for k, v in self.data.items()}
+        return replace(self, data=data, lengths=None, literal=False, within=within)
 
     def interval(self, key: Key = ()) -> Interval:
         """One value with its 95 % interval."""
@@ -66,21 +71,23 @@ class Field:
                 point, float(values[1:].min()), float(values[1:].max()), 0, "sure to not excluded"
             )
         if len(values) == 1 or self.n is None:
-            return Interval(point, point, point, self.n or 1, "deterministic")
-        if self.n < 2:
-            return Interval(point, math.nan, math.nan, self.n, "one replicate: no interval")
-        low, high = intervals.bootstrap_ends(values[1:], self.n)
-        return Interval(point, low, high, self.n, "paired bootstrap")
+            return Interval(point, point, point, self.n or 1, EXACT)
+        if self.n < FEWEST:
+            return intervals.few(point, self.n)
+        if jackknife.without_spread(values):
+            return Interval(point, math.nan, math.nan, self.n, f"no spread in {self.n} runs")
+        low, high = jackknife.ends(values, self.n, self.within, level=LEVEL)
+        return Interval(point, low, high, self.n, f"{scale.name(self.within)} paired t".strip())
 
 
-def leaf(values: Floats, *, deterministic: bool, statistic: str) -> Floats:
-    """The point estimate and bootstrap samples of a quantity's replicates."""
-    point = intervals.centre(values, statistic)
+def of_position(values: Floats, *, deterministic: bool, statistic: str) -> Floats:
+    """The estimate of one position of a list and its leave-one-out values; those of a median do not pair."""
+    point = jackknife.centre(values, statistic)
     if deterministic or len(values) == 0:
         return np.array([point])
-    if len(values) == 1:
-        return np.concatenate([[point], np.full(intervals.RESAMPLES, np.nan)])
-    return np.concatenate([[point], intervals.resampled(values, statistic)])
+    if statistic == "median":
+        return np.concatenate([[point], np.full(len(values), np.nan)])
+    return jackknife.leave_one_out(values)
 
 
 def fewest(*ns: int | None) -> int | None:
@@ -89,10 +96,11 @@ def fewest(*ns: int | None) -> int | None:
     return min(known) if known else None
 
 
-def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats]) -> Field:
+def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats], within: Range = ANY) -> Field:
     """`f` on the values of both that agree in the axes they share; other axes are crossed.
 
-    Raises ValueError when nothing agrees, unless a side is empty (a list that came out empty).
+    Its values lie `within` a range. Raises ValueError when nothing agrees, unless a side is empty (a list
+    that came out empty).
     """
     if (a.bounds and not _plain(b)) or (b.bounds and not _plain(a)):
         raise ValueError("a count stands beside plain numbers only")
@@ -106,19 +114,25 @@ def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats]) -> Field:
     data: dict[Key, Floats] = {}
     for key, value in a.data.items():
         for other_key, other in by_shared.get(tuple(key[i] for i in a_at), []):
-            data[(*key, *(other_key[i] for i in extra))] = f(value, other)
+            data[(*key, *(other_key[i] for i in extra))] = f(*jackknife.aligned(value, other))
     if a.data and b.data and not data:
         raise ValueError(f"the two sides have no {' and '.join(shared) or 'cells'} in common")
     axes = (*a.axes, *(b.axes[i] for i in extra))
-    return Field(axes, data, fewest(a.n, b.n), a.condition and b.condition, a.bounds or b.bounds)
+    n, condition = fewest(a.n, b.n), a.condition and b.condition
+    return Field(axes, data, n, condition, a.bounds or b.bounds, within=within)
 
 
 def _plain(x: Field) -> bool:
     return not x.bounds and x.n is None and all(len(v) == 1 for v in x.data.values())
 
 
-def reduce(x: Field, f: Callable[[Floats], Floats], over: str | None, *, bounds: bool = False) -> Field:
-    """`f` over the cells (rows of a matrix: one row per cell), over all axes or over the one named."""
+def reduce(
+    x: Field, f: Callable[[Floats], Floats], over: str | None, *, bounds: bool = False, within: Range = ANY
+) -> Field:
+    """`f` over the cells (rows of a matrix: one row per cell), over all axes or over the one named.
+
+    Its values lie `within` a range.
+    """
     if over is not None and over not in x.axes:
         raise ValueError(f"cannot reduce over {over!r}: open axes are {', '.join(x.axes) or 'none'}")
     keep = [i for i, name in enumerate(x.axes) if over is not None and name != over]
@@ -127,12 +141,9 @@ def reduce(x: Field, f: Callable[[Floats], Floats], over: str | None, *, bounds:
         groups.setdefault(tuple(key[i] for i in keep), []).append(value)
     if not groups and not keep:
         groups[()] = [np.array([math.nan])]  # nothing can be said of nothing
-    data = {
-        key: f(np.stack(np.broadcast_arrays(*rows)) if len(rows) > 1 else np.atleast_2d(rows[0]))
-        for key, rows in groups.items()
-    }
+    data = {key: f(np.stack(np.broadcast_arrays(*jackknife.aligned(*rows)))) for key, rows in groups.items()}
     axes = tuple(x.axes[i] for i in keep)
-    return Field(axes, data, x.n, x.condition and not bounds, bounds)
+    return Field(axes, data, x.n, x.condition and not bounds, bounds, within=within)
 
 
 def lists_equal(a: Field, b: Field) -> Field:
@@ -148,7 +159,8 @@ def lists_equal(a: Field, b: Field) -> Field:
             if not same.any():
                 break
             value = whole.data[(*key[:at], i, *key[at:])]
-            same = kleene_and(same, equal(value, wanted, whole.n))
+            lower, higher = less(value, wanted, whole.n), less(wanted, value, whole.n)
+            same = kleene_and(same, neither(lower, higher))
         data[key] = same
     axes = tuple(x for x in whole.axes if x != INDEX)
     return Field(axes, data, whole.n, condition=True)
@@ -158,32 +170,53 @@ CLOSE = 1e-9
 """Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
 
 
-def less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False) -> Floats:
+def less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False, within: Range = ANY) -> Floats:
     """Whether `a` is surely less than `b`: 1, 0, or NaN where the replicates leave a doubt.
 
-    Sure is what is so of the estimates and of all but the tail of the bootstrap samples (2.5 %, less for few
-    replicates); of counts what is so of both their bounds.
+    Sure is a difference whose 95 % interval leaves out 0, taken on the scale of the range that both lie in;
+    of counts what is so of both their bounds. A difference without spread needs `ENOUGH_EQUAL` replicates.
     """
+    if np.isnan(a[0]) or np.isnan(b[0]):
+        return UNDECIDED
     near = np.abs(a - b) <= CLOSE * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
     answers = np.atleast_1d((a < b) & ~near)
-    if np.isnan(a).any() or np.isnan(b).any():
+    answer = np.array([float(answers[0])])
+    if len(answers) == 1:
+        return answer
+    if bounds:
+        return answer if bool(np.all(answers == answers[0])) else UNDECIDED
+    if n is None or n < FEWEST or np.isnan(a).any() or np.isnan(b).any():
         return UNDECIDED
-    point = bool(answers[0])
-    agreeing = float(np.mean(answers[1:] == point)) if len(answers) > 1 else 1.0
-    needed = 1.0
-    if len(answers) > 1 and not bounds:
-        if n is None or n < 2:
-            return UNDECIDED
-        needed -= intervals.expanded_tail(n)
-    return np.array([float(point)]) if agreeing >= needed else UNDECIDED
+    if bool(np.all(near)):
+        return answer if n >= ENOUGH_EQUAL else UNDECIDED
+    apart = _apart(a, b, within)
+    if jackknife.without_spread(apart):
+        return answer if n >= ENOUGH_EQUAL else UNDECIDED
+    half = t_quantile(0.5 + LEVEL / 2.0, n - 1) * jackknife.spread(apart)
+    return answer if abs(float(apart[0])) > half else UNDECIDED
+
+
+def _apart(a: Floats, b: Floats, within: Range) -> Floats:
+    """The difference on the scale of the range, or on the plain one where a value lies on a bound."""
+    placed = scale.to_scale(a, within), scale.to_scale(b, within)
+    x, y = placed if all(bool(np.isfinite(p).all()) for p in placed) else (a, b)
+    return np.asarray(y - x)
 
 
 UNDECIDED: Floats = np.array([math.nan])
 
 
-def equal(a: Floats, b: Floats, n: int | None, *, bounds: bool = False) -> Floats:
-    """Whether `a` equals `b`: false where one is surely less, true where neither can be."""
-    lower, higher = less(a, b, n, bounds=bounds), less(b, a, n, bounds=bounds)
+def common(a: Field, b: Field) -> Range:
+    """The range on whose scale two fields are compared: of both, or of the one that is not a constant."""
+    if a.within == b.within or b.n is None:
+        return a.within
+    if a.n is None:
+        return b.within
+    return NON_NEGATIVE if a.within.positive and b.within.positive else ANY
+
+
+def neither(lower: Floats, higher: Floats) -> Floats:
+    """Equality: false where one side is surely less, true where neither can be."""
     return kleene_and(kleene_not(lower), kleene_not(higher))
 
 

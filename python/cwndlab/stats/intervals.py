@@ -2,51 +2,73 @@
 
 Cells are compared by common random numbers: replicate k of every cell saw the same object sizes, think
 times and start times, so two cells are compared replicate by replicate and never as independent samples.
+How often each method covers the truth is measured by `python -m validation.coverage`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.stats.distributions import binomial_cdf, normal_cdf, t_quantile
+from cwndlab.metrics._range import ANY, Range, of_derived
+from cwndlab.stats import scale
+from cwndlab.stats.distributions import order_ranks, poisson_ends, poisson_prediction, t_quantile
+from cwndlab.stats.jackknife import aligned, centre, ends, leave_one_out, without_spread
 
 Floats: TypeAlias = NDArray[np.float64]
 
 LEVEL = 0.95
 """The confidence level of every interval in a report."""
 
-RESAMPLES = 2000
-"""Bootstrap resamples: with the expanded 95 % tails of ten replicates, 17 of them lie beyond each end."""
+FEWEST = 3
+"""Replicates below which a random quantity has no interval: t with one degree of freedom says nothing."""
 
-BOOTSTRAP_SEED = 2415
-"""Fixed, so that the same results give the same report to the byte."""
+ENOUGH_EQUAL = 7
+"""Equal replicates from which on a further run is expected to be equal too.
+
+Whatever the probability p of that outcome, n runs with it and then one without have the probability
+p^n (1 - p), at most 4.9 % for n = 7.
+"""
+
+EXACT = "deterministic"
+NOT_MEASURABLE = "not measurable"
+ITSELF = "compared with itself"
+"""The method of a comparison that says nothing."""
+
+SCATTER = 1.0
+"""Standard deviation over mean from which on an interval carries a warning."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A point estimate with its confidence interval and how it was made."""
+    """A point estimate with its confidence interval (NaN ends: none can be given) and how it was made."""
 
     value: float
     low: float
     high: float
     n: int
     method: str
+    warning: str = ""
+    """Why the interval may cover the truth less often than it says."""
 
     @property
     def exact(self) -> bool:
-        """Whether the interval has no width: nothing is random, or all replicates gave the same."""
-        return self.low == self.high
+        """Whether nothing in the cell is random, so that one run tells all."""
+        return self.method == EXACT
 
     @property
     def half_width(self) -> float:
         """Half the interval's width, in the estimate's unit."""
         return (self.high - self.low) / 2.0
+
+    @property
+    def reach(self) -> float:
+        """The distance from the estimate to the farther end."""
+        return max(self.high - self.value, self.value - self.low)
 
 
 def _measured(values: Floats) -> Floats:
@@ -55,40 +77,88 @@ def _measured(values: Floats) -> Floats:
 
 
 def is_constant(values: Floats) -> bool:
-    """Whether all replicates gave the same value: a result without randomness."""
+    """Whether all replicates gave the same value."""
     return len(values) > 0 and bool(np.all(values == values[0]))
 
 
+def unseen(n: int, level: float = LEVEL) -> float:
+    """The share of runs that may give what none of `n` runs gave: the rule of three, exactly.
+
+    About 3/n at 95 % (J. A. Hanley, A. Lippman-Hand, "If nothing goes wrong, is everything all right?",
+    JAMA 249, 1983).
+    """
+    return 1.0 - math.pow(1.0 - level, 1.0 / n)
+
+
 def _degenerate(x: Floats, deterministic: bool) -> Interval | None:
-    """The cases that need no distribution: nothing measured, no randomness, or one replicate."""
+    """The cases that need no distribution: nothing measured, no randomness, or too few replicates."""
     n = len(x)
     if n == 0:
-        return Interval(math.nan, math.nan, math.nan, 0, "not measurable")
-    if (deterministic or n > 1) and is_constant(x):
+        return Interval(math.nan, math.nan, math.nan, 0, NOT_MEASURABLE)
+    if deterministic and is_constant(x):
         value = float(x[0])
-        return Interval(value, value, value, n, "deterministic" if deterministic else "all runs equal")
-    if n == 1:
-        return Interval(float(x[0]), math.nan, math.nan, 1, "one replicate: no interval")
+        return Interval(value, value, value, n, EXACT)
+    if n < FEWEST:
+        return few(float(np.mean(x)), n)
     return None
 
 
-def mean(values: Floats, *, deterministic: bool = False, level: float = LEVEL) -> Interval:
-    """Mean over replicates with Student's t interval."""
-    x = _measured(values)
+def few(value: float, n: int) -> Interval:
+    """An estimate from too few replicates."""
+    runs = "1 replicate" if n == 1 else f"{n} replicates"
+    return Interval(value, math.nan, math.nan, n, f"{runs}: no interval")
+
+
+def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
+    """The mean of a random quantity of which all `n` replicates gave the same.
+
+    At most `unseen(n)` of the runs give something else (95 %), which is within the range: so far the mean
+    may be off. A count has the exact interval of a Poisson mean. Without a bound there is no interval.
+    """
+    method = f"no spread in {n} runs"
+    if within.count and value.is_integer():
+        low, high = (end / n for end in poisson_ends(round(n * value)))
+        return Interval(value, low, high, n, method)
+    if not (math.isfinite(within.low) and math.isfinite(within.high)):
+        return Interval(value, math.nan, math.nan, n, method)
+    other = unseen(n)
+    low, high = value - other * (value - within.low), value + other * (within.high - value)
+    return Interval(value, low, high, n, method)
+
+
+def mean(
+    values: Floats, within: Range = ANY, *, deterministic: bool = False, level: float = LEVEL
+) -> Interval:
+    """Mean over replicates: Student's t on the scale of the quantity's range.
+
+    The interval of a count is never narrower than that of a Poisson count.
+    """
+    x = scale.checked(_measured(values), within)
     known = _degenerate(x, deterministic)
     if known is not None:
         return known
-    n = len(x)
-    value = float(np.mean(x))
-    half = t_quantile(0.5 + level / 2.0, n - 1) * float(np.std(x, ddof=1)) / math.sqrt(n)
-    return Interval(value, value - half, value + half, n, "t")
+    n, value = len(x), float(np.mean(x))
+    if is_constant(x):
+        return equal_runs(float(x[0]), n, within)
+    low, high = ends(leave_one_out(x), n, within, level=level)
+    method = f"{scale.name(within)} t".strip()
+    if within.count and bool(np.all(x == np.round(x))):
+        at_least = [end / n for end in poisson_ends(round(float(np.sum(x))), level)]
+        low, high, method = min(low, at_least[0]), max(high, at_least[1]), "log t, at least Poisson"
+    return Interval(value, low, high, n, method, _scatter(x, within))
+
+
+def _scatter(x: Floats, within: Range) -> str:
+    """The warning of runs that scatter so widely that skewness may matter."""
+    if within.count or not within.positive or float(np.std(x, ddof=1)) <= SCATTER * float(np.mean(x)):
+        return ""
+    return "the runs scatter by more than their mean, so the interval may cover less than 95 %"
 
 
 def quantile(values: Floats, q: float, *, deterministic: bool = False, level: float = LEVEL) -> Interval:
     """Quantile with the distribution-free interval between two order statistics.
 
-    The ranks are the innermost with at least the level's coverage (Conover 1999, section 3.2). With too
-    few values for such a pair the interval is open (NaN): six are needed for a median at 95 %.
+    With too few values for such a pair the interval is open (NaN): six are needed for a median at 95 %.
     """
     if not 0.0 < q < 1.0:
         raise ValueError(f"a quantile lies between 0 and 1, got {q}")
@@ -96,14 +166,11 @@ def quantile(values: Floats, q: float, *, deterministic: bool = False, level: fl
     known = _degenerate(x, deterministic)
     if known is not None:
         return known
-    n = len(x)
-    tail = (1.0 - level) / 2.0
-    lower = max((r for r in range(n) if binomial_cdf(r, n, q) <= tail), default=None)
-    upper = next((s for s in range(n) if 1.0 - binomial_cdf(s, n, q) <= tail), None)
-    value = float(np.quantile(x, q))
-    if lower is None or upper is None:
-        return Interval(value, math.nan, math.nan, n, "order statistics: too few values")
-    return Interval(value, float(x[lower]), float(x[upper]), n, "order statistics")
+    n, value = len(x), float(np.quantile(x, q))
+    ranks = order_ranks(n, q, level)
+    if ranks is None:
+        return Interval(value, math.nan, math.nan, n, f"{n} replicates: too few for order statistics")
+    return Interval(value, float(x[ranks[0]]), float(x[ranks[1]]), n, "order statistics")
 
 
 def median(values: Floats, *, deterministic: bool = False, level: float = LEVEL) -> Interval:
@@ -111,95 +178,105 @@ def median(values: Floats, *, deterministic: bool = False, level: float = LEVEL)
     return quantile(values, 0.5, deterministic=deterministic, level=level)
 
 
-@lru_cache(maxsize=16)
-def resample_picks(n: int) -> NDArray[np.int64]:
-    """Which replicates make up each of `RESAMPLES` bootstrap samples of `n` replicates.
-
-    The same rows serve every cell, so that whatever is computed from several cells stays paired.
-    """
-    rng = np.random.Generator(np.random.PCG64([BOOTSTRAP_SEED, n]))
-    picks = rng.integers(0, n, size=(RESAMPLES, n))
-    picks.flags.writeable = False
-    return picks
-
-
-@lru_cache(maxsize=16)
-def resample_weights(n: int) -> Floats:
-    """The bootstrap samples as weights of the replicates, each row summing to 1."""
-    picks = resample_picks(n)
-    weights = np.zeros((RESAMPLES, n))
-    np.add.at(weights, (np.arange(RESAMPLES)[:, None], picks), 1.0 / n)
-    weights.flags.writeable = False
-    return weights
-
-
-def centre(values: Floats, statistic: str = "mean") -> float:
-    """Mean or median of the replicates that could be measured."""
-    known = _measured(values)
-    if len(known) == 0:
-        return math.nan
-    return float(np.median(known) if statistic == "median" else np.mean(known))
-
-
-def resampled(values: Floats, statistic: str = "mean") -> Floats:
-    """Mean or median of every bootstrap sample; replicates that are NaN are left out."""
+def estimate(values: Floats, statistic: str, within: Range = ANY, *, deterministic: bool = False) -> Interval:
+    """Mean or median over replicates, as the quantity asks for."""
     if statistic == "median":
-        picked = values[resample_picks(len(values))]
-        unknown = np.isnan(picked).all(axis=1)
-        picked[unknown] = 0.0
-        return np.where(unknown, np.nan, np.nanmedian(picked, axis=1))
-    weights = resample_weights(len(values))
-    known = ~np.isnan(values)
-    if known.all():
-        return np.asarray(weights @ values, dtype=np.float64)
-    share = weights @ known.astype(np.float64)
-    total = weights @ np.where(known, values, 0.0)
-    return np.asarray(np.divide(total, share, out=np.full_like(total, np.nan), where=share > 0))
-
-
-def expanded_tail(n: int, level: float = LEVEL) -> float:
-    """Tail probability at which a percentile bootstrap of `n` values covers like Student's t.
-
-    Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69 (2015),
-    section 4.1 ("expanded percentile interval"): plain percentiles are too narrow for ten replicates.
-    """
-    if n < 2:
-        raise ValueError("a bootstrap needs at least two replicates")
-    return normal_cdf(-math.sqrt(n / (n - 1)) * t_quantile(0.5 + level / 2.0, n - 1))
-
-
-def bootstrap_ends(samples: Floats, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """The interval's ends from bootstrap values of a statistic of `n` replicates."""
-    if np.isnan(samples).any():
-        return math.nan, math.nan
-    tail = expanded_tail(n, level)
-    low, high = np.quantile(samples, [tail, 1.0 - tail])
-    return float(low), float(high)
-
-
-ITSELF = "compared with itself"
-"""The method of a comparison that says nothing."""
+        return median(values, deterministic=deterministic)
+    return mean(values, within, deterministic=deterministic)
 
 
 def compare(
-    kind: str, a: Floats, b: Floats, *, deterministic: bool = False, statistic: str = "mean"
+    kind: str,
+    a: Floats,
+    b: Floats,
+    within: Range = ANY,
+    *,
+    deterministic: bool = False,
+    statistic: str = "mean",
+    level: float = LEVEL,
 ) -> Interval:
-    """Cell `a` against cell `b` on their means (or medians): paired bootstrap (expanded percentile).
+    """Cell `a` against cell `b`, from the replicates that both have, on their means (or medians).
 
-    `kind`: `decrease` = 100 (1 - a/b), `increase` = 100 (a/b - 1), `ratio` = a/b, `difference` = a - b.
+    `kind`: `decrease` = 100 (1 - a/b), `increase` = 100 (a/b - 1), `ratio` = a/b, `difference` = a - b, with
+    a and b the means: a ratio of means, not a mean of ratios. `within` is the quantity's range. Differences
+    have the paired t; ratios of what is never negative t on the scale of their own range; other ratios
+    Fieller's interval, none where the denominator's reaches 0; medians the order statistics of both.
     """
     known = ~(np.isnan(a) | np.isnan(b))
     a, b = a[known], b[known]
-    if len(a) == 0:
-        return Interval(math.nan, math.nan, math.nan, 0, "not measurable")
-    value = float(relate(kind, centre(a, statistic), centre(b, statistic)))
     n = len(a)
-    if (deterministic or n > 1) and is_constant(a) and is_constant(b):
-        return Interval(value, value, value, n, "deterministic" if deterministic else "all runs equal")
-    if n == 1:
-        return Interval(value, math.nan, math.nan, 1, "one replicate: no interval")
-    low, high = bootstrap_ends(relate(kind, resampled(a, statistic), resampled(b, statistic)), n)
-    return Interval(value, low, high, n, "paired bootstrap")
+    if n == 0:
+        return Interval(math.nan, math.nan, math.nan, 0, NOT_MEASURABLE)
+    value = float(relate(kind, centre(a, statistic), centre(b, statistic)))
+    if deterministic and is_constant(a) and is_constant(b):
+        return Interval(value, value, value, n, EXACT)
+    if n < FEWEST:
+        return few(value, n)
+    if statistic == "median":
+        return _compared_medians(kind, a, b, value, level)
+    left, right = leave_one_out(a), leave_one_out(b)
+    samples = relate(kind, left, right)
+    if without_spread(samples, abs(float(left[0])) if kind == "difference" else 0.0):
+        return Interval(value, math.nan, math.nan, n, f"no spread in {n} runs")
+    what = "difference" if kind == "difference" else "ratio"
+    if kind == "difference" or within.positive:
+        derived = of_derived(kind, within, within)
+        low, high = ends(samples, n, derived, level=level)
+        method = f"{what} of means, {f'{scale.name(derived)} paired t'.strip()}"
+    else:
+        ratios = np.array(fieller(left, right, level=level))
+        low, high = sorted(float(end) for end in relate(kind, ratios, 1.0))
+        method = "ratio of means, Fieller" + (": the denominator may be 0" if math.isnan(low) else "")
+    return Interval(value, low, high, n, method)
+
+
+def _compared_medians(kind: str, a: Floats, b: Floats, value: float, level: float) -> Interval:
+    """From the intervals of both medians, which share the risk of missing; the pairs gain nothing here."""
+    each = 1.0 - (1.0 - level) / 2.0
+    x, y = median(a, level=each), median(b, level=each)
+    method = f"{'difference' if kind == 'difference' else 'ratio'} of medians, order statistics of both"
+    corners = relate(kind, np.array([x.low, x.low, x.high, x.high]), np.array([y.low, y.high] * 2))
+    if kind != "difference" and not y.low * y.high > 0.0:
+        corners = np.array([math.nan])
+    if math.isnan(x.low):
+        method = f"{len(a)} replicates: too few for order statistics"
+    return Interval(value, float(np.min(corners)), float(np.max(corners)), len(a), method)
+
+
+def apart(a: Floats, b: Floats, *, level: float = LEVEL) -> Interval:
+    """How far an estimate `a` lies above `b`, from the leave-one-out values of both."""
+    ns = [len(samples) - 1 for samples in (a, b) if len(samples) > 1]
+    samples = np.subtract(*aligned(a, b))
+    value = float(samples[0])
+    if not ns:
+        return Interval(value, value, value, 1, EXACT)
+    n = min(ns)
+    if n < FEWEST:
+        return few(value, n)
+    if without_spread(samples, abs(float(a[0]))):
+        end = value if n >= ENOUGH_EQUAL else math.nan
+        return Interval(value, end, end, n, f"no spread in {n} runs")
+    low, high = ends(samples, n, level=level)
+    return Interval(value, low, high, n, "difference, paired t")
+
+
+def fieller(left: Floats, right: Floats, *, level: float = LEVEL) -> tuple[float, float]:
+    """The interval of a ratio of two paired estimates, from their leave-one-out values.
+
+    E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B 16,
+    1954: all ratios r for which left - r right does not differ from 0. NaN where the denominator's own
+    interval reaches 0, as they then have no bound.
+    """
+    n = len(left) - 1
+    a, b = float(left[0]), float(right[0])
+    u, v = left[1:] - np.mean(left[1:]), right[1:] - np.mean(right[1:])
+    t2 = t_quantile(0.5 + level / 2.0, n - 1) ** 2 * (n - 1) / n
+    squared = b * b - t2 * float(v @ v)
+    mixed = a * b - t2 * float(u @ v)
+    if not squared > 0.0:
+        return math.nan, math.nan
+    root = math.sqrt(max(0.0, mixed * mixed - squared * (a * a - t2 * float(u @ u))))
+    return (mixed - root) / squared, (mixed + root) / squared
 
 
 def relate(kind: str, a: Floats | float, b: Floats | float) -> Floats:
@@ -217,27 +294,66 @@ def relate(kind: str, a: Floats | float, b: Floats | float) -> Floats:
     raise ValueError(f"unknown comparison {kind!r}: decrease, increase, ratio or difference")
 
 
-def ratio_delta(a: Floats, b: Floats, level: float = LEVEL) -> Interval:
-    """Ratio of paired means by the delta method, the check on the bootstrap (Cochran 1977, section 6.3)."""
-    n = len(a)
-    value = float(np.mean(a) / np.mean(b))
-    residual = (a - value * b) / float(np.mean(b))
-    half = t_quantile(0.5 + level / 2.0, n - 1) * float(np.std(residual, ddof=1)) / math.sqrt(n)
-    return Interval(value, value - half, value + half, n, "delta method")
-
-
 def prediction(
-    values: Floats, runs: int = 1, *, deterministic: bool = False, level: float = LEVEL
+    values: Floats,
+    runs: int = 1,
+    within: Range = ANY,
+    *,
+    samples: Floats | None = None,
+    deterministic: bool = False,
+    level: float = LEVEL,
 ) -> Interval:
-    """Where the mean of `runs` further runs would lie: mean ± t s sqrt(1/n + 1/runs).
+    """Where the estimate from `runs` further runs would lie, inside the range.
 
-    Two-sided normal prediction interval (Hahn & Meeker 1991, section 4.7).
+    `values` are those of single runs, `samples` the leave-one-out values of the estimate where that is not
+    their mean. For one further run: mean +- t s sqrt(1 + 1/n) of the values on the scale of the range, or on
+    the plain scale, cut at the bounds, where a run lies on one; of counts on the scale of the square root
+    (F. J. Anscombe, Biometrika 35, 1948). For several: t on the scale of the range with the estimate's
+    standard error times sqrt(1 + n/runs). G. J. Hahn, W. Q. Meeker, "Statistical Intervals", 1991. A count
+    is predicted no closer than a Poisson count.
     """
-    x = _measured(values)
+    x = scale.checked(_measured(values), within)
     known = _degenerate(x, deterministic)
     if known is not None:
         return known
-    n = len(x)
-    value, spread = float(np.mean(x)), float(np.std(x, ddof=1))
-    half = t_quantile(0.5 + level / 2.0, n - 1) * spread * math.sqrt(1.0 / n + 1.0 / runs)
-    return Interval(value, value - half, value + half, n, f"t prediction for {runs} run(s)")
+    n, value = len(x), float(np.mean(x))
+    method = f"prediction for {runs} run(s)"
+    whole = within.count and bool(np.all(x == np.round(x)))
+    if is_constant(x) and not whole:
+        end = value if n >= ENOUGH_EQUAL else math.nan
+        return Interval(value, end, end, n, f"no spread in {n} runs")
+    low, high = value, value
+    if not is_constant(x):
+        if runs > 1:
+            means = leave_one_out(x) if samples is None else samples
+            low, high = ends(means, n, within, level=level, widen=math.sqrt(1.0 + n / runs))
+        elif whole:
+            low, high = _one_count(x, level)
+        else:
+            low, high = _one_run(x, within, level)
+    if whole:
+        at_least = poisson_prediction(round(float(np.sum(x))), n, runs, level)
+        low, high = min(low, at_least[0] / runs), max(high, at_least[1] / runs)
+    return Interval(value, low, high, n, method)
+
+
+def _next(y: Floats, level: float) -> tuple[float, float]:
+    """Where one more of normal values would lie."""
+    n = len(y)
+    middle, error = float(np.mean(y)), float(np.std(y, ddof=1)) * math.sqrt(1.0 + 1.0 / n)
+    half = t_quantile(0.5 + level / 2.0, n - 1) * error
+    return middle - half, middle + half
+
+
+def _one_count(x: Floats, level: float) -> tuple[float, float]:
+    low, high = (max(0.0, end) ** 2 - 0.375 for end in _next(np.sqrt(x + 0.375), level))
+    return max(0.0, math.floor(low)), math.ceil(high)
+
+
+def _one_run(x: Floats, within: Range, level: float) -> tuple[float, float]:
+    placed = scale.to_scale(x, within)
+    if bool(np.isfinite(placed).all()):
+        low, high = _next(placed, level)
+        return scale.from_scale(low, within), scale.from_scale(high, within)
+    low, high = _next(x, level)
+    return max(within.low, low), min(within.high, high)

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.stats.intervals import Interval, is_constant
+from cwndlab.metrics._range import ANY, Range
+from cwndlab.stats import intervals, jackknife
+from cwndlab.stats.intervals import Interval
 
 Floats: TypeAlias = NDArray[np.float64]
 AxisValue: TypeAlias = bool | int | float | str
@@ -41,13 +43,14 @@ class Estimate:
     ci_high: float
     replicates: int
     method: str
+    warning: str = ""
+    """Why the interval may cover the truth less often than it says."""
 
     @classmethod
     def of(cls, cell: str, quantity: str, unit: str, interval: Interval) -> Estimate:
         """Names an interval."""
-        return cls(
-            cell, quantity, unit, interval.value, interval.low, interval.high, interval.n, interval.method
-        )
+        i = interval
+        return cls(cell, quantity, unit, i.value, i.low, i.high, i.n, i.method, i.warning)
 
 
 class NotRunError(StudyError):
@@ -72,8 +75,9 @@ class Results:
     `data[(cell id, quantity)]` holds one entry per replicate, in replicate order: a number (NaN = not
     measurable in this run) or a list of numbers. Replicate k of every cell used the same random numbers.
     `statistics` says over replicates `mean` (the default) or `median`; `names` are named cells;
-    `titles` say in words what an axis or a quantity is.
-    `deterministic` tells of a cell whether nothing in it is random, so that one replicate says it all.
+    `titles` say in words what an axis or a quantity is; `ranges` which values a quantity can take.
+    `deterministic` tells of a cell whether nothing in it is random, so that one replicate says it all; equal
+    replicates alone are no proof of it.
     `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off, and
     `links(cell id)` the names of the links that its `link` columns number.
     `answer_s`: a segment sent so soon after another arrived is its answer; a real stack takes a while.
@@ -85,6 +89,7 @@ class Results:
     statistics: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, Mapping[str, AxisValue]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, Range] = field(default_factory=dict)
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
     links: Callable[[str], Sequence[str]] = field(default=lambda cell: ())
@@ -115,6 +120,10 @@ class Results:
         """How the quantity is summed up over replicates: `mean` or `median`."""
         return self.statistics.get(quantity, "mean")
 
+    def range(self, quantity: str) -> Range:
+        """Which values the quantity can take."""
+        return self.ranges.get(quantity, ANY)
+
     def is_list(self, quantity: str) -> bool:
         """Whether the quantity is a list of numbers per run."""
         for cell in self.cells:
@@ -130,12 +139,37 @@ class Results:
         """The per-object samples of a list quantity, one array per replicate."""
         return [np.asarray(v, dtype=np.float64).ravel() for v in self.data.get((cell_id, quantity), ())]
 
-    def is_exact(self, cell_id: str, quantity: str) -> bool:
-        """Whether the cell's value has no randomness: known by the plan, or all replicates are equal."""
-        if self.deterministic(cell_id):
-            return True
-        values = self.data.get((cell_id, quantity), ())
-        return len(values) > 1 and not self.is_list(quantity) and is_constant(self.values(cell_id, quantity))
+    def estimate(self, cell_id: str, quantity: str) -> Interval:
+        """A quantity of a cell over the replicates, with its interval."""
+        return intervals.estimate(
+            self.values(cell_id, quantity),
+            self.statistic(quantity),
+            self.range(quantity),
+            deterministic=self.deterministic(cell_id),
+        )
+
+    def leave_one_out(self, cell_id: str, quantity: str) -> Floats:
+        """The estimate, then those without one replicate, alike in all cells (see `jackknife`).
+
+        The one value where nothing is random. Medians do not pair, so that each has replicates of its own.
+        """
+        values, statistic = self.values(cell_id, quantity), self.statistic(quantity)
+        if self.deterministic(cell_id) or len(values) == 0:
+            return np.array([jackknife.centre(values, statistic)])
+        samples = jackknife.leave_one_out(values, statistic)
+        return (
+            jackknife.unpaired(samples, self._before[cell_id, quantity]) if statistic == "median" else samples
+        )
+
+    @cached_property
+    def _before(self) -> dict[tuple[str, str], int]:
+        """How many replicates come before those of each cell and quantity that is a median."""
+        found, before = {}, 0
+        for key, values in self.data.items():
+            if self.statistic(key[1]) == "median":
+                found[key] = before
+                before += len(values)
+        return found
 
     def select(self, where: Mapping[str, Any]) -> list[CellInfo]:
         """The cells whose axes have the wanted values (a list of values: any of them).

@@ -105,20 +105,22 @@ def _list_points(
     spec: Figure, results: Results, panel: AxisValue | None, series: str, cell: CellInfo
 ) -> list[Point]:
     assert spec.quantity is not None
-    own = _matrix(results, cell, spec.quantity)
-    exact = results.is_exact(cell.id, spec.quantity)
+    own, within = _matrix(results, cell, spec.quantity), results.range(spec.quantity)
+    exact = results.deterministic(cell.id)
     other, both = None, exact
     if spec.compare is not None:
         against = reference(results, cell, spec.compare)
         other = _matrix(results, against, spec.quantity)
-        both = exact and results.is_exact(against.id, spec.quantity)
+        both = exact and results.deterministic(against.id)
     length = own.shape[1] if other is None else min(own.shape[1], other.shape[1])
     found = []
     for i in range(length):
         if other is None or spec.compare is None:
-            interval = intervals.mean(own[:, i], deterministic=exact)
+            interval = intervals.mean(own[:, i], within, deterministic=exact)
         else:
-            interval = intervals.compare(spec.compare.kind, own[:, i], other[:, i], deterministic=both)
+            interval = intervals.compare(
+                spec.compare.kind, own[:, i], other[:, i], within, deterministic=both
+            )
         if not np.isnan(interval.value):
             found.append(Point(panel, series, i + 1, interval))
     return found

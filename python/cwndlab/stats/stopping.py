@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cwndlab.metrics._range import ANY, Range
 from cwndlab.stats import intervals
-
-Floats: TypeAlias = NDArray[np.float64]
+from cwndlab.stats.intervals import Floats, Interval
+from cwndlab.stats.jackknife import centre
 
 FIRST_LOOK = 10
-"""Replicates before the first look: fewer make the sample variance too wild (Law & Kelton, 9.4.1)."""
+"""Replicates before the first look: fewer make the sample variance too wild."""
 
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Run until the 95 % half-width is at most `relative` of the mean, or `cap` replicates are done.
+    """Run until the 95 % interval reaches at most `relative` of the estimate, or `cap` replicates are done.
 
     Chow & Robbins (Annals of Mathematical Statistics 36, 1965) show that stopping when the half-width
     first falls below a bound keeps the coverage asymptotically; Law & Kelton ("Simulation Modeling and
-    Analysis", section 9.4.1) give the relative form used here, with the bound relative / (1 + relative),
-    because the half-width is compared with the estimated and not with the true mean.
+    Analysis") give the relative form used here, with the bound relative / (1 + relative), because the
+    half-width is compared with the estimated and not with the true mean. Of an interval that is not
+    symmetric the farther end counts. Equal replicates never stop a run: they have no spread to judge by.
     """
 
     relative: float
@@ -37,24 +37,43 @@ class StoppingRule:
         if self.cap < self.first_look:
             raise ValueError(f"the cap must be at least {self.first_look} replicates, got {self.cap}")
 
-    def enough(self, values: Floats) -> bool:
-        """Whether the quantity needs no further replicate."""
-        n = int(np.count_nonzero(~np.isnan(values)))
-        if len(values) >= self.cap:
-            return True
-        if n < self.first_look:
-            return False
-        estimate = intervals.mean(values)
-        bound = self.relative / (1.0 + self.relative) * abs(estimate.value)
-        return estimate.half_width <= bound
+    def wanted(self, values: Floats, statistic: str = "mean", within: Range = ANY) -> int:
+        """How many replicates a quantity needs in all, as far as these tell; as many as these if enough."""
+        estimate = intervals.estimate(values, statistic, within)
+        spread = len(np.unique(values[~np.isnan(values)])) > 1
+        return self._wanted(estimate, abs(estimate.value), len(values), spread)
 
-    def replicates_needed(self, values: Floats) -> int:
-        """A forecast of the replicates in all, for the progress bar (n grows with the squared half-width)."""
-        n = int(np.count_nonzero(~np.isnan(values)))
-        if n < 2:
-            return self.first_look
-        estimate = intervals.mean(values)
-        bound = self.relative / (1.0 + self.relative) * abs(estimate.value)
-        if bound == 0.0:
-            return self.cap
-        return min(self.cap, max(self.first_look, math.ceil(n * (estimate.half_width / bound) ** 2)))
+    def wanted_compared(
+        self, kind: str, a: Floats, b: Floats, statistic: str = "mean", within: Range = ANY
+    ) -> int:
+        """How many replicates a comparison of two cells needs in all (`kind` as in `intervals.compare`).
+
+        The precision of a change in per cent is that of the ratio behind it, and that of a difference is
+        relative to the larger of the two estimates: a change near 0 would never be precise enough relative
+        to itself.
+        """
+        n = min(len(a), len(b))
+        a, b = a[:n], b[:n]
+        estimate = intervals.compare(kind, a, b, within, statistic=statistic)
+        measure = {
+            "ratio": abs(estimate.value),
+            "decrease": abs(100.0 - estimate.value),
+            "increase": abs(100.0 + estimate.value),
+            "difference": max(abs(centre(a, statistic)), abs(centre(b, statistic))),
+        }[kind]
+        return self._wanted(estimate, measure, n, spread=not math.isnan(estimate.low))
+
+    def _wanted(self, estimate: Interval, measure: float, n: int, spread: bool) -> int:
+        if math.isnan(estimate.value):
+            return n  # no number of runs makes it measurable
+        if n >= self.cap:
+            return n
+        if estimate.n < self.first_look:
+            return min(self.cap, max(self.first_look, n + 1))
+        bound = self.relative / (1.0 + self.relative) * measure
+        reach = estimate.reach
+        if spread and reach <= bound:
+            return n
+        if not spread or math.isnan(reach) or bound == 0.0:
+            return min(self.cap, 2 * n)
+        return min(self.cap, max(n + 1, math.ceil(n * (reach / bound) ** 2)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.metrics._range import Range, of_derived
 from cwndlab.spec.files import read_csv
-from cwndlab.stats import intervals
-from cwndlab.stats.intervals import Interval
+from cwndlab.stats import intervals, jackknife
+from cwndlab.stats.intervals import LEVEL, Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed, same_value
 from cwndlab.stats.verdict import Judgement, Neighbour, Verdict, decimals, half_unit, judge
 
@@ -75,24 +76,25 @@ def measure(
     results: Results, cell: CellInfo, quantity: str, comparison: Compare | None, runs: float | None = None
 ) -> Interval:
     """The estimate of a table's or a figure's number in a cell, or the quantile `runs` of its runs."""
+    exact = results.deterministic(cell.id)
     values = results.values(cell.id, quantity)
-    exact = results.is_exact(cell.id, quantity)
     if runs is not None:
         return intervals.quantile(values, runs, deterministic=exact)
-    statistic = results.statistic(quantity)
     if comparison is None:
-        plain = intervals.median if statistic == "median" else intervals.mean
-        return plain(values, deterministic=exact)
+        return results.estimate(cell.id, quantity)
     other = reference(results, cell, comparison)
     if other.id == cell.id:
         none = math.nan if np.isnan(values).all() else float(intervals.relate(comparison.kind, 1.0, 1.0))
         return Interval(none, none, none, int((~np.isnan(values)).sum()), intervals.ITSELF)
+    theirs = results.values(other.id, quantity)
+    n = min(len(values), len(theirs))
     return intervals.compare(
         comparison.kind,
-        values,
-        results.values(other.id, quantity),
-        deterministic=exact and results.is_exact(other.id, quantity),
-        statistic=statistic,
+        values[:n],
+        theirs[:n],
+        results.range(quantity),
+        deterministic=exact and results.deterministic(other.id),
+        statistic=results.statistic(quantity),
     )
 
 
@@ -238,30 +240,19 @@ def _finish(
     judgement = None
     note, corrected = "", None
     if draft.published is not None:
-        own = per_run(results, draft.cell, column)
         judgement = judge(
             draft.published.value,
             draft.published.rounding,
             draft.interval,
-            own,
-            unit=unit,
-            deterministic=draft.interval.exact,
-            runs=spec.published_runs,
+            _further(results, draft.cell, column, spec.published_runs, exact=draft.interval.exact),
+            margin=(column.margin or spec.margin).around(draft.published.value, draft.published.rounding),
             signed=column.compare is not None and column.compare.kind != "ratio",
             neighbours=_neighbours(results, draft, everything),
-            unstable=spec.unstable,
-            unstable_points=spec.unstable_points,
         )
         note = judgement.note
         for mark in marks:
             if _marked(mark, spec, column, draft.row):
-                judgement = Judgement(
-                    Verdict(mark.verdict),
-                    mark.reason,
-                    judgement.relative_difference,
-                    judgement.prediction_low,
-                    judgement.prediction_high,
-                )
+                judgement = replace(judgement, verdict=Verdict(mark.verdict), note=mark.reason)
                 note, corrected = mark.reason, mark.corrected
     if column.flag is not None and column.flag.meets(estimate.value):
         note = ". ".join(text for text in (note, column.flag.note) if text)
@@ -293,17 +284,43 @@ def per_run(results: Results, cell: CellInfo, column: Column) -> Floats:
     if column.compare is None:
         return values
     other = results.values(reference(results, cell, column.compare).id, column.quantity)
-    return intervals.relate(column.compare.kind, values, other)
+    n = min(len(values), len(other))
+    return intervals.relate(column.compare.kind, values[:n], other[:n])
+
+
+def _leave_one_out(results: Results, cell: CellInfo, column: Column) -> Floats:
+    """What a column shows, and what it would without one replicate; the one value where nothing is random."""
+    own = results.leave_one_out(cell.id, column.quantity)
+    if column.compare is None:
+        return own
+    theirs = results.leave_one_out(reference(results, cell, column.compare).id, column.quantity)
+    return intervals.relate(column.compare.kind, *jackknife.aligned(own, theirs))
+
+
+def _range(results: Results, column: Column) -> Range:
+    """Which values a column's numbers can take."""
+    own = results.range(column.quantity)
+    return own if column.compare is None else of_derived(column.compare.kind, own, own)
+
+
+def _further(results: Results, cell: CellInfo, column: Column, runs: int, *, exact: bool) -> Interval:
+    """Where the column's number from as many further runs would lie."""
+    values, within = per_run(results, cell, column), _range(results, column)
+    samples = _leave_one_out(results, cell, column) if runs > 1 else None
+    return intervals.prediction(values, runs, within, samples=samples, deterministic=exact)
 
 
 def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> list[Neighbour]:
-    """The same quantity in the cells one step away along one axis."""
-    found = []
+    """The same quantity in the cells one step away along one axis, where the paper tells them apart.
+
+    Their differences share the 5 % of being wrong by chance.
+    """
+    apart = []
     for other in everything:
         if (
             other is draft
+            or draft.published is None
             or other.published is None
-            or other.interval is None
             or other.cell is None
             or draft.cell is None
             or other.spec.quantity != draft.spec.quantity
@@ -311,8 +328,16 @@ def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -
             or not _one_step(results, draft.cell, other.cell)
         ):
             continue
-        found.append(Neighbour(other.published.value, other.interval.value, other.published.rounding))
-    return found
+        step = other.published.value - draft.published.value
+        if abs(step) > draft.published.rounding + other.published.rounding:
+            apart.append((step, other.cell, other.spec))
+    if draft.cell is None or not apart:
+        return []
+    own, level = _leave_one_out(results, draft.cell, draft.spec), 1.0 - (1.0 - LEVEL) / len(apart)
+    return [
+        Neighbour(step, intervals.apart(_leave_one_out(results, cell, column), own, level=level))
+        for step, cell, column in apart
+    ]
 
 
 def _one_step(results: Results, a: CellInfo, b: CellInfo) -> bool:

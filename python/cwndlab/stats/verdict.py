@@ -1,4 +1,9 @@
-"""How a published number is judged against our runs. The rule in words is `RULE`, printed in every report."""
+"""How a published number is judged against our runs. The rule in words is `RULE`, printed in every report.
+
+Two things are judged. *Compatible*: the paper's number lies where runs like ours lie. *Close*: our estimate
+surely lies within a margin of it. A wide spread makes more numbers compatible but fewer close, so that noise
+is never rewarded.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +11,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cwndlab.stats.intervals import Interval, prediction
-
-Floats: TypeAlias = NDArray[np.float64]
+from cwndlab.stats.distributions import binomial_cdf
+from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, LEVEL, Interval
 
 
 class Verdict(StrEnum):
     """What is said of one published number (`agrees` … `not judged`) or of one claim (`holds` …)."""
 
     AGREES = "agrees"
+    COMPATIBLE = "compatible only"
+    CLOSE = "close only"
     TREND = "trend"
     DIFFERS = "differs"
     SUSPECT = "source suspect"
@@ -34,19 +36,28 @@ class Verdict(StrEnum):
 RULE: tuple[tuple[Verdict, str], ...] = (
     (
         Verdict.AGREES,
-        "The published value lies within the 95 % prediction interval of our runs for as many runs as the "
-        "paper averaged (a paper's number is mostly one run, so it is not held against the interval of our "
-        "mean), widened by the rounding of the source: half a unit of its last digit unless the table says "
-        "otherwise. Where nothing is random the prediction interval has no width, and rounding alone "
-        "decides.",
+        "Compatible and close. Compatible: the published value, give or take its rounding, lies within the "
+        "95 % prediction interval for as many runs as the paper averaged. Close: the 95 % interval of our "
+        "estimate lies entirely within the margin around the published value ({margin}; never less than the "
+        "rounding of the source).",
+    ),
+    (
+        Verdict.COMPATIBLE,
+        "Compatible, but not shown to be close: a single run may scatter this far, while our estimate lies "
+        "outside the margin or across its edge.",
+    ),
+    (
+        Verdict.CLOSE,
+        "Close, but not compatible: our estimate is within the margin, yet the difference is larger than the "
+        "scatter of our runs (or, where nothing is random, than the rounding of the source) explains.",
     ),
     (
         Verdict.TREND,
-        "Outside that interval, but with the sign of the published value and in the same order as the "
-        "paper's neighbouring cells (those one step away along one axis) wherever the paper tells them "
-        "apart; at least one neighbour or a sign must speak for it.",
+        "Neither, but with the sign of the published change and in the paper's order against neighbouring "
+        "cells (one step along one axis): at least one sign or order is shown by a 95 % interval that leaves "
+        "out 0, and none is contradicted by one.",
     ),
-    (Verdict.DIFFERS, "Neither of the two."),
+    (Verdict.DIFFERS, "None of these."),
     (
         Verdict.SUSPECT,
         "The published value is a misprint or contradicts its own paper; the study gives the reason.",
@@ -58,31 +69,30 @@ RULE: tuple[tuple[Verdict, str], ...] = (
     ),
     (
         Verdict.NOT_JUDGED,
-        "The published value lies inside an interval so wide that the agreement would say nothing: its half "
-        "width is over {unstable:.0%} of the value (for per cent: over {points:g} points); or there are "
-        "fewer than {fewest} replicates of a random cell; or it could not be measured.",
+        "Compatible, but our interval is too wide to fit into the margin, so that agreement would prove "
+        "nothing; or there are fewer than {fewest} replicates of a random cell ({equal} if all gave the "
+        "same); or the value could not be measured. The note says how many replicates it would take.",
     ),
 )
 
-FEWEST_REPLICATES = 3
-"""Below this a prediction interval from a random cell is too wide to judge by (t with 1 degree: 12.7 s)."""
+JUDGED = (Verdict.AGREES, Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND, Verdict.DIFFERS)
+"""The verdicts that say how a cell came out."""
+
+MOST = 100_000
+"""More replicates than this are not worth a number."""
 
 
-def rule_text(unstable: float, points: float) -> list[tuple[Verdict, str]]:
-    """The rule with the thresholds of a study filled in."""
-    return [
-        (v, text.format(unstable=unstable, points=points, fewest=FEWEST_REPLICATES) if "{" in text else text)
-        for v, text in RULE
-    ]
+def rule_text(margin: str) -> list[tuple[Verdict, str]]:
+    """The rule with the margins of a study, in words, filled in."""
+    return [(v, text.format(margin=margin, fewest=FEWEST, equal=ENOUGH_EQUAL)) for v, text in RULE]
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A cell one step away: what the paper printed there and what we measured."""
+    """A cell one step away: how far it lies above this one, in the paper and in our runs."""
 
     published: float
-    measured: float
-    rounding: float
+    measured: Interval
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,11 @@ class Judgement:
     prediction_low: float
     """Where 95 % of further runs (as many as the paper averaged) would lie."""
     prediction_high: float
+    compatible: bool | None = None
+    """Whether the published value lies there; None where that cannot be told."""
+    close: bool | None = None
+    """Whether our estimate surely lies within the margin, or surely outside; None where it may be either."""
+    margin: float = math.nan
 
 
 def half_unit(text: str) -> float:
@@ -122,57 +137,100 @@ def judge(
     published: float,
     rounding: float,
     measured: Interval,
-    per_run: Floats,
+    further: Interval,
     *,
-    unit: str,
-    deterministic: bool,
-    runs: int = 1,
+    margin: float,
     signed: bool = False,
     neighbours: Sequence[Neighbour] = (),
-    unstable: float = 0.5,
-    unstable_points: float = 25.0,
 ) -> Judgement:
     """The verdict on one published value (see `RULE`).
 
-    `measured` is the estimate shown; `per_run` the value of each run, whose spread says where a single run
-    lies; `signed` that the sign of the quantity carries meaning (a change, not a level).
+    `measured` is our estimate, `further` the prediction interval of as many runs as the paper averaged. An
+    estimate less than `margin` away is close. `signed`: the sign of the quantity carries meaning (a change,
+    not a level).
     """
-    around = prediction(per_run, runs, deterministic=deterministic)
     relative = relative_difference(measured.value, published)
+
+    def verdict(word: Verdict, note: str, compatible: bool | None = None) -> Judgement:
+        close = None if compatible is None else is_close
+        return Judgement(word, note, relative, further.low, further.high, compatible, close, margin)
+
     if math.isnan(measured.value):
-        return Judgement(Verdict.NOT_JUDGED, "not measurable", relative, math.nan, math.nan)
-    # Where the estimate is not the mean of the runs (a ratio of means), the spread lies around the estimate.
-    half = around.half_width
-    low, high = measured.value - half, measured.value + half
-    if math.isnan(half) or (around.n < FEWEST_REPLICATES and half > 0.0):
-        note = f"{around.n} replicate(s): no prediction interval; at least {FEWEST_REPLICATES} are needed"
-        return Judgement(Verdict.NOT_JUDGED, note, relative, low, high)
-    slack = rounding + 1e-9 * max(1.0, abs(published))
-    if low - slack <= published <= high + slack:
-        limit = unstable_points if unit == "%" else unstable * abs(measured.value)
-        if half > limit:
-            note = "too unstable: single runs are further apart than the rule allows"
-            return Judgement(Verdict.NOT_JUDGED, note, relative, low, high)
-        return Judgement(Verdict.AGREES, "", relative, low, high)
-    if _keeps_trend(published, rounding, measured.value, signed, neighbours):
-        return Judgement(Verdict.TREND, "same sign and order as in the paper", relative, low, high)
-    return Judgement(Verdict.DIFFERS, "", relative, low, high)
+        return verdict(Verdict.NOT_JUDGED, "not measurable")
+    if math.isnan(further.low):
+        needed = FEWEST if measured.n < FEWEST else ENOUGH_EQUAL
+        return verdict(Verdict.NOT_JUDGED, f"{further.method}; at least {needed} replicates are needed")
+    slack = 1e-9 * max(1.0, abs(published))
+    compatible = further.low - rounding - slack <= published <= further.high + rounding + slack
+    is_close = _close(measured, published - margin - slack, published + margin + slack)
+    if not compatible:
+        if is_close:
+            why = "rounding of the source" if measured.exact else "scatter of our runs"
+            return verdict(Verdict.CLOSE, f"close, but farther off than the {why} explains", False)
+        if _keeps_trend(published, rounding, measured, signed, neighbours):
+            return verdict(Verdict.TREND, "same sign and order as in the paper", False)
+        return verdict(Verdict.DIFFERS, "", False)
+    if is_close:
+        return verdict(Verdict.AGREES, "", True)
+    if is_close is False:
+        return verdict(
+            Verdict.COMPATIBLE, "a single run may scatter this far, but our estimate is not close", True
+        )
+    if further.low == further.high:  # equal runs
+        return verdict(Verdict.COMPATIBLE, f"{further.method}: how close the mean is cannot be told", True)
+    if not measured.half_width <= margin:
+        return verdict(Verdict.NOT_JUDGED, _too_noisy(measured, margin), True)
+    return verdict(Verdict.COMPATIBLE, "our interval lies across the edge of the margin", True)
+
+
+def _close(measured: Interval, low: float, high: float) -> bool | None:
+    """Whether the whole interval lies between two bounds, or all of it outside."""
+    if low <= measured.low and measured.high <= high:
+        return True
+    return False if measured.high < low or high < measured.low else None
+
+
+def _too_noisy(measured: Interval, margin: float) -> str:
+    """What it would take for an interval half as wide as the margin."""
+    if math.isnan(measured.half_width):
+        return f"too noisy to tell: {measured.method}"
+    needed = measured.n * (2.0 * measured.half_width / margin) ** 2 if margin > 0.0 else math.inf
+    if needed > MOST:
+        return f"too noisy to tell: not even {MOST:,} replicates would do"
+    digits = max(1, math.floor(math.log10(needed)))
+    return f"too noisy to tell: about {math.ceil(round(needed, 1 - digits)):,} replicates would do"
 
 
 def _keeps_trend(
-    published: float, rounding: float, measured: float, signed: bool, neighbours: Sequence[Neighbour]
+    published: float, rounding: float, measured: Interval, signed: bool, neighbours: Sequence[Neighbour]
 ) -> bool:
-    """Whether sign and order are the paper's, with at least one of them speaking."""
-    evidence = 0
+    """Whether an interval shows the paper's sign or order, and none the contrary."""
+    shown = 0
     if signed and abs(published) > rounding:
-        if math.copysign(1.0, published) != math.copysign(1.0, measured) or measured == 0.0:
+        shown += (against := _sign(measured) * math.copysign(1.0, published)) > 0
+        if against < 0:
             return False
-        evidence += 1
     for other in neighbours:
-        step = other.published - published
-        if abs(step) <= rounding + other.rounding or math.isnan(other.measured):
-            continue
-        if (other.measured - measured) * step <= 0.0:
+        agreement = _sign(other.measured) * math.copysign(1.0, other.published)
+        if agreement < 0:
             return False
-        evidence += 1
-    return evidence > 0
+        shown += agreement > 0
+    return shown > 0
+
+
+def _sign(x: Interval) -> int:
+    """The sign that an interval shows; 0 where it includes 0 or there is none."""
+    return (x.low > 0.0) - (x.high < 0.0)
+
+
+def by_chance(judged: int, level: float = LEVEL) -> tuple[float, int, int]:
+    """How many of so many numbers are incompatible by chance if nothing is wrong: expected, and 95 % range.
+
+    The numbers are taken as independent; cells that share random numbers are not quite, which widens the
+    range.
+    """
+    miss = 1.0 - level
+    tail = miss / 2.0
+    low = next(k for k in range(judged + 1) if binomial_cdf(k, judged, miss) > tail)
+    high = next(k for k in range(judged + 1) if binomial_cdf(k, judged, miss) >= 1.0 - tail)
+    return judged * miss, low, high

@@ -1,0 +1,119 @@
+"""Estimates that leave out one replicate at a time: how uncertain any smooth function of them is.
+
+`leave_one_out` turns the replicates of a quantity into an array: first the estimate from all of them, then
+the one without replicate 1, without replicate 2, …. Whatever is computed from such arrays, element by
+element, is again an estimate followed by its leave-one-out values, and since replicate k saw the same
+random numbers in every cell, the result stays paired. `spread` is its standard error (B. Efron, C. Stein,
+"The jackknife estimate of variance", Annals of Statistics 9, 1981); of means and their differences it is
+exactly that of the paired t.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwndlab.metrics._range import ANY, Range
+from cwndlab.stats import scale
+from cwndlab.stats.distributions import order_ranks, t_quantile
+
+Floats: TypeAlias = NDArray[np.float64]
+
+NO_SPREAD = 1e-12
+"""Estimates nearer to each other than this (relatively) differ by rounding only."""
+
+
+def centre(values: Floats, statistic: str = "mean") -> float:
+    """Mean or median of the replicates that could be measured."""
+    known = values[~np.isnan(values)]
+    if len(known) == 0:
+        return math.nan
+    return float(np.median(known) if statistic == "median" else np.mean(known))
+
+
+def leave_one_out(values: Floats, statistic: str = "mean") -> Floats:
+    """The estimate from all replicates, then those without one; without one that is NaN nothing changes.
+
+    Leaving out one value says nothing of how uncertain a median is. Its values here are those of a mean with
+    the standard error of the median's order-statistics interval, moved to the side of the left-out value;
+    NaN where there is no such interval. They are right for one cell, but do not pair with another's: see
+    `unpaired`.
+    """
+    known = ~np.isnan(values)
+    n = int(np.count_nonzero(known))
+    point = centre(values, statistic)
+    if n < 2:
+        return np.concatenate([[point], np.full(len(values), np.nan)])
+    if statistic == "median":
+        side = np.sign(np.where(known, values, point) - point)
+        away = side * _median_error(values[known]) * math.sqrt(n * (n - 1) / max(1.0, float(side @ side)))
+    else:
+        away = np.where(known, values - point, 0.0)
+    return np.concatenate([[point], point - away / (n - 1)])
+
+
+def _median_error(x: Floats) -> float:
+    """The standard error with which t would give the width of the order-statistics interval."""
+    ranks = order_ranks(len(x), 0.5)
+    if ranks is None:
+        return math.nan
+    low, high, level = ranks
+    ordered = np.sort(x)
+    return float(ordered[high] - ordered[low]) / (2.0 * t_quantile(0.5 + level / 2.0, len(x) - 1))
+
+
+def unpaired(samples: Floats, before: int) -> Floats:
+    """The same after so many replicates of other cells: a cell with other replicates of its own."""
+    return np.concatenate([samples[:1], np.full(before, samples[0]), samples[1:]])
+
+
+def aligned(*several: Floats) -> list[Floats]:
+    """Estimates of cells with different numbers of replicates, brought to one length.
+
+    Leaving out a replicate that a cell does not have changes nothing in it. One without randomness stays the
+    single value that it is.
+    """
+    longest = max(len(samples) for samples in several)
+    return [
+        np.append(samples, np.full(longest - len(samples), samples[0])) if len(samples) > 1 else samples
+        for samples in several
+    ]
+
+
+def without_spread(samples: Floats, size: float = 0.0) -> bool:
+    """Whether leaving out a replicate changes nothing, for numbers computed from others of this size."""
+    size = max(size, abs(float(samples[0])))
+    return bool(len(samples) > 1 and np.ptp(samples) <= NO_SPREAD * size)
+
+
+def spread(samples: Floats, within: Range = ANY) -> float:
+    """Standard error of the estimate on the scale of a range; NaN where it has none.
+
+    Where an estimate without one replicate lies on a bound (only one run had a loss), its place on the scale
+    is infinite, and the error is that of the plain scale times the slope at the estimate.
+    """
+    n = len(samples) - 1
+    if n < 2:
+        return math.nan
+    others = scale.to_scale(samples[1:], within)
+    slope = 1.0
+    if not np.isfinite(others).all():
+        others, slope = samples[1:], scale.slope(float(samples[0]), within)
+    return slope * math.sqrt((n - 1) / n * float(np.sum((others - np.mean(others)) ** 2)))
+
+
+def ends(
+    samples: Floats, n: int, within: Range = ANY, *, level: float = 0.95, widen: float = 1.0
+) -> tuple[float, float]:
+    """The interval's ends: t with n - 1 degrees of freedom on the scale of the range.
+
+    NaN where the estimate lies on a bound. `widen` multiplies the standard error.
+    """
+    middle = float(scale.to_scale(float(samples[0]), within))
+    half = widen * t_quantile(0.5 + level / 2.0, n - 1) * spread(samples, within)
+    if not (math.isfinite(middle) and math.isfinite(half)):
+        return math.nan, math.nan
+    return scale.from_scale(middle - half, within), scale.from_scale(middle + half, within)
