@@ -88,7 +88,7 @@ impl Machine {
                 } else {
                     self.call(event.line, call)?;
                 }
-                self.note(self.now, &told(call));
+                self.note(self.now, &call_text(call));
             }
             Action::Code(code) => {
                 self.collect_info();
@@ -239,7 +239,7 @@ impl Machine {
 }
 
 /// A call as the script writes it, for messages.
-fn told(call: &Call) -> String {
+fn call_text(call: &Call) -> String {
     let result = call.result.map_or("?".to_string(), |result| result.to_string());
     let errno = call.errno.as_ref().map_or(String::new(), |errno| format!(" {errno}"));
     format!("{}({}) = {result}{errno}", call.name, call.arguments.join(", "))
