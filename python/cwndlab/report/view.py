@@ -15,7 +15,7 @@ from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, uns
 from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
 from cwndlab.stats.sensitivity import Held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
-from cwndlab.stats.verdict import Judgement, Verdict, by_chance, decimals
+from cwndlab.stats.verdict import MARKED, Judgement, Verdict, by_chance, decimals
 
 from .model import (
     ClaimView,
@@ -315,7 +315,11 @@ def _held_text(single: Held, combined: Held) -> str:
 
 def chance_text(judgements: Sequence[Judgement]) -> str:
     """How many of the numbers held against random cells would be incompatible by chance."""
-    random = [j for j in judgements if j.compatible is not None and j.prediction_high > j.prediction_low]
+    random = [
+        j
+        for j in judgements
+        if j.verdict not in MARKED and j.compatible is not None and j.prediction_high > j.prediction_low
+    ]
     if not random:
         return ""
     expected, low, high = by_chance(len(random))

@@ -75,8 +75,8 @@ RULE: tuple[tuple[Verdict, str], ...] = (
     ),
 )
 
-JUDGED = (Verdict.AGREES, Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND, Verdict.DIFFERS)
-"""The verdicts that say how a cell came out."""
+MARKED = (Verdict.SUSPECT, Verdict.FITTED)
+"""The verdicts that a study gives in advance."""
 
 MOST = 100_000
 """More replicates than this are not worth a number."""
