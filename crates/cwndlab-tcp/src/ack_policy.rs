@@ -1,7 +1,9 @@
 //! When to acknowledge (RFC 1122, 4.2.3.2; RFC 5681, 4.2): one state for each family of receivers.
 
+mod adaptive;
 mod counted;
 
+use self::adaptive::Adaptive;
 use self::counted::Counted;
 use crate::config::{AckPolicy, TcpConfig};
 use crate::rto::RttEstimator;
@@ -15,7 +17,12 @@ pub(crate) enum Arrival {
         /// its payload bytes
         bytes: u32,
     },
-    /// Out of order, a duplicate, or filling a hole: acknowledged at once (RFC 5681, 4.2).
+    /// Filling a hole, all of it or a part: acknowledged at once (RFC 5681, 4.2).
+    Fills {
+        /// its payload bytes
+        bytes: u32,
+    },
+    /// Out of order or a duplicate: acknowledged at once (RFC 5681, 4.2).
     Irregular,
 }
 
@@ -35,8 +42,9 @@ pub(crate) struct Data<'a> {
     /// The segment size in force, bytes.
     pub mss: u32,
     pub arrival: Arrival,
+    /// Whether it has PSH.
+    pub push: bool,
     /// Round trips and timeout of the data that this end sends.
-    #[allow(dead_code)] // for policies that bound their timer by it
     pub rtt: &'a RttEstimator,
 }
 
@@ -45,11 +53,16 @@ pub(crate) struct Data<'a> {
 pub(crate) enum AckState {
     /// Counts segments or bytes.
     Counted(Counted),
+    /// Linux 2.0 and 2.2.
+    Adaptive(Adaptive),
 }
 
 impl AckState {
     pub fn new(policy: AckPolicy) -> Self {
-        AckState::Counted(Counted::new(policy))
+        match policy {
+            AckPolicy::Adaptive { .. } => AckState::Adaptive(Adaptive::default()),
+            _ => AckState::Counted(Counted::new(policy)),
+        }
     }
 
     /// A segment with data came.
@@ -57,6 +70,13 @@ impl AckState {
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         match self {
             AckState::Counted(counted) => counted.on_data(cfg, data.now, data.mss, data.arrival),
+            AckState::Adaptive(adaptive) => {
+                let AckPolicy::Adaptive { first_ns, max_ns, push_ns, holes_wait, on_ticks } = cfg.ack_policy else {
+                    return Due::Now;
+                };
+                let knobs = adaptive::Knobs { first: first_ns, max: max_ns, push: push_ns, holes_wait, on_ticks };
+                adaptive.on_data(cfg, &knobs, data)
+            }
         }
     }
 
@@ -65,13 +85,14 @@ impl AckState {
     pub fn on_sent(&mut self, _now: Time, _with_data: bool) {
         match self {
             AckState::Counted(counted) => counted.on_sent(),
+            AckState::Adaptive(adaptive) => adaptive.on_sent(),
         }
     }
 
     /// The timer of a delayed acknowledgment has expired: one goes now.
     pub fn on_timer(&mut self, _cfg: &TcpConfig, _now: Time, _rtt: &RttEstimator) {
         match self {
-            AckState::Counted(_) => {}
+            AckState::Counted(_) | AckState::Adaptive(_) => {}
         }
     }
 }

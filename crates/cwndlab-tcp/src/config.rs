@@ -18,6 +18,12 @@ pub enum Profile {
     /// The standards, without later additions.
     #[serde(rename = "rfc5681")]
     Rfc5681,
+    /// Linux 2.0.32 (1997).
+    #[serde(rename = "linux-2.0")]
+    Linux2_0,
+    /// Linux 2.2.5 (1999).
+    #[serde(rename = "linux-2.2")]
+    Linux2_2,
     /// A current Linux kernel's defaults.
     #[serde(rename = "linux-6")]
     Linux6,
@@ -78,6 +84,29 @@ pub enum AckPolicy {
         /// then by this timer or every second full segment
         timeout_ns: Time,
     },
+    /// Linux 2.0 and 2.2: every second full segment, else by a timer that follows the time between segments.
+    Adaptive {
+        /// the timer of the first segment; 0 = acknowledged at once
+        first_ns: Time,
+        /// longest timer
+        max_ns: Time,
+        /// longest timer after a segment with PSH
+        push_ns: Time,
+        /// whether a segment that fills a hole waits like any other, against RFC 5681, 4.2
+        holes_wait: bool,
+        /// whether the ACK of a second full segment waits for the next tick of the clock
+        on_ticks: bool,
+    },
+}
+
+/// What keeps a fast retransmit from answering the losses of an earlier episode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RetransmitGuard {
+    /// Data sent before the last fast retransmit or timeout (RFC 6582, section 3.2, steps 2 and 4).
+    Recovery,
+    /// Data sent before the last timeout only (Linux 2.0).
+    Timeout,
 }
 
 /// Loss recovery.
@@ -111,6 +140,9 @@ pub enum WindowLawKind {
     RenoPackets,
     /// RFC 9438.
     Cubic,
+    /// Counted in packets as by Linux 2.0 and 2.2: in slow start up to and including ssthresh, then +1 every cwnd + 1 ACKs.
+    #[serde(rename = "reno-linux2")]
+    RenoLinux2,
     /// CUBIC as the Linux kernel computes it.
     CubicLinux,
     /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
@@ -147,8 +179,32 @@ pub enum ReductionBase {
 pub enum Estimator {
     /// RFC 6298, section 2; with a coarse tick Jacobson's integers of 1988.
     Rfc6298,
+    /// Linux 2.0: RTO = R + R/4 + (R >> (cwnd - 1)) with R = srtt + 4 mean deviations, in ticks.
+    #[serde(rename = "linux-2.0")]
+    Linux2_0,
+    /// Linux 2.2: the same, with a first deviation twice as large.
+    #[serde(rename = "linux-2.2")]
+    Linux2_2,
     /// The Linux kernel: mean deviation with its largest value of a round trip, in microseconds.
     Linux,
+}
+
+impl Estimator {
+    /// Whether it is that of Linux 2.0 or 2.2, whose clock is `tick_ns`.
+    #[inline]
+    pub(crate) fn is_linux_2(self) -> bool {
+        matches!(self, Estimator::Linux2_0 | Estimator::Linux2_2)
+    }
+}
+
+/// Where the retransmission timeout counts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerStart {
+    /// The last ACK of new data, or the first segment sent with nothing under way (RFC 6298, 5.1 and 5.3).
+    LastAck,
+    /// When the first unacknowledged segment was last sent (Linux 2.0 and 2.2).
+    FirstSegment,
 }
 
 /// Retransmission timeout.
@@ -176,6 +232,12 @@ pub struct RtoConfig {
     /// Whether the handshake is measured (RFC 6298, 2.2 allows its first round trip); if not the timeout stays
     /// `initial_ns` until the first data is acknowledged.
     pub times_handshake: bool,
+    /// Whether each segment that an ACK acknowledges gives a measurement, timed from when it was last sent; none is taken until
+    /// everything that a timeout found outstanding is acknowledged (Linux 2.0). If not, one segment a window is timed, and
+    /// none that was sent again (RFC 6298, 3).
+    pub per_segment: bool,
+    /// Where the timeout counts from; RACK has `from_first` instead.
+    pub start: TimerStart,
     /// Timeouts of a SYN before they begin to double (RFC 6298, 5.5: none).
     pub syn_linear: u8,
     /// Whether RACK sets its timers as Linux does: in place of a probe or of the reordering timer, the timeout counts from
@@ -202,6 +264,8 @@ pub struct TcpConfig {
     pub handshake: bool,
     /// Whether connections end with FIN; if not they end when all data is acknowledged.
     pub fin: bool,
+    /// Whether FIN has a segment of its own, which waits for the window; if not it rides on the last segment of data.
+    pub fin_alone: bool,
     /// SACK option (RFC 2018) offered.
     pub sack: bool,
     /// Timestamps option (RFC 7323) offered.
@@ -217,6 +281,16 @@ pub struct TcpConfig {
     pub ecn_to_one_segment: bool,
     /// Duplicate ACKs before fast retransmit.
     pub dup_thresh: u32,
+    /// Duplicate ACKs count only while cwnd is at least this many segments; with `reno` (0 = always).
+    pub dup_ack_window_segments: u32,
+    /// What keeps a fast retransmit from answering old losses; with `reno`.
+    pub retransmit_guard: RetransmitGuard,
+    /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen; with `reno` and `new-reno`.
+    pub recovery_extra_segments: u32,
+    /// Whether a partial ACK deflates the window (RFC 6582, section 3.2, step 3); with `new-reno`.
+    pub partial_window_deflation: bool,
+    /// Whether nothing new is sent after a timeout until everything that was outstanding is acknowledged.
+    pub drains_after_timeout: bool,
     /// RFC 3042.
     pub limited_transmit: bool,
     /// F-RTO (RFC 5682) after a timeout; with RACK only.
@@ -237,6 +311,15 @@ pub struct TcpConfig {
     pub grow_only_if_cwnd_limited: bool,
     /// What a reduction starts from.
     pub reduce_from: ReductionBase,
+    /// Least ssthresh after a timeout, in segments (RFC 5681, equation 4: 2).
+    pub timeout_ssthresh_segments: u32,
+    /// Whether each timeout of the same data reduces ssthresh again (RFC 5681, 3.1: held); `reno-packets` always does.
+    pub each_timeout_cuts: bool,
+    /// Whether a timeout in fast recovery reduces from the inflated window, and the next ACK of new data opens cwnd to ssthresh at
+    /// once; with `reno`.
+    pub timeout_keeps_recovery: bool,
+    /// Whether a timeout of a SYN reduces ssthresh like any other.
+    pub syn_timeout_cuts: bool,
     /// Initial window, at connection start only; after a timeout cwnd is one segment.
     pub initial_window: InitialWindow,
     /// Whether the ACK of the SYN-ACK counts as an ACK that opens the window (RFC 5681, 3.1 forbids it by default).

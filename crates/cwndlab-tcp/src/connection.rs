@@ -14,8 +14,9 @@ pub use info::{CongestionState, Info};
 use cwndlab_units::Time;
 
 use crate::ack_policy::Due;
-use crate::config::TcpConfig;
+use crate::config::{TcpConfig, TimerStart};
 use crate::congestion::CongestionEvent;
+use crate::packet_times::PacketTimes;
 use crate::receiver::Receiver;
 use crate::recovery::{reduce, Recovery};
 use crate::segment::TIMESTAMPS_BYTES;
@@ -204,6 +205,10 @@ impl Connection {
         }
         let reduced = self.doubt_timeout(cfg) || self.retries > 1;
         let s = &mut self.sender;
+        if cfg.timeout_keeps_recovery && self.recovery.in_recovery() {
+            let (inflated, mss) = (s.law.cwnd() + u64::from(s.inflation), s.mss);
+            s.law.set_cwnd(inflated, mss);
+        }
         let event = if reduced { CongestionEvent::RtoRepeat } else { CongestionEvent::Rto };
         reduce(cfg, s, event, s.flight().max(1));
         s.rtt.backoff(&cfg.rto);
@@ -211,9 +216,27 @@ impl Connection {
         s.dup_acks = 0;
         s.timed_end = 0;
         s.resend_first = false;
-        self.recovery.on_timeout(s);
+        if let Some(packets) = s.extra.as_mut().and_then(|extra| extra.packets.as_mut()) {
+            packets.on_timeout(s.max);
+        }
+        self.recovery.on_timeout(cfg, s);
         self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
         self.arm_rack(cfg, now);
+    }
+
+    /// The retransmission timer, where it counts from the last sending of the first segment that is out: Linux 2.0.32,
+    /// `tcp_reset_xmit_timer` (`tcp_timer.c` 43 to 74); one that should have fired does so after two ticks.
+    #[inline]
+    fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
+        let s = &self.sender;
+        let Some(first) = s.packets().and_then(PacketTimes::first) else { return };
+        let other = cfg.rto.start == TimerStart::LastAck || matches!(self.recovery, Recovery::Rack(_));
+        if other || s.law.cwnd() == 0 {
+            return;
+        }
+        let due = cfg.expiry(first, s.rtt.rto(&cfg.rto));
+        let at = if due < now { cfg.expiry(now, cfg.rto.tick_ns * 2) } else { due };
+        self.timers.set(Timer::Retransmit, at);
     }
 
     /// RFC 9293, 3.8.6.1: a probe of a closed window, so that its opening cannot be missed; as Linux's it carries no data
@@ -325,7 +348,7 @@ impl Connection {
     /// Whether the peer's FIN has been received in order.
     #[inline]
     pub fn peer_closed(&self) -> bool {
-        self.receiver.fin_received
+        self.receiver.fin_received()
     }
     /// Whether it ever was established.
     #[inline]

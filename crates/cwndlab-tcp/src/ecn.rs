@@ -72,6 +72,12 @@ impl EcnKind {
         }
     }
 
+    /// Whether a FIN without data is ECN-capable: RFC 2884, section 3.2, "on all packets other than pure ACK's".
+    #[inline]
+    pub(crate) fn marks_fin(self) -> bool {
+        self == EcnKind::Rfc2481
+    }
+
     fn is_per_packet(self) -> bool {
         matches!(self, EcnKind::Dctcp | EcnKind::L4s)
     }

@@ -7,6 +7,7 @@ mod congestion;
 mod connection;
 mod ecn;
 mod pacing;
+mod packet_times;
 mod profile;
 mod reassembly;
 mod receiver;
@@ -22,8 +23,8 @@ mod stats;
 mod timers;
 
 pub use config::{
-    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind,
-    TcpConfig, WindowLawKind,
+    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RetransmitGuard, RtoConfig,
+    SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
 };
 pub use congestion::{AckSample, CongestionEvent, WindowLaw};
 pub use connection::{CongestionState, Connection, Info};

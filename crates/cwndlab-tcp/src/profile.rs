@@ -1,25 +1,29 @@
 //! Profiles: each a value for every knob, of an era.
 
 use crate::config::{
-    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind,
-    TcpConfig, WindowLawKind,
+    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RetransmitGuard, RtoConfig,
+    SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
 
 mod knobs;
+mod linux_2;
 
 pub use knobs::{knobs_json, Knob, KNOBS};
 
 impl Profile {
     /// Every profile, in the order of their eras.
-    pub const ALL: [Profile; 3] = [Profile::Ns2_1998, Profile::Rfc5681, Profile::Linux6];
+    pub const ALL: [Profile; 5] =
+        [Profile::Ns2_1998, Profile::Rfc5681, Profile::Linux2_0, Profile::Linux2_2, Profile::Linux6];
 
     /// The profile's name in study files.
     pub const fn name(self) -> &'static str {
         match self {
             Profile::Ns2_1998 => "ns2-1998",
             Profile::Rfc5681 => "rfc5681",
+            Profile::Linux2_0 => "linux-2.0",
+            Profile::Linux2_2 => "linux-2.2",
             Profile::Linux6 => "linux-6",
         }
     }
@@ -34,6 +38,8 @@ impl Profile {
         match self {
             Profile::Ns2_1998 => NS2_1998,
             Profile::Rfc5681 => RFC5681,
+            Profile::Linux2_0 => linux_2::LINUX_2_0,
+            Profile::Linux2_2 => linux_2::LINUX_2_2,
             Profile::Linux6 => LINUX_6,
         }
     }
@@ -45,6 +51,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     ack_bytes: 40,
     handshake: false,
     fin: false,
+    fin_alone: false,
     sack: false,
     timestamps: false,
     window_scale: false,
@@ -52,6 +59,11 @@ const NS2_1998: TcpConfig = TcpConfig {
     ecn: EcnKind::Off,
     ecn_to_one_segment: true,
     dup_thresh: 3,
+    dup_ack_window_segments: 0,
+    retransmit_guard: RetransmitGuard::Recovery,
+    recovery_extra_segments: 0,
+    partial_window_deflation: true,
+    drains_after_timeout: false,
     limited_transmit: false,
     f_rto: false,
     one_way_agents: true,
@@ -61,6 +73,10 @@ const NS2_1998: TcpConfig = TcpConfig {
     cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: false,
     reduce_from: ReductionBase::Cwnd,
+    timeout_ssthresh_segments: 2,
+    each_timeout_cuts: false,
+    timeout_keeps_recovery: false,
+    syn_timeout_cuts: false,
     initial_window: InitialWindow::Segments(1),
     handshake_ack_opens_window: false,
     restart_after_idle: false,
@@ -81,6 +97,8 @@ const NS2_1998: TcpConfig = TcpConfig {
         variance_floor_ns: Time::ZERO,
         one_way: false,
         times_handshake: true,
+        per_segment: false,
+        start: TimerStart::LastAck,
         syn_linear: 0,
         from_first: false,
         timer_hz: 0,
@@ -94,6 +112,7 @@ const RFC5681: TcpConfig = TcpConfig {
     ack_bytes: 40,
     handshake: true,
     fin: true,
+    fin_alone: false,
     sack: false,
     timestamps: false,
     window_scale: true,
@@ -101,6 +120,11 @@ const RFC5681: TcpConfig = TcpConfig {
     ecn: EcnKind::Off,
     ecn_to_one_segment: true,
     dup_thresh: 3,
+    dup_ack_window_segments: 0,
+    retransmit_guard: RetransmitGuard::Recovery,
+    recovery_extra_segments: 0,
+    partial_window_deflation: true,
+    drains_after_timeout: false,
     limited_transmit: true,
     f_rto: false,
     one_way_agents: false,
@@ -110,6 +134,10 @@ const RFC5681: TcpConfig = TcpConfig {
     cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: false,
     reduce_from: ReductionBase::FlightSize,
+    timeout_ssthresh_segments: 2,
+    each_timeout_cuts: false,
+    timeout_keeps_recovery: false,
+    syn_timeout_cuts: false,
     initial_window: InitialWindow::Rfc3390,
     handshake_ack_opens_window: false,
     restart_after_idle: true,
@@ -130,6 +158,8 @@ const RFC5681: TcpConfig = TcpConfig {
         variance_floor_ns: Time::ZERO,
         one_way: false,
         times_handshake: true,
+        per_segment: false,
+        start: TimerStart::LastAck,
         syn_linear: 0,
         from_first: false,
         timer_hz: 0,
@@ -143,6 +173,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     ack_bytes: 40,
     handshake: true,
     fin: true,
+    fin_alone: false,
     sack: true,
     timestamps: true,
     window_scale: true,
@@ -150,6 +181,11 @@ const LINUX_6: TcpConfig = TcpConfig {
     ecn: EcnKind::Accept,
     ecn_to_one_segment: false,
     dup_thresh: 3,
+    dup_ack_window_segments: 0,
+    retransmit_guard: RetransmitGuard::Recovery,
+    recovery_extra_segments: 0,
+    partial_window_deflation: true,
+    drains_after_timeout: false,
     limited_transmit: true,
     f_rto: true,
     one_way_agents: false,
@@ -159,6 +195,10 @@ const LINUX_6: TcpConfig = TcpConfig {
     cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: true,
     reduce_from: ReductionBase::CwndWholeSegments,
+    timeout_ssthresh_segments: 2,
+    each_timeout_cuts: false,
+    timeout_keeps_recovery: false,
+    syn_timeout_cuts: false,
     initial_window: InitialWindow::Segments(10),
     handshake_ack_opens_window: false,
     restart_after_idle: true,
@@ -179,6 +219,8 @@ const LINUX_6: TcpConfig = TcpConfig {
         variance_floor_ns: Time::from_millis(200),
         one_way: false,
         times_handshake: true,
+        per_segment: false,
+        start: TimerStart::LastAck,
         syn_linear: 4,
         from_first: true,
         timer_hz: 0,

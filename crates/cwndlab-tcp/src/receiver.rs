@@ -24,8 +24,6 @@ pub(crate) struct Receiver {
     pub listens: bool,
     /// Position of the peer's FIN; 0 = none yet.
     pub fin_at: u64,
-    /// Whether the FIN has been received in order.
-    pub fin_received: bool,
     /// TS.Recent (RFC 7323, section 4.3).
     pub ts_recent: u32,
     /// Last.ACK.sent (RFC 7323, section 4.3), low 32 bits of the position.
@@ -46,7 +44,6 @@ impl Receiver {
             auto_read: true,
             listens: false,
             fin_at: 0,
-            fin_received: false,
             ts_recent: 0,
             last_ack: 1,
             ack_now: false,
@@ -58,7 +55,13 @@ impl Receiver {
     /// Payload bytes received in order.
     #[inline]
     pub fn received(&self) -> u64 {
-        self.nxt - 1 - u64::from(self.fin_received)
+        self.nxt - 1 - u64::from(self.fin_received())
+    }
+
+    /// Whether the FIN has been received in order: it has a number of its own.
+    #[inline]
+    pub fn fin_received(&self) -> bool {
+        self.fin_at != 0 && self.nxt > self.fin_at
     }
 
     /// A segment's timestamp (RFC 7323, section 4.3): that of the segment which begins what is to be acknowledged next.
@@ -72,8 +75,8 @@ impl Receiver {
 
     /// Takes payload `[start, end)`; when its acknowledgment is due. `sender` is this end's own.
     #[inline]
-    pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, start: u64, end: u64) -> Due {
-        let data = |arrival| Data { now, mss: sender.mss, arrival, rtt: &sender.rtt };
+    pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, (start, end): (u64, u64), push: bool) -> Due {
+        let data = |arrival| Data { now, mss: sender.mss, arrival, push, rtt: &sender.rtt };
         // what lies beyond the window is not taken (RFC 9293, 3.10.7.4: trimmed to the window)
         let end = end.min(self.edge.max(self.nxt));
         if start == self.nxt && self.beyond.is_none() {
@@ -81,8 +84,11 @@ impl Receiver {
             self.unread += if self.auto_read { 0 } else { (end - start) as u32 };
             return self.policy.on_data(cfg, &data(Arrival::InOrder { bytes: (end - start) as u32 }));
         }
+        let before = self.nxt;
         self.take_irregular(cfg, start, end);
-        self.policy.on_data(cfg, &data(Arrival::Irregular))
+        let fills = self.nxt > before;
+        let arrival = if fills { Arrival::Fills { bytes: (end - start) as u32 } } else { Arrival::Irregular };
+        self.policy.on_data(cfg, &data(arrival))
     }
 
     #[inline(never)]

@@ -115,8 +115,18 @@ impl Recovery {
         each!(self, r => r.on_new_ack(cfg, s, ack))
     }
 
-    pub fn on_timeout(&mut self, s: &mut Sender) {
-        each!(self, r => r.on_timeout(s));
+    pub fn on_timeout(&mut self, cfg: &TcpConfig, s: &mut Sender) {
+        match self {
+            Recovery::Reno(r) => r.on_timeout(cfg, s),
+            Recovery::Tahoe(r) => r.on_timeout(s),
+            Recovery::NewReno(r) => r.on_timeout(s),
+            Recovery::Sack(r) => r.on_timeout(s),
+            Recovery::Fack(r) => r.on_timeout(s),
+            Recovery::Prr(r) => r.on_timeout(s),
+            Recovery::Rack(r) => r.on_timeout(s),
+            Recovery::Sack1998(r) => r.on_timeout(s),
+            Recovery::Fack1998(r) => r.on_timeout(s),
+        }
     }
 
     #[inline]

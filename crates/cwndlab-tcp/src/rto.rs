@@ -1,4 +1,5 @@
-//! Retransmission timeout: RFC 6298, the Linux kernel's estimator, and the coarse-tick integer estimator of BSD and ns-2.
+//! Retransmission timeout: RFC 6298, the Linux kernel's estimators of three eras, and the coarse-tick integer estimator of BSD
+//! and ns-2.
 //!
 //! Units inside depend on the configuration: nanoseconds for RFC 6298, microseconds for Linux and ticks with
 //! [`RtoConfig::tick_ns`], these in fixed point (srtt with 3 bits right of the binary point, rttvar with 2), as
@@ -34,7 +35,8 @@ pub struct RttEstimator {
     /// RTO before backoff and bounds, kept because it is read per ACK and changes per sample.
     base: Time,
     min_rtt: Time,
-    /// Linux: this round trip ends when more than this is acknowledged (low 32 bits of the position).
+    /// Linux: this round trip ends when more than this is acknowledged (low 32 bits of the position). Linux 2.0 and 2.2: cwnd in
+    /// segments.
     round_end: u32,
     /// Binary exponential backoff: RTO * 2^shift.
     shift: u8,
@@ -56,13 +58,12 @@ impl RttEstimator {
             let us = |at: Time| at.as_nanos() / MICROSECOND;
             let span = us(now) - us(now.saturating_sub(rtt));
             self.sample_linux(cfg, span.clamp(1, 1 << 28) as u32, una as u32, max as u32);
+        } else if cfg.estimator.is_linux_2() {
+            self.sample_linux_2(cfg, ticks(cfg, now, rtt));
         } else if cfg.tick_ns == Time::ZERO {
             self.sample_rfc6298(cfg, rtt.as_nanos());
         } else {
-            let tick = cfg.tick_ns.as_nanos();
-            let clock = |at: Time| (at + cfg.tick_phase_ns).as_nanos() / tick;
-            let ticks = clock(now) - clock(now.saturating_sub(rtt));
-            self.sample_coarse(tick, ticks.max(1) as i64);
+            self.sample_coarse(cfg.tick_ns.as_nanos(), ticks(cfg, now, rtt));
         }
     }
 
@@ -116,6 +117,33 @@ impl RttEstimator {
         self.base = Time::from_nanos(us.next_multiple_of(tick) * MICROSECOND);
     }
 
+    /// Linux 2.0.32, `tcp_rtt_estimator` (`tcp_input.c` 111 to 155), and 2.2.5, `tcp_rtt_estimator` and `tcp_set_rto`
+    /// (`tcp_input.c` 154 to 191): a quarter is added for bursts, and at small windows a term for one late packet.
+    fn sample_linux_2(&mut self, cfg: &RtoConfig, rtt: i64) {
+        if self.srtt == 0 {
+            self.srtt = (rtt << SRTT_BITS) as u64;
+            let deviation_bits = if cfg.estimator == Estimator::Linux2_0 { 1 } else { 2 };
+            self.rttvar = (rtt << deviation_bits) as u64;
+        } else {
+            let error = rtt - (self.srtt >> SRTT_BITS) as i64;
+            self.srtt = (self.srtt as i64 + error).max(1) as u64;
+            let excess = error.abs() - (self.rttvar >> RTTVAR_BITS) as i64;
+            self.rttvar = (self.rttvar as i64 + excess).max(0) as u64;
+        }
+        let sum = (self.srtt >> SRTT_BITS) + self.rttvar;
+        // the processor takes the count of a shift modulo 32
+        let ticks = sum + (sum >> 2) + (sum >> (self.round_end.saturating_sub(1) & 31));
+        self.base = cfg.tick_ns * ticks;
+    }
+
+    /// cwnd is this many segments: part of the timeout of Linux 2.0 and 2.2 from the next measurement on.
+    #[inline]
+    pub fn note_window(&mut self, cfg: &RtoConfig, segments: u64) {
+        if cfg.estimator.is_linux_2() {
+            self.round_end = segments.min(u64::from(u32::MAX)) as u32;
+        }
+    }
+
     fn sample_coarse(&mut self, tick: u64, rtt: i64) {
         // Jacobson 1988, appendix A: the integers may not reach zero, or "no estimate" would be read from them.
         if self.srtt == 0 {
@@ -146,7 +174,7 @@ impl RttEstimator {
 
     /// The timer expired (RFC 6298, 5.5): doubles the timeout.
     pub fn backoff(&mut self, cfg: &RtoConfig) {
-        if cfg.tick_ns == Time::ZERO {
+        if cfg.tick_ns == Time::ZERO || cfg.estimator.is_linux_2() {
             self.shift = (self.shift + 1).min(MAX_SHIFT);
             return;
         }
@@ -202,6 +230,13 @@ impl RttEstimator {
     }
 }
 
+/// Ticks of the clock in a round trip that ended at `now`, at least one.
+#[inline]
+fn ticks(cfg: &RtoConfig, now: Time, rtt: Time) -> i64 {
+    let clock = |at: Time| (at + cfg.tick_phase_ns).as_nanos() / cfg.tick_ns.as_nanos();
+    (clock(now) - clock(now.saturating_sub(rtt))).max(1) as i64
+}
+
 /// The lower and the upper 32 bits.
 fn halves(value: u64) -> [u32; 2] {
     [value as u32, (value >> 32) as u32]
@@ -211,7 +246,7 @@ fn scaled(cfg: &RtoConfig, value: u64, bits: u32) -> Time {
     match cfg.estimator {
         Estimator::Linux => Time::from_nanos((u64::from(halves(value)[0]) * MICROSECOND) >> bits),
         Estimator::Rfc6298 if cfg.tick_ns == Time::ZERO => Time::from_nanos(value),
-        Estimator::Rfc6298 => cfg.tick_ns * (value >> bits),
+        Estimator::Rfc6298 | Estimator::Linux2_0 | Estimator::Linux2_2 => cfg.tick_ns * (value >> bits),
     }
 }
 

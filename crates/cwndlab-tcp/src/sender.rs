@@ -6,6 +6,7 @@ use crate::config::{MaxWindow, TcpConfig};
 use crate::congestion::{AckSample, WindowLaw};
 use crate::ecn::Echo;
 use crate::pacing::Pacer;
+use crate::packet_times::PacketTimes;
 use crate::rto::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::socket_options::SocketOptions;
@@ -72,6 +73,8 @@ pub(crate) struct Sender {
 pub(crate) struct Extra {
     pub pacer: Option<Pacer>,
     pub socket: SocketOptions,
+    /// Where the timer or the estimator needs the time of each segment.
+    pub packets: Option<PacketTimes>,
 }
 
 impl Sender {
@@ -100,7 +103,11 @@ impl Sender {
             fin: false,
             ecn: Echo::default(),
             scoreboard: Scoreboard::default(),
-            extra: cfg.pacing.then(|| Box::new(Extra { pacer: Some(Pacer::default()), ..Extra::default() })),
+            extra: (cfg.pacing || PacketTimes::needed(cfg)).then(|| {
+                let (pacer, packets) =
+                    (cfg.pacing.then(Pacer::default), PacketTimes::needed(cfg).then(Default::default));
+                Box::new(Extra { pacer, packets, ..Extra::default() })
+            }),
         }
     }
 
@@ -120,6 +127,18 @@ impl Sender {
     #[inline]
     pub fn limit(&self) -> u64 {
         self.end + u64::from(self.fin)
+    }
+
+    /// The times of the segments that are out, where they are kept.
+    #[inline]
+    pub fn packets(&self) -> Option<&PacketTimes> {
+        self.extra.as_ref()?.packets.as_ref()
+    }
+
+    /// Whether what a timeout found outstanding keeps new data back.
+    #[inline]
+    fn drains(&self, cfg: &TcpConfig) -> bool {
+        cfg.drains_after_timeout && self.packets().is_some_and(|packets| packets.drains(self.una))
     }
 
     /// The configured largest window, bytes.
@@ -148,9 +167,12 @@ impl Sender {
     /// count against it, by the rules against silly windows (RFC 1122, 4.2.3.4) and Nagle's.
     #[inline]
     pub fn next_in_order(&mut self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Option<Piece> {
+        if self.nxt >= self.max && self.drains(cfg) {
+            return None;
+        }
         let queued = self.end.saturating_sub(self.nxt);
         if queued == 0 {
-            return self.fin_alone();
+            return self.only_fin(cfg, window, in_flight);
         }
         let full = u64::from(self.mss);
         let len = self.within_record(self.nxt, queued.min(full));
@@ -176,8 +198,10 @@ impl Sender {
         self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }
 
-    fn fin_alone(&self) -> Option<Piece> {
-        (self.fin && self.nxt == self.end).then_some(Piece { start: self.end, len: 0 })
+    fn only_fin(&self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Option<Piece> {
+        let full = u64::from(self.mss);
+        let waits = cfg.fin_alone && in_flight > 0 && in_flight.div_ceil(full) >= window / full;
+        (self.fin && self.nxt == self.end && !waits).then_some(Piece { start: self.end, len: 0 })
     }
 
     /// The peer's window holds less than a segment. What was admitted before goes again; of new data what fits goes if it

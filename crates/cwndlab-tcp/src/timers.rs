@@ -65,11 +65,22 @@ impl TcpConfig {
     /// When a timer set at `now` for `wait` fires.
     #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Time) -> Time {
-        if self.rto.timer_hz == 0 || wait.is_never() {
+        if self.rto.estimator.is_linux_2() && !wait.is_never() {
+            self.on_tick(now, wait)
+        } else if self.rto.timer_hz == 0 || wait.is_never() {
             now + wait
         } else {
             self.on_wheel(now, wait)
         }
+    }
+
+    /// Linux 2.0 and 2.2 (kernel/sched.c): a timer counts whole ticks of the clock, and one due now fires with the next.
+    #[inline(never)]
+    fn on_tick(&self, now: Time, wait: Time) -> Time {
+        let tick = self.rto.tick_ns.as_nanos().max(1);
+        let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;
+        let ticks = (wait.as_nanos() / tick).max(1);
+        Time::from_nanos((clock + ticks) * tick).saturating_sub(self.rto.tick_phase_ns)
     }
 
     /// Linux's timer wheel (kernel/time/timer.c, `calc_wheel_index`): whole ticks, rounded up; the further away, the

@@ -10,7 +10,7 @@ pub(crate) struct Counted {
     /// In-order bytes not yet acknowledged.
     pending_bytes: u32,
     /// In-order segments not yet acknowledged.
-    pending_segments: u32,
+    pending_segments: u16,
     /// What is left of the quick phase, in the policy's unit (bytes or segments).
     quick_left: u32,
 }
@@ -20,7 +20,9 @@ impl Counted {
         let quick_left = match policy {
             AckPolicy::QuickThenHeartbeat { quick_bytes, .. } => quick_bytes.min(u64::from(u32::MAX)) as u32,
             AckPolicy::QuickThenDelayed { quick_segments, .. } => quick_segments,
-            AckPolicy::Every | AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } => 0,
+            AckPolicy::Every | AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } | AckPolicy::Adaptive { .. } => {
+                0
+            }
         };
         Counted { pending_bytes: 0, pending_segments: 0, quick_left }
     }
@@ -42,11 +44,11 @@ impl Counted {
             return Due::Now;
         };
         self.pending_bytes = self.pending_bytes.saturating_add(bytes);
-        self.pending_segments += 1;
+        self.pending_segments = self.pending_segments.saturating_add(1);
         // RFC 5681, 4.2: at least for every second full-sized segment
         let second_full = self.pending_bytes >= 2 * mss;
         match cfg.ack_policy {
-            AckPolicy::Every => Due::Now,
+            AckPolicy::Every | AckPolicy::Adaptive { .. } => Due::Now, // the latter has a state of its own
             AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } if second_full => Due::Now,
             AckPolicy::Delayed { timeout_ns } => Due::By(cfg.expiry(now, timeout_ns)),
             AckPolicy::Heartbeat { grid_ns } => Due::By(next_beat(now, grid_ns)),
@@ -54,7 +56,7 @@ impl Counted {
                 if self.quick_left > 0 {
                     self.quick_left = self.quick_left.saturating_sub(bytes);
                     Due::Now
-                } else if self.pending_segments >= every {
+                } else if u32::from(self.pending_segments) >= every {
                     Due::Now
                 } else {
                     Due::By(next_beat(now, grid_ns))

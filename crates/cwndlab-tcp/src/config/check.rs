@@ -1,6 +1,6 @@
 //! Which values of the knobs make an endpoint that can run: not whether they are wise.
 
-use super::{AckPolicy, Estimator, InitialWindow, MaxWindow, TcpConfig};
+use super::{AckPolicy, Estimator, InitialWindow, MaxWindow, RecoveryKind, RetransmitGuard, TcpConfig, TimerStart};
 use cwndlab_units::Time;
 
 /// The largest window that the window scale option can offer (RFC 7323, section 2.3).
@@ -46,12 +46,34 @@ impl TcpConfig {
         self.check_timers()
     }
 
+    /// Knobs of Linux 2.0 and 2.2 that only some recoveries have.
+    fn check_combinations(&self) -> Result<(), String> {
+        let reno = self.recovery == RecoveryKind::Reno;
+        let cumulative = reno || self.recovery == RecoveryKind::NewReno;
+        let rack = self.recovery == RecoveryKind::Rack;
+        demand(reno || self.dup_ack_window_segments == 0, "dup_ack_window_segments", "0 unless recovery is reno")?;
+        let guard = reno || self.retransmit_guard == RetransmitGuard::Recovery;
+        demand(guard, "retransmit_guard", "recovery unless recovery is reno")?;
+        demand(reno || !self.timeout_keeps_recovery, "timeout_keeps_recovery", "false unless recovery is reno")?;
+        let extra = self.recovery_extra_segments == 0 || (cumulative && self.recovery_extra_segments <= 1000);
+        demand(extra, "recovery_extra_segments", "0 unless recovery is reno or new-reno, and at most 1000")?;
+        demand(!rack || !self.rto.per_segment, "rto.per_segment", "false if recovery is rack")?;
+        demand(!rack || self.rto.start == TimerStart::LastAck, "rto.start", "last-ack if recovery is rack")?;
+        demand(!rack || !self.drains_after_timeout, "drains_after_timeout", "false if recovery is rack")
+    }
+
     fn check_timers(&self) -> Result<(), String> {
         let timer = |time: Time, knob: &str| demand(time >= SHORTEST_TIMER && !time.is_never(), knob, "at least 1us");
         match self.ack_policy {
             AckPolicy::Every => {}
             AckPolicy::Delayed { timeout_ns } | AckPolicy::QuickThenDelayed { timeout_ns, .. } => {
                 timer(timeout_ns, "ack_policy.timeout")?;
+            }
+            AckPolicy::Adaptive { first_ns, max_ns, push_ns, .. } => {
+                timer(max_ns, "ack_policy.max")?;
+                timer(push_ns, "ack_policy.push")?;
+                demand(!first_ns.is_never(), "ack_policy.first", "a time, or 0")?;
+                demand(self.rto.tick_ns >= SHORTEST_TIMER, "rto.tick", "at least 1us with ack_policy adaptive")?;
             }
             AckPolicy::Heartbeat { grid_ns } => timer(grid_ns, "ack_policy.grid")?,
             AckPolicy::QuickThenHeartbeat { grid_ns, every, .. } => {
@@ -64,8 +86,11 @@ impl TcpConfig {
         timer(rto.max_ns, "rto.max")?;
         demand(rto.min_ns <= rto.max_ns, "rto.min", "at most rto.max")?;
         demand(rto.tick_ns <= rto.max_ns, "rto.tick", "at most rto.max")?;
-        let fine = rto.tick_ns == Time::ZERO || rto.estimator == Estimator::Rfc6298;
+        let fine = rto.tick_ns == Time::ZERO || rto.estimator != Estimator::Linux;
         demand(fine, "rto.tick", "0 if rto.estimator is linux")?;
+        let clocked = rto.tick_ns >= SHORTEST_TIMER || !rto.estimator.is_linux_2();
+        demand(clocked, "rto.tick", "at least 1us if rto.estimator is linux-2.0 or linux-2.2")?;
+        self.check_combinations()?;
         let divides = rto.timer_hz == 0 || (rto.timer_hz <= 10_000 && 1_000_000 % rto.timer_hz == 0);
         demand(divides, "rto.timer_hz", "0, or at most 10000 and a divisor of 1000000")?;
         // without either, a round trip in no time would be timed out in no time

@@ -5,7 +5,7 @@ use super::cubic_linux::CubicLinux;
 use super::dctcp::Dctcp;
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
-use super::reno::{new_bytes, slow_start_increase, Reno, RenoPackets};
+use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
 use super::{AckSample, CongestionEvent};
 use crate::config::{InitialWindow, ReductionBase, SlowStartKind, TcpConfig, WindowLawKind};
 use cwndlab_units::Time;
@@ -19,6 +19,7 @@ const NO_THRESHOLD: u32 = u32::MAX;
 pub(super) enum Law {
     Reno(Reno),
     RenoPackets(RenoPackets),
+    RenoLinux2(RenoLinux2),
     Cubic(Cubic),
     CubicLinux(Box<CubicLinux>),
     Dctcp(Dctcp),
@@ -68,6 +69,7 @@ impl WindowLaw {
             law: match cfg.window_law {
                 WindowLawKind::Reno => Law::Reno(Reno::default()),
                 WindowLawKind::RenoPackets => Law::RenoPackets(RenoPackets::from_bytes(cwnd, mss)),
+                WindowLawKind::RenoLinux2 => Law::RenoLinux2(RenoLinux2::default()),
                 WindowLawKind::Cubic => Law::Cubic(Cubic::new()),
                 WindowLawKind::CubicLinux => Law::CubicLinux(Box::new(CubicLinux::new(cfg))),
                 WindowLawKind::Dctcp => Law::Dctcp(Dctcp::new()),
@@ -153,6 +155,10 @@ impl WindowLaw {
             self.cwnd = p.cwnd_bytes(ack.mss).min(MAX_WINDOW_BYTES);
             return;
         }
+        if let Law::RenoLinux2(law) = &mut self.law {
+            self.cwnd = law.on_ack(self.cwnd, self.ssthresh, ack.mss).min(MAX_WINDOW_BYTES);
+            return;
+        }
         let mut left = new_bytes(cfg, ack);
         if left == 0 {
             return;
@@ -171,7 +177,7 @@ impl WindowLaw {
                 let grown = cubic.avoid(ack.now, (self.cwnd / ack.mss).max(1), acked);
                 self.cwnd.saturating_add(grown.saturating_mul(ack.mss))
             }
-            Law::RenoPackets(_) => self.cwnd,
+            Law::RenoPackets(_) | Law::RenoLinux2(_) => self.cwnd,
         };
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
     }
@@ -243,7 +249,8 @@ impl WindowLaw {
     /// Congestion, once per episode. `flight_bytes`: sent and not yet acknowledged (RFC 5681: FlightSize).
     pub fn on_congestion(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
-        let held = event == CongestionEvent::RtoRepeat && !matches!(self.law, Law::RenoPackets(_));
+        let cuts_again = cfg.each_timeout_cuts || matches!(self.law, Law::RenoPackets(_));
+        let held = event == CongestionEvent::RtoRepeat && !cuts_again;
         if !held {
             self.remember();
             let base = if cfg.reduce_from == ReductionBase::FlightSize { flight_bytes } else { self.cwnd() };
@@ -260,13 +267,20 @@ impl WindowLaw {
                     rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
                 }
                 Law::RenoPackets(p) => {
-                    p.halve(cfg.max_window, whole, if to_one { 0.0 } else { 1.0 }, mss);
+                    let least = match event {
+                        CongestionEvent::Ecn if to_one => 0.0,
+                        CongestionEvent::Ecn => 2.0,
+                        _ => 1.0,
+                    };
+                    p.halve(cfg.max_window, whole, least, mss);
                     p.cwnd_bytes(mss)
                 }
+                Law::RenoLinux2(law) => law.halve(self.cwnd, cfg.max_window, mss),
                 Law::CubicLinux(cubic) => cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss),
                 Law::Cubic(cubic) => rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.cubic_fast_convergence)),
             };
-            self.ssthresh = reduced.clamp(2 * mss, MAX_WINDOW_BYTES); // RFC 5681, equation 4
+            let least = if timeout { cfg.timeout_ssthresh_segments } else { 2 };
+            self.ssthresh = reduced.clamp(least.saturating_mul(mss).min(MAX_WINDOW_BYTES), MAX_WINDOW_BYTES); // RFC 5681, equation 4
             self.cwnd = match event {
                 // RFC 3168, 6.1.2: at one segment an echo closes the window until the retransmit timer expires
                 CongestionEvent::Ecn if to_one && self.cwnd <= mss => 0,
@@ -281,7 +295,7 @@ impl WindowLaw {
             match &mut self.law {
                 Law::Cubic(cubic) => cubic.forget_w_max(),
                 Law::CubicLinux(cubic) => cubic.on_timeout(cfg),
-                Law::Reno(_) | Law::RenoPackets(_) | Law::Dctcp(_) => {}
+                Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Dctcp(_) => {}
             }
         }
     }

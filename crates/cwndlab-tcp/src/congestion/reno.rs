@@ -1,4 +1,4 @@
-//! RFC 5681's window law in bytes, and the same law counted in packets as ns-2 does.
+//! RFC 5681's window law in bytes, and the same law counted in packets as ns-2 and early Linux do.
 
 use super::AckSample;
 use crate::config::{MaxWindow, TcpConfig};
@@ -58,6 +58,42 @@ impl RenoPackets {
     /// The state for a window set from outside.
     pub fn from_bytes(bytes: u32, mss: u32) -> Self {
         RenoPackets { cwnd_packets: f64::from(bytes) / f64::from(mss) }
+    }
+}
+
+/// The law of Linux 2.0 and 2.2 (`tcp_ack`, `tcp_cong_avoid`): whole packets, each ACK counts once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RenoLinux2 {
+    /// ACKs since the last increase in congestion avoidance (`cong_count`, `snd_cwnd_cnt`).
+    count: u32,
+}
+
+impl RenoLinux2 {
+    /// One ACK of new data; the new window, bytes.
+    #[inline]
+    pub fn on_ack(&mut self, cwnd: u32, ssthresh: u32, mss: u32) -> u32 {
+        if cwnd == 0 {
+            return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
+        }
+        if cwnd <= ssthresh {
+            return cwnd + mss;
+        }
+        if self.count >= cwnd / mss {
+            self.count = 0;
+            return cwnd + mss;
+        }
+        self.count += 1;
+        cwnd
+    }
+
+    /// Half of the usable window in whole packets, bytes: of min(cwnd, window), not of the flight size.
+    pub fn halve(&mut self, cwnd: u32, max_window: MaxWindow, mss: u32) -> u32 {
+        self.count = 0;
+        let limit = match max_window {
+            MaxWindow::Segments(k) => k,
+            MaxWindow::Bytes(b) => (b / u64::from(mss)) as u32,
+        };
+        (cwnd / mss).min(limit) / 2 * mss
     }
 }
 

@@ -31,7 +31,6 @@ impl Connection {
     /// The peer's FIN has arrived in order.
     pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time) {
         self.receiver.nxt += 1;
-        self.receiver.fin_received = true;
         self.receiver.ack_now = true;
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,

@@ -4,6 +4,7 @@ use cwndlab_units::Time;
 
 use super::{timestamp, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::TcpConfig;
+use crate::congestion::CongestionEvent;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
@@ -130,6 +131,10 @@ impl Connection {
             return self.fail(CloseReason::ConnectTimeout);
         }
         self.sender.timed_end = 0; // Karn
+        if cfg.syn_timeout_cuts {
+            let s = &mut self.sender;
+            s.law.on_congestion(cfg, CongestionEvent::Rto, u64::from(s.mss), s.mss);
+        }
         if self.retries > linear {
             self.sender.rtt.backoff(&cfg.rto);
         }

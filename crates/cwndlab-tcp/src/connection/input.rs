@@ -78,10 +78,12 @@ impl Connection {
             if self.sender.ecn.minds(seg) {
                 self.note_mark(seg);
             }
-            self.on_payload(cfg, now, start.max(1) as u64, end as u64);
+            self.on_payload(cfg, now, (start.max(1) as u64, end as u64), seg.flags.has(Flags::PSH));
         }
         if seg.flags.has(Flags::FIN) && end > 0 {
-            self.receiver.fin_at = end as u64;
+            if !self.receiver.fin_received() {
+                self.receiver.fin_at = end as u64;
+            }
             if self.receiver.nxt > end as u64 {
                 self.receiver.ack_now = true; // the FIN again
                 if self.state == State::TimeWait {
@@ -91,17 +93,17 @@ impl Connection {
                 self.receiver.ack_now = true; // out of order, empty or not (RFC 5681, section 4.2)
             }
         }
-        if self.receiver.fin_at != 0 && self.receiver.nxt == self.receiver.fin_at && !self.receiver.fin_received {
+        if self.receiver.fin_at != 0 && self.receiver.nxt == self.receiver.fin_at {
             self.on_peer_fin(cfg, now);
         }
     }
 
     #[inline]
-    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, start: u64, end: u64) {
-        if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
+    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, range: (u64, u64), push: bool) {
+        if self.ends_by_fin && !self.state.may_receive() && range.1 > self.receiver.nxt {
             return;
         }
-        let due = self.receiver.take(cfg, now, &self.sender, start, end);
+        let due = self.receiver.take(cfg, now, &self.sender, range, push);
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 
@@ -282,6 +284,10 @@ impl Connection {
             };
             s.grow(cfg, now, (data_acked, delivered), prior_in_flight, rtt);
         }
+        if s.extra.is_some() {
+            self.measure_segments(cfg, now);
+        }
+        let s = &self.sender;
         if s.fin && ack > s.end {
             self.on_fin_acked(cfg, now);
         }
@@ -294,6 +300,12 @@ impl Connection {
     #[inline]
     fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
+        if cfg.rto.per_segment {
+            return None; // taken once the window has grown: `measure_segments`
+        }
+        if cfg.rto.estimator.is_linux_2() {
+            s.rtt.note_window(&cfg.rto, s.law.cwnd() / u64::from(s.mss));
+        }
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.one_way {
             // the authors' TCP of RFC 2415: one-way delays, on the timed segment's ACK
@@ -310,6 +322,23 @@ impl Connection {
         s.rtt.on_sample(&cfg.rto, now, rtt, (s.una, s.max));
         s.rtt.clear_backoff();
         Some(rtt)
+    }
+
+    /// Each segment acknowledged gives a measurement (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), but for those that a
+    /// timeout found outstanding; the window has grown before. Then the timer counts from the next segment.
+    #[inline(never)]
+    fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
+        let s = &mut self.sender;
+        let Some(packets) = s.extra.as_mut().and_then(|extra| extra.packets.as_mut()) else { return };
+        let (rtt, una, max, window) = (&mut s.rtt, s.una, s.max, s.law.cwnd() / u64::from(s.mss));
+        rtt.note_window(&cfg.rto, window);
+        packets.on_ack(una, |when| {
+            if cfg.rto.per_segment {
+                rtt.on_sample(&cfg.rto, now, now - when, (una, max));
+                rtt.clear_backoff();
+            }
+        });
+        self.time_first(cfg, now);
     }
 
     /// Takes the round trips of RACK's record, else of the stamp; the one for the window law.
@@ -379,5 +408,6 @@ impl Connection {
             self.stats.fast_retransmits += 1;
             self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
         }
+        self.time_first(cfg, now);
     }
 }

@@ -91,7 +91,7 @@ impl Connection {
     fn data_segment(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Segment {
         let s = &mut self.sender;
         let mut end = piece.start + u64::from(piece.len);
-        let fin = s.fin && end == s.end;
+        let fin = s.fin && end == s.end && (piece.len == 0 || !cfg.fin_alone);
         end += u64::from(fin);
         let again = piece.start < s.max;
         if s.resend_first && piece.start == s.una {
@@ -122,6 +122,10 @@ impl Connection {
             self.sender.law.on_resume(now, now.saturating_sub(idle_since));
             self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
             // RFC 6298, 5.1
+        }
+        if let Some(packets) = self.sender.extra.as_mut().and_then(|extra| extra.packets.as_mut()) {
+            packets.on_sent(piece.start, end, now);
+            self.time_first(cfg, now);
         }
         self.note_sent(cfg, now, piece, end, again);
         self.stats.bytes_sent += u64::from(piece.len);
@@ -165,7 +169,7 @@ impl Connection {
         self.timers.stop(Timer::DelayedAck);
         self.stats.segments_sent += 1;
         let (signals, ecn) = if self.sender.ecn.is_agreed() {
-            self.sender.ecn.on_out(cfg.ecn, len > 0, retransmission)
+            self.sender.ecn.on_out(cfg.ecn, len > 0 || cfg.ecn.marks_fin() && flags.has(Flags::FIN), retransmission)
         } else {
             (Flags(0), 0)
         };

@@ -168,6 +168,7 @@ prop_compose! {
         ]),
         odd in any::<bool>(), law in prop::sample::select(vec![
             WindowLawKind::Reno, WindowLawKind::RenoPackets, WindowLawKind::Cubic, WindowLawKind::CubicLinux,
+            WindowLawKind::RenoLinux2,
         ]),
         (sack, timestamps, scale, nagle, limited) in any::<(bool, bool, bool, bool, bool)>(),
         mss in prop::sample::select(vec![1_u32, 7, 100, 536, 1460]),
@@ -178,6 +179,8 @@ prop_compose! {
             AckPolicy::Heartbeat { grid_ns: Time::from_millis(200) },
             AckPolicy::QuickThenHeartbeat { quick_bytes: 3000, every: 2, grid_ns: Time::from_millis(100) },
             AckPolicy::QuickThenDelayed { quick_segments: 4, timeout_ns: Time::from_millis(40) },
+            Profile::Linux2_0.config().ack_policy,
+            Profile::Linux2_2.config().ack_policy,
         ]),
         (idle, f_rto, from_first, one_way_agents) in any::<(bool, bool, bool, bool)>(),
         time_wait_ns in prop::sample::select(vec![Time::ZERO, Time::from_secs(1), Time::from_secs(240)]),

@@ -14,6 +14,7 @@
 
 mod close;
 mod flow;
+mod linux_2;
 mod loss;
 mod open;
 mod paced;

@@ -1,6 +1,7 @@
 //! The table of knobs: what each is, and where each profile's value comes from. Values themselves stand in one place,
 //! [`Profile::config`]; the table reads them from there.
 
+use super::linux_2;
 use crate::config::Profile;
 use serde_json::{json, Map, Value};
 
@@ -13,8 +14,23 @@ pub struct Knob {
     pub kind: &'static str,
     /// What it does.
     pub doc: &'static str,
-    /// Where the value of each profile comes from, in the order of [`Profile::ALL`].
-    pub sources: [&'static str; 3],
+    /// Where the values of `ns2-1998`, `rfc5681` and `linux-6` come from; for all profiles see [`Knob::source`].
+    sources: [&'static str; 3],
+}
+
+impl Knob {
+    /// Where the value of `profile` comes from.
+    pub fn source(&self, profile: Profile) -> &'static str {
+        let [ns2, rfc5681, linux_6] = self.sources;
+        let [linux_2_0, linux_2_2] = linux_2::sources(self.name);
+        match profile {
+            Profile::Ns2_1998 => ns2,
+            Profile::Rfc5681 => rfc5681,
+            Profile::Linux2_0 => linux_2_0,
+            Profile::Linux2_2 => linux_2_2,
+            Profile::Linux6 => linux_6,
+        }
+    }
 }
 
 const NS2: &str = "ns-2 (1998): the one-way agents";
@@ -25,7 +41,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 44] = [
+pub const KNOBS: [Knob; 56] = [
     knob(
         "mss",
         "bytes",
@@ -59,6 +75,12 @@ pub const KNOBS: [Knob; 44] = [
         "bool",
         "Whether a connection ends with FIN; else when all data is acknowledged.",
         [NS2_NONE, "RFC 9293, 3.6", "RFC 9293, 3.6"],
+    ),
+    knob(
+        "fin_alone",
+        "bool",
+        "Whether FIN has a segment of its own, which waits for the window; else it rides on the last data.",
+        [NS2_NONE, "RFC 9293, 3.10.4: either", "kernel: tcp_send_fin rides on data not yet sent"],
     ),
     knob(
         "sack",
@@ -103,6 +125,36 @@ pub const KNOBS: [Knob; 44] = [
         ["ns-2 ns-default.tcl: numdupacks_ 3", "RFC 5681, 3.2", "tcp_reordering = 3; its adaptation is not modelled"],
     ),
     knob(
+        "dup_ack_window_segments",
+        "segments",
+        "Duplicate ACKs count only while cwnd is at least this; with `reno` (0 = always).",
+        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: none"],
+    ),
+    knob(
+        "retransmit_guard",
+        "recovery | timeout",
+        "What keeps a fast retransmit from answering old losses: data sent before the last fast retransmit or timeout, or before the last timeout only; with `reno`.",
+        [NS2, "RFC 6582, 3.2, steps 2 and 4", "unused by its recovery"],
+    ),
+    knob(
+        "recovery_extra_segments",
+        "segments",
+        "Segments by which fast recovery inflates the window beyond the duplicate ACKs seen; with `reno` and `new-reno`.",
+        [NS2_NONE, "RFC 5681, 3.2, step 3: none", "unused by its recovery"],
+    ),
+    knob(
+        "partial_window_deflation",
+        "bool",
+        "Whether a partial ACK deflates the window; with `new-reno`.",
+        ["ns-2.35 ns-default.tcl: partial_window_deflation_ 1", "RFC 6582, 3.2, step 3", "unused by its recovery"],
+    ),
+    knob(
+        "drains_after_timeout",
+        "bool",
+        "Whether nothing new is sent after a timeout until everything that was outstanding is acknowledged.",
+        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: none"],
+    ),
+    knob(
         "limited_transmit",
         "bool",
         "New segments on the first two duplicate ACKs (RFC 3042).",
@@ -122,7 +174,7 @@ pub const KNOBS: [Knob; 44] = [
     ),
     knob(
         "window_law",
-        "reno | reno-packets | cubic | cubic-linux | dctcp",
+        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp",
         "How the window grows and shrinks.",
         ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic, as the kernel computes it; RFC 9438's is cubic"],
     ),
@@ -163,6 +215,30 @@ pub const KNOBS: [Knob; 44] = [
             "RFC 5681, 3.1, equation 4: FlightSize",
             "kernel: tcp_reno_ssthresh and cubictcp_recalc_ssthresh take snd_cwnd, in whole segments",
         ],
+    ),
+    knob(
+        "timeout_ssthresh_segments",
+        "segments",
+        "Least ssthresh after a timeout.",
+        ["unused: its law has its own", "RFC 5681, 3.1, equation 4: 2", "kernel: tcp_reno_ssthresh: 2"],
+    ),
+    knob(
+        "each_timeout_cuts",
+        "bool",
+        "Whether each timeout of the same data reduces ssthresh again; `reno-packets` always does.",
+        ["unused: its law always does", "RFC 5681, 3.1: held", "kernel: tcp_enter_loss: held"],
+    ),
+    knob(
+        "timeout_keeps_recovery",
+        "bool",
+        "Whether a timeout in fast recovery reduces from the inflated window, and the next ACK of new data opens cwnd to ssthresh; with `reno`.",
+        [NS2_NONE, "RFC 5681, 3.1: slow start", "kernel: slow start"],
+    ),
+    knob(
+        "syn_timeout_cuts",
+        "bool",
+        "Whether a timeout of a SYN reduces ssthresh like any other.",
+        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: does not"],
     ),
     knob(
         "initial_window",
@@ -208,7 +284,7 @@ pub const KNOBS: [Knob; 44] = [
     ),
     knob(
         "ack_policy",
-        "every | delayed | heartbeat | quick-then-heartbeat | quick-then-delayed",
+        "every | delayed | heartbeat | quick-then-heartbeat | quick-then-delayed | adaptive",
         "When the receiver acknowledges.",
         [
             "ns-2: Agent/TCPSink acknowledges every packet",
@@ -230,8 +306,8 @@ pub const KNOBS: [Knob; 44] = [
     ),
     knob(
         "rto.estimator",
-        "rfc6298 | linux",
-        "Who computes the timeout from round trips: RFC 6298 (with a coarse tick the integers of 1988), or the kernel's mean deviation.",
+        "rfc6298 | linux-2.0 | linux-2.2 | linux",
+        "Who computes the timeout from round trips: RFC 6298 (with a coarse tick the integers of 1988), or a kernel of that era.",
         ["as in BSD (Jacobson 1988)", "RFC 6298, 2", "kernel: tcp_rtt_estimator"],
     ),
     knob(
@@ -287,6 +363,18 @@ pub const KNOBS: [Knob; 44] = [
         ["unused: no handshake", "RFC 6298, 2.2: the first measurement is that of the SYN", "kernel: tcp_synack_rtt_meas"],
     ),
     knob(
+        "rto.per_segment",
+        "bool",
+        "Whether each segment acknowledged gives a measurement, from when it was last sent; none until all that a timeout found outstanding is acknowledged.",
+        [NS2_NONE, "RFC 6298, 3: one a round trip is enough", "kernel: its record gives two an ACK"],
+    ),
+    knob(
+        "rto.start",
+        "last-ack | first-segment",
+        "Where the timeout counts from: the last ACK of new data, or the last sending of the first unacknowledged segment. RACK has `rto.from_first`.",
+        ["ns-2: newtimer", "RFC 6298, 5.3", "unused: rto.from_first"],
+    ),
+    knob(
         "rto.syn_linear",
         "count",
         "Timeouts of a SYN before they begin to double.",
@@ -323,10 +411,10 @@ pub fn knobs_json() -> String {
         .iter()
         .map(|knob| {
             let (mut values, mut sources) = (Map::new(), Map::new());
-            for ((profile, config), source) in configs.iter().zip(knob.sources) {
+            for (profile, config) in &configs {
                 let path = format!("/{}", knob.name.replace('.', "/"));
                 values.insert(profile.name().into(), config.pointer(&path).cloned().unwrap_or_default());
-                sources.insert(profile.name().into(), source.into());
+                sources.insert(profile.name().into(), knob.source(*profile).into());
             }
             json!({"name": knob.name, "type": knob.kind, "doc": knob.doc, "values": values, "sources": sources})
         })

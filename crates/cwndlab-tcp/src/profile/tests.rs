@@ -45,8 +45,8 @@ fn table_has_each_knob_of_the_config_once() {
 fn every_knob_says_what_it_does_and_where_its_values_come_from() {
     for knob in KNOBS {
         assert!(knob.doc.ends_with('.') && !knob.kind.is_empty(), "{}", knob.name);
-        for (profile, source) in Profile::ALL.iter().zip(knob.sources) {
-            assert!(source.len() > 5, "{} of {} has no source", knob.name, profile.name());
+        for profile in Profile::ALL {
+            assert!(knob.source(profile).len() > 5, "{} of {} has no source", knob.name, profile.name());
         }
     }
     let Ok(Value::Array(rows)) = serde_json::from_str(&knobs_json()) else { panic!("a list") };
@@ -88,7 +88,8 @@ fn page() -> String {
         "# Profiles\n\nA profile names an era: a value for every knob of a TCP endpoint, each with its source. A study names a profile and\n\
          overrides knobs by name.\n\n<!-- Made from KNOBS by a test; remake it with `CWNDLAB_REGENERATE=1 cargo test -p cwndlab-tcp profiles_page`. -->\n",
     );
-    page.push_str("\n| knob | type | ns2-1998 | rfc5681 | linux-6 |\n|---|---|---|---|---|\n");
+    let names = Profile::ALL.map(Profile::name);
+    let _ = writeln!(page, "\n| knob | type | {} |\n|---|---|{}", names.join(" | "), "---|".repeat(names.len()));
     let rows: Vec<Value> = serde_json::from_str(&knobs_json()).expect("a list");
     let cell = |text: &str| text.replace('|', "\\|");
     for row in &rows {
@@ -119,6 +120,24 @@ fn page() -> String {
         }
     }
     page
+}
+
+/// A value that is not RFC 5681's has a source of its own in these.
+#[test]
+fn every_value_in_which_linux_2_differs_has_its_file_and_line() {
+    for profile in [Profile::Linux2_0, Profile::Linux2_2] {
+        let own = serde_json::to_value(profile.config()).expect("plain data");
+        let base = serde_json::to_value(Profile::Rfc5681.config()).expect("plain data");
+        for knob in KNOBS {
+            let path = format!("/{}", knob.name.replace('.', "/"));
+            let differs = own.pointer(&path) != base.pointer(&path);
+            let sourced = [".c ", ".h ", "HZ = 100"].iter().any(|mark| knob.source(profile).contains(mark));
+            assert!(!differs || sourced, "{} of {}: {}", knob.name, profile.name(), knob.source(profile));
+        }
+    }
+    for (name, ..) in linux_2::SOURCES {
+        assert!(KNOBS.iter().any(|knob| knob.name == *name), "{name} is no knob");
+    }
 }
 
 /// docs/models/profiles.md is made from KNOBS.

@@ -31,7 +31,7 @@ impl NewReno {
         self.partial_seen = false;
         self.recover = s.max - 1;
         cut(cfg, s);
-        s.inflation = cfg.dup_thresh * s.mss;
+        s.inflation = (cfg.dup_thresh + cfg.recovery_extra_segments) * s.mss;
         self.limit_burst(cfg, s); // after an echo the window may already have room
         true
     }
@@ -63,7 +63,9 @@ impl NewReno {
         // step 3, partial acknowledgment: the next hole goes again, the window deflates by what was acknowledged
         // less one segment
         s.resend_first = true;
-        self.deflate(cfg, s, ack.acked);
+        if cfg.partial_window_deflation {
+            self.deflate(cfg, s, ack.acked);
+        }
         self.limit_burst(cfg, s);
         let first = !std::mem::replace(&mut self.partial_seen, true);
         Reaction { grow: false, restart_timer: first }

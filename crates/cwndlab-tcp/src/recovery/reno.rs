@@ -1,7 +1,7 @@
 //! Reno: fast retransmit and fast recovery (RFC 5681, section 3.2).
 
 use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW, HOLD};
-use crate::config::TcpConfig;
+use crate::config::{RetransmitGuard, TcpConfig};
 use crate::sender::{Piece, Sender};
 
 #[derive(Clone, Debug, Default)]
@@ -10,6 +10,8 @@ pub(crate) struct Reno {
     /// Highest position sent when the window was last cut. RFC 5681 has no such guard; RFC 6582, section 3.2 added it
     /// and the agents of 1998 have it.
     recover: u64,
+    /// A timeout came in recovery, and the next ACK of new data opens cwnd to ssthresh ([`TcpConfig::timeout_keeps_recovery`]).
+    resumes: bool,
 }
 
 impl Reno {
@@ -18,19 +20,30 @@ impl Reno {
             s.inflation += s.mss; // step 4
             return false;
         }
+        if s.law.cwnd() < u64::from(cfg.dup_ack_window_segments) * u64::from(s.mss) {
+            s.dup_acks = s.dup_acks.saturating_sub(1); // Linux 2.0: does not count
+            return false;
+        }
         if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
             return false;
         }
         self.active = true;
-        self.recover = s.max - 1;
+        if cfg.retransmit_guard == RetransmitGuard::Recovery {
+            self.recover = s.max - 1;
+        }
         cut(cfg, s); // step 2
-        s.inflation = cfg.dup_thresh * s.mss; // step 3
+        s.inflation = (cfg.dup_thresh + cfg.recovery_extra_segments) * s.mss; // step 3
         true
     }
 
     #[inline]
     pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
         s.dup_acks = 0;
+        if std::mem::take(&mut self.resumes) {
+            let (ssthresh, mss) = (s.law.ssthresh(), s.mss);
+            s.law.set_cwnd(ssthresh.max(u64::from(mss)), mss);
+            return HOLD;
+        }
         if !self.active {
             return GROW;
         }
@@ -44,7 +57,8 @@ impl Reno {
         }
     }
 
-    pub fn on_timeout(&mut self, s: &mut Sender) {
+    pub fn on_timeout(&mut self, cfg: &TcpConfig, s: &mut Sender) {
+        self.resumes |= self.active && cfg.timeout_keeps_recovery;
         self.active = false;
         self.recover = s.max - 1;
         s.inflation = 0;
