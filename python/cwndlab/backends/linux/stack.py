@@ -64,6 +64,7 @@ _OFF = "sack dsack timestamps window_scaling recovery early_retrans frto ecn aut
 LAWS = {
     "reno": "reno",
     "reno-packets": "reno",
+    "reno-linux2": "reno",
     "cubic": "cubic",
     "cubic-linux": "cubic",
     "dctcp": "dctcp",
