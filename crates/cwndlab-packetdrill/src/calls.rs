@@ -261,7 +261,7 @@ impl Machine {
         let Flags { peek, dont_wait, .. } =
             flags(line, call, flag_words, &["MSG_PEEK", "MSG_DONTWAIT", "MSG_NOSIGNAL"])?;
         let nonblocking = self.descriptor(line, call)?.nonblocking || dont_wait;
-        let reads_make_room = self.reads_make_room;
+        let (reads_make_room, now) = (self.reads_make_room, self.now);
         let endpoint = self.endpoint(line, call)?;
         let ready = endpoint.unread().min(size);
         if ready > 0 && argument(1) == "NULL" {
@@ -270,7 +270,7 @@ impl Machine {
         if ready > 0 {
             endpoint.read += if peek { 0 } else { ready };
             if reads_make_room && !peek {
-                endpoint.connection.read(&endpoint.cfg, ready);
+                endpoint.connection.read(&endpoint.cfg, now, ready);
             }
             return Ok(Returned::Value(ready as i64));
         }

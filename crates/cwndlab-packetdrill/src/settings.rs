@@ -1,7 +1,7 @@
 //! What commands mean to the endpoint's knobs.
 
 use crate::sysctl::{self, Setting};
-use cwndlab_tcp::{EcnKind, Profile, TcpConfig, WindowLawKind};
+use cwndlab_tcp::{EcnKind, Profile, ReceiveTuning, TcpConfig, WindowLawKind};
 
 /// What scripts run against: a profile's TCP. Those for `linux-6` were written on kernels, whose timers tick: HZ = 1000 unless
 /// said otherwise, 0 for timers to the nanosecond.
@@ -116,7 +116,7 @@ fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resu
 /// What the public collection's `defaults.sh` sets beyond the profile.
 fn defaults(cfg: &mut TcpConfig) {
     cfg.restart_after_idle = false;
-    cfg.receive_buffer_bytes = 15 << 20;
+    cfg.receive_tuning = ReceiveTuning::Linux { initial_bytes: 540_000, most_bytes: 15 << 20 };
     cfg.ecn = EcnKind::Off;
 }
 

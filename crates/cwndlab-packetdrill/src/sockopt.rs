@@ -47,6 +47,7 @@ impl Machine {
             // the kernel doubles it, and takes half of that for its own records
             ("SO_RCVBUF", Some(n)) if (1..=1 << 30).contains(&n) && !connected => {
                 descriptor.cfg.receive_buffer_bytes = n as u64;
+                descriptor.cfg.receive_tuning = cwndlab_tcp::ReceiveTuning::None;
             }
             ("TCP_MAXSEG" | "SO_RCVBUF", Some(_)) if connected => {
                 return unsupported(

@@ -1,6 +1,6 @@
 //! Kernels' settings (`sysctl`): those that are knobs here, those without influence on what is sent, and all others.
 
-use cwndlab_tcp::{AckPolicy, EcnKind, RecoveryKind, TcpConfig};
+use cwndlab_tcp::{AckPolicy, EcnKind, ReceiveTuning, RecoveryKind, TcpConfig};
 use cwndlab_units::Time;
 
 /// What became of a setting.
@@ -119,8 +119,12 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
             "0" if cfg.recovery == RecoveryKind::Rack => cfg.recovery = RecoveryKind::Prr,
             _ => return None,
         },
-        // min, default, max: the window scale follows from the largest
-        "tcp_rmem" => cfg.receive_buffer_bytes = buffer(value.split_whitespace().nth(2)?)?,
+        // min, default, max: the first window and the window scale follow from the last two
+        "tcp_rmem" => {
+            let mut sizes = value.split_whitespace().skip(1).map(buffer);
+            let (initial_bytes, most_bytes) = (sizes.next()??, sizes.next()??);
+            cfg.receive_tuning = ReceiveTuning::Linux { initial_bytes, most_bytes };
+        }
         name if WITHOUT_EFFECT.contains(&name) => {}
         name if AS_HERE.iter().any(|(known, values)| *known == name && values.contains(&value)) => {}
         name if MAY_MATTER.contains(&name) => return Some(Ok(Setting::MayMatter)),

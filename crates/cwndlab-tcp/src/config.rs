@@ -97,6 +97,9 @@ pub enum AckPolicy {
         /// whether the ACK of a second full segment waits for the next tick of the clock
         on_ticks: bool,
     },
+    /// Linux 6: up to 16 segments one by one at first and after trouble, then more than one full segment or a delay that
+    /// adapts between 40 and 200 ms; at once after a read of pushed data; out of order three at once, then one a millisecond.
+    Linux,
 }
 
 /// What keeps a fast retransmit from answering the losses of an earlier episode.
@@ -107,6 +110,21 @@ pub enum RetransmitGuard {
     Recovery,
     /// Data sent before the last timeout only (Linux 2.0).
     Timeout,
+}
+
+/// How the receive buffer is sized.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiveTuning {
+    /// It has its size from the beginning.
+    None,
+    /// It grows as the application reads, as Linux's `tcp_moderate_rcvbuf` does.
+    Linux {
+        /// memory at first (`tcp_rmem[1]`), of which half is offered until the size of segments is known
+        initial_bytes: u64,
+        /// most memory (`tcp_rmem[2]`)
+        most_bytes: u64,
+    },
 }
 
 /// Loss recovery.
@@ -240,6 +258,8 @@ pub struct RtoConfig {
     pub start: TimerStart,
     /// Timeouts of a SYN before they begin to double (RFC 6298, 5.5: none).
     pub syn_linear: u8,
+    /// How many times a SYN may be sent again without taking the initial window to one segment (RFC 5681, 3.1: none).
+    pub free_syns: u8,
     /// Whether RACK sets its timers as Linux does: in place of a probe or of the reordering timer, the timeout counts from
     /// when the first unacknowledged segment was sent (RFC 7765 has a like rule), and not from the last ACK of new data
     /// (RFC 6298, 5.3); sent again, that segment starts it anew.
@@ -335,6 +355,8 @@ pub struct TcpConfig {
     pub max_window: MaxWindow,
     /// Receive buffer in bytes: what the receiver offers.
     pub receive_buffer_bytes: u64,
+    /// How the receive buffer is sized.
+    pub receive_tuning: ReceiveTuning,
     /// When the receiver acknowledges.
     pub ack_policy: AckPolicy,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4).
@@ -352,6 +374,14 @@ impl TcpConfig {
     /// Whether windows are counted in whole segments, as in Linux.
     pub(crate) fn whole_segments(&self) -> bool {
         self.reduce_from == ReductionBase::CwndWholeSegments
+    }
+
+    /// How the receive buffer is sized: kernels with `adaptive` acknowledgments did not tune it.
+    pub(crate) fn tuning(&self) -> ReceiveTuning {
+        match self.ack_policy {
+            AckPolicy::Adaptive { .. } => ReceiveTuning::None,
+            _ => self.receive_tuning,
+        }
     }
 
     /// Payload bytes of a full segment to this peer: the smaller MSS, less what timestamps take where both offer them

@@ -107,16 +107,16 @@ impl Connection {
             let rto = connection.sender.rtt.rto(&cfg.rto);
             connection.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
         } else {
-            connection.skip_handshake(cfg);
+            connection.skip_handshake(cfg, now);
         }
         connection
     }
 
     /// Waits for a SYN. Without handshake the connection is established at once.
-    pub fn server(cfg: &TcpConfig, iss: u32, _now: Time) -> Self {
+    pub fn server(cfg: &TcpConfig, iss: u32, now: Time) -> Self {
         let mut connection = Connection::new(cfg, iss, State::Listen);
         if !cfg.handshake {
-            connection.skip_handshake(cfg);
+            connection.skip_handshake(cfg, now);
         }
         connection
     }
@@ -143,13 +143,14 @@ impl Connection {
 
     /// Both ends are configured alike, so what one offers is agreed. Both count from 0, as neither was told of the other's
     /// initial sequence number.
-    fn skip_handshake(&mut self, cfg: &TcpConfig) {
+    fn skip_handshake(&mut self, cfg: &TcpConfig, now: Time) {
         self.iss = 0;
         self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps };
         self.receiver.shift_plus_1 = handshake::wanted_shift(cfg) + 1;
         self.receiver.edge = 1 + cfg.receive_buffer_bytes;
         self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
         self.set_mss(cfg, cfg.mss);
+        self.receiver.on_established(now, self.offered_mss(cfg));
         self.state = State::Established;
         self.was_established = true;
     }
@@ -164,6 +165,11 @@ impl Connection {
         self.recovery = Recovery::new(cfg, self.agreed.sack);
     }
 
+    /// Most payload bytes of the peer's segments, whatever it can send itself: the MSS offered, less what timestamps take.
+    fn offered_mss(&self, cfg: &TcpConfig) -> u32 {
+        cfg.mss - if self.agreed.timestamps { TIMESTAMPS_BYTES.min(cfg.mss - 1) } else { 0 }
+    }
+
     /// The earliest time at which [`Connection::handle_timeout`] must be called; [`Time::MAX`] if none.
     #[inline]
     pub fn poll_timeout(&self) -> Time {
@@ -175,7 +181,7 @@ impl Connection {
     pub fn handle_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;
-            self.receiver.policy.on_timer(cfg, now, &self.sender.rtt);
+            self.receiver.policy.on_timer(cfg, &self.sender.rtt);
         }
         if self.timers.take_expired(Timer::Pause, now) {
             self.end_pause();
@@ -220,7 +226,7 @@ impl Connection {
             packets.on_timeout(s.max);
         }
         self.recovery.on_timeout(cfg, s);
-        self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
+        self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
         self.arm_rack(cfg, now);
     }
 
@@ -255,8 +261,10 @@ impl Connection {
             self.control = Control::Probe;
             self.stats.window_probes += 1;
         }
-        s.rtt.backoff(&cfg.rto);
-        self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
+        // "exponentially", but what is probed for says nothing of the path: the timeout's own backoff stays
+        self.retries = (self.retries + 1).min(MAX_RETRIES);
+        let wait = (s.rtt.rto(&cfg.rto) * (1 << self.retries)).min(cfg.rto.max_ns);
+        self.timers.set(Timer::Retransmit, cfg.expiry(now, wait));
     }
 
     fn fail(&mut self, why: CloseReason) {
@@ -304,14 +312,9 @@ impl Connection {
     }
 
     /// Reads up to `bytes` of what was received in order; how many were read.
-    pub fn read(&mut self, cfg: &TcpConfig, bytes: u64) -> u64 {
+    pub fn read(&mut self, cfg: &TcpConfig, now: Time, bytes: u64) -> u64 {
         let read = bytes.min(u64::from(self.receiver.unread));
-        self.receiver.unread -= read as u32;
-        let before = self.receiver.edge;
-        let free = cfg.receive_buffer_bytes - u64::from(self.receiver.unread);
-        let opened = (self.receiver.nxt + free).saturating_sub(before);
-        // window update: half the buffer or a segment more than the peer knows of (RFC 9293, 3.8.6.2.2)
-        if read > 0 && opened >= u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) {
+        if read > 0 && self.receiver.read(cfg, now, self.offered_mss(cfg), read as u32) {
             self.receiver.ack_now = true;
         }
         read
@@ -410,6 +413,7 @@ pub(crate) fn timestamp(now: Time) -> u32 {
 fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
     match due {
         Due::Now => receiver.ack_now = true,
+        Due::Running => {}
         Due::By(at) => {
             timers.set(Timer::DelayedAck, timers.at(Timer::DelayedAck).min(at));
         }

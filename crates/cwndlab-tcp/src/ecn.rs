@@ -15,7 +15,7 @@ use crate::segment::{Flags, Segment};
 /// The IP header's field (RFC 3168, section 5).
 const ECT_1: u8 = 1;
 const ECT_0: u8 = 2;
-const CE: u8 = 3;
+pub(crate) const CE: u8 = 3;
 
 /// Which ECN an endpoint speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

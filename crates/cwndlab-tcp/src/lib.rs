@@ -15,16 +15,18 @@ mod recovery;
 mod rto;
 mod scoreboard;
 mod segment;
+mod segment_size;
 mod sender;
 mod sequence;
 mod socket_options;
 mod state;
 mod stats;
 mod timers;
+mod tuned_buffer;
 
 pub use config::{
-    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RetransmitGuard, RtoConfig,
-    SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
+    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
+    RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
 };
 pub use congestion::{AckSample, CongestionEvent, WindowLaw};
 pub use connection::{CongestionState, Connection, Info};

@@ -1,8 +1,8 @@
 //! Profiles: each a value for every knob, of an era.
 
 use crate::config::{
-    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, RecoveryKind, ReductionBase, RetransmitGuard, RtoConfig,
-    SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
+    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
+    RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
@@ -84,6 +84,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     initial_ssthresh_segments: 0,
     max_window: MaxWindow::Segments(20),
     receive_buffer_bytes: 1 << 30,
+    receive_tuning: ReceiveTuning::None,
     ack_policy: AckPolicy::Every,
     nagle: false,
     pacing: false,
@@ -100,6 +101,7 @@ const NS2_1998: TcpConfig = TcpConfig {
         per_segment: false,
         start: TimerStart::LastAck,
         syn_linear: 0,
+        free_syns: 0,
         from_first: false,
         timer_hz: 0,
     },
@@ -145,6 +147,7 @@ const RFC5681: TcpConfig = TcpConfig {
     initial_ssthresh_segments: 0,
     max_window: MaxWindow::Bytes(1 << 30),
     receive_buffer_bytes: 4 << 20,
+    receive_tuning: ReceiveTuning::None,
     ack_policy: AckPolicy::Delayed { timeout_ns: Time::from_millis(200) },
     nagle: true,
     pacing: false,
@@ -161,6 +164,7 @@ const RFC5681: TcpConfig = TcpConfig {
         per_segment: false,
         start: TimerStart::LastAck,
         syn_linear: 0,
+        free_syns: 0,
         from_first: false,
         timer_hz: 0,
     },
@@ -205,8 +209,9 @@ const LINUX_6: TcpConfig = TcpConfig {
     window_validation: true,
     initial_ssthresh_segments: 0,
     max_window: MaxWindow::Bytes(1 << 30),
-    receive_buffer_bytes: 3 << 20,
-    ack_policy: AckPolicy::QuickThenDelayed { quick_segments: 16, timeout_ns: Time::from_millis(40) },
+    receive_buffer_bytes: 1 << 30,
+    receive_tuning: ReceiveTuning::Linux { initial_bytes: 131_072, most_bytes: 6 << 20 },
+    ack_policy: AckPolicy::Linux,
     nagle: true,
     pacing: false,
     rto: RtoConfig {
@@ -222,6 +227,7 @@ const LINUX_6: TcpConfig = TcpConfig {
         per_segment: false,
         start: TimerStart::LastAck,
         syn_linear: 4,
+        free_syns: 1,
         from_first: true,
         timer_hz: 0,
     },

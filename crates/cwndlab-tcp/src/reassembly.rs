@@ -13,6 +13,8 @@ pub(crate) struct Reassembly {
     ranges: Vec<(u64, u64)>,
     /// One position inside each of the blocks reported last, most recent first; 0 = none.
     recent: [u64; RECENT],
+    /// Place among the blocks of the one that grew last, before it was put first; their number if it is new.
+    depth: usize,
     /// The duplicate to report (RFC 2883), or (0, 0).
     duplicate: (u64, u64),
 }
@@ -47,16 +49,35 @@ impl Reassembly {
     /// order in which they were first.
     fn touch(&mut self, position: u64) {
         let block = self.block_of(position);
+        self.depth = RECENT;
         let mut kept = [0; RECENT];
         kept[0] = position;
         let mut n = 1;
+        let mut known = 0;
         for &p in &self.recent {
+            if p != 0 && self.block_of(p).is_some() {
+                if self.block_of(p) == block {
+                    self.depth = self.depth.min(known);
+                }
+                known += 1;
+            }
             if p != 0 && n < RECENT && self.block_of(p).is_some() && self.block_of(p) != block {
                 kept[n] = p;
                 n += 1;
             }
         }
         self.recent = kept;
+        self.depth = self.depth.min(known);
+    }
+
+    /// At which place among the blocks the last segment was put, from 0; their number if it began a new one.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|range| range.1 - range.0).sum()
     }
 
     fn block_of(&self, position: u64) -> Option<(u64, u64)> {

@@ -1,10 +1,13 @@
 //! The receiving half: what has arrived, what may be sent to us, when to acknowledge.
 
+mod linux;
+
 use cwndlab_units::Time;
 
-use crate::ack_policy::{AckState, Arrival, Data, Due};
+use crate::ack_policy::{AckState, Arrival, Data, Due, Effect};
 use crate::config::TcpConfig;
 use crate::reassembly::Reassembly;
+use crate::segment::Segment;
 use crate::sender::Sender;
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
@@ -20,10 +23,10 @@ pub(crate) struct Receiver {
     pub unread: u32,
     /// Whether the application reads at once.
     pub auto_read: bool,
-    /// Opened passively: a SYN in TIME-WAIT may open the connection again.
-    pub listens: bool,
     /// Position of the peer's FIN; 0 = none yet.
     pub fin_at: u64,
+    /// Opened passively: a SYN in TIME-WAIT may open the connection again.
+    pub listens: bool,
     /// TS.Recent (RFC 7323, section 4.3).
     pub ts_recent: u32,
     /// Last.ACK.sent (RFC 7323, section 4.3), low 32 bits of the position.
@@ -34,6 +37,19 @@ pub(crate) struct Receiver {
     pub beyond: Option<Box<Reassembly>>,
 }
 
+/// A segment with payload `[start, end)`.
+#[derive(Clone, Copy)]
+pub(crate) struct Arriving<'a> {
+    pub start: u64,
+    pub end: u64,
+    pub seg: &'a Segment,
+    /// Whether SACK and timestamps are agreed on.
+    pub sack: bool,
+    pub timestamps: bool,
+    /// The most payload of the peer's segments.
+    pub mss: u32,
+}
+
 impl Receiver {
     pub fn new(cfg: &TcpConfig) -> Self {
         Receiver {
@@ -42,26 +58,26 @@ impl Receiver {
             shift_plus_1: 0,
             unread: 0,
             auto_read: true,
-            listens: false,
             fin_at: 0,
+            listens: false,
             ts_recent: 0,
             last_ack: 1,
             ack_now: false,
-            policy: AckState::new(cfg.ack_policy),
+            policy: AckState::new(cfg),
             beyond: None,
         }
+    }
+
+    /// Whether the FIN has been received in order.
+    #[inline]
+    pub fn fin_received(&self) -> bool {
+        self.fin_at != 0 && self.nxt > self.fin_at
     }
 
     /// Payload bytes received in order.
     #[inline]
     pub fn received(&self) -> u64 {
         self.nxt - 1 - u64::from(self.fin_received())
-    }
-
-    /// Whether the FIN has been received in order: it has a number of its own.
-    #[inline]
-    pub fn fin_received(&self) -> bool {
-        self.fin_at != 0 && self.nxt > self.fin_at
     }
 
     /// A segment's timestamp (RFC 7323, section 4.3): that of the segment which begins what is to be acknowledged next.
@@ -73,22 +89,43 @@ impl Receiver {
         }
     }
 
-    /// Takes payload `[start, end)`; when its acknowledgment is due. `sender` is this end's own.
+    /// Takes payload; when its acknowledgment is due. `sender` is this end's own.
     #[inline]
-    pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, (start, end): (u64, u64), push: bool) -> Due {
-        let data = |arrival| Data { now, mss: sender.mss, arrival, push, rtt: &sender.rtt };
+    pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         // what lies beyond the window is not taken (RFC 9293, 3.10.7.4: trimmed to the window)
-        let end = end.min(self.edge.max(self.nxt));
+        let end = new.end.min(self.edge.max(self.nxt));
+        if self.is_linux() {
+            return self.take_linux(cfg, now, sender, &Arriving { end, ..*new });
+        }
+        let arrival = self.arrange(cfg, new.start, end);
+        self.note_data(cfg, now, sender, new, arrival, Effect::default())
+    }
+
+    /// Puts payload in its place.
+    #[inline]
+    fn arrange(&mut self, cfg: &TcpConfig, start: u64, end: u64) -> Arrival {
         if start == self.nxt && self.beyond.is_none() {
             self.nxt = end;
             self.unread += if self.auto_read { 0 } else { (end - start) as u32 };
-            return self.policy.on_data(cfg, &data(Arrival::InOrder { bytes: (end - start) as u32 }));
+            return Arrival::InOrder { bytes: (end - start) as u32 };
         }
-        let before = self.nxt;
+        let arrival = self.arrival(start, end);
         self.take_irregular(cfg, start, end);
-        let fills = self.nxt > before;
-        let arrival = if fills { Arrival::Fills { bytes: (end - start) as u32 } } else { Arrival::Irregular };
-        self.policy.on_data(cfg, &data(arrival))
+        arrival
+    }
+
+    /// What a segment is that does not simply follow.
+    fn arrival(&self, start: u64, end: u64) -> Arrival {
+        let bytes = (end - start) as u32;
+        if end <= self.nxt || start >= self.edge {
+            Arrival::Old
+        } else if start > self.nxt {
+            Arrival::Beyond
+        } else if self.beyond.as_ref().is_none_or(|beyond| beyond.is_empty()) {
+            Arrival::Partial { bytes }
+        } else {
+            Arrival::Filling { bytes }
+        }
     }
 
     #[inline(never)]
@@ -122,12 +159,52 @@ impl Receiver {
         }
     }
 
+    /// The policy learns of a segment that is in its place.
+    #[inline]
+    fn note_data(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        sender: &Sender,
+        new: &Arriving,
+        arrival: Arrival,
+        effect: Effect,
+    ) -> Due {
+        let data = Data {
+            now,
+            mss: sender.mss,
+            arrival,
+            peer_mss: new.mss,
+            seg: new.seg,
+            nxt: self.nxt,
+            beyond: self.beyond.as_deref(),
+            sack: new.sack,
+            effect,
+            rtt: &sender.rtt,
+        };
+        self.policy.on_data(cfg, &data)
+    }
+
+    /// The application reads; whether that draws an acknowledgment.
+    pub fn read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, bytes: u32) -> bool {
+        self.unread -= bytes;
+        if self.is_linux() {
+            let read = self.nxt - u64::from(self.unread) - u64::from(self.fin_received());
+            return self.after_read(cfg, now, mss, read);
+        }
+        // window update: half the buffer or a segment more than the peer knows of (RFC 9293, 3.8.6.2.2)
+        let opened = (self.nxt + self.free(cfg)).saturating_sub(self.edge);
+        opened >= u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2)
+    }
+
     /// The window to offer in units of the agreed scale, and at most what the header's 16 bits hold.
     #[inline]
     pub fn offer(&mut self, cfg: &TcpConfig) -> u32 {
-        let free = cfg.receive_buffer_bytes.saturating_sub(u64::from(self.unread));
-        let shift = self.shift_plus_1.saturating_sub(1);
-        let unit = (free >> shift).min(0xffff) << shift;
+        if self.policy.buffer().is_some() {
+            return self.offer_tuned();
+        }
+        let free = self.free(cfg);
+        let unit = (free >> self.shift()).min(0xffff) << self.shift();
         let mut edge = (self.nxt + unit).max(self.edge);
         // a window that grew by less than a segment stays closed (RFC 9293, 3.8.6.2.2)
         let gain = edge - self.edge;

@@ -267,7 +267,7 @@ impl<P: Probe> Simulation<P> {
         let conn = &mut self.conns[(end >> 1) as usize];
         let side = (end & 1) as usize;
         let config = &self.configs[usize::from(conn.configs[side])];
-        let read = conn.ends[side].read(config, bytes);
+        let read = conn.ends[side].read(config, self.now, bytes);
         debug_assert_eq!(read, bytes, "the application read what had not arrived");
     }
 

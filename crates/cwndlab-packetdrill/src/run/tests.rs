@@ -53,7 +53,7 @@ fn what_the_endpoint_contradicts_says_what_was_expected_and_what_came() {
         (
             &format!("{sends}+0 > . 1:1001(1000) ack 1 win 5"),
             9,
-            ["window: expected . 1:1001(1000) ack 1 win 5", "ack 1 win 65535"],
+            ["window: expected . 1:1001(1000) ack 1 win 5", "ack 1 win 64240"],
         ),
         (&format!("{sends}+0 > [ect0] . 1:1001(1000) ack 1"), 9, ["ECN bits: expected [ect0]", "sent [noecn]"]),
         (
@@ -209,7 +209,7 @@ fn timestamps_are_compared_by_the_tick_that_the_script_states() {
 #[test]
 fn an_echo_of_no_timestamp_is_named() {
     let lines = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0...0.1 connect(3, ..., ...) = 0\n\
-                 +0 > S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 6>\n\
+                 +0 > S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 7>\n\
                  +.1 < S. 0:0(0) ack 1 win 9000 <mss 1460,sackOK,TS val 7 ecr 123>";
     let error = run(lines, &Profile::Linux6.config()).expect_err("123 was not sent");
     assert!(error.line == 4 && error.message.contains("TS ecr 123 echoes no timestamp"), "{error}");

@@ -3,6 +3,7 @@
 
 use super::{Arrival, Data, Due};
 use crate::config::TcpConfig;
+use crate::segment::Flags;
 use cwndlab_units::Time;
 
 /// The `adaptive` policy's knobs.
@@ -31,15 +32,15 @@ impl Adaptive {
         let quick = self.estimate(cfg, knobs, data);
         let bytes = match data.arrival {
             Arrival::InOrder { bytes } => bytes,
-            Arrival::Fills { bytes } if knobs.holes_wait => bytes,
-            Arrival::Fills { .. } | Arrival::Irregular => return Due::Now,
+            Arrival::Partial { bytes } | Arrival::Filling { bytes } if knobs.holes_wait => bytes,
+            Arrival::Partial { .. } | Arrival::Filling { .. } | Arrival::Beyond | Arrival::Old => return Due::Now,
         };
         self.pending_bytes = self.pending_bytes.saturating_add(bytes);
         let full = self.pending_bytes >= 2 * data.mss;
         if quick || (full && !knobs.on_ticks) {
             return Due::Now;
         }
-        let longest = if data.push { knobs.push.min(knobs.max) } else { knobs.max };
+        let longest = if data.seg.flags.has(Flags::PSH) { knobs.push.min(knobs.max) } else { knobs.max };
         let wait = if full { Time::ZERO } else { (tick(cfg) * u64::from(self.ato)).min(longest) };
         Due::By(cfg.expiry(data.now, wait))
     }

@@ -20,9 +20,11 @@ impl Counted {
         let quick_left = match policy {
             AckPolicy::QuickThenHeartbeat { quick_bytes, .. } => quick_bytes.min(u64::from(u32::MAX)) as u32,
             AckPolicy::QuickThenDelayed { quick_segments, .. } => quick_segments,
-            AckPolicy::Every | AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } | AckPolicy::Adaptive { .. } => {
-                0
-            }
+            AckPolicy::Every
+            | AckPolicy::Delayed { .. }
+            | AckPolicy::Heartbeat { .. }
+            | AckPolicy::Adaptive { .. }
+            | AckPolicy::Linux => 0,
         };
         Counted { pending_bytes: 0, pending_segments: 0, quick_left }
     }
@@ -48,7 +50,8 @@ impl Counted {
         // RFC 5681, 4.2: at least for every second full-sized segment
         let second_full = self.pending_bytes >= 2 * mss;
         match cfg.ack_policy {
-            AckPolicy::Every | AckPolicy::Adaptive { .. } => Due::Now, // the latter has a state of its own
+            // the last two have states of their own
+            AckPolicy::Every | AckPolicy::Adaptive { .. } | AckPolicy::Linux => Due::Now,
             AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } if second_full => Due::Now,
             AckPolicy::Delayed { timeout_ns } => Due::By(cfg.expiry(now, timeout_ns)),
             AckPolicy::Heartbeat { grid_ns } => Due::By(next_beat(now, grid_ns)),
@@ -117,7 +120,7 @@ mod tests {
         let policy = AckPolicy::Delayed { timeout_ns: Time::from_millis(200) };
         assert_eq!(due(policy, &[(0, FULL), (1, FULL), (2, FULL)]), [by(200), Due::Now, by(202)]);
         assert_eq!(due(policy, &[(0, HALF), (1, HALF), (2, FULL)]), [by(200), by(201), Due::Now]);
-        assert_eq!(due(policy, &[(0, Arrival::Irregular)]), [Due::Now]);
+        assert_eq!(due(policy, &[(0, Arrival::Beyond)]), [Due::Now]);
     }
 
     #[test]
@@ -131,7 +134,7 @@ mod tests {
     fn the_quick_phase_is_counted_in_bytes_and_returns_after_a_loss() {
         let policy = AckPolicy::QuickThenHeartbeat { quick_bytes: 2000, every: 2, grid_ns: Time::from_millis(100) };
         assert_eq!(
-            due(policy, &[(1, FULL), (2, FULL), (3, FULL), (4, FULL), (5, Arrival::Irregular), (6, FULL)]),
+            due(policy, &[(1, FULL), (2, FULL), (3, FULL), (4, FULL), (5, Arrival::Beyond), (6, FULL)]),
             [Due::Now, Due::Now, by(100), Due::Now, Due::Now, Due::Now]
         );
     }

@@ -1,10 +1,14 @@
 //! Which values of the knobs make an endpoint that can run: not whether they are wise.
 
-use super::{AckPolicy, Estimator, InitialWindow, MaxWindow, RecoveryKind, RetransmitGuard, TcpConfig, TimerStart};
+use super::{
+    AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryKind, RetransmitGuard, TcpConfig, TimerStart,
+};
 use cwndlab_units::Time;
 
 /// The largest window that the window scale option can offer (RFC 7323, section 2.3).
 const LARGEST_WINDOW: u64 = 1 << 30;
+/// Linux's `SOCK_MIN_RCVBUF`: one packet of 1500 bytes.
+const LEAST_BUFFER: u64 = 2304;
 /// A timer that fires more often than this would stop the run's clock for want of progress.
 const SHORTEST_TIMER: Time = Time::from_micros(1);
 
@@ -43,6 +47,11 @@ impl TcpConfig {
         }
         let buffer = self.receive_buffer_bytes;
         demand((1..=LARGEST_WINDOW).contains(&buffer), "receive_buffer_bytes", "in 1..=2^30")?;
+        if let ReceiveTuning::Linux { initial_bytes, most_bytes } = self.receive_tuning {
+            let initial = (LEAST_BUFFER..=most_bytes).contains(&initial_bytes);
+            demand(initial, "receive_tuning.linux.initial_bytes", "at least 2304 and at most most_bytes")?;
+            demand(most_bytes <= LARGEST_WINDOW, "receive_tuning.linux.most_bytes", "at most 2^30")?;
+        }
         self.check_timers()
     }
 
@@ -65,7 +74,7 @@ impl TcpConfig {
     fn check_timers(&self) -> Result<(), String> {
         let timer = |time: Time, knob: &str| demand(time >= SHORTEST_TIMER && !time.is_never(), knob, "at least 1us");
         match self.ack_policy {
-            AckPolicy::Every => {}
+            AckPolicy::Every | AckPolicy::Linux => {}
             AckPolicy::Delayed { timeout_ns } | AckPolicy::QuickThenDelayed { timeout_ns, .. } => {
                 timer(timeout_ns, "ack_policy.timeout")?;
             }

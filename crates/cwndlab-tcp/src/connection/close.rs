@@ -32,6 +32,7 @@ impl Connection {
     pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time) {
         self.receiver.nxt += 1;
         self.receiver.ack_now = true;
+        self.receiver.policy.on_fin();
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing, // ours acknowledged by the same segment: FIN-WAIT-2 by now
@@ -44,7 +45,7 @@ impl Connection {
         self.state = State::TimeWait;
         self.timers.stop(Timer::Retransmit);
         self.timers.stop(Timer::DelayedAck);
-        self.timers.set(Timer::Pause, now + cfg.time_wait_ns);
+        self.timers.set(Timer::Pause, cfg.expiry(now, cfg.time_wait_ns));
     }
 
     /// TIME-WAIT is over, or the pacer's wait: what follows that is asked for anyway.

@@ -3,12 +3,13 @@
 use cwndlab_units::Time;
 
 use super::{timestamp, Connection, Control, MAX_SYN_RETRIES};
-use crate::config::TcpConfig;
+use crate::config::{ReceiveTuning, TcpConfig};
 use crate::congestion::CongestionEvent;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
 use crate::timers::Timer;
+use crate::tuned_buffer::TunedBuffer;
 
 /// RFC 9293, 3.7.1: without the option the peer takes segments of 536 bytes.
 const DEFAULT_MSS: u32 = 536;
@@ -17,6 +18,9 @@ const MAX_SHIFT: u8 = 14;
 
 /// The shift that lets the receive buffer be offered whole.
 pub(super) fn wanted_shift(cfg: &TcpConfig) -> u8 {
+    if let ReceiveTuning::Linux { most_bytes, .. } = cfg.tuning() {
+        return TunedBuffer::shift(most_bytes);
+    }
     (0..MAX_SHIFT).find(|&shift| cfg.receive_buffer_bytes >> shift <= 0xffff).unwrap_or(MAX_SHIFT)
 }
 
@@ -73,7 +77,6 @@ impl Connection {
     fn take_syn(&mut self, cfg: &TcpConfig, seg: &Segment) {
         self.irs = seg.seq;
         self.receiver.nxt = 1;
-        self.receiver.edge = 1 + cfg.receive_buffer_bytes.min(0xffff);
         self.receiver.ts_recent = seg.ts_val;
         self.agreed.sack = cfg.sack && seg.sack_permitted;
         self.agreed.timestamps = cfg.timestamps && seg.has_timestamps;
@@ -83,6 +86,8 @@ impl Connection {
         self.sender.edge = 1 + u64::from(seg.window);
         let peer = if seg.mss == 0 { DEFAULT_MSS } else { u32::from(seg.mss) };
         self.set_mss(cfg, cfg.mss.min(peer));
+        let mss = if seg.flags.has(Flags::ACK) { cfg.mss } else { self.offered_mss(cfg) };
+        self.receiver.edge = 1 + u64::from(self.receiver.first_window(cfg, mss));
     }
 
     /// Our SYN is acknowledged.
@@ -91,12 +96,15 @@ impl Connection {
         self.was_established = true;
         self.sender.edge = self.sender.una + u64::from(seg.window);
         self.timers.stop(Timer::Retransmit);
+        self.receiver.on_established(now, self.offered_mss(cfg));
         let s = &mut self.sender;
         if self.retries > 0 {
-            // RFC 6298, 5.7; RFC 5681, section 3.1: a lost SYN leaves one segment
-            s.rtt.after_lost_syn();
-            let mss = s.mss;
-            s.law.set_cwnd(u64::from(mss), mss);
+            s.rtt.after_lost_syn(); // RFC 6298, 5.7
+            if self.retries > cfg.rto.free_syns {
+                // RFC 5681, section 3.1: a lost SYN leaves one segment
+                let mss = s.mss;
+                s.law.set_cwnd(u64::from(mss), mss);
+            }
         } else if s.timed_end == 1 && cfg.rto.times_handshake {
             let rtt = if cfg.rto.one_way {
                 Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val)))

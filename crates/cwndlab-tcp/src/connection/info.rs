@@ -72,7 +72,8 @@ impl Connection {
             reorderings = Some(rack.reorderings());
             (in_loss, reduced) = (rack.in_loss(), rack.is_reduced());
         }
-        let state = if in_loss || self.retries > 0 || s.nxt < s.max {
+        let timed_out = self.retries > 0 && outstanding > 0;
+        let state = if in_loss || timed_out || s.nxt < s.max {
             CongestionState::Loss
         } else if self.in_recovery() {
             CongestionState::Recovery

@@ -2,9 +2,10 @@
 
 use cwndlab_units::Time;
 
-use super::{schedule_ack, timestamp, Connection, Control};
+use super::{schedule_ack, timestamp, Agreed, Connection, Control};
 use crate::config::TcpConfig;
 use crate::congestion::CongestionEvent;
+use crate::receiver::Arriving;
 use crate::recovery::{reduce, NewAck, Recovery};
 use crate::segment::{Flags, Segment};
 use crate::sequence::{from_wire, to_wire};
@@ -76,9 +77,9 @@ impl Connection {
         }
         if seg.len > 0 && end > 0 {
             if self.sender.ecn.minds(seg) {
-                self.note_mark(seg);
+                self.note_mark(cfg, seg);
             }
-            self.on_payload(cfg, now, (start.max(1) as u64, end as u64), seg.flags.has(Flags::PSH));
+            self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
         }
         if seg.flags.has(Flags::FIN) && end > 0 {
             if !self.receiver.fin_received() {
@@ -99,18 +100,20 @@ impl Connection {
     }
 
     #[inline]
-    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, range: (u64, u64), push: bool) {
-        if self.ends_by_fin && !self.state.may_receive() && range.1 > self.receiver.nxt {
+    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: u64, end: u64) {
+        if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
             return;
         }
-        let due = self.receiver.take(cfg, now, &self.sender, range, push);
+        let Agreed { sack, timestamps } = self.agreed;
+        let new = Arriving { start, end, seg, sack, timestamps, mss: self.offered_mss(cfg) };
+        let due = self.receiver.take(cfg, now, &self.sender, &new);
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 
     /// What is echoed may change. If DCTCP.CE does (RFC 8257, section 3.2), an ACK that was delayed goes before, and this
     /// segment's at once.
     #[cold]
-    fn note_mark(&mut self, seg: &Segment) {
+    fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment) {
         if !self.sender.ecn.is_agreed() {
             return;
         }
@@ -121,6 +124,7 @@ impl Connection {
             }
             self.receiver.ack_now = true;
         }
+        self.receiver.note_mark(cfg, seg, self.sender.ecn);
         self.sender.ecn.on_data_in(seg);
     }
 
@@ -197,6 +201,7 @@ impl Connection {
             self.on_duplicate_ack(cfg, now, seg, reported);
         } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt {
             self.timers.stop(Timer::Retransmit); // a window update ends probing
+            self.retries = 0;
         }
         if self.sender.extra.is_some() {
             self.note_ack(self.retries == 0 && self.sender.edge > self.sender.nxt);
@@ -270,7 +275,8 @@ impl Connection {
         if s.una == s.max {
             self.timers.stop(Timer::Retransmit); // RFC 6298, 5.2
         } else if reaction.restart_timer {
-            self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto)); // 5.3
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
+            // 5.3
         }
         if seg.flags.has(Flags::ECE) && self.on_echo(cfg, now, prior_in_flight) {
             reaction.grow = false;
@@ -370,7 +376,7 @@ impl Connection {
             }
             if s.law.cwnd() == 0 {
                 // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
-                self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
+                self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
             }
         }
         s.ecn.is_agreed()
@@ -381,7 +387,7 @@ impl Connection {
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) {
         let s = &mut self.sender;
         if s.max > ack {
-            self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
         }
         if s.timed_end != 0 && ack >= s.timed_end {
             s.timed_end = 0;
@@ -406,7 +412,7 @@ impl Connection {
         s.dup_acks += 1;
         if self.recovery.on_dup_ack(cfg, s, reported) {
             self.stats.fast_retransmits += 1;
-            self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
         }
         self.time_first(cfg, now);
     }

@@ -83,7 +83,7 @@ impl Connection {
         let s = &self.sender;
         let waits = s.edge < s.end || s.holds();
         if s.una == s.max && s.nxt < s.end && !self.timers.is_running(Timer::Retransmit) && waits {
-            self.timers.set(Timer::Retransmit, now + s.rtt.rto(&cfg.rto));
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
         }
     }
 
@@ -120,7 +120,7 @@ impl Connection {
         self.recovery.on_sent(piece, again);
         if !self.timers.is_running(Timer::Retransmit) {
             self.sender.law.on_resume(now, now.saturating_sub(idle_since));
-            self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
             // RFC 6298, 5.1
         }
         if let Some(packets) = self.sender.extra.as_mut().and_then(|extra| extra.packets.as_mut()) {
@@ -165,7 +165,7 @@ impl Connection {
         self.receiver.tidy();
         self.receiver.ack_now = false;
         self.receiver.last_ack = self.receiver.nxt as u32;
-        self.receiver.policy.on_sent(now, len > 0);
+        self.receiver.policy.on_sent(cfg, now, self.receiver.nxt, len > 0);
         self.timers.stop(Timer::DelayedAck);
         self.stats.segments_sent += 1;
         let (signals, ecn) = if self.sender.ecn.is_agreed() {
@@ -296,7 +296,7 @@ impl Connection {
         self.receiver.ack_now = false;
         Some(Segment {
             seq: self.iss,
-            window: cfg.receive_buffer_bytes.min(0xffff) as u32,
+            window: self.receiver.first_window(cfg, if answer { self.offered_mss(cfg) } else { cfg.mss }),
             ts_val: timestamp(now),
             ts_ecr: if control == Control::SynAck { self.receiver.ts_recent } else { 0 },
             has_timestamps: timestamps,

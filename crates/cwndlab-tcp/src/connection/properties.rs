@@ -79,7 +79,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
                 }
             }
             if plan.reads[side] > 0 && now >= next_read {
-                end.read(cfg, plan.reads[side]);
+                end.read(cfg, now, plan.reads[side]);
                 read[side] += plan.reads[side];
             }
             let mut burst = 0;

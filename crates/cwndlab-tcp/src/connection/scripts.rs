@@ -14,6 +14,7 @@
 
 mod close;
 mod flow;
+mod linux;
 mod linux_2;
 mod loss;
 mod open;
@@ -94,7 +95,7 @@ impl Script<'_> {
         match rest {
             ["write", n] => self.end.write(n.parse().expect("bytes")),
             ["read", n] => {
-                self.end.read(self.cfg, n.parse().expect("bytes"));
+                self.end.read(self.cfg, self.now, n.parse().expect("bytes"));
             }
             ["close"] => self.end.close(),
             ["abort"] => self.end.abort(),
@@ -156,6 +157,7 @@ impl Script<'_> {
                     seg.mss = 1000;
                 }
                 "fin" => seg.flags |= Flags::FIN,
+                "push" => seg.flags |= Flags::PSH,
                 "rst" => seg.flags |= Flags::RST,
                 "sackok" => seg.sack_permitted = true,
                 "win" => self.window = number() as u32,

@@ -34,7 +34,7 @@ impl Connection {
         let Recovery::Rack(rack) = &mut self.recovery else { return };
         if rack.end_ack(cfg, &mut self.sender) {
             self.stats.fast_retransmits += 1;
-            self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
         }
         rack.arm(cfg, &self.sender, &mut self.timers);
         if let Some(delivered) = rack.opens_by_report(cfg).filter(|_| !old) {
@@ -61,7 +61,7 @@ impl Connection {
         rack.rearm(cfg, &self.sender, &mut self.timers);
         if rack.take_began() {
             self.stats.fast_retransmits += 1;
-            self.timers.set(Timer::Retransmit, now + self.sender.rtt.rto(&cfg.rto));
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
             rack.arm(cfg, &self.sender, &mut self.timers);
         }
         true

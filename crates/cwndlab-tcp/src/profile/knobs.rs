@@ -41,7 +41,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 56] = [
+pub const KNOBS: [Knob; 58] = [
     knob(
         "mss",
         "bytes",
@@ -280,16 +280,22 @@ pub const KNOBS: [Knob; 56] = [
         "receive_buffer_bytes",
         "bytes",
         "What the receiver offers.",
-        [NS2_NONE, "own choice: large enough for 1 Gb/s at 30 ms", "tcp_rmem's maximum of 6 MiB, half of it offered; its tuning is not modelled"],
+        [NS2_NONE, "own choice: large enough for 1 Gb/s at 30 ms", "no limit but that of receive_tuning"],
+    ),
+    knob(
+        "receive_tuning",
+        "none | linux",
+        "Whether the receive buffer has its size from the beginning, or grows as the application reads; not with `adaptive` acknowledgments.",
+        [NS2_NONE, "the standards have none", "kernel: tcp_rmem = 4096 131072 6291456, tcp_moderate_rcvbuf = 1 (tcp_rcv_space_adjust)"],
     ),
     knob(
         "ack_policy",
-        "every | delayed | heartbeat | quick-then-heartbeat | quick-then-delayed | adaptive",
+        "every | delayed | heartbeat | quick-then-heartbeat | quick-then-delayed | adaptive | linux",
         "When the receiver acknowledges.",
         [
             "ns-2: Agent/TCPSink acknowledges every packet",
             "RFC 5681, 4.2 and RFC 1122, 4.2.3.2: second segment; 200 ms as in BSD, at most 500 ms",
-            "kernel: 16 quick ACKs (TCP_MAX_QUICKACKS), then TCP_DELACK_MIN = 40 ms; it adapts up to 200 ms",
+            "kernel: tcp_event_data_recv, __tcp_ack_snd_check, tcp_send_delayed_ack, tcp_cleanup_rbuf",
         ],
     ),
     knob(
@@ -379,6 +385,12 @@ pub const KNOBS: [Knob; 56] = [
         "count",
         "Timeouts of a SYN before they begin to double.",
         [NS2_NONE, "RFC 6298, 5.5: doubles from the first", "kernel: tcp_syn_linear_timeouts 4"],
+    ),
+    knob(
+        "rto.free_syns",
+        "count",
+        "How many times a SYN or SYN-ACK may be sent again without taking the initial window to one segment.",
+        [NS2_NONE, "RFC 5681, 3.1: MUST be one segment if it was lost", "kernel: tcp_init_transfer resets only if total_retrans > 1, as RFC 6298 made the first timeout 1 s"],
     ),
     knob(
         "rto.from_first",

@@ -379,7 +379,9 @@ impl Rack {
         }
         let wait = self.rtt + self.reordering_window(cfg, s);
         let (found, at) = self.sent.detect(self.newest, wait, now);
-        self.reordering_at = at;
+        // Linux's timer counts from then, below
+        let on_tick = !cfg.rto.from_first && !at.is_never();
+        self.reordering_at = if on_tick { cfg.expiry(now, at.saturating_sub(now)) } else { at };
         found
     }
 

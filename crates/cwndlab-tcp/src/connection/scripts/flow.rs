@@ -194,3 +194,63 @@ fn a_window_that_was_not_full_for_a_timeout_falls_half_the_way_to_what_was_used(
         client(&cfg, &slow.replace("WANTED1", first).replace("WANTED2", second));
     }
 }
+
+/// Probes of a closed window say nothing of the path: once it is open, a loss waits for the timeout that was.
+#[test]
+fn backing_off_the_probes_leaves_the_retransmission_timeout_alone() {
+    let cfg = TcpConfig { rto: RtoConfig { min_ns: Time::from_secs(1), ..config(2).rto }, ..config(2) };
+    client(
+        &cfg,
+        "0.0 write 1000
+         0.0 > data 0-1000
+         0.1 < ack 1000 win 0
+         0.1 write 1000
+         1.1 > ack 0             # the first probe, a timeout later
+         1.2 < ack 1000 win 0
+         3.1 > ack 0             # 2 s
+         3.2 < ack 1000 win 0
+         7.1 > ack 0             # 4 s
+         7.2 < ack 1000 win 8000
+         7.2 > data 1000-2000
+         8.2 > data 1000-2000    # not 16 s",
+    );
+}
+
+/// `rto.timer_hz`: ticks of 100 ms.
+#[test]
+fn every_timer_fires_on_a_tick_of_its_clock() {
+    let rto = RtoConfig { timer_hz: 10, min_ns: Time::from_secs(1), ..config(2).rto };
+    let cfg = TcpConfig { rto, time_wait_ns: Time::from_secs(2), ..config(2) };
+    // the retransmission timer, from the sending, the ACK and the expiry
+    client(
+        &cfg,
+        "0.05 write 2000
+         0.05 > data 0-1000
+         0.05 > data 1000-2000
+         0.15 < ack 1000
+         1.20 > data 1000-2000",
+    );
+    // the persist timer
+    client(
+        &cfg,
+        "0.05 write 1000
+         0.05 > data 0-1000
+         0.15 < ack 1000 win 0
+         0.15 write 1000
+         1.20 > ack 0",
+    );
+    // TIME-WAIT
+    client(
+        &cfg,
+        "0.05 close
+         0.05 > fin ack 0
+         0.15 < ack 1
+         0.25 < fin
+         0.25 > ack 1
+         2.25 < fin
+         2.25 > ack 1
+         = state TimeWait
+         4.35 < data 1-1
+         = state Closed",
+    );
+}

@@ -45,6 +45,29 @@ fn a_lost_syn_is_sent_again_and_costs_the_initial_window() {
     );
 }
 
+/// Linux's `tcp_init_transfer`: one SYN may be lost.
+#[test]
+fn linux_reduces_the_initial_window_only_if_a_syn_was_sent_again_twice() {
+    let cfg = TcpConfig { rto: RtoConfig { free_syns: 1, ..with_handshake().rto }, ..with_handshake() };
+    client(
+        &cfg,
+        "0.0 > syn
+         1.0 > syn
+         1.5 < syn ack 0
+         1.5 > ack 0
+         = state Established cwnd 2000",
+    );
+    client(
+        &cfg,
+        "0.0 > syn
+         1.0 > syn
+         3.0 > syn
+         3.5 < syn ack 0
+         3.5 > ack 0
+         = state Established cwnd 1000",
+    );
+}
+
 /// ns-2 of 1998 timed data only (`rtxcur_init_` 6 s).
 #[test]
 fn a_handshake_that_is_not_timed_leaves_the_first_timeout_to_the_first_data() {

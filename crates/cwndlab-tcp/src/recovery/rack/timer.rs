@@ -31,7 +31,7 @@ impl Rack {
         let now = self.ack.now;
         if !cfg.rto.from_first {
             if advanced {
-                self.probe_at = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| now + wait);
+                self.probe_at = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
             }
         } else if s.una == s.max {
             self.pending = Pending::Timeout;
@@ -64,7 +64,7 @@ impl Rack {
     ) {
         if !cfg.rto.from_first {
             if new && !self.probe_due {
-                self.probe_at = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| now + wait);
+                self.probe_at = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
             }
         } else if self.probe_due {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
@@ -85,7 +85,7 @@ impl Rack {
     pub(super) fn after_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) -> bool {
         if !cfg.rto.from_first {
             self.probe_at = Time::MAX;
-            self.timeout_at = now + s.rtt.rto(&cfg.rto);
+            self.timeout_at = cfg.expiry(now, s.rtt.rto(&cfg.rto));
             return true;
         }
         if self.probe_due {

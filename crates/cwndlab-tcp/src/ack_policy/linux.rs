@@ -1,0 +1,300 @@
+//! Linux's receiver (net/ipv4 of Linux 6.12): quick acknowledgments at the start and after trouble, a delay that adapts, an
+//! acknowledgment after a read, and fewer of them while segments arrive out of order.
+//!
+//! Names of the kernel's functions stand beside what follows them. Times of the delay are in ticks of `rto.timer_hz`
+//! (jiffies); without such a clock a tick is a nanosecond.
+
+use super::{Arrival, Data, Due};
+use crate::config::{RtoConfig, TcpConfig};
+use crate::reassembly::Reassembly;
+use crate::rto::RttEstimator;
+use crate::segment::Flags;
+use crate::segment_size::SegmentSize;
+use cwndlab_units::Time;
+
+/// `TCP_MAX_QUICKACKS`.
+const MAX_QUICK: u8 = 16;
+/// Quick ones for a mark, and for what was sent again on a path with ECN (`__tcp_ecn_check_ce`).
+const QUICK_FOR_MARK: u8 = 2;
+/// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
+const DELAY_MIN: Time = Time::from_millis(40);
+/// `TCP_DELACK_MAX`.
+const DELAY_MAX: Time = Time::from_millis(200);
+/// The most where nothing pushes (`tcp_send_delayed_ack`).
+const UNPUSHED_MAX: Time = Time::from_millis(500);
+/// ACKs of segments out of order that go at once, as the peer counts three (`TCP_FASTRETRANS_THRESH`).
+const DUPLICATES_AT_ONCE: u8 = 3;
+/// `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
+const COMPRESSED_MOST: u8 = 44;
+const COMPRESSED_DELAY: Time = Time::from_millis(1);
+const COMPRESSED_SLACK: Time = Time::from_micros(100);
+/// Blocks that an ACK certainly has room for (`TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS_EXPECTED: usize = 2;
+
+/// What such a receiver remembers (`struct inet_connection_sock`, `icsk_ack`).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Linux {
+    /// Quick acknowledgments left (`quick`).
+    quick: u8,
+    /// Data was sent in answer within the delay: the ACK waits for it (`pingpong`, with a threshold of 1).
+    interactive: bool,
+    /// Something is to be acknowledged (`ICSK_ACK_SCHED`).
+    scheduled: bool,
+    /// Pushed or small segments since the last ACK, counted up to two (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
+    pushed: u8,
+    /// Ticks to delay (`ato`); 0 before the first data.
+    delay: u32,
+    /// Tick of the last data in order (`lrcvtime`).
+    last_data: u64,
+    /// Tick at which the delayed ACK is due, if one is (`timeout`, `ICSK_ACK_TIMER`).
+    due: Option<u64>,
+    size: SegmentSize,
+    /// What the last ACK acknowledged (`rcv_wup`).
+    acknowledged: u64,
+    /// ACKs held back since the last one (`compressed_ack`), those that went at once before, and for which hole.
+    compressed: u8,
+    duplicates: u8,
+    hole: u64,
+    /// Data came with ECT (`TCP_ECN_SEEN`).
+    saw_ect: bool,
+}
+
+/// A tick of the clock, ns.
+fn tick(rto: &RtoConfig) -> u64 {
+    1_000_000_000_u64.checked_div(u64::from(rto.timer_hz)).unwrap_or(1)
+}
+
+fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
+    wait.as_nanos() / tick(rto)
+}
+
+fn clock(rto: &RtoConfig, now: Time) -> u64 {
+    ticks(rto, now + rto.tick_phase_ns)
+}
+
+impl Linux {
+    /// Established: `tcp_initialize_rcv_mss`.
+    pub fn on_established(&mut self, mss: u32, window: u32) {
+        self.size = SegmentSize::new(mss, window);
+        self.acknowledged = 1;
+    }
+
+    /// A segment with data came.
+    pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
+        self.scheduled = true;
+        match data.arrival {
+            Arrival::InOrder { .. } | Arrival::Partial { .. } => {
+                self.note_in_order(cfg, data);
+                self.note_growth(data);
+                if self.is_due(data) {
+                    Due::Now
+                } else {
+                    self.delayed(cfg, data)
+                }
+            }
+            Arrival::Old => {
+                self.quicken(cfg, MAX_QUICK, data.effect.window);
+                Due::Now
+            }
+            Arrival::Filling { .. } => {
+                self.note_in_order(cfg, data);
+                self.note_growth(data);
+                let closed = data.beyond.is_none_or(Reassembly::is_empty);
+                if closed || self.is_due(data) {
+                    return Due::Now;
+                }
+                self.compressed(cfg, data)
+            }
+            Arrival::Beyond => {
+                self.measure(data);
+                self.note_codepoint(cfg, data);
+                self.note_growth(data);
+                let flush = self.compressed > 0 && data.beyond.is_some_and(|beyond| beyond.depth() >= BLOCKS_EXPECTED);
+                if flush || self.is_due(data) {
+                    return Due::Now;
+                }
+                self.compressed(cfg, data)
+            }
+        }
+    }
+
+    /// `tcp_measure_rcv_mss`.
+    fn measure(&mut self, data: &Data) {
+        let full = self.size.measure(data.seg, data.peer_mss);
+        if !full {
+            self.pushed = (self.pushed + 1).min(2);
+        } else if data.seg.flags.has(Flags::PSH) {
+            self.pushed = self.pushed.max(1);
+        }
+    }
+
+    /// `tcp_event_data_recv`.
+    fn note_in_order(&mut self, cfg: &TcpConfig, data: &Data) {
+        self.measure(data);
+        let now = clock(&cfg.rto, data.now);
+        let least = ticks(&cfg.rto, DELAY_MIN) as u32;
+        if self.delay == 0 {
+            self.add_quick(MAX_QUICK, data.effect.window);
+            self.delay = least;
+        } else {
+            let gap = now - self.last_data;
+            let rto = ticks(&cfg.rto, data.rtt.rto(&cfg.rto));
+            if gap <= u64::from(least / 2) {
+                self.delay = self.delay / 2 + least / 2;
+            } else if gap < u64::from(self.delay) {
+                let most = rto.min(ticks(&cfg.rto, DELAY_MAX));
+                self.delay = (u64::from(self.delay / 2) + gap).min(most) as u32;
+            } else if gap > rto {
+                self.add_quick(MAX_QUICK, data.effect.window);
+            }
+        }
+        self.last_data = now;
+        self.note_codepoint(cfg, data);
+    }
+
+    /// A window that grows is told at once (`tcp_grow_window`).
+    fn note_growth(&mut self, data: &Data) {
+        if data.effect.window_grew {
+            self.quick |= 1;
+        }
+    }
+
+    /// Data without ECT among such with it has probably been sent again (`__tcp_ecn_check_ce`).
+    fn note_codepoint(&mut self, cfg: &TcpConfig, data: &Data) {
+        if data.seg.ecn != 0 {
+            self.saw_ect = true;
+        } else if self.saw_ect {
+            self.quicken(cfg, QUICK_FOR_MARK, data.effect.window);
+        }
+    }
+
+    /// A first mark since the peer's last CWR.
+    pub fn on_mark(&mut self, cfg: &TcpConfig, window: u32) {
+        self.quicken(cfg, QUICK_FOR_MARK, window);
+    }
+
+    /// The first half of `__tcp_ack_snd_check`.
+    fn is_due(&mut self, data: &Data) -> bool {
+        let more = self.more_than_one_segment(data.nxt);
+        if more && data.effect.window_tight {
+            self.on_tight_window();
+        }
+        more && data.effect.window_holds || self.quick > 0 && !self.interactive
+    }
+
+    fn more_than_one_segment(&self, nxt: u64) -> bool {
+        nxt - self.acknowledged > u64::from(self.size.full())
+    }
+
+    /// `tcp_incr_quickack`.
+    fn add_quick(&mut self, most: u8, window: u32) {
+        let quick = match window / (2 * self.size.full()) {
+            0 => 2,
+            quick => quick,
+        };
+        self.quick = self.quick.max(quick.min(u32::from(most)) as u8);
+    }
+
+    /// `tcp_enter_quickack_mode`.
+    fn quicken(&mut self, cfg: &TcpConfig, most: u8, window: u32) {
+        self.add_quick(most, window);
+        self.interactive = false;
+        self.delay = ticks(&cfg.rto, DELAY_MIN) as u32;
+    }
+
+    /// `tcp_send_delayed_ack`.
+    fn delayed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
+        let rto = &cfg.rto;
+        let mut delay = u64::from(self.delay);
+        if delay > ticks(rto, DELAY_MIN) {
+            let most = if self.interactive || self.pushed > 0 { DELAY_MAX } else { UNPUSHED_MAX };
+            let mut most = ticks(rto, most);
+            let srtt = data.rtt.srtt(rto);
+            if srtt > Time::ZERO {
+                most = most.min(srtt.as_nanos().div_ceil(tick(rto)).max(ticks(rto, DELAY_MIN)));
+            }
+            delay = delay.min(most);
+        }
+        // tcp_delack_max: less than the peer's least timeout, taken to be ours
+        delay = delay.min(ticks(rto, DELAY_MAX)).min(ticks(rto, rto.min_ns).max(2) - 1);
+        let now = clock(rto, data.now);
+        let mut due = now + delay;
+        if let Some(earlier) = self.due {
+            if earlier <= now + delay / 4 {
+                return Due::Now;
+            }
+            due = due.min(earlier);
+        }
+        self.due = Some(due);
+        Due::By(cfg.expiry(data.now, Time::from_nanos((due - now) * tick(rto))))
+    }
+
+    /// ACKs of segments out of order: three at once, then one a millisecond at most (the second half of
+    /// `__tcp_ack_snd_check`).
+    fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
+        if !data.sack || self.compressed >= COMPRESSED_MOST {
+            return Due::Now;
+        }
+        if self.hole != data.nxt {
+            (self.hole, self.duplicates) = (data.nxt, 0);
+        }
+        if self.duplicates < DUPLICATES_AT_ONCE {
+            self.duplicates += 1;
+            return Due::Now;
+        }
+        self.compressed += 1;
+        if self.compressed > 1 {
+            return Due::Running;
+        }
+        let (mut rtt, srtt) = (data.effect.round_trip, data.rtt.srtt(&cfg.rto));
+        if srtt > Time::ZERO {
+            rtt = rtt.min(srtt);
+        }
+        Due::By(data.now + COMPRESSED_DELAY.min(Time::from_nanos(rtt.as_nanos() / 20)) + COMPRESSED_SLACK)
+    }
+
+    /// Whether a read draws an ACK of itself (`__tcp_cleanup_rbuf`).
+    pub fn read_is_due(&self, nxt: u64, empty: bool) -> bool {
+        let pushed = self.pushed > 1 || self.pushed > 0 && !self.interactive;
+        self.scheduled && (self.more_than_one_segment(nxt) || pushed && empty)
+    }
+
+    /// The window is small for the buffer (`__tcp_select_window`).
+    pub fn on_tight_window(&mut self) {
+        self.quick = 0;
+    }
+
+    /// A segment with an ACK of everything up to `nxt` went out (`tcp_event_ack_sent`, `tcp_event_data_sent`).
+    pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) {
+        if with_data && clock(&cfg.rto, now) - self.last_data < u64::from(self.delay) {
+            self.interactive = true;
+        }
+        if self.quick > 0 {
+            self.quick -= u8::from(self.scheduled);
+            if self.quick == 0 {
+                self.delay = ticks(&cfg.rto, DELAY_MIN) as u32;
+            }
+        }
+        (self.scheduled, self.pushed, self.due, self.compressed) = (false, 0, None, 0);
+        self.acknowledged = nxt;
+    }
+
+    /// The timer has expired (`tcp_delack_timer_handler`).
+    pub fn on_timer(&mut self, cfg: &TcpConfig, rtt: &RttEstimator) {
+        if self.compressed > 0 || self.due.is_none() {
+            return;
+        }
+        if self.interactive {
+            self.interactive = false;
+            self.delay = ticks(&cfg.rto, DELAY_MIN) as u32;
+        } else {
+            let most = ticks(&cfg.rto, rtt.rto(&cfg.rto).min(DELAY_MAX));
+            self.delay = u64::from(self.delay * 2).min(most) as u32;
+        }
+    }
+
+    /// The peer has closed (`tcp_fin`).
+    pub fn on_fin(&mut self) {
+        self.interactive = true;
+    }
+}

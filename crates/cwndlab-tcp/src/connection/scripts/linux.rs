@@ -1,0 +1,154 @@
+//! Linux's receiver: what `tests/backends/golden` shows of it on long transfers, rule by rule.
+
+use super::*;
+
+/// Linux's acknowledgments with segments of 1000 bytes, no handshake, and a buffer that has its size from the beginning.
+fn linux() -> TcpConfig {
+    TcpConfig {
+        ack_policy: AckPolicy::Linux,
+        rto: RtoConfig { min_ns: Time::from_millis(200), timer_hz: 1000, ..config(4).rto },
+        ..config(4)
+    }
+}
+
+/// Segments of 1000 bytes one after the other, a millisecond apart, each acknowledged at once.
+fn quick(segments: u64) -> String {
+    let one = |k| format!("0.{k:03} < data {}-{}\n0.{k:03} > ack {}\n", k * 1000, (k + 1) * 1000, (k + 1) * 1000);
+    (0..segments).map(one).collect::<Vec<_>>().concat()
+}
+
+/// `tcp_incr_quickack`, `TCP_MAX_QUICKACKS`; then `__tcp_ack_snd_check` and `tcp_send_delayed_ack`.
+#[test]
+fn sixteen_segments_are_acknowledged_one_by_one_then_every_second_or_after_40_ms() {
+    let script = quick(16)
+        + "0.100 < data 16000-17000
+           0.101 < data 17000-18000
+           0.101 > ack 18000
+           0.200 < data 18000-19000
+           0.241 > ack 19000        # 40 ticks and the next slot of the wheel";
+    server(&linux(), &script);
+}
+
+/// `tcp_event_data_recv`: data that comes slowly but within the delay makes it longer, quick data shorter.
+#[test]
+fn the_delay_follows_the_gaps_between_segments() {
+    let script = quick(16)
+        + "0.100 < data 16000-17000
+           0.141 > ack 17000        # missed: the delay doubles to 80 ticks
+           0.190 < data 17000-18000 # 90 ticks after the last: neither
+           0.272 > ack 18000        # 80 ticks, on a slot of 8; it doubles to 160
+           0.300 < data 18000-19000 # 110 ticks after the last: 80 + 110 = 190
+           0.496 > ack 19000";
+    server(&linux(), &script);
+}
+
+/// `tcp_measure_rcv_mss`, `tcp_cleanup_rbuf`: the read of a pushed segment is acknowledged.
+#[test]
+fn a_read_of_pushed_data_draws_an_ack_at_once() {
+    let script = quick(16)
+        + "0.100 < push data 16000-17000
+           0.100 > ack 17000
+           0.200 < data 17000-17100 # small, so pushed or not
+           0.200 > ack 17100";
+    server(&linux(), &script);
+    // not while the application leaves it unread
+    let script = quick(16)
+        + "0.100 manual
+           0.100 < push data 16000-17000
+           0.110 read 1000
+           0.110 > ack 17000";
+    server(&linux(), &script);
+}
+
+/// `tcp_event_data_sent`: who answers within the delay is interactive, and its ACKs ride on answers; one that does not
+/// comes in time ends that (`tcp_delack_timer_handler`).
+#[test]
+fn an_ack_waits_for_the_answer_where_there_was_one_before() {
+    server(
+        &linux(),
+        "0.000 < data 0-100
+         0.000 > ack 100
+         0.010 write 50
+         0.010 > data 0-50
+         0.050 < ack 50
+         0.100 < data 100-200
+         0.110 write 50
+         0.110 > data 50-100         # and the ACK
+         0.150 < ack 100
+         0.200 < data 200-300
+         0.241 > ack 300
+         0.300 < data 300-400
+         0.300 > ack 400",
+    );
+}
+
+/// `tcp_enter_quickack_mode`: after a duplicate, and after a mark.
+#[test]
+fn a_duplicate_makes_acknowledgments_quick_again() {
+    let script = quick(16)
+        + "0.100 < data 0-1000
+           0.100 > ack 16000
+           0.101 < data 16000-17000
+           0.101 > ack 17000
+           0.102 < data 17000-18000
+           0.102 > ack 18000";
+    server(&linux(), &script);
+}
+
+/// `__tcp_ack_snd_check` with `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
+#[test]
+fn out_of_order_three_acks_go_at_once_then_one_each_millisecond() {
+    let cfg = TcpConfig { sack: true, ..linux() };
+    let script = quick(16)
+        + "0.100 < data 17000-18000
+           0.100 > ack 16000 sack 17000-18000
+           0.100 < data 18000-19000
+           0.100 > ack 16000 sack 17000-19000
+           0.100 < data 19000-20000
+           0.100 > ack 16000 sack 17000-20000
+           0.100 < data 20000-21000
+           0.1005 < data 21000-22000
+           0.1011 > ack 16000 sack 17000-22000
+           0.102 < data 22000-23000
+           0.1025 < data 16000-17000
+           0.1025 > ack 23000           # nothing missing any more: at once (RFC 5681, 4.2)";
+    server(&cfg, &script);
+}
+
+/// `tcp_init_buffer_space`, `tcp_grow_window`, `tcp_measure_rcv_mss`: as Linux 6.12 offered it in tests/backends/golden.
+#[test]
+fn the_window_opens_with_the_segments_that_arrive() {
+    let cfg = Profile::Linux6.config();
+    let now = Time::from_millis(30);
+    let mut end = Connection::client(&cfg, ISS, Time::ZERO);
+    let sent = |end: &mut Connection| end.poll_transmit(&cfg, now).expect("a segment").window;
+    assert_eq!(sent(&mut end), 64_240);
+    let syn_ack = Segment {
+        flags: Flags::SYN | Flags::ACK,
+        seq: 77,
+        ack: ISS.wrapping_add(1),
+        window: 65_160,
+        mss: 1460,
+        window_scale_plus_1: 8,
+        sack_permitted: true,
+        has_timestamps: true,
+        ..Segment::default()
+    };
+    end.handle_segment(&cfg, now, &syn_ack);
+    assert_eq!(sent(&mut end), 64_256);
+    let windows = (0..7).map(|k| {
+        let data = Segment {
+            flags: Flags::ACK,
+            seq: 78 + 1448 * k,
+            ack: ISS.wrapping_add(1),
+            window: 65_160,
+            len: 1448,
+            wire_bytes: 1500,
+            has_timestamps: true,
+            ..Segment::default()
+        };
+        end.handle_segment(&cfg, now, &data);
+        sent(&mut end)
+    });
+    assert_eq!(windows.collect::<Vec<_>>(), [67_072, 69_888, 72_832, 75_776, 78_592, 80_512, 80_512]);
+}

@@ -1,0 +1,142 @@
+//! What a receiver does where reads draw acknowledgments, or the window grows.
+
+use super::{Arriving, Receiver};
+use crate::ack_policy::{AckState, Arrival, Due, Effect};
+use crate::config::TcpConfig;
+use crate::ecn::{Echo, CE};
+use crate::segment::{Flags, Segment};
+use crate::sender::Sender;
+use crate::tuned_buffer::{Held, TunedBuffer};
+use cwndlab_units::Time;
+
+impl Receiver {
+    /// Whether reads and the window matter to acknowledgments.
+    #[inline]
+    pub(super) fn is_linux(&self) -> bool {
+        matches!(self.policy, AckState::Linux(_))
+    }
+
+    /// The handshake is done, or left out.
+    pub fn on_established(&mut self, now: Time, mss: u32) {
+        let window = self.offered();
+        self.policy.on_established(now, mss, window);
+    }
+
+    /// A segment came that may change what is echoed to the sender: a first mark is acknowledged soon, a CWR at once
+    /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
+    pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment, echo: Echo) {
+        if seg.ecn == CE && echo.flags() == Flags(0) {
+            self.policy.on_mark(cfg, self.offered());
+        }
+        self.ack_now |= seg.flags.has(Flags::CWR) && self.policy.answers_cwr();
+    }
+
+    /// The window on a SYN or SYN-ACK, where the peer's segments have at most `mss` bytes.
+    pub fn first_window(&self, cfg: &TcpConfig, mss: u32) -> u32 {
+        let most = cfg.receive_buffer_bytes.min(0xffff) as u32;
+        self.policy.buffer().map_or(most, |buffer| buffer.first_window(mss).min(most))
+    }
+
+    /// The window offered last: from what was acknowledged then.
+    fn offered(&self) -> u32 {
+        (self.edge as u32).wrapping_sub(self.last_ack)
+    }
+
+    /// Windows are offered in units of so many bits.
+    pub(super) fn shift(&self) -> u8 {
+        self.shift_plus_1.saturating_sub(1)
+    }
+
+    /// What of a buffer of fixed size is free.
+    pub(super) fn free(&self, cfg: &TcpConfig) -> u64 {
+        cfg.receive_buffer_bytes.saturating_sub(u64::from(self.unread))
+    }
+
+    fn held(&self) -> Held<'_> {
+        Held { unread: self.unread, beyond: self.beyond.as_deref() }
+    }
+
+    /// Takes a segment; if the application reads at once, it does so then.
+    #[inline(never)]
+    pub(super) fn take_linux(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
+        let (mss, window, shift) = (new.mss, self.offered(), self.shift());
+        let arrival = if new.start == self.nxt && self.beyond.is_none() && new.end > new.start {
+            Arrival::InOrder { bytes: (new.end - new.start) as u32 }
+        } else {
+            self.arrival(new.start, new.end)
+        };
+        let mut allocated = 0;
+        let mut effect = Effect { window, ..Effect::default() };
+        if let Some(buffer) = self.policy.buffer_mut() {
+            let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
+            effect.window_grew = match arrival {
+                Arrival::Old => false,
+                Arrival::Beyond => new.sack && buffer.on_beyond(new.seg, mss, held),
+                Arrival::InOrder { .. } | Arrival::Partial { .. } | Arrival::Filling { .. } => {
+                    let echo = new.timestamps.then_some(new.seg.ts_ecr);
+                    buffer.on_in_order(now, new.seg, mss, new.end, held, (window, echo))
+                }
+            };
+            allocated = buffer.allocated(held, TunedBuffer::memory_of(new.seg));
+            let (next, tight) = buffer.window(shift, window, allocated);
+            effect.window_holds = next >= window;
+            effect.window_tight = tight;
+            effect.round_trip = buffer.rtt();
+        } else {
+            effect.round_trip = Time::MAX;
+            effect.window_holds = self.auto_read || self.free(cfg) >= u64::from(window);
+        }
+        self.arrange(cfg, new.start, new.end);
+        let due = self.note_data(cfg, now, sender, new, arrival, effect);
+        if due == Due::Now {
+            if let Some(buffer) = self.policy.buffer_mut() {
+                buffer.note_ack(allocated);
+            }
+        }
+        let reads = self.auto_read && !matches!(arrival, Arrival::Old | Arrival::Beyond);
+        if reads && self.after_read(cfg, now, mss, new.end) {
+            return Due::Now;
+        }
+        due
+    }
+
+    /// The application has read everything up to `read`, or begun with it, and reads on at once; whether that draws an ACK.
+    pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64) -> bool {
+        if let Some(buffer) = self.policy.buffer_mut() {
+            buffer.on_read(now, mss, read, self.nxt);
+        }
+        let empty = self.unread == 0 && self.beyond.as_ref().is_none_or(|beyond| beyond.is_empty());
+        self.policy.read_is_due(self.nxt, empty) || self.doubles(cfg)
+    }
+
+    /// The window that could be offered is at least twice what the peer has left of it (`__tcp_cleanup_rbuf`).
+    fn doubles(&self, cfg: &TcpConfig) -> bool {
+        let left = self.edge.saturating_sub(self.nxt);
+        let (clamp, next) = match self.policy.buffer() {
+            Some(buffer) => (
+                u64::from(buffer.window_clamp()),
+                buffer.window(self.shift(), self.offered(), buffer.allocated(self.held(), 0)).0,
+            ),
+            None => (cfg.receive_buffer_bytes, self.free(cfg).min(u64::from(u32::MAX)) as u32),
+        };
+        2 * left <= clamp && next > 0 && u64::from(next) >= 2 * left
+    }
+
+    /// The window to offer; it never shrinks (`tcp_select_window`).
+    pub(super) fn offer_tuned(&mut self) -> u32 {
+        let left = self.edge.saturating_sub(self.nxt) as u32;
+        let (offered, shift) = (self.offered(), self.shift());
+        let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
+        let Some(buffer) = self.policy.buffer_mut() else { return left };
+        let allocated = buffer.take_noted().unwrap_or_else(|| buffer.allocated(held, 0));
+        let (window, tight) = buffer.window(shift, offered, allocated);
+        if tight {
+            self.policy.on_tight_window();
+        }
+        let unit = 1 << shift;
+        let window = if window < left { left.next_multiple_of(unit) } else { window };
+        let window = window.min(0xffff << shift) & !(unit - 1);
+        self.edge = self.edge.max(self.nxt + u64::from(window));
+        (self.edge - self.nxt) as u32
+    }
+}

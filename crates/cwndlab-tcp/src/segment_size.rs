@@ -1,0 +1,54 @@
+//! The size of the peer's full segments, as Linux's receiver estimates it (`tcp_measure_rcv_mss` of Linux 6.12).
+
+use crate::segment::{Flags, Segment, TIMESTAMPS_BYTES};
+
+/// `TCP_MSS_DEFAULT` and `TCP_MIN_MSS`.
+const DEFAULT: u32 = 536;
+const LEAST: u32 = 88;
+const HEADER: u32 = 20;
+
+/// `rcv_mss` and `last_seg_size`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentSize {
+    full: u32,
+    last: u32,
+}
+
+impl Default for SegmentSize {
+    fn default() -> Self {
+        SegmentSize { full: DEFAULT, last: 0 }
+    }
+}
+
+impl SegmentSize {
+    /// Rather too small than too large (`tcp_initialize_rcv_mss`).
+    pub fn new(mss: u32, window: u32) -> Self {
+        SegmentSize { full: mss.min(window / 2).clamp(LEAST, DEFAULT), last: 0 }
+    }
+
+    /// Payload bytes of a full segment.
+    pub fn full(self) -> u32 {
+        self.full
+    }
+
+    /// A segment came; whether it is a full one, or two of its size in a row say that this is what full ones are. `mss` is the
+    /// most that the peer may send.
+    pub fn measure(&mut self, seg: &Segment, mss: u32) -> bool {
+        let last = std::mem::take(&mut self.last);
+        if seg.len >= self.full {
+            self.full = seg.len.min(mss);
+            return true;
+        }
+        let options = if seg.has_timestamps { TIMESTAMPS_BYTES } else { 0 };
+        let size = seg.len + HEADER + options;
+        let ends = seg.flags.has(Flags::PSH) || seg.flags.has(Flags::FIN);
+        if size >= DEFAULT + HEADER || size >= LEAST + HEADER && !ends {
+            self.last = seg.len;
+            if self.last == last {
+                self.full = seg.len;
+                return true;
+            }
+        }
+        false
+    }
+}

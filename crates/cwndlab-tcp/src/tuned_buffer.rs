@@ -1,0 +1,334 @@
+//! A receive buffer that grows as the application reads, after Linux 6.12: the window offered at first is small, follows the
+//! segments that arrive (`tcp_grow_window`), and the buffer behind it what was read in a round trip
+//! (`tcp_rcv_space_adjust`, after Fisk and Feng 2001, "Dynamic right-sizing").
+//!
+//! The buffer counts memory, not payload: each packet takes a linear buffer of its own from the allocator's size classes, as
+//! with tun devices. What share of the memory is payload says how much of the buffer may be offered.
+
+use cwndlab_units::Time;
+
+use crate::config::{ReceiveTuning, TcpConfig};
+use crate::reassembly::Reassembly;
+use crate::segment::Segment;
+use crate::segment_size::SegmentSize;
+
+/// Bits right of the binary point of the share that is payload (`TCP_RMEM_TO_WIN_SCALE`), and the share at first.
+const SHARE_BITS: u32 = 8;
+const FIRST_SHARE: u32 = 1 << (SHARE_BITS - 1);
+/// Memory of a packet beside its buffer (`struct sk_buff`), behind its data (`struct skb_shared_info`) and before it
+/// (`NET_SKB_PAD`); what buffers are rounded up to, bytes.
+const HEAD_BYTES: u32 = 256;
+const TAIL_BYTES: u32 = 320;
+const PAD_BYTES: u32 = 64;
+const LINE_BYTES: u32 = 64;
+/// `SKB_SMALL_HEAD_CACHE_SIZE` is the smallest buffer.
+const SMALL_BUFFER: u32 = 704;
+/// `TCP_INIT_CWND`.
+const INITIAL_SEGMENTS: u32 = 10;
+/// Segments smaller than this do not open the window.
+const LEAST_TO_GROW: u32 = 128;
+const MILLISECOND: u64 = 1_000_000;
+
+/// Memory of a packet of so many bytes with its IP header (`skb->truesize`).
+fn memory(packet_bytes: u32) -> u32 {
+    let data = (PAD_BYTES + packet_bytes).next_multiple_of(LINE_BYTES) + TAIL_BYTES;
+    data.next_power_of_two().max(SMALL_BUFFER) + HEAD_BYTES
+}
+
+/// The state of `struct tcp_sock` that sizes the window; all in bytes unless stated.
+#[derive(Clone, Debug)]
+pub(crate) struct TunedBuffer {
+    /// `sk_rcvbuf`, and the most it may grow to (`tcp_rmem`).
+    buffer: u32,
+    most: u32,
+    /// The most to offer whatever the buffer (the knob `receive_buffer_bytes`).
+    limit: u32,
+    share: u32,
+    window_clamp: u32,
+    threshold: u32,
+    size: SegmentSize,
+    /// Memory of the last full segment.
+    full_memory: u32,
+    /// What was read in the last round trip, which began then and there (`rcvq_space`).
+    space: u32,
+    space_from: u64,
+    space_since: Time,
+    /// Round trip as the receiver sees it, us << 3; the measurement under way (`rcv_rtt_est`); the last echo, ms.
+    rtt: u32,
+    rtt_until: u64,
+    rtt_since: Option<Time>,
+    last_echo: u32,
+    /// Memory in use when an ACK was found due: before the application read.
+    noted: Option<u32>,
+}
+
+/// What the buffer holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Held<'a> {
+    /// In order and unread, bytes.
+    pub unread: u32,
+    pub beyond: Option<&'a Reassembly>,
+}
+
+impl TunedBuffer {
+    /// Before the handshake; none if the buffer has its size from the beginning.
+    pub fn of(cfg: &TcpConfig) -> Option<Self> {
+        match cfg.tuning() {
+            ReceiveTuning::None => None,
+            ReceiveTuning::Linux { initial_bytes, most_bytes } => {
+                Some(TunedBuffer::new(initial_bytes, most_bytes, cfg.receive_buffer_bytes))
+            }
+        }
+    }
+
+    fn new(initial: u64, most: u64, limit: u64) -> Self {
+        let cut = |bytes: u64| bytes.min(1 << 30) as u32;
+        let mut it = TunedBuffer {
+            buffer: cut(initial),
+            most: cut(most),
+            limit: cut(limit),
+            share: FIRST_SHARE,
+            window_clamp: u32::MAX,
+            threshold: 0,
+            size: SegmentSize::default(),
+            full_memory: 0,
+            space: 0,
+            space_from: 1,
+            space_since: Time::ZERO,
+            rtt: 0,
+            rtt_until: 0,
+            rtt_since: None,
+            last_echo: 0,
+            noted: None,
+        };
+        it.threshold = it.window_of(it.buffer).min(it.limit);
+        it
+    }
+
+    /// The shift that lets the largest buffer be offered (`tcp_select_initial_window`).
+    pub fn shift(most: u64) -> u8 {
+        (most.max(1).ilog2().saturating_sub(15)).min(14) as u8
+    }
+
+    /// The window on a SYN: whole segments.
+    pub fn first_window(&self, mss: u32) -> u32 {
+        let space = self.window_of(self.buffer).min(self.limit);
+        space - if space > mss { space % mss } else { 0 }
+    }
+
+    /// The handshake is done (`tcp_init_buffer_space`).
+    pub fn on_established(&mut self, now: Time, mss: u32, first_window: u32) {
+        let full = self.window_of(self.buffer);
+        self.window_clamp = if full > 2 * mss { (2 * mss).max(full - mss) } else { full };
+        self.threshold = first_window.min(self.window_clamp);
+        self.space = self.threshold.min(INITIAL_SEGMENTS * mss);
+        self.space_since = now;
+        self.size = SegmentSize::new(mss, first_window);
+    }
+
+    /// `tcp_win_from_space`, and its inverse.
+    fn window_of(&self, memory: u32) -> u32 {
+        ((u64::from(memory) * u64::from(self.share)) >> SHARE_BITS) as u32
+    }
+
+    fn memory_for(&self, window: u64) -> u64 {
+        (window << SHARE_BITS) / u64::from(self.share)
+    }
+
+    /// Memory of what is held, as if in full segments, and of one more segment.
+    pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
+        let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
+        let segments = bytes.div_ceil(u64::from(self.size.full()));
+        (segments * u64::from(self.full_memory)).min(u64::from(u32::MAX - one_more)) as u32 + one_more
+    }
+
+    /// `tcp_space`.
+    fn free(&self, allocated: u32) -> u32 {
+        self.window_of(self.buffer.saturating_sub(allocated))
+    }
+
+    /// A segment with data in order came, up to `nxt`; `held` is without it. `window` is the last one offered, `echo` the
+    /// stamp of ours that it echoes, us. Whether the window may grow.
+    pub fn on_in_order(
+        &mut self,
+        now: Time,
+        seg: &Segment,
+        mss: u32,
+        nxt: u64,
+        held: Held,
+        (window, echo): (u32, Option<u32>),
+    ) -> bool {
+        if let Some(echo) = echo {
+            self.time_echo(now, seg, echo);
+        }
+        let bytes = self.measure(seg, mss);
+        self.time_window(now, nxt, window);
+        let allocated = self.allocated(held, bytes);
+        if allocated > self.buffer {
+            self.buffer = allocated.min(self.most).max(self.buffer); // tcp_clamp_window
+        }
+        seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated)
+    }
+
+    /// One out of order came; `held` is without it. As with SACK: without, the window is not to change.
+    pub fn on_beyond(&mut self, seg: &Segment, mss: u32, held: Held) -> bool {
+        self.measure(seg, mss);
+        let allocated = self.allocated(held, 0);
+        self.grow(seg, mss, allocated)
+    }
+
+    /// Learns the size of segments, and from it the share that is payload; the segment's memory.
+    fn measure(&mut self, seg: &Segment, mss: u32) -> u32 {
+        let before = self.size.full();
+        let memory = memory(seg.wire_bytes);
+        if seg.len >= before {
+            self.full_memory = memory;
+            if seg.len != before {
+                self.share = ((u64::from(seg.len) << SHARE_BITS) / u64::from(memory)).clamp(1, 255) as u32;
+                self.window_clamp = self.window_of(self.buffer);
+                self.space = self.space.min(self.window_clamp);
+            }
+        }
+        self.size.measure(seg, mss);
+        if self.full_memory == 0 {
+            self.full_memory = memory;
+        }
+        memory
+    }
+
+    /// `tcp_grow_window`.
+    fn grow(&mut self, seg: &Segment, mss: u32, allocated: u32) -> bool {
+        let room = self.window_clamp.min(self.free(allocated)).min(self.limit).saturating_sub(self.threshold);
+        if room == 0 {
+            return false;
+        }
+        let memory = memory(seg.wire_bytes);
+        let step = if self.window_of(memory) <= seg.len { 2 * mss } else { self.cautious_step(seg.len, memory) };
+        if step == 0 {
+            return false;
+        }
+        self.threshold += room.min(step.max(2 * seg.len));
+        true
+    }
+
+    /// `__tcp_grow_window`: the smaller the payload in its memory, the sooner the window stops growing.
+    fn cautious_step(&self, len: u32, memory: u32) -> u32 {
+        let (mut memory, mut window) = (self.window_of(memory) >> 1, self.window_of(self.most) >> 1);
+        while self.threshold <= window {
+            if memory <= len {
+                return 2 * self.size.full();
+            }
+            memory >>= 1;
+            window >>= 1;
+        }
+        0
+    }
+
+    /// `tcp_rcv_rtt_measure_ts`: the clock of stamps ticks in milliseconds.
+    fn time_echo(&mut self, now: Time, seg: &Segment, echo: u32) {
+        let echo = echo / 1000;
+        if echo == self.last_echo {
+            return;
+        }
+        self.last_echo = echo;
+        if seg.len >= self.size.full() {
+            let sample = ((now.as_nanos() / MILLISECOND) as u32).wrapping_sub(echo);
+            if sample > 0 && sample < 1 << 20 {
+                self.note_rtt(sample * 1000, false);
+            }
+        }
+    }
+
+    /// `tcp_rcv_rtt_measure`: how long a window of data takes to arrive.
+    fn time_window(&mut self, now: Time, nxt: u64, window: u32) {
+        if let Some(since) = self.rtt_since {
+            if nxt < self.rtt_until {
+                return;
+            }
+            let us = (now.saturating_sub(since).as_nanos() / 1000).clamp(1, 1 << 28);
+            self.note_rtt(us as u32, true);
+        }
+        (self.rtt_until, self.rtt_since) = (nxt + u64::from(window), Some(now));
+    }
+
+    /// `tcp_rcv_rtt_update`.
+    fn note_rtt(&mut self, us: u32, by_window: bool) {
+        let first = us << 3;
+        if self.rtt == 0 || first < self.rtt {
+            self.rtt = first;
+        } else if !by_window {
+            self.rtt = self.rtt - (self.rtt >> 3) + us;
+        }
+    }
+
+    /// Round trip as the receiver sees it; zero before the first.
+    pub fn rtt(&self) -> Time {
+        Time::from_micros(u64::from(self.rtt >> 3))
+    }
+
+    /// The application has read up to `read` of what has come up to `nxt` (`tcp_rcv_space_adjust`).
+    pub fn on_read(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
+        let rtt = self.rtt();
+        if rtt == Time::ZERO || now.saturating_sub(self.space_since) < rtt {
+            return;
+        }
+        let copied = (read - self.space_from).saturating_sub(nxt - read);
+        if copied > u64::from(self.space) {
+            self.enlarge(copied, mss);
+            self.space = copied.min(u64::from(u32::MAX)) as u32;
+        }
+        (self.space_from, self.space_since) = (read, now);
+    }
+
+    /// Twice what was read in a round trip, more where it grows.
+    fn enlarge(&mut self, copied: u64, mss: u32) {
+        let mut window = 2 * copied + 16 * u64::from(mss);
+        window += 2 * (window * (copied - u64::from(self.space)) / u64::from(self.space.max(1)));
+        let buffer = self.memory_for(window).min(u64::from(self.most)) as u32;
+        if buffer > self.buffer {
+            self.buffer = buffer;
+            self.window_clamp = self.window_of(buffer);
+        }
+    }
+
+    /// The window to offer, before it is kept from shrinking (`__tcp_select_window`); whether little is free.
+    pub fn window(&self, shift: u8, last: u32, allocated: u32) -> (u32, bool) {
+        let mut free = self.free(allocated);
+        let allowed = self.window_of(self.buffer);
+        let full = self.window_clamp.min(allowed);
+        let mss = self.size.full().min(full);
+        let tight = free < full / 2;
+        if tight {
+            free &= !((1 << shift) - 1);
+            if free < allowed >> 4 || free < mss {
+                return (0, true);
+            }
+        }
+        let free = free.min(self.threshold);
+        if shift > 0 {
+            return (free.next_multiple_of(1 << shift), tight);
+        }
+        let keep = last <= free && last + mss > free;
+        (if keep { last } else { free - free % mss.max(1) }, tight)
+    }
+
+    /// An ACK is due while so much memory is in use.
+    pub fn note_ack(&mut self, allocated: u32) {
+        self.noted = Some(allocated);
+    }
+
+    /// What was noted, once.
+    pub fn take_noted(&mut self) -> Option<u32> {
+        self.noted.take()
+    }
+
+    /// Memory of a segment that has just come and is not read yet.
+    pub fn memory_of(seg: &Segment) -> u32 {
+        memory(seg.wire_bytes)
+    }
+
+    /// Most that may ever be offered now, for the rule that a read announces a window only if it has doubled.
+    pub fn window_clamp(&self) -> u32 {
+        self.window_clamp
+    }
+}
