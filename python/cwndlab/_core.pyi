@@ -4,13 +4,17 @@ from os import PathLike
 from typing import final
 
 __all__ = [
+    "BudgetError",
     "Distribution",
     "Records",
+    "RunStopped",
     "Scenario",
+    "Stop",
     "Stream",
     "Table",
     "check_scenario",
     "complete_scenario",
+    "default_budget",
     "empty_tables",
     "packetdrill",
     "parse_bytes",
@@ -94,19 +98,64 @@ class Distribution:
     def draw_bytes(self, stream: Stream) -> int:
         """One size, at least 1."""
 
-def run(scenario_json: str, seed: int, replicate: int) -> Records:
-    """One run of a scenario; for several, make a Scenario once. Errors as Scenario's."""
+class BudgetError(RuntimeError):
+    """A run that needed more than its budget. Its records are lost."""
+
+    simulated_ns: int
+    """How far it had come."""
+
+class RunStopped(Exception):  # noqa: N818
+    """A run that was asked to stop. Its records are lost."""
+
+@final
+class Stop:
+    """Asks runs to stop, from another thread."""
+
+    def __new__(cls) -> Stop: ...
+    def set(self) -> None:
+        """Every run that was given this ends soon, and those yet to come at once."""
+
+    def is_set(self) -> bool:
+        """Whether it was set."""
+
+def default_budget() -> tuple[int, int]:
+    """The budget of a run unless it is given another: events, and bytes of memory."""
+
+def run(
+    scenario_json: str,
+    seed: int,
+    replicate: int,
+    *,
+    max_events: int | None = None,
+    max_memory_bytes: int | None = None,
+    max_seconds: float | None = None,
+    stop: Stop | None = None,
+) -> Records:
+    """One run of a scenario; for several, make a Scenario once. Arguments and errors are those of Scenario.run."""
 
 @final
 class Scenario:
     """A scenario that was read and checked: ValueError has the place and what would be right."""
 
     def __new__(cls, json: str) -> Scenario: ...
-    def run(self, seed: int, replicate: int) -> Records:
-        """One replicate, without holding the GIL.
+    def run(
+        self,
+        seed: int,
+        replicate: int,
+        *,
+        max_events: int | None = None,
+        max_memory_bytes: int | None = None,
+        max_seconds: float | None = None,
+        stop: Stop | None = None,
+    ) -> Records:
+        """One replicate, without holding the GIL. Ctrl-C ends it on the main thread, `stop` on any.
 
-        ValueError if two nodes that talk are not connected; RuntimeError with the scenario's hash if the
-        engine breaks.
+        `max_events` and `max_memory_bytes` (estimated) default to `default_budget()`; `max_seconds` is real
+        time, by default without bound.
+
+        ValueError if two nodes that talk are not connected; BudgetError if the run needs more than it may
+        use, or simulated time stands still; RunStopped if `stop` is set; RuntimeError with the scenario's
+        hash if the engine breaks.
         """
 
 @final

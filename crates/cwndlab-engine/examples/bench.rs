@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::fs;
 
-use cwndlab_engine::{ConnectionRecord, LinkSpec, Probe, ProbeSpec, Scenario, Simulation, TrafficSpec};
+use cwndlab_engine::{Budget, ConnectionRecord, LinkSpec, Probe, ProbeSpec, Scenario, Simulation, TrafficSpec};
 use cwndlab_net::queue::{DropTailConfig, QueueConfig, Unit};
 use cwndlab_net::{DropCause, LinkCounters};
 use cwndlab_tcp::{InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, TcpConfig};
@@ -170,11 +170,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => workload.duration,
     };
     let scenario = scenario(workload, duration);
-    let mut simulation = Simulation::new(&scenario, 1, 0, Totals::default())?;
+    let mut simulation = Simulation::new(&scenario, 1, 0, Totals::default())?.with_budget(Budget::UNLIMITED);
     let start = cpu_s();
-    simulation.run_until(duration);
+    simulation.run_until(duration)?;
     let (cpu_s, bytes) = (cpu_s() - start, simulation.connection_bytes());
-    let (summary, totals) = simulation.run();
+    let (summary, totals) = simulation.run()?;
     println!(
         "{{\"tool\": \"cwndlab\", \"workload\": \"{}\", \"duration_s\": {}, \"flows\": {}, \"goodput_bps\": {:.0}, \
          \"cpu_s\": {cpu_s:.4}, \"hops\": {}, \"drops\": {}, \"bytes_per_flow\": {}}}",

@@ -3,6 +3,7 @@
 //! [`Scenario`] in, calls of a [`Probe`] out. One run is one thread; parallelism is across runs.
 #![forbid(unsafe_code)]
 
+mod budget;
 mod events;
 mod packet;
 mod probe;
@@ -11,6 +12,7 @@ mod sim;
 mod streams;
 mod topology;
 
+pub use budget::{Budget, RunError};
 pub use events::{EventQueue, Source, MAX_SOURCES};
 pub use probe::{ConnectionRecord, NoProbe, Opened, Probe, QueueSample, SegmentEvent, Way, WindowSample};
 pub use scenario::{LinkSpec, ProbeSpec, RouteSpec, Scenario, ScenarioError, TrafficSpec};

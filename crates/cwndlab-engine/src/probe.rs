@@ -120,6 +120,10 @@ pub struct QueueSample {
 pub trait Probe {
     /// Whether anything is recorded at all.
     const ENABLED: bool;
+    /// Memory of what was recorded so far, about.
+    fn held_bytes(&self) -> u64 {
+        0
+    }
     /// A connection, when it is opened and before anything else of it; always called.
     fn opened(&mut self, _opened: &Opened) {}
     /// A segment at the observed node, or dropped or marked anywhere. `ip_id` is the packet's identification (RFC 791,

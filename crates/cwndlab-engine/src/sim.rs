@@ -6,6 +6,7 @@
 
 mod apps;
 mod connection;
+mod limits;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use cwndlab_tcp::{CongestionState, TcpConfig};
 use cwndlab_traffic::Command;
 use cwndlab_units::Time;
 
+use crate::budget::{Budget, RunError};
 use crate::events::EventQueue;
 use crate::packet::{Packet, SackTable};
 use crate::probe::{Probe, QueueSample, SegmentEvent, Way};
@@ -24,6 +26,7 @@ use crate::scenario::ProbeSpec;
 use crate::topology::DELIVER;
 use apps::AppSlot;
 use connection::{Conn, Signals};
+use limits::Watch;
 
 /// A link and what the run loop needs beside it.
 struct Wire {
@@ -97,34 +100,63 @@ pub struct Simulation<P: Probe> {
     duration: Time,
     warmup: Time,
     summary: Summary,
+    watch: Watch,
 }
 
 impl<P: Probe> Simulation<P> {
+    /// The same run with another budget than the default.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Simulation<P> {
+        self.watch.budget = budget;
+        self
+    }
+
     /// Runs to the end of the scenario's duration; the totals and the probe with its records.
-    pub fn run(mut self) -> (Summary, P) {
+    ///
+    /// # Errors
+    /// If the run needs more than its budget, or simulated time stands still.
+    pub fn run(self) -> Result<(Summary, P), RunError> {
+        self.run_while(&mut || true)
+    }
+
+    /// As [`Simulation::run`], but asks `go_on` every 2^16 events, and ends with [`RunError::Stopped`] if it says no.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`], or [`RunError::Stopped`].
+    pub fn run_while(mut self, go_on: &mut dyn FnMut() -> bool) -> Result<(Summary, P), RunError> {
         if P::ENABLED && self.warmup != Time::ZERO {
-            self.run_until(self.warmup);
+            self.run_watched(self.warmup, go_on)?;
             self.end_warmup();
         }
-        self.run_until(self.duration);
+        self.run_watched(self.duration, go_on)?;
         self.finish();
-        (self.summary, self.probe)
+        Ok((self.summary, self.probe))
     }
 
     /// Handles all events up to and including `until`.
-    pub fn run_until(&mut self, until: Time) {
+    ///
+    /// # Errors
+    /// As [`Simulation::run`]; the simulation must not be used any more then.
+    pub fn run_until(&mut self, until: Time) -> Result<(), RunError> {
+        self.run_watched(until, &mut || true)
+    }
+
+    /// Handles at most `count` events up to and including `until`; how many.
+    fn handle_events(&mut self, until: Time, count: u64) -> u64 {
         let wires = self.wires.len() as u32;
-        while let Some((time, source)) = self.events.pop_until(until) {
+        let mut left = count;
+        while left > 0 {
+            let Some((time, source)) = self.events.pop_until(until) else { break };
             debug_assert!(time >= self.now, "the clock went back");
             self.now = time;
-            self.summary.events += 1;
+            left -= 1;
             if source < wires {
                 self.on_arrival(source);
             } else {
                 self.on_other(source);
             }
         }
-        self.now = until;
+        count - left
     }
 
     /// Sources: arrivals, services, applications, the queue sampler, connection ends.

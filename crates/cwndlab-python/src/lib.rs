@@ -27,7 +27,9 @@ mod _core {
     #[pymodule_export]
     use super::records::{empty_tables, Records};
     #[pymodule_export]
-    use super::scenario::{check_scenario, complete_scenario, run, Scenario};
+    use super::scenario::{
+        check_scenario, complete_scenario, default_budget, run, BudgetError, RunStopped, Scenario, Stop,
+    };
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

@@ -1,13 +1,22 @@
 //! Scenarios: checked once, run as often as wanted.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use cwndlab_engine::Simulation;
+use cwndlab_engine::{Budget, RunError, Simulation};
 use cwndlab_records::Recorder;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::records::Records;
+
+pyo3::create_exception!(_core, BudgetError, PyRuntimeError, "A run that needed more than its budget.");
+pyo3::create_exception!(_core, RunStopped, PyException, "A run that was asked to stop.");
+
+/// The main thread looks for signals once in so many looks at the budget: about every 100 ms.
+const LOOKS_PER_SIGNAL_CHECK: u32 = 8;
 
 fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
     cwndlab_engine::Scenario::from_json(json).map_err(|error| PyValueError::new_err(error.to_string()))
@@ -25,10 +34,50 @@ pub fn complete_scenario(json: &str) -> PyResult<String> {
     parse(json)?.to_json().map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// The budget of a run unless it is given another: events, and bytes of memory.
+#[pyfunction]
+pub fn default_budget() -> (u64, u64) {
+    let Budget { events, memory_bytes } = Budget::default();
+    (events, memory_bytes)
+}
+
 /// One run of a scenario; for several, make a [`Scenario`] once.
 #[pyfunction]
-pub fn run(py: Python<'_>, scenario_json: &str, seed: u64, replicate: u64) -> PyResult<Records> {
-    Scenario::new(scenario_json)?.run(py, seed, replicate)
+#[pyo3(signature = (scenario_json, seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stop=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+pub fn run(
+    py: Python<'_>,
+    scenario_json: &str,
+    seed: u64,
+    replicate: u64,
+    max_events: Option<u64>,
+    max_memory_bytes: Option<u64>,
+    max_seconds: Option<f64>,
+    stop: Option<&Stop>,
+) -> PyResult<Records> {
+    Scenario::new(scenario_json)?.run(py, seed, replicate, max_events, max_memory_bytes, max_seconds, stop)
+}
+
+/// Asks runs to stop, from another thread.
+#[pyclass(frozen, module = "cwndlab._core")]
+pub struct Stop(Arc<AtomicBool>);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Stop {
+        Stop(Arc::default())
+    }
+
+    /// Every run that has this signal ends soon, and those yet to come at once.
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was set.
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A scenario that was read and checked.
@@ -46,20 +95,110 @@ impl Scenario {
     }
 
     /// Runs one replicate, without holding the GIL.
-    fn run(&self, py: Python<'_>, seed: u64, replicate: u64) -> PyResult<Records> {
-        let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| simulate(&self.scenario, seed, replicate))));
+    #[pyo3(signature = (seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stop=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        seed: u64,
+        replicate: u64,
+        max_events: Option<u64>,
+        max_memory_bytes: Option<u64>,
+        max_seconds: Option<f64>,
+        stop: Option<&Stop>,
+    ) -> PyResult<Records> {
+        let default = Budget::default();
+        let budget = Budget {
+            events: max_events.unwrap_or(default.events),
+            memory_bytes: max_memory_bytes.unwrap_or(default.memory_bytes),
+        };
+        let mut watch = Watch::new(py, max_seconds, stop)?;
+        let outcome = py.detach(|| {
+            catch_unwind(AssertUnwindSafe(|| simulate(&self.scenario, seed, replicate, budget, &mut || watch.go_on())))
+        });
         match outcome {
             Ok(Ok(records)) => Ok(records),
-            Ok(Err(why)) => Err(PyValueError::new_err(why)),
+            Ok(Err(Failure::Refused(why))) => Err(PyValueError::new_err(why)),
+            Ok(Err(Failure::Ended(error))) => Err(watch.exception(py, &error)),
             Err(panic) => Err(self.broken(py, seed, replicate, panic.as_ref())),
         }
     }
 }
 
-fn simulate(scenario: &cwndlab_engine::Scenario, seed: u64, replicate: u64) -> Result<Records, String> {
+enum Failure {
+    Refused(String),
+    Ended(RunError),
+}
+
+fn simulate(
+    scenario: &cwndlab_engine::Scenario,
+    seed: u64,
+    replicate: u64,
+    budget: Budget,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Records, Failure> {
     let simulation = Simulation::new(scenario, seed, replicate, Recorder::new(scenario));
-    let (summary, recorder) = simulation.map_err(|error| error.to_string())?.run();
+    let simulation = simulation.map_err(|error| Failure::Refused(error.to_string()))?.with_budget(budget);
+    let (summary, recorder) = simulation.run_while(go_on).map_err(Failure::Ended)?;
     Ok(Records::new(recorder.finish(), summary))
+}
+
+/// What may end a run from outside: a signal (Ctrl-C), another thread, the clock on the wall.
+struct Watch {
+    stop: Option<Arc<AtomicBool>>,
+    deadline: Option<Instant>,
+    /// Python handles signals on its main thread alone.
+    is_main: bool,
+    looks: u32,
+    signal: Option<PyErr>,
+    out_of_time: bool,
+}
+
+impl Watch {
+    #[expect(clippy::disallowed_methods, reason = "bounds how long a run takes, never what it does")]
+    fn new(py: Python<'_>, max_seconds: Option<f64>, stop: Option<&Stop>) -> PyResult<Watch> {
+        let threading = py.import("threading")?;
+        let here = threading.call_method0("get_ident")?;
+        let is_main = threading.call_method0("main_thread")?.getattr("ident")?.eq(here)?;
+        let span = max_seconds.map(Duration::try_from_secs_f64).transpose();
+        let span = span.map_err(|error| PyValueError::new_err(format!("max_seconds: {error}")))?;
+        Ok(Watch {
+            stop: stop.map(|stop| stop.0.clone()),
+            deadline: span.and_then(|span| Instant::now().checked_add(span)),
+            is_main,
+            looks: 0,
+            signal: None,
+            out_of_time: false,
+        })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "bounds how long a run takes, never what it does")]
+    fn go_on(&mut self) -> bool {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return false;
+        }
+        self.out_of_time = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
+        self.looks += 1;
+        if self.is_main && self.looks % LOOKS_PER_SIGNAL_CHECK == 0 {
+            self.signal = Python::attach(Python::check_signals).err();
+        }
+        !self.out_of_time && self.signal.is_none()
+    }
+
+    /// The exception for a run that ended early; one of a budget knows how far the run had come.
+    fn exception(&mut self, py: Python<'_>, error: &RunError) -> PyErr {
+        if let Some(signal) = self.signal.take() {
+            return signal;
+        }
+        if matches!(error, RunError::Stopped { .. }) && !self.out_of_time {
+            return RunStopped::new_err(error.to_string());
+        }
+        let made = BudgetError::new_err(error.to_string());
+        match made.value(py).setattr("simulated_ns", error.at().as_nanos()) {
+            Ok(()) => made,
+            Err(other) => other,
+        }
+    }
 }
 
 impl Scenario {

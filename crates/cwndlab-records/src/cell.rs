@@ -22,6 +22,8 @@ pub trait Cell: Copy {
     const NULLABLE: bool = false;
     /// What it is called in the documentation.
     const TYPE: &'static str;
+    /// Memory of a cell while it is recorded, about.
+    const BYTES: usize = size_of::<Self>();
 
     /// Appends a cell.
     fn push(column: &mut Self::Column, cell: Self);
@@ -234,6 +236,8 @@ impl Cell for Sack {
     type Column = Lists;
     type Array = ListArray;
     const TYPE: &'static str = "list of uint64";
+    /// An offset and one block.
+    const BYTES: usize = 20;
     #[inline]
     fn push(column: &mut Lists, cell: Sack) {
         for &(start, end) in cell.as_slice() {

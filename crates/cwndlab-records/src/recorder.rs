@@ -164,6 +164,16 @@ impl Recorder {
 impl Probe for Recorder {
     const ENABLED: bool = true;
 
+    fn held_bytes(&self) -> u64 {
+        self.segments.held_bytes()
+            + self.connections.held_bytes()
+            + self.objects.held_bytes()
+            + self.queues.held_bytes()
+            + self.windows.held_bytes()
+            + self.warmup_connections.held_bytes()
+            + (self.watched.len() * size_of::<Watched>()) as u64
+    }
+
     fn opened(&mut self, opened: &Opened) {
         if self.place.node.is_none() {
             return;

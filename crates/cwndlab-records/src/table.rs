@@ -101,6 +101,11 @@ macro_rules! table {
             pub fn is_empty(&self) -> bool {
                 self.rows == 0
             }
+            /// Memory of the rows, about.
+            pub fn held_bytes(&self) -> u64 {
+                const ROW: usize = 0 $(+ <$cell as Cell>::BYTES)+;
+                (self.rows * ROW) as u64
+            }
         }
 
         impl Table for $Table {

@@ -46,6 +46,14 @@ impl App {
         })
     }
 
+    /// The most memory that it takes at a time, about, beside its connections'.
+    pub fn memory_bytes(&self) -> u64 {
+        match self {
+            App::Web(a) => a.memory_bytes(),
+            App::Bulk(_) | App::Ftp(_) | App::Crr(_) => 0,
+        }
+    }
+
     /// Tells the application what happened; its commands are appended to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match self {

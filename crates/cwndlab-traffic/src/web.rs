@@ -76,6 +76,11 @@ impl Web {
         })
     }
 
+    /// Of a page with its objects, and the ends of http/1.1's responses.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (u64::from(self.inline_objects) + 1) * (size_of::<page::Object>() + size_of::<u64>()) as u64
+    }
+
     pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
             Event::Start => {

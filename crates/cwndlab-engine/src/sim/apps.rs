@@ -71,7 +71,7 @@ impl<P: Probe> Simulation<P> {
     fn execute(&mut self, app: u32, command: Command) {
         match command {
             Command::Connect { conn, tcp_client, tcp_server } => {
-                let slot = self.connect(app, conn, [tcp_client, tcp_server]);
+                let Some(slot) = self.connect(app, conn, [tcp_client, tcp_server]) else { return };
                 let conns = &mut self.apps[app as usize].conns;
                 if conns.len() <= conn as usize {
                     conns.resize(conn as usize + 1, u32::MAX);

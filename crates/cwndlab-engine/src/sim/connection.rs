@@ -71,8 +71,12 @@ pub(super) enum Notice {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Opens a connection for an application; both ends are then to be looked at.
-    pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> u32 {
+    /// Opens a connection for an application; both ends are then to be looked at. None if there is no room for it, which
+    /// ends the run.
+    pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> Option<u32> {
+        if self.free_conns.is_empty() && !self.has_room() {
+            return None;
+        }
         let spec = &self.apps[app as usize];
         let [client, server] = configs.map(|index| &self.configs[usize::from(index)]);
         let conn = Conn {
@@ -105,9 +109,8 @@ impl<P: Probe> Simulation<P> {
             self.signals.push(Signals::default());
             self.conns.len() as u32 - 1
         };
-        assert!(self.end_source(slot << 1 | 1) < crate::MAX_SOURCES, "more connections at once than event sources");
         self.dirty.extend([slot << 1, slot << 1 | 1]);
-        slot
+        Some(slot)
     }
 
     /// A packet has reached its endpoint.
@@ -197,6 +200,9 @@ impl<P: Probe> Simulation<P> {
                 }
             }
             self.forward(&mut packet);
+            if self.summary.injected >= self.watch.look_at_packet && !self.look_inside() {
+                return;
+            }
         }
         if P::ENABLED && self.probes.cwnd {
             self.sample_window(end);

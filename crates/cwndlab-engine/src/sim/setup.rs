@@ -8,6 +8,7 @@ use cwndlab_traffic::{App, Setup};
 use cwndlab_units::Time;
 
 use super::apps::AppSlot;
+use super::limits::Watch;
 use super::{Simulation, Summary, Wire};
 use crate::events::{EventQueue, MAX_SOURCES};
 use crate::packet::SackTable;
@@ -49,6 +50,7 @@ impl<P: Probe> Simulation<P> {
             duration: scenario.duration_ns,
             warmup: scenario.warmup_ns,
             summary: Summary::default(),
+            watch: Watch::default(),
         };
         simulation.apps = simulation.build_apps(scenario, streams)?;
         for (index, traffic) in scenario.traffic.iter().enumerate() {
@@ -82,6 +84,7 @@ impl<P: Probe> Simulation<P> {
             apps.push(AppSlot::new(app, [forth, back], [traffic.client, traffic.server], traffic.start_ns));
         }
         self.hops = routes.hops;
+        self.watch.fixed_bytes = apps.iter().map(|slot| slot.app.memory_bytes()).sum();
         Ok(apps)
     }
 }

@@ -1,4 +1,5 @@
 mod ecn;
+mod limits;
 mod packets;
 
 use cwndlab_net::queue::Regions;
@@ -71,7 +72,7 @@ impl Probe for Seen {
 /// What a node of the chain sees: 0 is the client's, 3 the server's.
 fn watch(mut scenario: Scenario, node: u32) -> Seen {
     scenario.probes.segments_at = Some(node);
-    Simulation::new(&scenario, 1, 0, Seen::default()).unwrap().run().1
+    Simulation::new(&scenario, 1, 0, Seen::default()).unwrap().run().unwrap().1
 }
 
 fn tcp(profile: cwndlab_tcp::Profile, recovery: &str) -> String {
@@ -102,7 +103,7 @@ fn chain(tcp: &str, bytes: u64, queue: &str, impairments: &str, duration_s: u64)
 }
 
 fn run(scenario: &Scenario, replicate: u64) -> (Summary, Log) {
-    Simulation::new(scenario, 1, replicate, Log::default()).unwrap().run()
+    Simulation::new(scenario, 1, replicate, Log::default()).unwrap().run().unwrap()
 }
 
 const DROP_TAIL: &str = r#"{"kind": "drop-tail", "limit": 25}"#;

@@ -1,0 +1,119 @@
+//! Keeps a run within its budget: looks at it every so many events, and inside an event that does a lot.
+
+use cwndlab_units::Time;
+
+use super::{Conn, Simulation};
+use crate::budget::{Budget, RunError};
+use crate::events::EventQueue;
+use crate::packet::Packet;
+use crate::probe::Probe;
+
+/// Events between two looks: about 10 ms, so that a run ends soon after it is asked to.
+const EVENTS: u64 = 1 << 16;
+/// Packets sent between two looks: one acknowledgment may open a window of millions of segments.
+const PACKETS: u64 = 1 << 20;
+/// Connections between two looks: one page may open thousands.
+const CONNECTIONS: usize = 1 << 14;
+/// Time stands still after so many events at one instant, and some more for each source of events: all may start at once.
+const STANDSTILL: u64 = 1_000_000;
+const STANDSTILL_PER_SOURCE: u64 = 8;
+/// Memory of a packet under way: its place in a link's ring, and the sender's record of its segment.
+const PACKET_BYTES: u64 = (size_of::<Time>() + size_of::<Packet>()) as u64 + 48;
+
+/// What is left of the budget, and what was seen at the last look.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    pub(super) budget: Budget,
+    /// Memory of the applications.
+    pub(super) fixed_bytes: u64,
+    /// Time at the last look, and how many events have been handled without its moving.
+    last: Time,
+    standing: u64,
+    /// When so many packets have been sent, look inside the event.
+    pub(super) look_at_packet: u64,
+    /// What was wrong inside an event: the first that was.
+    broken: Option<RunError>,
+}
+
+impl<P: Probe> Simulation<P> {
+    /// Handles all events up to and including `until`, within the budget and while `go_on` says so.
+    pub(super) fn run_watched(&mut self, until: Time, go_on: &mut dyn FnMut() -> bool) -> Result<(), RunError> {
+        loop {
+            if !go_on() {
+                return Err(RunError::Stopped { at: self.now, duration: self.duration });
+            }
+            let left = self.watch.budget.events.saturating_sub(self.summary.events);
+            let handled = self.handle_events(until, EVENTS.min(left));
+            self.summary.events += handled;
+            if let Some(error) = self.watch.broken {
+                return Err(error);
+            }
+            if handled < EVENTS && (handled < left || self.handle_events(until, 1) == 0) {
+                self.now = until;
+                return Ok(());
+            }
+            if handled == left {
+                let budget = self.watch.budget.events;
+                return Err(RunError::Events { budget, at: self.now, duration: self.duration });
+            }
+            self.look(handled)?;
+        }
+    }
+
+    fn look(&mut self, handled: u64) -> Result<(), RunError> {
+        let sources = u64::from(self.end_source(2 * self.conns.len() as u32));
+        let watch = &mut self.watch;
+        watch.standing = if watch.last == self.now { watch.standing + handled } else { 0 };
+        watch.last = self.now;
+        if watch.standing >= STANDSTILL + STANDSTILL_PER_SOURCE * sources {
+            return Err(RunError::Standstill { at: self.now, events: watch.standing });
+        }
+        self.check_memory()
+    }
+
+    /// A look inside an event; whether to go on with it. If not, the run ends with it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn look_inside(&mut self) -> bool {
+        if let Err(error) = self.check_memory() {
+            self.break_off(error);
+        }
+        if self.watch.broken.is_none() {
+            self.watch.look_at_packet = self.summary.injected + PACKETS;
+        }
+        self.watch.broken.is_none()
+    }
+
+    /// Whether there is room for one more connection. If not, the run ends with this event.
+    #[cold]
+    pub(super) fn has_room(&mut self) -> bool {
+        let open = self.conns.len();
+        if self.end_source((open as u32) << 1 | 1) >= crate::MAX_SOURCES {
+            self.break_off(RunError::Connections { at: self.now, connections: open as u64 + 1 });
+        } else if open % CONNECTIONS == CONNECTIONS - 1 {
+            self.look_inside();
+        }
+        self.watch.broken.is_none()
+    }
+
+    /// Next to nothing follows: what is scheduled is forgotten, and an end that is still to be looked at sends one packet.
+    fn break_off(&mut self, error: RunError) {
+        self.watch.broken.get_or_insert(error);
+        self.watch.look_at_packet = 0;
+        self.events = EventQueue::new();
+    }
+
+    fn check_memory(&self) -> Result<(), RunError> {
+        let packets = self.summary.injected - self.summary.delivered - self.summary.dropped;
+        let connections = self.conns.len() as u64;
+        let bytes = packets * PACKET_BYTES
+            + connections * size_of::<Conn>() as u64
+            + self.watch.fixed_bytes
+            + self.probe.held_bytes();
+        if bytes <= self.watch.budget.memory_bytes {
+            return Ok(());
+        }
+        let budget_bytes = self.watch.budget.memory_bytes;
+        Err(RunError::Memory { budget_bytes, at: self.now, duration: self.duration, connections, packets })
+    }
+}

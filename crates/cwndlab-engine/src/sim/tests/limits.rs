@@ -1,0 +1,69 @@
+//! Runs that would not end, or would fill the memory, end with an error.
+
+use cwndlab_tcp::Profile;
+
+use super::*;
+use crate::budget::{Budget, RunError};
+use crate::probe::NoProbe;
+
+fn small(budget: Budget, scenario: &Scenario) -> Result<Summary, RunError> {
+    let simulation = Simulation::new(scenario, 1, 0, NoProbe).unwrap().with_budget(budget);
+    simulation.run().map(|(summary, _)| summary)
+}
+
+fn transfer(bytes: u64, duration_s: u64) -> Scenario {
+    chain(&tcp(Profile::Rfc5681, "newreno"), bytes, DROP_TAIL, "", duration_s)
+}
+
+#[test]
+fn a_run_takes_as_many_events_as_its_budget_has_and_no_more() {
+    let scenario = transfer(1_000_000, 100);
+    let events = small(Budget::UNLIMITED, &scenario).unwrap().events;
+    let with = |events| small(Budget { events, ..Budget::default() }, &scenario);
+    assert_eq!(with(events).unwrap().events, events);
+    let error = with(events - 1).unwrap_err();
+    let RunError::Events { budget, at, duration } = error else { panic!("{error}") };
+    assert_eq!((budget, duration), (events - 1, scenario.duration_ns));
+    assert!(at > Time::ZERO && at < duration && error.at() == at, "{error}");
+}
+
+/// Two hundred senders put 65 535 segments each into the first link's endless queue, in as many events.
+#[test]
+fn a_burst_within_few_events_ends_at_the_memorys_budget() {
+    let mut scenario = chain(&tcp(Profile::Ns2_1998, "reno"), 1 << 40, DROP_TAIL, "", 100);
+    scenario.tcp[0].initial_window = cwndlab_tcp::InitialWindow::Segments(65_535);
+    scenario.tcp[0].max_window = cwndlab_tcp::MaxWindow::Segments(65_535);
+    scenario.traffic = vec![scenario.traffic[0].clone(); 200];
+    scenario.check().unwrap();
+    let error = small(Budget { memory_bytes: 100 << 20, ..Budget::default() }, &scenario).unwrap_err();
+    let RunError::Memory { budget_bytes, packets, .. } = error else { panic!("{error}") };
+    assert_eq!(budget_bytes, 100 << 20);
+    assert!((900_000..2_200_000).contains(&packets), "{packets}");
+}
+
+#[test]
+fn a_run_in_which_nothing_takes_time_ends() {
+    let mut scenario = transfer(1 << 40, 100);
+    for link in &mut scenario.links {
+        (link.rate_bps, link.delay_ns) = (cwndlab_units::Rate::from_bps(400_000_000_000), Time::ZERO);
+    }
+    let tcp = &mut scenario.tcp[0];
+    (tcp.mss, tcp.header_bytes, tcp.ack_bytes) = (1, 0, 1);
+    scenario.check().unwrap();
+    let error = small(Budget::default(), &scenario).unwrap_err();
+    assert!(matches!(error, RunError::Standstill { .. }), "{error}");
+}
+
+#[test]
+fn a_run_stops_when_it_is_asked_to() {
+    let scenario = transfer(1 << 40, 10_000);
+    let mut looks = 0;
+    let stopped = Simulation::new(&scenario, 1, 0, NoProbe).unwrap().run_while(&mut || {
+        looks += 1;
+        looks <= 3
+    });
+    let error = stopped.err().unwrap();
+    assert!(matches!(error, RunError::Stopped { .. }) && looks == 4, "{error}");
+    let at_once = Simulation::new(&scenario, 1, 0, NoProbe).unwrap().run_while(&mut || false);
+    assert_eq!(at_once.err().unwrap().at(), Time::ZERO);
+}
