@@ -5,6 +5,7 @@
 # make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
 # make images  the README's pictures
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
+# make fuzz   study files, scenarios and packetdrill scripts, damaged at random for FUZZ_S seconds (600)
 # make lock   requirements/*.txt anew        make clean  all that was made here
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
@@ -17,7 +18,7 @@ SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 
-.PHONY: run test test-rust test-python check bench digests validate images docs setup lock clean
+.PHONY: run test test-rust test-python check bench digests fuzz validate images docs setup lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -46,6 +47,15 @@ check: setup
 
 bench: setup
 	$(BIN)/python benches/bench.py
+
+# Fuzzing for FUZZ_S seconds; `make test` does a short form of it. What fails is kept in tests/fuzz-seeds and
+# proptest-regressions, to be committed with the fix.
+FUZZ_S ?= 600
+fuzz: setup
+	cargo test --workspace --locked --no-run
+	PROPTEST_CASES=100000 timeout $$(($(FUZZ_S) / 2)) cargo test --locked --quiet -p cwndlab-packetdrill fuzz || [ $$? = 124 ]
+	CWNDLAB_FUZZ=1000 timeout $$(($(FUZZ_S) / 2)) $(BIN)/python -m pytest -x -p no:cacheprovider \
+	  tests/binding/test_scenario_fuzz.py tests/spec/test_fuzz.py || [ $$? = 124 ]
 
 validate: setup
 	$(BIN)/python -m validation

@@ -48,7 +48,7 @@ class FakeCore:
     def complete_scenario(self, scenario: str) -> str:
         return _core.complete_scenario(scenario)
 
-    def run(self, scenario: str, seed: int, replicate: int) -> FakeRecords:
+    def run(self, scenario: str, seed: int, replicate: int, **budget: Any) -> FakeRecords:
         self.runs += 1
         if self.sleep_s:
             time.sleep(self.sleep_s)

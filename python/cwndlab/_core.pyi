@@ -1,5 +1,6 @@
 """The Rust core: units, and the engine behind them."""
 
+from collections.abc import Callable
 from os import PathLike
 from typing import final
 
@@ -9,7 +10,6 @@ __all__ = [
     "Records",
     "RunStopped",
     "Scenario",
-    "Stop",
     "Stream",
     "Table",
     "check_scenario",
@@ -107,17 +107,6 @@ class BudgetError(RuntimeError):
 class RunStopped(Exception):  # noqa: N818
     """A run that was asked to stop. Its records are lost."""
 
-@final
-class Stop:
-    """Asks runs to stop, from another thread."""
-
-    def __new__(cls) -> Stop: ...
-    def set(self) -> None:
-        """Every run that was given this ends soon, and those yet to come at once."""
-
-    def is_set(self) -> bool:
-        """Whether it was set."""
-
 def default_budget() -> tuple[int, int]:
     """The budget of a run unless it is given another: events, and bytes of memory."""
 
@@ -129,9 +118,9 @@ def run(
     max_events: int | None = None,
     max_memory_bytes: int | None = None,
     max_seconds: float | None = None,
-    stop: Stop | None = None,
+    stopped: Callable[[], bool] | None = None,
 ) -> Records:
-    """One run of a scenario; for several, make a Scenario once. Arguments and errors are those of Scenario.run."""
+    """One run of a scenario; for several, make a Scenario once. Arguments and errors as Scenario.run."""
 
 @final
 class Scenario:
@@ -146,15 +135,15 @@ class Scenario:
         max_events: int | None = None,
         max_memory_bytes: int | None = None,
         max_seconds: float | None = None,
-        stop: Stop | None = None,
+        stopped: Callable[[], bool] | None = None,
     ) -> Records:
-        """One replicate, without holding the GIL. Ctrl-C ends it on the main thread, `stop` on any.
+        """One replicate, without holding the GIL. Ctrl-C ends it on the main thread.
 
         `max_events` and `max_memory_bytes` (estimated) default to `default_budget()`; `max_seconds` is real
-        time, by default without bound.
+        time, by default without bound. `stopped` is asked about every 100 ms.
 
         ValueError if two nodes that talk are not connected; BudgetError if the run needs more than it may
-        use, or simulated time stands still; RunStopped if `stop` is set; RuntimeError with the scenario's
+        use, or simulated time stands still; RunStopped if `stopped` says so; RuntimeError with the scenario's
         hash if the engine breaks.
         """
 

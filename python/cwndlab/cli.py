@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cwndlab.errors import CwndlabError, OutputError, StudyError
+from cwndlab.errors import CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
@@ -51,6 +52,17 @@ LimitOption = Annotated[
 ]
 
 
+def printable(text: str) -> str:
+    """The text without control characters, which a study's title must not send to the terminal."""
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf") else "\ufffd" for c in text
+    )
+
+
+def _echo(text: str = "", *, err: bool = False) -> None:
+    typer.echo(printable(text), err=err)
+
+
 class _App(typer.Typer):
     """Prints cwndlab's own errors without a traceback."""
 
@@ -59,7 +71,7 @@ class _App(typer.Typer):
             return super().__call__(*args, **kwargs)
         except CwndlabError as error:
             sys.excepthook = sys.__excepthook__
-            typer.echo(f"error: {error}", err=True)
+            _echo(f"error: {error}", err=True)
             sys.exit(error.exit_code)
         except BrokenPipeError:  # `cwndlab trace … | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -83,7 +95,7 @@ def list_studies() -> None:
     from cwndlab.study import Study
 
     for name in shipped():
-        typer.echo(f"{name:<18}{Study.load(name).title}")
+        _echo(f"{name:<18}{Study.load(name).title}")
 
 
 @app.command()
@@ -103,23 +115,26 @@ def check(
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
     plan.check()
     check_outputs(loaded)
-    typer.echo(f"{loaded.name}: {loaded.title}")
+    _echo(f"{loaded.name}: {loaded.title}")
     for name, axis in loaded.outline.axes.items():
-        typer.echo(f"  {name:<14}{', '.join(str(value) for value in axis.names)}")
+        _echo(f"  {name:<14}{', '.join(str(value) for value in axis.names)}")
     for name, extra in loaded.outline.sensitivity.items():
-        typer.echo(f"  {name:<14}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
+        _echo(f"  {name:<14}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
     fixed = sum(cell.deterministic for cell in plan.cells)
     each = _range({plan.replicates_of(cell) for cell in plan.cells if not cell.deterministic})
     each += " replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")
     if fixed == len(plan.cells):
         each = "1 replicate each (nothing is random)"
-    typer.echo(f"{len(plan.cells)} cells, {each}")
+    _echo(f"{len(plan.cells)} cells, {each}")
     spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in plan.cells})
-    typer.echo(f"{plan.runs} runs of {spans} s, seed {plan.seed}")
-    seconds = estimate_seconds(plan)
-    if seconds is not None:
+    _echo(f"{plan.runs} runs of {spans} s, seed {plan.seed}")
+    try:
+        seconds = estimate_seconds(plan)
+    except RunError as error:
+        _echo(f"note: no estimate, a trial run failed: {error}", err=True)
+    else:
         threads = available()
-        typer.echo(f"estimated: {_span(seconds / threads)} on {threads} threads")
+        _echo(f"estimated: {_span(seconds / threads)} on {threads} threads")
 
 
 @app.command("run")
@@ -147,6 +162,12 @@ def run_command(
     backend: BackendOption = "simulator",
     stack: StackOption = None,
     limit: LimitOption = None,
+    max_events: Annotated[
+        int | None, typer.Option(help="that one run of the simulator may take; default: 10^9")
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="of one run of the simulator; default: 512MiB")
+    ] = None,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
     from cwndlab.runs.options import RunOptions
@@ -165,6 +186,8 @@ def run_command(
         sensitivity=sensitivity,
         backend=backend,
         stack=stack,
+        max_events=max_events,
+        max_memory_bytes=_size(max_memory),
     )
     if backend == "linux":
         from cwndlab.backends.linux.backend import AT_ONCE
@@ -175,7 +198,7 @@ def run_command(
         seconds = real_seconds(plan, at_once)
         if seconds > 600:
             said = f"{at_once} runs at once, in real time, take {_span(seconds)} for all (less what is kept)"
-            typer.echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
+            _echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
     bar = Bar() if sys.stderr.isatty() else None
     progress: Progress = bar or Quiet()
     try:
@@ -183,18 +206,18 @@ def run_command(
             bar.__enter__()
         result = run_study(loaded, options, progress=progress)
     except KeyboardInterrupt:
-        typer.echo(f"stopped; what is finished is kept in {out}, the same command goes on", err=True)
+        _echo(f"stopped; what is finished is kept in {out}, the same command goes on", err=True)
         raise typer.Exit(130) from None
     finally:
         if bar is not None:
             bar.__exit__(None, None, None)
     for line in result.damaged:
-        typer.echo(f"note: {line}", err=True)
+        _echo(f"note: {line}", err=True)
     if result.report is not None or not result.failures:
-        typer.echo(f"report: {result.report or out}")
+        _echo(f"report: {result.report or out}")
     if result.failures:
         _tell(result.failures)
-        typer.echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
+        _echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
         raise typer.Exit(1)
 
 
@@ -211,7 +234,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run
         path = write_report(study, campaign.results(), folder, content, campaign.variations(), beside)
     finally:
         store.close()
-    typer.echo(f"report: {path}")
+    _echo(f"report: {path}")
 
 
 @app.command()
@@ -241,7 +264,7 @@ def trace(
     cell = plan.cells[0]
     cell.check()
     if len(plan.cells) > 1:
-        typer.echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
+        _echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
     data = make(cell, format_, seed=plan.seed, replicate=replicate, kernel=kernel)
     if out is None:
         sys.stdout.buffer.write(data)
@@ -272,26 +295,24 @@ def compare(
         from cwndlab.spec.units import parse_time
 
         for cell, difference in compare_traces(a, b, parse_time(tolerance) / 1e9).items():
-            typer.echo(f"{cell}: {difference}" if cell else str(difference))
+            _echo(f"{cell}: {difference}" if cell else str(difference))
         return
     from cwndlab.runs.compare import compare as make
 
     found = make(a, b)
     for move in found.moved:
         sign = "moved" if move.significant else "within noise"
-        typer.echo(
+        _echo(
             f"{sign:<13}{move.cell}  {move.quantity}: {move.a:.6g} → {move.b:.6g} {move.unit}"
             f"  (difference {move.low:.3g} to {move.high:.3g}, {move.method})"
         )
     for folder, cells in ((a, found.only_a), (b, found.only_b)):
         if cells:
-            typer.echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
+            _echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
     significant = sum(move.significant for move in found.moved)
     differ = len(found.moved)
     chance = f" (by chance alone about {0.05 * differ:.2g} would)" if differ > 1 else ""
-    typer.echo(
-        f"{found.same} numbers are equal, {differ} differ, {significant} of them significantly{chance}"
-    )
+    _echo(f"{found.same} numbers are equal, {differ} differ, {significant} of them significantly{chance}")
 
 
 @app.command()
@@ -323,12 +344,12 @@ def packetdrill(
     ]
     if table:
         root = scripts[0] if scripts[0].is_dir() else scripts[0].parent
-        typer.echo(markdown(outcomes, root))
+        _echo(markdown(outcomes, root))
     else:
         for outcome in outcomes:
             if not outcome.passed:
-                typer.echo(str(outcome))
-        typer.echo(summary(outcomes))
+                _echo(str(outcome))
+        _echo(summary(outcomes))
     if not all(outcome.passed for outcome in outcomes):
         raise typer.Exit(1)
 
@@ -362,16 +383,16 @@ def linux_build(
     def say(line: str) -> None:
         """On a terminal one line that changes."""
         if alive:
-            typer.echo(f"\r\x1b[K{line}", nl=False, err=True)
+            typer.echo(f"\r\x1b[K{printable(line)}", nl=False, err=True)
         elif not line.startswith("compiling"):
-            typer.echo(line, err=True)
+            _echo(line, err=True)
 
     try:
         image = build(source, jobs or available(), say, again=again)
     finally:
         if alive:
-            typer.echo(err=True)
-    typer.echo(f"{image.path}: Linux {image.release}")
+            _echo(err=True)
+    _echo(f"{image.path}: Linux {image.release}")
 
 
 @app.command()
@@ -382,7 +403,7 @@ def doctor() -> None:
     good = True
     for item in examine():
         good = good and (item.works or not item.required)
-        typer.echo(f"{'ok ' if item.works else 'no ' if item.required else '–  '} {item.name}: {item.detail}")
+        _echo(f"{'ok ' if item.works else 'no ' if item.required else '–  '} {item.name}: {item.detail}")
     if not good:
         raise typer.Exit(1)
 
@@ -394,11 +415,11 @@ def _tell(failures: Sequence[Failure]) -> None:
     for reason in list(reasons)[:10]:
         more = f" (and {reasons[reason] - 1} more)" if reasons[reason] > 1 else ""
         one = first[reason]
-        typer.echo(f"failed: {one.cell}, replicate {one.replicate}{more}: {reason}", err=True)
+        _echo(f"failed: {one.cell}, replicate {one.replicate}{more}: {reason}", err=True)
     if len(reasons) > 10:
-        typer.echo(f"… and for {len(reasons) - 10} more reasons", err=True)
+        _echo(f"… and for {len(reasons) - 10} more reasons", err=True)
     for advice in dict.fromkeys(failure.advice for failure in failures if failure.advice):
-        typer.echo(f"what to do: {advice}", err=True)
+        _echo(f"what to do: {advice}", err=True)
 
 
 def _limits(given: list[str] | None, backend: str) -> list[str]:
@@ -431,6 +452,15 @@ def _load(study: str, changes: list[str] | None, more: list[str] | None, limits:
                 )
             wanted[key.strip()] = value.strip()
     return loaded.set(wanted) if wanted else loaded
+
+
+def _size(text: str | None) -> int | None:
+    from cwndlab._core import parse_bytes
+
+    try:
+        return None if text is None else parse_bytes(text)
+    except ValueError as error:
+        raise StudyError(str(error), key="--max-memory") from None
 
 
 def _share(until: str | None) -> float | None:

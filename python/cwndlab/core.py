@@ -4,6 +4,7 @@ another.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 
@@ -40,8 +41,21 @@ class Core(Protocol):
     def complete_scenario(self, scenario: str, /) -> str:
         """The scenario with every default of the engine filled in."""
 
-    def run(self, scenario: str, seed: int, replicate: int, /) -> Records:
-        """One replicate; the GIL is released."""
+    def run(
+        self,
+        scenario: str,
+        seed: int,
+        replicate: int,
+        /,
+        *,
+        max_events: int | None = None,
+        max_memory_bytes: int | None = None,
+        max_seconds: float | None = None,
+        stopped: Callable[[], bool] | None = None,
+    ) -> Records:
+        """One replicate; the GIL is released. `_core.BudgetError` if it needs more than it may use (None: the
+        engine's default), `_core.RunStopped` if `stopped` says so.
+        """
 
 
 _replaced: Core | None = None

@@ -15,6 +15,7 @@ from test_store import content
 
 from cwndlab.core import replace_core
 from cwndlab.errors import ClusterError
+from cwndlab.runs.progress import Quiet
 from cwndlab.runs.run import run_study
 from cwndlab.study import Study
 from fake_core import FakeCore
@@ -97,6 +98,24 @@ def test_a_cluster_with_a_killed_worker_gives_the_bytes_of_a_local_run(
     assert result.failures == [] and fake_core.runs == 0
     run_study(study, out=tmp_path / "near")
     assert fake_core.runs == 800
+    assert content(tmp_path / "far") == content(tmp_path / "near")
+
+
+def test_a_killed_scheduler_is_said_and_what_is_finished_is_kept(
+    cluster: TestCluster, tmp_path: Path, fake_core: FakeCore
+) -> None:
+    study = Study.from_toml(edited(("replicates = 3", "replicates = 1000")))
+    address = cluster.address
+
+    class Killer(Quiet):
+        def advance(self, packets: int) -> None:
+            cluster.scheduler.kill()
+
+    with pytest.raises(ClusterError, match="run the same command"):
+        run_study(study, out=tmp_path / "far", cluster=address, progress=Killer())
+    run_study(study, out=tmp_path / "far")
+    run_study(study, out=tmp_path / "near")
+    assert fake_core.runs < 2 * 2000
     assert content(tmp_path / "far") == content(tmp_path / "near")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cwndlab.errors import StudyError
@@ -13,9 +13,10 @@ from cwndlab.spec import toml
 from cwndlab.spec.expr import evaluate
 from cwndlab.spec.locate import line_of
 from cwndlab.study import Study
+from fuzzing import tries
 from small_study import TEXT
 
-QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = tries(200)
 
 WORDS = (
     "a|b|$webs|$webz|= webs * 2|= 1/0|{webs}B|{|$|=|1Mbps|-5ms|25pkt|1BDP|99999999999999999999h|tcp.rto|tcp||"

@@ -27,9 +27,7 @@ mod _core {
     #[pymodule_export]
     use super::records::{empty_tables, Records};
     #[pymodule_export]
-    use super::scenario::{
-        check_scenario, complete_scenario, default_budget, run, BudgetError, RunStopped, Scenario, Stop,
-    };
+    use super::scenario::{check_scenario, complete_scenario, default_budget, run, BudgetError, RunStopped, Scenario};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

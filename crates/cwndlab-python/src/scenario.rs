@@ -1,8 +1,6 @@
 //! Scenarios: checked once, run as often as wanted.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cwndlab_engine::{Budget, RunError, Simulation};
@@ -15,8 +13,8 @@ use crate::records::Records;
 pyo3::create_exception!(_core, BudgetError, PyRuntimeError, "A run that needed more than its budget.");
 pyo3::create_exception!(_core, RunStopped, PyException, "A run that was asked to stop.");
 
-/// The main thread looks for signals once in so many looks at the budget: about every 100 ms.
-const LOOKS_PER_SIGNAL_CHECK: u32 = 8;
+/// Python is asked once in so many looks at the budget, about every 100 ms: that takes the GIL.
+const LOOKS_PER_QUESTION: u32 = 8;
 
 fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
     cwndlab_engine::Scenario::from_json(json).map_err(|error| PyValueError::new_err(error.to_string()))
@@ -43,7 +41,7 @@ pub fn default_budget() -> (u64, u64) {
 
 /// One run of a scenario; for several, make a [`Scenario`] once.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stop=None))]
+#[pyo3(signature = (scenario_json, seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub fn run(
     py: Python<'_>,
@@ -53,31 +51,9 @@ pub fn run(
     max_events: Option<u64>,
     max_memory_bytes: Option<u64>,
     max_seconds: Option<f64>,
-    stop: Option<&Stop>,
+    stopped: Option<Py<PyAny>>,
 ) -> PyResult<Records> {
-    Scenario::new(scenario_json)?.run(py, seed, replicate, max_events, max_memory_bytes, max_seconds, stop)
-}
-
-/// Asks runs to stop, from another thread.
-#[pyclass(frozen, module = "cwndlab._core")]
-pub struct Stop(Arc<AtomicBool>);
-
-#[pymethods]
-impl Stop {
-    #[new]
-    fn new() -> Stop {
-        Stop(Arc::default())
-    }
-
-    /// Every run that has this signal ends soon, and those yet to come at once.
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it was set.
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
+    Scenario::new(scenario_json)?.run(py, seed, replicate, max_events, max_memory_bytes, max_seconds, stopped)
 }
 
 /// A scenario that was read and checked.
@@ -95,7 +71,7 @@ impl Scenario {
     }
 
     /// Runs one replicate, without holding the GIL.
-    #[pyo3(signature = (seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stop=None))]
+    #[pyo3(signature = (seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn run(
         &self,
@@ -105,14 +81,14 @@ impl Scenario {
         max_events: Option<u64>,
         max_memory_bytes: Option<u64>,
         max_seconds: Option<f64>,
-        stop: Option<&Stop>,
+        stopped: Option<Py<PyAny>>,
     ) -> PyResult<Records> {
         let default = Budget::default();
         let budget = Budget {
             events: max_events.unwrap_or(default.events),
             memory_bytes: max_memory_bytes.unwrap_or(default.memory_bytes),
         };
-        let mut watch = Watch::new(py, max_seconds, stop)?;
+        let mut watch = Watch::new(py, max_seconds, stopped)?;
         let outcome = py.detach(|| {
             catch_unwind(AssertUnwindSafe(|| simulate(&self.scenario, seed, replicate, budget, &mut || watch.go_on())))
         });
@@ -143,52 +119,59 @@ fn simulate(
     Ok(Records::new(recorder.finish(), summary))
 }
 
-/// What may end a run from outside: a signal (Ctrl-C), another thread, the clock on the wall.
+/// What may end a run from outside: a signal (Ctrl-C), whoever started it, the clock on the wall.
 struct Watch {
-    stop: Option<Arc<AtomicBool>>,
+    stopped: Option<Py<PyAny>>,
     deadline: Option<Instant>,
     /// Python handles signals on its main thread alone.
     is_main: bool,
     looks: u32,
-    signal: Option<PyErr>,
+    raised: Option<PyErr>,
     out_of_time: bool,
 }
 
 impl Watch {
     #[expect(clippy::disallowed_methods, reason = "bounds how long a run takes, never what it does")]
-    fn new(py: Python<'_>, max_seconds: Option<f64>, stop: Option<&Stop>) -> PyResult<Watch> {
+    fn new(py: Python<'_>, max_seconds: Option<f64>, stopped: Option<Py<PyAny>>) -> PyResult<Watch> {
         let threading = py.import("threading")?;
         let here = threading.call_method0("get_ident")?;
         let is_main = threading.call_method0("main_thread")?.getattr("ident")?.eq(here)?;
         let span = max_seconds.map(Duration::try_from_secs_f64).transpose();
         let span = span.map_err(|error| PyValueError::new_err(format!("max_seconds: {error}")))?;
         Ok(Watch {
-            stop: stop.map(|stop| stop.0.clone()),
+            stopped,
             deadline: span.and_then(|span| Instant::now().checked_add(span)),
             is_main,
             looks: 0,
-            signal: None,
+            raised: None,
             out_of_time: false,
         })
     }
 
     #[expect(clippy::disallowed_methods, reason = "bounds how long a run takes, never what it does")]
     fn go_on(&mut self) -> bool {
-        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            return false;
-        }
         self.out_of_time = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
         self.looks += 1;
-        if self.is_main && self.looks % LOOKS_PER_SIGNAL_CHECK == 0 {
-            self.signal = Python::attach(Python::check_signals).err();
+        let asks = self.is_main || self.stopped.is_some();
+        if asks && self.looks % LOOKS_PER_QUESTION == 0 {
+            match Python::attach(|py| self.is_stopped(py)) {
+                Ok(false) => {}
+                Ok(true) => return false,
+                Err(error) => self.raised = Some(error),
+            }
         }
-        !self.out_of_time && self.signal.is_none()
+        !self.out_of_time && self.raised.is_none()
+    }
+
+    fn is_stopped(&self, py: Python<'_>) -> PyResult<bool> {
+        py.check_signals()?;
+        self.stopped.as_ref().map_or(Ok(false), |stopped| stopped.call0(py)?.is_truthy(py))
     }
 
     /// The exception for a run that ended early; one of a budget knows how far the run had come.
     fn exception(&mut self, py: Python<'_>, error: &RunError) -> PyErr {
-        if let Some(signal) = self.signal.take() {
-            return signal;
+        if let Some(raised) = self.raised.take() {
+            return raised;
         }
         if matches!(error, RunError::Stopped { .. }) && !self.out_of_time {
             return RunStopped::new_err(error.to_string());

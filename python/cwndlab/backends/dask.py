@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,10 +72,21 @@ class Cluster:
                 f"{self.address}: no dask scheduler answers there ({error or 'it timed out'}); "
                 "start one with `dask scheduler` and workers with `dask worker`"
             ) from None
+        from distributed.comm.core import CommClosedError
+
         try:
             self._run(client, jobs, work, deliver)
+        except (CommClosedError, CancelledError) as error:
+            raise self._lost(error) from None
         finally:
-            client.close()
+            with suppress(CommClosedError, CancelledError, TimeoutError):
+                client.close()
+
+    def _lost(self, error: BaseException) -> ClusterError:
+        return ClusterError(
+            f"{self.address}: the scheduler went away ({error or type(error).__name__}); what is finished is "
+            "kept: start it again, and run the same command"
+        )
 
     def _run(self, client: Any, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
         from distributed import as_completed
@@ -119,9 +132,7 @@ class Cluster:
                     give(batch, attempt + 1)
                     continue
                 except (OSError, TimeoutError) as error:
-                    raise ClusterError(
-                        f"{self.address}: the cluster went away: {error}; what is finished is kept"
-                    ) from None
+                    raise self._lost(error) from None
                 for outcome, tables in done.outcomes:
                     deliver(replace(outcome, tables=decode_tables(tables)) if tables is not None else outcome)
                 each = done.seconds / max(len(batch), 1)

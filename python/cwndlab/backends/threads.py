@@ -32,14 +32,16 @@ class Threads:
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
         """Performs all jobs and delivers each outcome on the calling thread, in any order.
 
-        On Ctrl-C the runs under way are finished and delivered before KeyboardInterrupt goes on.
+        On Ctrl-C the runs under way are stopped, and what is finished delivered, before KeyboardInterrupt
+        goes on.
         """
         _Pool(iter(jobs), work, self.count or available(), self.chunk_s).drain(deliver)
 
 
 def available() -> int:
     """Processors that this process may use."""
-    return len(os.sched_getaffinity(0))
+    affinity = getattr(os, "sched_getaffinity", None)  # macOS and Windows have none
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 class _Pool:

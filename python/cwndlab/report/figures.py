@@ -20,7 +20,7 @@ from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import Columns, Results
 
-from .svg import inline_svg, on_white
+from .svg import convert, inline_svg, on_white
 
 if TYPE_CHECKING:
     import altair as alt
@@ -68,9 +68,7 @@ class Drawing:
 
     def png(self) -> bytes:
         """The figure as a PNG of twice its size."""
-        import vl_convert
-
-        return bytes(vl_convert.svg_to_png(self.svg_file, scale=2))
+        return bytes(convert("svg_to_png", self.svg_file, scale=2))
 
 
 def draw(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> Drawing:
@@ -84,12 +82,10 @@ def to_svg(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]]) -> str:
 
     They are attached after altair has checked the chart: it would check every row (0.9 s for 10^4).
     """
-    import vl_convert
-
     spec = chart.to_dict()
     spec["config"] = _config()
     spec["datasets"] = {name: list(data) for name, data in rows.items()}
-    return str(vl_convert.vegalite_to_svg(spec)).replace(INK, "currentColor")
+    return convert("vegalite_to_svg", spec).decode().replace(INK, "currentColor")
 
 
 def _config() -> dict[str, Any]:

@@ -60,9 +60,14 @@ class Campaign:
     shared: str | None = None
     #: Who runs, if it is not the simulator: part of the keys. Nothing is exact then.
     backend: str = ""
+    #: What one run of the simulator may use; None: the engine's default.
+    max_events: int | None = None
+    max_memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        self.work = Measure(tuple(self.plan.study.outline.quantities), self.shared)
+        self.work = Measure(
+            tuple(self.plan.study.outline.quantities), self.shared, self.max_events, self.max_memory_bytes
+        )
         asked = asked_key(self.work.quantities)
         self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
         self._keys = {

@@ -5,8 +5,14 @@ from __future__ import annotations
 import json
 import time
 
+from cwndlab._core import BudgetError
 from cwndlab.core import core
+from cwndlab.errors import RunError
 from cwndlab.plan.plan import Plan
+
+#: What a trial run may take: `check` answers within seconds, whatever the study.
+TRIAL_EVENTS = 2_000_000
+TRIAL_S = 1.0
 
 
 def real_seconds(plan: Plan, at_once: int) -> float:
@@ -15,10 +21,11 @@ def real_seconds(plan: Plan, at_once: int) -> float:
     return sum(n * ns for n, ns in runs) / 1e9 / min(at_once, sum(n for n, _ in runs))
 
 
-def estimate_seconds(plan: Plan, *, samples: int = 3) -> float | None:
-    """Processor seconds of the whole plan; None if the sampled runs fail.
+def estimate_seconds(plan: Plan, *, samples: int = 3) -> float:
+    """CPU seconds of the whole plan; RunError if a sampled run fails.
 
-    Up to `samples` cells are run for a fiftieth of their time (at least 1 s of it), and the cost scaled up.
+    Up to `samples` cells are run for a fiftieth of their time (at least 1 s of it), but for at most
+    `TRIAL_EVENTS` events and `TRIAL_S` seconds, and the cost scaled up.
     """
     count = len(plan.cells)
     picked = sorted({0, count // 2, count - 1})[:samples]
@@ -27,10 +34,15 @@ def estimate_seconds(plan: Plan, *, samples: int = 3) -> float | None:
         scenario = dict(plan.cells[index].compiled.scenario)
         whole = int(scenario["duration_ns"])
         scenario["duration_ns"] = min(whole, max(whole // 50, 1_000_000_000))
+        simulated = scenario["duration_ns"]
         began = time.perf_counter()
         try:
-            core().run(json.dumps(scenario), plan.seed, 0)
-        except (RuntimeError, ValueError):
-            return None
-        per_run.append((time.perf_counter() - began) * whole / scenario["duration_ns"])
+            core().run(json.dumps(scenario), plan.seed, 0, max_events=TRIAL_EVENTS, max_seconds=TRIAL_S)
+        except BudgetError as error:
+            simulated = error.simulated_ns
+            if not simulated:
+                raise RunError(f"{plan.cells[index].id}: {error}") from None
+        except (RuntimeError, ValueError) as error:
+            raise RunError(f"{plan.cells[index].id}: {error}") from None
+        per_run.append((time.perf_counter() - began) * whole / simulated)
     return sum(per_run) / len(per_run) * plan.runs

@@ -35,10 +35,17 @@ class RunOptions:
     backend: str = "simulator"
     #: The kernel's TCP: "linux-1998", "linux-stock", "linux-laws", or a TOML file; default: the study's.
     stack: str | None = None
+    #: Events that one run of the simulator may take; default: 10^9. More is an error of its cell.
+    max_events: int | None = None
+    #: Memory that one run of the simulator may take, about; default: 512 MiB.
+    max_memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
             raise StudyError(f"{self.threads} threads do nothing", key="--threads", right="at least 1")
+        for key, value in (("--max-events", self.max_events), ("--max-memory", self.max_memory_bytes)):
+            if value is not None and not 1 <= value < 2**63:
+                raise StudyError(f"{value} is not a possible budget", key=key, right="at least 1")
         if self.backend not in BACKENDS:
             right = nearest(self.backend, list(BACKENDS))
             raise StudyError(f'there is no backend "{self.backend}"', key="--backend", right=right)

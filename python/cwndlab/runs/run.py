@@ -56,7 +56,17 @@ def run_study(
         kernel.keep = folder / "kernel"
     try:
         key = kernel.key if kernel is not None else ""
-        campaign = Campaign(plan, kept, executor, rule, progress or Quiet(), shared=place, backend=key)
+        campaign = Campaign(
+            plan,
+            kept,
+            executor,
+            rule,
+            progress or Quiet(),
+            shared=place,
+            backend=key,
+            max_events=options.max_events,
+            max_memory_bytes=options.max_memory_bytes,
+        )
         campaign.run()
         result = RunResult(
             study,
@@ -119,7 +129,13 @@ def kernel_of(options: RunOptions, study: StudySpec) -> Kernel | None:
     """Who runs on a kernel; None for the simulator."""
     if options.backend == "simulator":
         return None
-    # Elsewhere than on Linux these modules cannot be imported.
+    if sys.platform != "linux":
+        raise StudyError(
+            f"a kernel's runs need Linux, this is {sys.platform}",
+            key="--backend",
+            right="--backend simulator",
+        )
+    # Elsewhere these modules cannot be imported.
     from cwndlab.backends.linux.backend import Kernel, find_router
     from cwndlab.backends.linux.stack import load
     from cwndlab.backends.linux_virtual.backend import VirtualKernel

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab import metrics
+from cwndlab._core import BudgetError, RunStopped
 from cwndlab.backends.protocol import Job, Outcome, Value
 from cwndlab.core import Records, core
 from cwndlab.errors import OutputError
@@ -21,6 +22,7 @@ from cwndlab.records.view import RunView
 from cwndlab.spec.schema import Quantity
 from cwndlab.store import shared
 
+OVER_BUDGET = "simulate less (run.duration, rates, probes), or raise --max-events or --max-memory"
 #: What is finished is handed in to the shared store at least this often, seconds.
 FLUSH_S = 0.5
 
@@ -32,6 +34,9 @@ class Measure:
     quantities: tuple[Quantity, ...]
     #: The shared store, as `store.shared.where` writes it: what is there is taken from there.
     store: str | None = None
+    #: What a run may use; None: the engine's default.
+    max_events: int | None = None
+    max_memory_bytes: int | None = None
 
     def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
         """Performs jobs in turn; those in the shared store are taken from there, the others put there.
@@ -40,9 +45,10 @@ class Measure:
         """
         if self.store is None:
             for job in jobs:
-                if stopped():
+                outcome = self.perform_one(job, stopped)
+                if outcome is None:
                     return
-                yield self.perform_one(job)
+                yield outcome
             return
         objects = shared.opened(self.store)
         with shared.using(self.store):
@@ -54,19 +60,34 @@ class Measure:
             if isinstance(known, Outcome):
                 yield known
                 continue
-            if stopped():
+            outcome = self.perform_one(job, stopped)
+            if outcome is None:
                 break
-            outcome = self.perform_one(job)
             waiting.append(replace(outcome, note=known) if known is not None else outcome)
             if time.monotonic() - flushed > FLUSH_S:
                 yield from _handed_in(waiting, objects, self.store)
                 waiting, flushed = [], time.monotonic()
         yield from _handed_in(waiting, objects, self.store)
 
-    def perform_one(self, job: Job) -> Outcome:
-        """Runs a job; a failure is an outcome too, so that one bad cell does not lose the others."""
+    def perform_one(self, job: Job, stopped: Callable[[], bool] = lambda: False) -> Outcome | None:
+        """Runs a job, None if it was stopped; a failure is an outcome too, so that one bad cell does not lose
+        the others.
+        """
+        if stopped():
+            return None
         try:
-            records = core().run(job.scenario, job.seed, job.replicate)
+            records = core().run(
+                job.scenario,
+                job.seed,
+                job.replicate,
+                max_events=self.max_events,
+                max_memory_bytes=self.max_memory_bytes,
+                stopped=stopped,
+            )
+        except RunStopped:
+            return None
+        except BudgetError as error:
+            return Outcome(job, {}, 0, error=str(error), advice=OVER_BUDGET)
         except (RuntimeError, ValueError, MemoryError) as error:
             return Outcome(job, {}, 0, error=str(error) or type(error).__name__)
         view = RunView(records, _parsed(job.scenario), job.warmup_ns)

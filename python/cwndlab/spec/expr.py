@@ -18,6 +18,8 @@ from cwndlab.errors import StudyError, nearest
 
 MAX_LENGTH = 400
 _LARGEST = 2**63
+#: Of a 64-bit integer or a float there are not more; Python computes the power of ten first, however large.
+_DIGITS = 20
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -36,10 +38,18 @@ _COMPARISON: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
+
+
+def _round(value: Any, digits: int = 0, *more: Any) -> Any:
+    if more or not isinstance(digits, int) or abs(digits) > _DIGITS:
+        raise ValueError(f"round() takes a number and at most {_DIGITS} digits")
+    return round(value, digits) if digits else round(value)
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": min,
     "max": max,
-    "round": round,
+    "round": _round,
     "abs": abs,
     "int": int,
     "float": float,

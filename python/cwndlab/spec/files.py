@@ -10,6 +10,11 @@ from pathlib import Path
 from cwndlab.errors import StudyError, nearest
 
 MAX_BYTES = 8_000_000
+#: What a run writes into its folder, where it also copies the files that the study names.
+RESULTS = frozenset(
+    {"store", "records", "kernel", "trace", "figures", "study.toml", "provenance.json", "stack.toml"}
+    | {"report.html", "report.md", "verdicts.csv", "claims.csv", "agreement.csv"}
+)
 
 
 def read_text(path: Path, *, what: str) -> str:
@@ -54,6 +59,8 @@ def inside(folder: Path | None, name: str) -> Path:
         raise StudyError(f"{name!r} is no file name") from None
     if not path.is_relative_to(root) or path == root:
         raise outside
+    if path.relative_to(root).parts[0].lower() in RESULTS:
+        raise StudyError(f"{name!r} is where a run writes its results", right="move it to another folder")
     return path
 
 

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -126,6 +127,8 @@ def _build(
     place = Place(raw, file, text)
     if (deep := _depth(raw)) > _MAX_DEPTH:
         raise StudyError(f"tables are nested {deep} deep", file=file, right=f"at most {_MAX_DEPTH}")
+    if (path := _date(raw)) is not None:
+        raise place.error(path, "dates and times of day have no meaning in a study", "write it in quotes")
     unknown = [key for key in raw if key not in schema.Study.model_fields]
     if unknown:
         raise place.error(
@@ -154,6 +157,14 @@ def _toml(text: str, file: Path | None) -> dict[str, Any]:
     except (RecursionError, ValueError, OverflowError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise StudyError(f"this is not TOML: {reason}", file=file) from None
+
+
+def _date(value: Any, at: tuple[str | int, ...] = ()) -> tuple[str | int, ...] | None:
+    """Where a TOML date or time stands; None if there is none."""
+    if isinstance(value, date | time):  # a datetime is a date
+        return at
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return next((found for key, item in items if (found := _date(item, (*at, key))) is not None), None)
 
 
 def _depth(value: Any) -> int:

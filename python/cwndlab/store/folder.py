@@ -16,8 +16,8 @@ A line is ``key checksum json``. What does not fit its checksum is named, droppe
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol
@@ -30,6 +30,18 @@ from cwndlab.files import write_atomic, writing
 from cwndlab.tables import decode_tables, encode_tables
 
 from .lines import line_key, line_of, line_values
+
+
+def _lock(file: IO[str]) -> None:
+    """Locks a file for this process, for as long as it is open; OSError if another has it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class Kept(Protocol):
@@ -94,10 +106,10 @@ class FolderStore:
             (folder / "records").mkdir(parents=True, exist_ok=True)
             self._lock = (folder / "lock").open("a")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._lock)
         except OSError as error:
             self._lock.close()
-            if error.errno in (errno.EAGAIN, errno.EACCES):
+            if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
                 raise OutputError(
                     f"{folder.parent}: another run is writing there; wait for it, or choose another folder"
                 ) from None
@@ -105,7 +117,13 @@ class FolderStore:
             path.unlink(missing_ok=True)  # of a run that was killed while it wrote
         pack = folder / "values.pack"
         for path in ([pack] if pack.exists() else []) + sorted(folder.glob("journal-*.log")):
-            self._index(path)
+            try:
+                self._index(path)
+            except OSError as error:
+                self.close()
+                raise OutputError(
+                    f"{path}: cannot be read: {error.strerror}; remove it and run again"
+                ) from None
 
     def _index(self, path: Path) -> None:
         with path.open("rb") as file:

@@ -1,0 +1,25 @@
+"""How much the fuzz tests try: a little in every test run, for as long as it is given in `make fuzz`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+
+#: Inputs that once failed, found by `make fuzz` and tried first ever after; committed with the fix.
+SEEDS = DirectoryBasedExampleDatabase(Path(__file__).parent / "fuzz-seeds")
+
+#: Set by `make fuzz`: so many times the usual number of examples, drawn anew each time.
+FACTOR = int(os.environ.get("CWNDLAB_FUZZ", "1"))
+
+
+def tries(examples: int) -> settings:
+    """So many examples in a test run, after the kept ones; many more in `make fuzz`."""
+    return settings(
+        max_examples=examples * FACTOR,
+        database=SEEDS,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
