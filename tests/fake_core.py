@@ -39,6 +39,9 @@ class FakeCore:
     def version(self) -> str:
         return self._version
 
+    def tcp_without_effect(self, config: str) -> list[tuple[str, str]]:
+        return _core.tcp_without_effect(config)
+
     def tcp_profile(self, name: str) -> str:
         return _core.tcp_profile(name)
 

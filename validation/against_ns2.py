@@ -1,4 +1,4 @@
-"""Shipped studies and ECN over step marking against the same scenarios on ns-2.35, event by event."""
+"""Shipped studies, ns-2's tcpVariants and ECN over step marking against ns-2.35, event by event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from cwndlab import _core
 from cwndlab.study import Study
 
-from . import ecn
+from . import ecn, variants
 from .events import Event, Parting, first_parting, of_segments, read_golden, sent_before_first_timeout
 from .simulate import table
 
@@ -100,12 +100,13 @@ class Outcome:
 
 @cache
 def _study(name: str) -> Study:
-    return ecn.steps() if name == "ecn-steps" else Study.load(name)
+    ours = {"ecn-steps": ecn.steps, "tcp-variants": variants.study}
+    return ours[name]() if name in ours else Study.load(name)
 
 
 @cache
 def _duration_s(name: str) -> float:
-    return {"rfc2416": 60.0, "fall-floyd-1996": 6.0, "ecn-steps": 6.0}[name]
+    return {"rfc2416": 60.0, "fall-floyd-1996": 6.0, "ecn-steps": 6.0, "tcp-variants": 6.0}[name]
 
 
 def cases() -> Iterator[Case]:
@@ -120,6 +121,8 @@ def cases() -> Iterator[Case]:
         for lost in (1, 2, 3, 4):
             golden = f"fall-floyd-{variant}-{lost}drops"
             yield Case(golden, "fall-floyd-1996", f"variant={variant},lost={lost}", variant)
+            golden = f"tcp-variants-{variant}-{lost}drops"
+            yield Case(golden, "tcp-variants", f"variant={variant},lost={lost}", variant)
     for variant, limit in [*((variant, 4) for variant in VARIANTS if variant != "fack"), ("reno", 1000)]:
         golden = f"ecn-steps-{variant}-limit{limit}"
         yield Case(golden, "ecn-steps", f"variant={variant},limit={limit}", variant)

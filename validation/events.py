@@ -45,10 +45,15 @@ def read_golden(path: Path) -> list[Event]:
 
 
 def of_segments(segments: pa.Table) -> list[Event]:
-    """The same list of the run's segments: what the observed node sends and hears, and data dropped."""
+    """The same list of the run's segments: what the observed node sends and hears, and data dropped.
+
+    Without a handshake, whose numbers are 0.
+    """
     events = []
     for row in segments.to_pylist():
         kind = row["event"]
+        if row["segment"] < 1:
+            continue
         if kind in ("send", "retransmit", "ack", "dupack") or (kind == "drop" and row["len"] > 0):
             events.append(Event(row["time_ns"] / 1e9, kind, int(row["segment"])))
     return events

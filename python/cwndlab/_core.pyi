@@ -25,6 +25,7 @@ __all__ = [
     "tcp_knobs",
     "tcp_profile",
     "tcp_profiles",
+    "tcp_without_effect",
     "unit_factor",
     "version",
 ]
@@ -54,6 +55,12 @@ def tcp_profiles() -> list[str]:
 
 def tcp_profile(name: str) -> str:
     """Every knob's value in the profile of that name, as JSON; ValueError names the profiles there are."""
+
+def tcp_without_effect(config: str) -> list[tuple[str, str]]:
+    """The knobs of a configuration (JSON) that change nothing beside the others, and what each needs.
+
+    ValueError where the configuration cannot be read.
+    """
 
 def packetdrill(
     script: str,

@@ -35,6 +35,9 @@ class Core(Protocol):
     def tcp_profile(self, name: str, /) -> str:
         """A profile's endpoint configuration as JSON; ValueError names the profiles there are."""
 
+    def tcp_without_effect(self, config: str, /) -> list[tuple[str, str]]:
+        """The knobs of a configuration (JSON) that change nothing beside the others, and what each needs."""
+
     def check_scenario(self, scenario: str, /) -> None:
         """ValueError with the place if the engine could not run this scenario."""
 

@@ -42,6 +42,30 @@ CASES = {
     ),
     "unknown nested knob": (("min = ", "mim = "), "tcp.rto.mim", "no TCP knob", '"min"'),
     "unknown profile": (("rfc5681", "rfc5861"), "tcp.profile", "rfc5861", "rfc5681"),
+    "a knob without effect": (
+        ("rto =", "f_rto = true\nrto ="),
+        "tcp.f_rto",
+        "has no effect",
+        "recovery = rack",
+    ),
+    "a nested knob without effect": (
+        ("min = ", "from_first = true, min = "),
+        "tcp.rto.from_first",
+        "has no effect",
+        "recovery = rack",
+    ),
+    "recovery by SACK without SACK": (
+        ("rto =", 'recovery = "sack"\nrto ='),
+        "tcp.recovery",
+        "has no effect",
+        "sack = true",
+    ),
+    "HyStart with a window in packets": (
+        ("rto =", 'window_law = "reno-packets"\nslow_start = "hystart"\nrto ='),
+        "tcp.slow_start",
+        "has no effect",
+        "window_law",
+    ),
     "unknown queue": (
         ('kind = "drop-tail"', 'kind = "drop-tial"'),
         "topology.links.wire.queue",

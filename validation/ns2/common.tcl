@@ -2,6 +2,11 @@
 
 array set agents {tahoe TCP reno TCP/Reno newreno TCP/Newreno sack TCP/Sack1 fack TCP/Fack}
 
+# When the transfer starts (s), its clock's tick (s), and the number of ns-2's packet 0 in the list.
+set start 0
+set tick 0.1
+set first 1
+
 # Knobs of all agents, then those of the caller. They are set on the class: `run` resets every agent to it.
 proc one_way_tcp {variant args} {
     if {![info exists ::agents($variant)]} {
@@ -14,9 +19,13 @@ proc one_way_tcp {variant args} {
     foreach {knob value} [concat {
         tcpTick_ 1e-9  rttvar_init_ 0  rtxcur_init_ 6.0  minrto_ 0  maxrto_ 64  singledup_ 0  syn_ false
         delay_growth_ false  useHeaders_ false  overhead_ 0  windowInitOption_ 1
+        precisionReduce_ false  updated_rttvar_ false
     } $args] {
         Agent/TCP set $knob $value
     }
+    # both became the default on 2003-05-05 and 2004-10-14
+    Agent/TCP/Newreno set partial_window_deflation_ 0
+    Agent/TCP/Newreno set newreno_changes1_ 0
     Agent/TCPSink set packetSize_ 40
 }
 
@@ -31,7 +40,7 @@ proc observe {ns from to neck_from neck_to} {
     $ns trace-queue $neck_from $neck_to $::trace
 }
 
-# An endless transfer from time 0; prints `title` and the event list at `duration` and leaves.
+# An endless transfer; prints `title` and the event list at `duration` and leaves.
 proc start_transfer {ns from to variant duration title} {
     set tcp [new Agent/$::agents($variant)]
     set sink [new Agent/TCPSink[expr {$variant in {sack fack} ? "/Sack1" : ""}]]
@@ -40,7 +49,7 @@ proc start_transfer {ns from to variant duration title} {
     $ns connect $tcp $sink
     set ftp [new Application/FTP]
     $ftp attach-agent $tcp
-    $ns at 0 "$tcp set tcpTick_ 0.1; $ftp start"
+    $ns at $::start "$tcp set tcpTick_ $::tick; $ftp start"
     $ns at $duration [list print_events $ns $title]
     $ns run
 }
@@ -70,5 +79,8 @@ proc print_events {ns title} {
     exit 0
 }
 
-# Packets count from 1 in the list, from 0 in ns-2.
-proc print_event {time event seq} { puts [format "%.6f %s %d" $time $event [expr {$seq + 1}]] }
+# Packets of data count from 1 in the list; in ns-2 from 0, or from 1 where a SYN is packet 0, which the list leaves out.
+proc print_event {time event seq} {
+    set packet [expr {$seq + $::first}]
+    if {$packet > 0} { puts [format "%.6f %s %d" $time $event $packet] }
+}

@@ -23,8 +23,10 @@ pub(crate) struct Packet {
     /// Identification of the IP header; 0 where nobody watches.
     pub(crate) ip_id: u16,
     flags: Flags,
-    window_scale_plus_1: u8,
+    /// What class-based queues know its traffic by.
+    pub(crate) traffic: u8,
     ecn: u8,
+    /// Options, and above them the window scale plus one (at most 15: RFC 7323, section 2.3).
     bits: u8,
 }
 
@@ -33,6 +35,7 @@ const _: () = assert!(size_of::<Packet>() <= 48);
 const TIMESTAMPS: u8 = 1;
 const RETRANSMISSION: u8 = 2;
 const SACK_PERMITTED: u8 = 4;
+const SCALE_SHIFT: u32 = 3;
 
 impl Packet {
     #[inline]
@@ -52,9 +55,10 @@ impl Packet {
             mss: segment.mss,
             ip_id: 0,
             flags: segment.flags,
-            window_scale_plus_1: segment.window_scale_plus_1,
+            traffic: 0,
             ecn: segment.ecn,
-            bits: (u8::from(segment.has_timestamps) * TIMESTAMPS)
+            bits: (segment.window_scale_plus_1 << SCALE_SHIFT)
+                | (u8::from(segment.has_timestamps) * TIMESTAMPS)
                 | (u8::from(segment.retransmission) * RETRANSMISSION)
                 | (u8::from(segment.sack_permitted) * SACK_PERMITTED),
         }
@@ -76,7 +80,7 @@ impl Packet {
             retransmission: self.bits & RETRANSMISSION != 0,
             ecn: self.ecn,
             mss: self.mss,
-            window_scale_plus_1: self.window_scale_plus_1,
+            window_scale_plus_1: self.bits >> SCALE_SHIFT,
             sack_permitted: self.bits & SACK_PERMITTED != 0,
             sack: if self.sack == 0 { SackBlocks::default() } else { sacks.slots[self.sack as usize - 1] },
         }
@@ -113,9 +117,13 @@ impl cwndlab_net::Packet for Packet {
         u64::from(self.to)
     }
     #[inline]
-    fn payload(&self) -> (u64, u32) {
+    fn traffic(&self) -> u8 {
+        self.traffic
+    }
+    #[inline]
+    fn payload(&self) -> (u32, u32) {
         // the SYN is position 0 and initial sequence numbers are 0 in the simulator
-        (u64::from(self.seq.wrapping_sub(1)), self.len)
+        (self.seq.wrapping_sub(1), self.len)
     }
 }
 
@@ -173,7 +181,7 @@ mod tests {
             retransmission: true,
             ecn: 2,
             mss: 1460,
-            window_scale_plus_1: 8,
+            window_scale_plus_1: 15,
             sack_permitted: true,
             sack: SackBlocks { len: 1, blocks: [(9, 10), (0, 0), (0, 0), (0, 0)] },
         };

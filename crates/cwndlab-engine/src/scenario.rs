@@ -94,6 +94,14 @@ pub struct TrafficSpec {
     pub app: AppSpec,
 }
 
+impl TrafficSpec {
+    /// Whether it is the traffic of that name, or one of its instances: `name.0`, `name.1`, …
+    pub(crate) fn is_of(&self, name: &str) -> bool {
+        let instance = self.name.strip_prefix(name);
+        instance.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(|k| k.parse::<u32>().is_ok()))
+    }
+}
+
 /// What to record; a probe that is off costs nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -143,6 +151,33 @@ const YEAR: Time = Time::from_secs(366 * 86_400);
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
 impl Scenario {
+    /// Names of the traffic that class-based queues tell apart, each once, in order of the links.
+    pub(crate) fn classified(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for name in self.links.iter().flat_map(|link| link.queue.traffic()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Whether the traffic that the classes name is there.
+    fn check_classes(&self) -> Result<(), ScenarioError> {
+        for (i, link) in self.links.iter().enumerate() {
+            for name in link.queue.traffic() {
+                if !self.traffic.iter().any(|traffic| traffic.is_of(name)) {
+                    let place = format!("links[{i}] ({}).queue", link.name);
+                    return Err(invalid(place, format!("there is no traffic {name:?} for a class")));
+                }
+            }
+        }
+        if self.classified().len() > usize::from(u8::MAX) {
+            return Err(invalid("links", "class-based queues can tell at most 255 names of traffic apart"));
+        }
+        Ok(())
+    }
+
     /// Reads and checks.
     ///
     /// # Errors
@@ -202,6 +237,7 @@ impl Scenario {
                 impairment.check().map_err(|why| invalid(place(&format!("impairments[{k}]")), why))?;
             }
         }
+        self.check_classes()?;
         for (i, tcp) in self.tcp.iter().enumerate() {
             tcp.check().map_err(|why| invalid(format!("tcp[{i}]"), why))?;
         }

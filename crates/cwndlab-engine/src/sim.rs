@@ -77,6 +77,8 @@ pub struct Simulation<P: Probe> {
     now: Time,
     events: EventQueue,
     wires: Vec<Wire>,
+    /// By application, what class-based queues know its packets by; empty where there is no such queue.
+    traffic_numbers: Vec<u8>,
     /// Routes of all connections: link indices, each route ended by [`DELIVER`].
     hops: Vec<u32>,
     conns: Vec<Conn>,

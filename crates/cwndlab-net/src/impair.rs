@@ -155,12 +155,27 @@ pub struct Impairments {
 
 #[derive(Clone, Debug)]
 enum Entry {
-    Bernoulli { p: f64 },
-    GilbertElliott { leave: [f64; 2], loss: [f64; 2], bad: bool },
+    Bernoulli {
+        p: f64,
+    },
+    GilbertElliott {
+        leave: [f64; 2],
+        loss: [f64; 2],
+        bad: bool,
+    },
     Nth(Nth),
-    Every { every: u64, left: u64 },
-    Seq { left: Vec<(u64, u32)> },
-    Duplicate { p: f64 },
+    Every {
+        every: u64,
+        left: u64,
+    },
+    Seq {
+        left: Vec<(u64, u32)>,
+        /// Where each flow's payload was last, in order of the flows: a packet tells 32 bits of it.
+        last: Vec<(u64, u64)>,
+    },
+    Duplicate {
+        p: f64,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -196,7 +211,8 @@ impl Impairments {
                 entry.push(Entry::Every { every: *every, left: first.unwrap_or(*every) });
             }
             ImpairmentConfig::DropSeq { offsets, occurrences } => {
-                entry.push(Entry::Seq { left: offsets.iter().map(|&offset| (offset, *occurrences)).collect() });
+                let left = offsets.iter().map(|&offset| (offset, *occurrences)).collect();
+                entry.push(Entry::Seq { left, last: Vec::new() });
             }
             ImpairmentConfig::Duplicate { p } => entry.push(Entry::Duplicate { p: *p }),
             ImpairmentConfig::DelayNth { packets, extra_ns } => {
@@ -272,8 +288,12 @@ impl Entry {
                 }
                 hit
             }
-            Entry::Seq { left } => {
-                let (start, len) = packet.payload();
+            Entry::Seq { left, last } => {
+                let (low, len) = packet.payload();
+                if len == 0 {
+                    return Fate::Pass;
+                }
+                let start = unwrapped(last, packet.flow_key(), low);
                 let mut hit = false;
                 // A packet that carries several of the bytes counts as an occurrence of each.
                 for (offset, left) in left.iter_mut() {
@@ -321,6 +341,20 @@ impl Exit {
             }
         }
     }
+}
+
+/// The stream offset nearest to the flow's last one that has these low 32 bits; the flow is there now.
+fn unwrapped(last: &mut Vec<(u64, u64)>, flow: u64, low: u32) -> u64 {
+    let at = match last.binary_search_by_key(&flow, |&(flow, _)| flow) {
+        Ok(at) => at,
+        Err(at) => {
+            last.insert(at, (flow, 0));
+            at
+        }
+    };
+    let offset = &mut last[at].1;
+    *offset = offset.saturating_add_signed(i64::from(low.wrapping_sub(*offset as u32) as i32));
+    *offset
 }
 
 /// True with probability `p`. Always draws once, so that changing `p` shifts no later draw of the stream.

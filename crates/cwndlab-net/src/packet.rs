@@ -25,11 +25,13 @@ pub trait Packet {
     fn mark_ce(&mut self);
     /// Identifies the flow (both addresses, both ports, protocol), for queues that hash by flow.
     fn flow_key(&self) -> u64;
-    /// The first byte of TCP payload as a stream offset, and the payload's length; for losses scripted by sequence.
-    fn payload(&self) -> (u64, u32);
-    /// The class of a class-based queue that the packet's sender chose, by its place in the queue's configuration.
-    fn class(&self) -> Option<u16> {
-        None
+    /// The low 32 bits of the stream offset of the first byte of TCP payload, and the payload's length; for losses scripted by
+    /// sequence.
+    fn payload(&self) -> (u32, u32);
+    /// The number of the traffic that the packet belongs to, as [`crate::queue::QueueConfig::number_traffic`] gave it; 0 where
+    /// no class-based queue names it.
+    fn traffic(&self) -> u8 {
+        0
     }
 }
 

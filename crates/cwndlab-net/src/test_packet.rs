@@ -37,7 +37,7 @@ impl Packet for TestPacket {
     fn flow_key(&self) -> u64 {
         self.flow
     }
-    fn payload(&self) -> (u64, u32) {
-        (self.offset, self.bytes - 40)
+    fn payload(&self) -> (u32, u32) {
+        (self.offset as u32, self.bytes - 40)
     }
 }

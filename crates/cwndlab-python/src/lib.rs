@@ -23,7 +23,7 @@ mod _core {
     #[pymodule_export]
     use super::packetdrill::packetdrill;
     #[pymodule_export]
-    use super::profiles::{tcp_knobs, tcp_profile, tcp_profiles};
+    use super::profiles::{tcp_knobs, tcp_profile, tcp_profiles, tcp_without_effect};
     #[pymodule_export]
     use super::records::{empty_tables, Records};
     #[pymodule_export]

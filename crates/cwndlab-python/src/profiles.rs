@@ -1,6 +1,6 @@
 //! TCP profiles and their knobs, as JSON.
 
-use cwndlab_tcp::Profile;
+use cwndlab_tcp::{Profile, TcpConfig};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -24,4 +24,11 @@ pub fn tcp_profiles() -> Vec<&'static str> {
 #[pyfunction]
 pub fn tcp_knobs() -> String {
     cwndlab_tcp::knobs_json()
+}
+
+/// The knobs of a configuration (JSON) that change nothing beside the others, and what each needs; ValueError where it is none.
+#[pyfunction]
+pub fn tcp_without_effect(config: &str) -> PyResult<Vec<(&'static str, &'static str)>> {
+    let config: TcpConfig = serde_json::from_str(config).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(config.without_effect().iter().map(|found| (found.knob, found.needs)).collect())
 }

@@ -1,6 +1,9 @@
 //! Every knob of an endpoint. Profiles (`ns2-1998`, `rfc5681`, `linux-6`) are tables of these, each value with its source.
 
 mod check;
+mod effect;
+
+pub use effect::WithoutEffect;
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -313,6 +316,9 @@ pub struct TcpConfig {
     pub drains_after_timeout: bool,
     /// RFC 3042.
     pub limited_transmit: bool,
+    /// Whether only the first partial ACK restarts NewReno's timer (RFC 6582, section 4: "Impatient"), or each one does
+    /// ("Slow-but-Steady").
+    pub new_reno_impatient: bool,
     /// F-RTO (RFC 5682) after a timeout; with RACK only.
     pub f_rto: bool,
     /// The remaining rules of ns-2's one-way agents of 1998: every data packet is stamped, and its ACK echoes the stamp; no

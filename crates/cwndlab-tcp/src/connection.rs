@@ -14,12 +14,13 @@ pub use info::{CongestionState, Info};
 use cwndlab_units::Time;
 
 use crate::ack_policy::Due;
-use crate::config::{TcpConfig, TimerStart};
+use crate::config::{SlowStartKind, TcpConfig, TimerStart};
 use crate::congestion::CongestionEvent;
 use crate::packet_times::PacketTimes;
 use crate::receiver::Receiver;
 use crate::recovery::{reduce, Recovery};
 use crate::segment::TIMESTAMPS_BYTES;
+use crate::send_times::SendTimes;
 use crate::sender::Sender;
 use crate::state::{CloseReason, State};
 use crate::stats::Stats;
@@ -75,8 +76,10 @@ enum Control {
     SynAck,
     /// A probe of a closed window.
     Probe,
-    /// RST with this sequence number on the wire, in answer to what has no connection.
+    /// RST with this sequence number on the wire, in answer to an ACK of what was never sent or has no connection.
     Reset(u32),
+    /// RST with this acknowledgment on the wire, in answer to a segment without ACK that has no connection.
+    Refuse(u32),
     /// RST of our own: with ACK, as Linux sends it; RFC 9293, 3.10.5 has it without.
     Abort,
     /// ACK of what came before a segment that changed DCTCP.CE, with the state before (RFC 8257, section 3.2).
@@ -163,6 +166,11 @@ impl Connection {
             self.sender.law = crate::congestion::WindowLaw::new(cfg, mss);
         }
         self.recovery = Recovery::new(cfg, self.agreed.sack);
+        let measured = self.agreed.timestamps || matches!(self.recovery, Recovery::Rack(_));
+        let listens = cfg.slow_start != SlowStartKind::Standard && !measured;
+        if listens {
+            self.sender.extra.get_or_insert_default().times = Some(SendTimes::default());
+        }
     }
 
     /// Most payload bytes of the peer's segments, whatever it can send itself: the MSS offered, less what timestamps take.
@@ -216,7 +224,7 @@ impl Connection {
             s.law.set_cwnd(inflated, mss);
         }
         let event = if reduced { CongestionEvent::RtoRepeat } else { CongestionEvent::Rto };
-        reduce(cfg, s, event, s.flight().max(1));
+        reduce(cfg, s, event, s.flight_size().max(1));
         s.rtt.backoff(&cfg.rto);
         s.nxt = s.una;
         s.dup_acks = 0;

@@ -16,6 +16,7 @@ mod rto;
 mod scoreboard;
 mod segment;
 mod segment_size;
+mod send_times;
 mod sender;
 mod sequence;
 mod socket_options;
@@ -26,7 +27,7 @@ mod tuned_buffer;
 
 pub use config::{
     AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
-    RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
+    RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect,
 };
 pub use congestion::{AckSample, CongestionEvent, WindowLaw};
 pub use connection::{CongestionState, Connection, Info};

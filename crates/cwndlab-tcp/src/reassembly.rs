@@ -25,24 +25,20 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
-    /// Adds a range; whether any byte of it was new.
-    pub fn insert(&mut self, start: u64, end: u64) -> bool {
+    /// Adds a range; the first part of it that had come before, if any (RFC 2883, section 4: one a segment).
+    pub fn insert(&mut self, start: u64, end: u64) -> Option<(u64, u64)> {
         let first = self.ranges.partition_point(|r| r.1 < start);
         let last = first + self.ranges[first..].partition_point(|r| r.0 <= end);
-        let fresh = if first == last {
+        let overlap = |&(from, to): &(u64, u64)| Some((from.max(start), to.min(end))).filter(|both| both.0 < both.1);
+        let known = self.ranges[first..last].iter().find_map(overlap);
+        if first == last {
             self.ranges.insert(first, (start, end));
-            true
         } else {
-            let inside = self.ranges[first].0 <= start && end <= self.ranges[first].1;
-            if inside {
-                self.duplicate = (start, end); // RFC 2883, section 4.1
-            }
             self.ranges[first] = (self.ranges[first].0.min(start), self.ranges[last - 1].1.max(end));
             self.ranges.drain(first + 1..last);
-            !inside
-        };
+        }
         self.touch(start);
-        fresh
+        known
     }
 
     /// RFC 2018, section 4: the first block is the one with the segment that caused the ACK, the others follow in the
@@ -88,6 +84,11 @@ impl Reassembly {
     /// This had come before (RFC 2883, section 4).
     pub fn note_duplicate(&mut self, start: u64, end: u64) {
         self.duplicate = (start, end);
+    }
+
+    /// Whether the first of the next blocks is a duplicate.
+    pub fn has_duplicate(&self) -> bool {
+        self.duplicate != (0, 0)
     }
 
     /// The first that is held below `end`.

@@ -94,6 +94,9 @@ impl Receiver {
     pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         // what lies beyond the window is not taken (RFC 9293, 3.10.7.4: trimmed to the window)
         let end = new.end.min(self.edge.max(self.nxt));
+        if end <= new.start {
+            return Due::Now; // nothing of it is in the window, as of a probe of a closed one (RFC 9293, 3.8.6.1)
+        }
         if self.is_linux() {
             return self.take_linux(cfg, now, sender, &Arriving { end, ..*new });
         }
@@ -147,7 +150,10 @@ impl Receiver {
                 beyond.note_duplicate(from, to);
             }
         } else {
-            beyond.insert(start, end);
+            let known = beyond.insert(start, end);
+            if let Some((from, to)) = known.filter(|_| !cfg.one_way_agents) {
+                beyond.note_duplicate(from, to);
+            }
         }
         self.unread += if self.auto_read { 0 } else { (self.nxt - before) as u32 };
     }

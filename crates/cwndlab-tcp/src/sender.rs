@@ -9,6 +9,7 @@ use crate::pacing::Pacer;
 use crate::packet_times::PacketTimes;
 use crate::rto::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use crate::send_times::SendTimes;
 use crate::socket_options::SocketOptions;
 
 /// A piece of the stream to send.
@@ -75,6 +76,8 @@ pub(crate) struct Extra {
     pub socket: SocketOptions,
     /// Where the timer or the estimator needs the time of each segment.
     pub packets: Option<PacketTimes>,
+    /// Where HyStart needs a round trip of every ACK and neither timestamps nor RACK's record give it.
+    pub times: Option<SendTimes>,
 }
 
 impl Sender {
@@ -117,10 +120,22 @@ impl Sender {
         self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
     }
 
-    /// FlightSize (RFC 5681, section 2).
+    /// When segments were sent, where that is kept.
+    #[inline]
+    pub fn times(&mut self) -> Option<&mut SendTimes> {
+        self.extra.as_mut()?.times.as_mut()
+    }
+
+    /// What counts against the window: less than `FlightSize` while everything goes again after a timeout.
     #[inline]
     pub fn flight(&self) -> u64 {
         self.nxt - self.una
+    }
+
+    /// `FlightSize` (RFC 5681, section 2): sent and not cumulatively acknowledged.
+    #[inline]
+    pub fn flight_size(&self) -> u64 {
+        self.max - self.una
     }
 
     /// One past everything that may be sent, FIN included.

@@ -226,12 +226,27 @@ class _Compiler:
         """Index of each group's configuration."""
         default = self.model.tcp
         base = knobs.tcp(self._profile(default.profile, ("tcp",)), default.knobs(), ("tcp",))
+        self._effect(base, default.knobs(), ("tcp",))
         groups = {"default": self._group(base, ("tcp",))}
         for name, group in default.groups.items():
             at: Path = ("tcp", "groups", name)
             start = self._profile(group.profile, at) if group.profile is not None else base
-            groups[name] = self._group(knobs.tcp(start, group.knobs(), at), at)
+            config = knobs.tcp(start, group.knobs(), at)
+            self._effect(config, group.knobs(), at)
+            groups[name] = self._group(config, at)
         return groups
+
+    def _effect(self, config: Mapping[str, Any], given: Mapping[str, Any], at: Path) -> None:
+        """Refuses a knob that the study sets and that changes nothing; a profile's own may be idle."""
+        try:
+            idle = self.core.tcp_without_effect(json.dumps(config))
+        except ValueError:
+            return  # check_scenario says what is wrong, and where
+        for knob, needs in idle:
+            *table, name = knob.split(".")
+            inside = given.get(table[0], {}) if table else given
+            if isinstance(inside, Mapping) and name in inside:
+                raise Invalid((*at, *table, name), f"{knob} has no effect here", f"it needs {needs}", 0)
 
     def _group(self, config: dict[str, Any], at: Path) -> int:
         if config not in self.tcp_groups:

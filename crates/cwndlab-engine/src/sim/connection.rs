@@ -192,6 +192,9 @@ impl<P: Probe> Simulation<P> {
             let (route, node) = (conn.routes[side], conn.nodes[side]);
             self.summary.injected += 1;
             let mut packet = Packet::new(&segment, peer(end), route, &mut self.sacks);
+            if !self.traffic_numbers.is_empty() {
+                packet.traffic = self.traffic_numbers[self.conns[slot].app as usize];
+            }
             if P::ENABLED && self.observed != u32::MAX {
                 packet.ip_id = self.next_ip_id(node);
                 if node == self.observed {

@@ -33,6 +33,7 @@ impl<P: Probe> Simulation<P> {
             now: Time::ZERO,
             events: EventQueue::new(),
             wires: wires(scenario, streams),
+            traffic_numbers: traffic_numbers(scenario),
             hops: Vec::new(),
             conns: Vec::new(),
             signals: Vec::new(),
@@ -89,10 +90,24 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
+/// What class-based queues know each application's packets by; empty where there is no such queue.
+fn traffic_numbers(scenario: &Scenario) -> Vec<u8> {
+    let names = scenario.classified();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let number = |traffic: &crate::TrafficSpec| names.iter().position(|name| traffic.is_of(name));
+    scenario.traffic.iter().map(|traffic| number(traffic).map_or(0, |at| at as u8 + 1)).collect()
+}
+
 fn wires(scenario: &Scenario, streams: Streams) -> Vec<Wire> {
+    let names = scenario.classified();
+    let number = |wanted: &str| names.iter().position(|name| *name == wanted).map_or(0, |at| at as u8 + 1);
     let wire = |(index, spec): (u32, &crate::LinkSpec)| {
         let rng = streams.stream(&format!("link:{}", spec.name));
-        let link = Link::new(spec.rate_bps, spec.delay_ns, spec.header_bytes, &spec.queue, rng);
+        let mut queue = spec.queue.clone();
+        queue.number_traffic(number);
+        let link = Link::new(spec.rate_bps, spec.delay_ns, spec.header_bytes, &queue, rng);
         let link = if spec.impairments.is_empty() { link } else { link.impaired(Impairments::new(&spec.impairments)) };
         let watched = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
         Wire { watched, link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }

@@ -153,6 +153,51 @@ proptest! {
     }
 }
 
+/// A class of 300 kb/s that may not borrow, for `claimed`; all else has the rest of 1.5 Mb/s.
+fn classes(claimed: &str) -> String {
+    let leaf = |rate: u32, more: &str| {
+        format!(r#"{{"parent": 0, "rate_bps": {rate}, "max_packet_bytes": 1000, "queue": {DROP_TAIL}{more}}}"#)
+    };
+    format!(
+        r#"{{"kind": "cbq", "default": 2, "classes": [{{"rate_bps": 1500000}}, {}, {}]}}"#,
+        leaf(300_000, &format!(r#", "bounded": true, "traffic": ["{claimed}"]"#)),
+        leaf(1_200_000, "")
+    )
+}
+
+/// When the only connection of a traffic source ended, in seconds.
+fn end_s(log: &Log, traffic: u32) -> f64 {
+    log.connections.iter().find(|c| c.traffic == traffic).unwrap().end.as_secs_f64()
+}
+
+#[test]
+fn a_class_has_the_traffic_that_it_names() {
+    for (claimed, slow) in [("one", [true, false]), ("two", [false, true])] {
+        let (_, log) = run(&merge(&classes(claimed)), 0);
+        for (traffic, slow) in (0..).zip(slow) {
+            // 300 packets at 300 kb/s take 8 s, less the burst at the start; at 1.2 Mb/s 2 s
+            let seconds = end_s(&log, traffic);
+            assert!(if slow { (7.9..9.5).contains(&seconds) } else { seconds < 3.0 }, "{claimed}: {seconds}");
+        }
+    }
+}
+
+#[test]
+fn instances_of_traffic_belong_to_its_class() {
+    let mut scenario = merge(&classes("one"));
+    scenario.traffic[0].name = "one.0".into();
+    let (_, log) = run(&scenario, 0);
+    assert!(end_s(&log, 0) > 7.9);
+}
+
+#[test]
+fn a_class_of_traffic_that_is_not_there_is_refused() {
+    let mut scenario = merge(&classes("one"));
+    scenario.traffic[0].name = "ones".into();
+    let error = scenario.check().unwrap_err().to_string();
+    assert_eq!(error, "links[2] (r>c).queue: there is no traffic \"one\" for a class");
+}
+
 /// Two sources on links as fast as the bottleneck: packets arrive exactly as services end.
 fn merge(queue: &str) -> Scenario {
     let tcp = tcp(cwndlab_tcp::Profile::Ns2_1998, "reno");

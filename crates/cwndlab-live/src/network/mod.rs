@@ -24,7 +24,7 @@ pub struct LivePacket {
     pub(crate) buffer: u32,
     wire_bytes: u32,
     flow_key: u64,
-    payload: (u64, u32),
+    payload: (u32, u32),
     /// Place in the routes of the link it is on, or of [`DELIVER`].
     hop: u32,
     /// The port that it leaves by.
@@ -52,7 +52,7 @@ impl Packet for LivePacket {
     fn flow_key(&self) -> u64 {
         self.flow_key
     }
-    fn payload(&self) -> (u64, u32) {
+    fn payload(&self) -> (u32, u32) {
         self.payload
     }
 }
@@ -277,14 +277,14 @@ impl Network {
 
     /// Offset in the stream and length of the TCP payload. Offsets count from the flow's SYN; without losses scripted
     /// by sequence nobody needs them.
-    fn payload(&mut self, header: &Header) -> (u64, u32) {
+    fn payload(&mut self, header: &Header) -> (u32, u32) {
         let (Some(initial), Some(tcp)) = (&mut self.initial, header.tcp) else { return (0, 0) };
         let key = header.flow_key();
         if tcp.flags & Tcp::SYN != 0 {
             initial.insert(key, tcp.seq.wrapping_add(1));
         }
         let first = initial.get(&key).copied().unwrap_or(tcp.seq);
-        (u64::from(tcp.seq.wrapping_sub(first)), tcp.payload)
+        (tcp.seq.wrapping_sub(first), tcp.payload)
     }
 
     /// The bytes of a packet that an event is about, as it was read.

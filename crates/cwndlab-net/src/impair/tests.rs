@@ -34,6 +34,23 @@ fn drop_seq_drops_the_packet_that_holds_the_byte_as_often_as_asked() {
     assert_eq!(fates, [Pass, Drop, Drop, Pass, Drop, Drop, Pass, Pass]);
 }
 
+/// Positions of a stream wrap on the wire after 4 GiB; offsets of a study do not.
+#[test]
+fn drop_seq_counts_beyond_4_gib_flow_by_flow() {
+    const GIB: u64 = 1 << 30;
+    let config = ImpairmentConfig::DropSeq { offsets: vec![960, 4 * GIB + 1500], occurrences: 1 };
+    let (mut impairments, mut rng) = (Impairments::new(&[config]), rng());
+    let mut fate =
+        |flow: u64, offset: u64| impairments.on_entry(&TestPacket { offset, ..TestPacket::of_flow(0, flow) }, &mut rng);
+    for quarter in 1..4 {
+        assert_eq!(fate(1, quarter * GIB), Pass);
+    }
+    assert_eq!(fate(1, 4 * GIB + 960), Drop); // bytes up to 4 GiB + 1920
+    assert_eq!(fate(2, 1500), Pass); // another flow, at its beginning
+    assert_eq!(fate(1, 4 * GIB - 960), Pass);
+    assert_eq!(fate(2, 960), Drop);
+}
+
 #[test]
 fn bernoulli_loses_its_share_independently() {
     let lost = drops(&[ImpairmentConfig::Bernoulli { p: 0.1 }], 100_000);

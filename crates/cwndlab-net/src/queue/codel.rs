@@ -121,8 +121,8 @@ impl ControlLaw {
             }
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if mark(config, &mut packet) {
-                    marked = true;
+                if let Some(new) = mark(config, &mut packet) {
+                    marked = new;
                     self.drop_next = control_law(config, self.drop_next, self.count);
                     break;
                 }
@@ -146,8 +146,8 @@ impl ControlLaw {
             self.count = if delta > 1 && recently { delta } else { 1 };
             self.drop_next = control_law(config, now, self.count);
             self.last_count = self.count;
-            if mark(config, &mut packet) {
-                marked = true;
+            if let Some(new) = mark(config, &mut packet) {
+                marked = new;
             } else {
                 dropped.push((DropCause::Aqm, packet));
                 (packet, _) = self.pop(config, fifo, now)?;
@@ -177,15 +177,16 @@ fn control_law(config: &CodelConfig, from: Time, count: u32) -> Time {
     from + config.interval_ns.mul_f64(1.0 / f64::from(count).sqrt())
 }
 
-/// Marks the packet if the queue marks and the packet is ECN-capable (or already marked, which is as good).
-fn mark<P: Packet>(config: &CodelConfig, packet: &mut P) -> bool {
+/// Marks the packet if the queue marks and the packet is ECN-capable; whether the mark is new: one from before is as good.
+fn mark<P: Packet>(config: &CodelConfig, packet: &mut P) -> Option<bool> {
     if !config.ecn || packet.ecn() == Ecn::NotEct {
-        return false;
+        return None;
     }
-    if packet.ecn() != Ecn::Ce {
+    let new = packet.ecn() != Ecn::Ce;
+    if new {
         packet.mark_ce();
     }
-    true
+    Some(new)
 }
 
 #[cfg(test)]

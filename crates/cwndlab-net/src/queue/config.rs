@@ -62,6 +62,23 @@ impl QueueConfig {
         }
     }
 
+    /// Names of the traffic that a class-based queue tells apart.
+    pub fn traffic(&self) -> Vec<&str> {
+        match self {
+            QueueConfig::Cbq(config) => config.traffic().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Gives the traffic that a class-based queue names the numbers that packets carry ([`crate::Packet::traffic`]).
+    pub fn number_traffic(&mut self, number: impl Fn(&str) -> u8) {
+        if let QueueConfig::Cbq(config) = self {
+            for class in &mut config.classes {
+                class.numbers = class.traffic.iter().map(|name| number(name)).collect();
+            }
+        }
+    }
+
     /// The queue for a link of `rate`. The configuration must have passed [`QueueConfig::check`].
     /// `seed` fixes what the queue draws once for all (FQ-CoDel's hash perturbation).
     pub fn build<P>(&self, rate: Rate, seed: u64) -> Queue<P> {

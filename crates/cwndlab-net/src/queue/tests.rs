@@ -16,6 +16,8 @@ fn configs() -> Vec<QueueConfig> {
     let short = Time::from_millis(2);
     let codel = CodelConfig { target_ns: short, interval_ns: Time::from_millis(8), limit: 40, ecn: false, mtu: 500 };
     let class = |parent, rate_bps, bounded, flows, queue: Option<QueueConfig>| CbqClassConfig {
+        traffic: Vec::new(),
+        numbers: Vec::new(),
         parent,
         rate_bps: Rate::from_bps(rate_bps),
         priority: 0,
@@ -214,6 +216,8 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                 counts_in_service: b[3],
             };
             let class = |parent, rate: u64| CbqClassConfig {
+                traffic: Vec::new(),
+                numbers: Vec::new(),
                 parent,
                 rate_bps: Rate::from_bps(rate),
                 priority: small(3) as u8,
@@ -274,6 +278,8 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                 }),
                 _ => {
                     let root = CbqClassConfig {
+                        traffic: Vec::new(),
+                        numbers: Vec::new(),
                         queue: None,
                         flows: vec![],
                         ..class(None, n[0].saturating_add(n[1]).saturating_add(9))

@@ -64,7 +64,7 @@ impl WindowLaw {
             cwnd,
             ssthresh: match cfg.initial_ssthresh_segments {
                 0 => NO_THRESHOLD,
-                k => k.saturating_mul(mss),
+                k => k.saturating_mul(mss).min(MAX_WINDOW_BYTES),
             },
             law: match cfg.window_law {
                 WindowLawKind::Reno => Law::Reno(Reno::default()),
@@ -369,8 +369,9 @@ impl WindowLaw {
 /// Initial window in bytes for segments of `mss` payload bytes.
 fn initial_window_bytes(rule: InitialWindow, mss: u32) -> u32 {
     match rule {
-        InitialWindow::Segments(k) => k.saturating_mul(mss),
-        // RFC 3390, equation 1
+        InitialWindow::Segments(k) => k.saturating_mul(mss).min(MAX_WINDOW_BYTES),
+        // RFC 3390, equation 1, in bytes: 4380 are three segments of 1460 bytes, but only two whole ones of 1500 (by RFC 5681,
+        // section 3.1 three of those may go)
         InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
         // RFC 6928, section 2
         InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),

@@ -27,14 +27,17 @@ impl Connection {
         }
     }
 
-    /// CLOSED (RFC 9293, 3.10.7.1): a RST answers. A connection that ended as agreed keeps silent about stragglers, but
-    /// not when data or FIN come again: TIME-WAIT was too short for them, and they would be sent for ever.
+    /// CLOSED (RFC 9293, 3.10.7.1): a RST answers everything but a RST. Without FIN the peer is not told.
     fn on_closed(&mut self, seg: &Segment) {
-        let waits_for_us = self.error.is_some() || seg.flags.has(Flags::FIN) || seg.len > 0;
-        if seg.flags.has(Flags::RST) || !waits_for_us || !self.ends_by_fin {
+        if seg.flags.has(Flags::RST) || !self.ends_by_fin {
             return;
         }
-        self.control = Control::Reset(if seg.flags.has(Flags::ACK) { seg.ack } else { 0 });
+        self.control = if seg.flags.has(Flags::ACK) {
+            Control::Reset(seg.ack)
+        } else {
+            let numbers = u32::from(seg.flags.has(Flags::SYN)) + u32::from(seg.flags.has(Flags::FIN));
+            Control::Refuse(seg.seq.wrapping_add(seg.len + numbers))
+        };
     }
 
     #[inline]
@@ -81,7 +84,8 @@ impl Connection {
             }
             self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
         }
-        if seg.flags.has(Flags::FIN) && end > 0 {
+        // a FIN behind payload that the window cut off is cut off with it
+        if seg.flags.has(Flags::FIN) && end > 0 && end <= self.receiver.edge.max(self.receiver.nxt) as i64 {
             if !self.receiver.fin_received() {
                 self.receiver.fin_at = end as u64;
             }
@@ -199,7 +203,8 @@ impl Connection {
             self.on_new_ack(cfg, now, seg, ack, reported);
         } else if self.is_duplicate(cfg, seg, window_changed, reported) {
             self.on_duplicate_ack(cfg, now, seg, reported);
-        } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt {
+        } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt && self.sender.law.cwnd() > 0
+        {
             self.timers.stop(Timer::Retransmit); // a window update ends probing
             self.retries = 0;
         }
@@ -240,7 +245,7 @@ impl Connection {
     fn on_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64, reported: u64) {
         let s = &mut self.sender;
         let acked = ack - s.una;
-        let prior_in_flight = s.flight();
+        let (prior_in_flight, flight_size) = (s.flight(), s.flight_size());
         // without SACK each duplicate ACK told of a segment that had arrived
         let told = u64::from(s.dup_acks) * u64::from(s.mss);
         s.una = ack;
@@ -258,6 +263,7 @@ impl Connection {
             self.measure(cfg, now, seg, ack)
         };
         let s = &mut self.sender;
+        let rtt = s.times().and_then(|times| times.on_ack(ack, now)).or(rtt);
         let data_acked = acked - u64::from(s.fin && ack > s.end);
         let new = NewAck { acked: data_acked, delivered: data_acked + reported - known, blocks };
         if s.law.minds_every_ack() {
@@ -272,13 +278,15 @@ impl Connection {
             self.stats.fast_retransmits += 1;
             reaction.grow = false;
         }
-        if s.una == s.max {
+        if s.una == s.max && s.law.cwnd() == 0 {
+            // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
+        } else if s.una == s.max {
             self.timers.stop(Timer::Retransmit); // RFC 6298, 5.2
         } else if reaction.restart_timer {
             self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
             // 5.3
         }
-        if seg.flags.has(Flags::ECE) && self.on_echo(cfg, now, prior_in_flight) {
+        if seg.flags.has(Flags::ECE) && self.on_echo(cfg, now, flight_size) {
             reaction.grow = false;
         }
         let s = &mut self.sender;
@@ -362,14 +370,19 @@ impl Connection {
         Some(last)
     }
 
-    /// An ACK with ECE (RFC 3168, section 6.1.2): the window shrinks as for a loss, at most once a window of data, and the
-    /// ACK does not open it. Whether ECN is in use at all.
+    /// An ACK with ECE (RFC 3168, section 6.1.2): the window shrinks as for a loss, at most once a window of data. Whether the
+    /// ACK does not open it.
+    ///
+    /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed above
+    /// ssthresh only. Below it, after a timeout, the echo of a reduction already made lasts until new data can carry CWR, and by
+    /// the letter a go-back would fill one hole a round trip. Linux up to 3.x has this very rule (`tcp_may_raise_cwnd`); later
+    /// kernels and FreeBSD hold back no ACK for its ECE; ns-2 has the letter, but its retransmissions carry CWR (as `rfc2481`).
     #[cold]
     fn on_echo(&mut self, cfg: &TcpConfig, now: Time, flight: u64) -> bool {
         let s = &mut self.sender;
         if s.ecn.may_reduce(s.una) {
             let before = s.law.cwnd();
-            reduce(cfg, s, CongestionEvent::Ecn, flight);
+            reduce(cfg, s, CongestionEvent::Ecn, flight.min(before));
             self.stats.ecn_reductions += 1;
             if let Recovery::Rack(rack) = &mut self.recovery {
                 rack.on_echo(cfg, s, before);
@@ -378,8 +391,9 @@ impl Connection {
                 // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
                 self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
             }
+            return true;
         }
-        s.ecn.is_agreed()
+        s.ecn.is_agreed() && (cfg.one_way_agents || !s.law.in_slow_start())
     }
 
     /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.
@@ -403,7 +417,7 @@ impl Connection {
         let s = &mut self.sender;
         s.law.on_delivered(reported, seg.flags.has(Flags::ECE), s.una, s.nxt);
         if seg.flags.has(Flags::ECE) {
-            self.on_echo(cfg, now, self.sender.flight());
+            self.on_echo(cfg, now, self.sender.flight_size());
         }
         if self.recovery.times_echo(false, seg.sack.len > 0) {
             self.time_echo(cfg, now, seg, self.sender.una);

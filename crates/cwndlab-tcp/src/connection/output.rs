@@ -108,12 +108,18 @@ impl Connection {
             if s.timed_end > piece.start {
                 s.timed_end = 0;
             }
+            if let Some(times) = s.times() {
+                times.forget();
+            }
         } else if s.timed_end == 0 {
             s.timed_end = end;
             s.timed_at = now;
         }
         if end > s.max {
             s.max = end;
+            if let Some(times) = s.times().filter(|_| !again) {
+                times.on_new(end, now);
+            }
         }
         s.nxt = s.nxt.max(s.una);
         let idle_since = std::mem::replace(&mut s.last_sent, now);
@@ -209,15 +215,13 @@ impl Connection {
         let room = self.sender.mss.saturating_sub(len + SACK_HEAD_BYTES) / SACK_BLOCK_BYTES;
         let most = if len == 0 { most } else { most.min(room as usize) };
         let (irs, fin) = (self.irs, to_wire(self.irs, self.receiver.fin_at));
-        let mut blocks =
-            self.receiver.beyond.as_mut().map_or(SackBlocks::default(), |beyond| beyond.sack_blocks(irs, most));
+        let Some(beyond) = self.receiver.beyond.as_mut() else { return SackBlocks::default() };
+        let duplicates = usize::from(beyond.has_duplicate() && most > 0);
+        let mut blocks = beyond.sack_blocks(irs, most);
         if self.receiver.fin_at != 0 {
-            // a FIN takes a number of its own, and is reported with the data before it
-            blocks
-                .as_mut_slice()
-                .iter_mut()
-                .filter(|block| block.1 == fin)
-                .for_each(|block| block.1 = fin.wrapping_add(1));
+            // a FIN takes a number of its own, and is reported with the data before it; not as a duplicate of that data
+            let held = &mut blocks.as_mut_slice()[duplicates..];
+            held.iter_mut().filter(|block| block.1 == fin).for_each(|block| block.1 = fin.wrapping_add(1));
         }
         blocks
     }
@@ -251,6 +255,19 @@ impl Connection {
         Segment { ack, window: segment.window + newer, flags, ..segment }
     }
 
+    /// A RST; it has timestamps like every segment, where they are agreed on (RFC 7323, section 3.2).
+    fn reset(&self, cfg: &TcpConfig, now: Time, numbers: Segment) -> Segment {
+        let stamped = self.agreed.timestamps;
+        Segment {
+            flags: numbers.flags | Flags::RST,
+            has_timestamps: stamped,
+            ts_val: if stamped { timestamp(now) } else { 0 },
+            ts_ecr: if stamped { self.receiver.ts_recent } else { 0 },
+            wire_bytes: cfg.ack_bytes + self.option_bytes(cfg, 0),
+            ..numbers
+        }
+    }
+
     /// SYN, SYN-ACK, RST or a probe.
     #[inline(never)]
     fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
@@ -267,11 +284,11 @@ impl Connection {
             Control::None | Control::Paced | Control::Probe | Control::AckBefore(_) => return None,
             Control::Abort => {
                 let (seq, ack) = (self.wire(self.sender.nxt), to_wire(self.irs, self.receiver.nxt));
-                let flags = Flags::RST | Flags::ACK;
-                return Some(Segment { seq, ack, flags, wire_bytes: cfg.ack_bytes, ..Segment::default() });
+                return Some(self.reset(cfg, now, Segment { seq, ack, flags: Flags::ACK, ..Segment::default() }));
             }
-            Control::Reset(seq) => {
-                return Some(Segment { seq, flags: Flags::RST, wire_bytes: cfg.ack_bytes, ..Segment::default() })
+            Control::Reset(seq) => return Some(self.reset(cfg, now, Segment { seq, ..Segment::default() })),
+            Control::Refuse(ack) => {
+                return Some(self.reset(cfg, now, Segment { ack, flags: Flags::ACK, ..Segment::default() }))
             }
             Control::Syn => Segment { flags: Flags::SYN | cfg.ecn.syn_flags(), ..Segment::default() },
             Control::SynAck => {
@@ -293,6 +310,7 @@ impl Connection {
             + if timestamps { TIMESTAMPS_BYTES } else { 0 }
             + if sack && !timestamps { 4 } else { 0 } // fills the padding of the timestamps otherwise
             + if scale { 4 } else { 0 };
+        let option_bytes = if cfg.header_bytes == 0 { 0 } else { option_bytes }; // as in `option_bytes`
         self.receiver.ack_now = false;
         Some(Segment {
             seq: self.iss,

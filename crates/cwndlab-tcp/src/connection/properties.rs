@@ -1,4 +1,4 @@
-//! Two endpoints over a pipe that loses, duplicates and reorders: the stream arrives whole and in order, and every
+//! Two endpoints over a pipe that loses, marks, duplicates and reorders: the stream arrives whole and in order, and every
 //! connection ends or says why not.
 
 use super::Connection;
@@ -21,6 +21,8 @@ impl Dice {
 #[derive(Clone, Debug)]
 struct Pipe {
     loss: f64,
+    /// Share of ECN-capable segments that are marked.
+    marks: f64,
     duplication: f64,
     delay: Time,
     jitter: Time,
@@ -89,6 +91,8 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
                 assert!(segment.len <= cfg.mss, "longer than the MSS");
                 assert!(end.sender.una <= end.sender.nxt && end.sender.nxt <= end.sender.max, "positions out of order");
                 sent += 1;
+                let marked = segment.ecn != 0 && dice.roll() < pipe.marks;
+                let segment = Segment { ecn: if marked { 3 } else { segment.ecn }, ..segment };
                 let lost =
                     dice.roll() < pipe.loss || (u64::from(pipe.outage.0)..u64::from(pipe.outage.1)).contains(&sent);
                 let copies = if lost { 0 } else { 1 + u32::from(dice.roll() < pipe.duplication) };
@@ -168,8 +172,21 @@ prop_compose! {
         ]),
         odd in any::<bool>(), law in prop::sample::select(vec![
             WindowLawKind::Reno, WindowLawKind::RenoPackets, WindowLawKind::Cubic, WindowLawKind::CubicLinux,
-            WindowLawKind::RenoLinux2,
+            WindowLawKind::RenoLinux2, WindowLawKind::Dctcp,
         ]),
+        (ecn, slow_start, reduce_from) in (
+            prop::sample::select(vec![
+                EcnKind::Off, EcnKind::Accept, EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1, EcnKind::Dctcp,
+                EcnKind::L4s,
+            ]),
+            prop::sample::select(vec![
+                SlowStartKind::Standard, SlowStartKind::Hystart, SlowStartKind::HystartPlusPlus,
+            ]),
+            prop::sample::select(vec![
+                ReductionBase::FlightSize, ReductionBase::Cwnd, ReductionBase::CwndWholeSegments,
+            ]),
+        ),
+        (ecn_to_one_segment, pacing, validation, growth) in any::<(bool, bool, bool, bool)>(),
         (sack, timestamps, scale, nagle, limited) in any::<(bool, bool, bool, bool, bool)>(),
         mss in prop::sample::select(vec![1_u32, 7, 100, 536, 1460]),
         buffer_segments in prop::sample::select(vec![1_u64, 2, 5, 30, 3000]),
@@ -191,6 +208,9 @@ prop_compose! {
             header_bytes: 40,
             recovery, sack, timestamps, nagle,
             window_law: law,
+            ecn, slow_start, reduce_from, ecn_to_one_segment, pacing,
+            window_validation: validation,
+            grow_only_if_cwnd_limited: growth,
             f_rto, one_way_agents,
             rto: RtoConfig { from_first, ..base.rto },
             limited_transmit: limited,
@@ -207,6 +227,7 @@ prop_compose! {
 prop_compose! {
     fn pipe()(
         loss in prop::sample::select(vec![0.0, 0.01, 0.1, 0.3]),
+        marks in prop::sample::select(vec![0.0, 0.05, 0.5, 1.0]),
         duplication in prop::sample::select(vec![0.0, 0.05, 0.5]),
         delay_ms in 0_u64..200,
         jitter_ms in prop::sample::select(vec![0_u64, 3, 300]),
@@ -214,7 +235,7 @@ prop_compose! {
         seed in any::<u64>(),
     ) -> Pipe {
         Pipe {
-            loss, duplication, delay: Time::from_millis(delay_ms), jitter: Time::from_millis(jitter_ms),
+            loss, marks, duplication, delay: Time::from_millis(delay_ms), jitter: Time::from_millis(jitter_ms),
             outage: (outage.0, outage.0 + outage.1), seed,
         }
     }
@@ -245,6 +266,7 @@ prop_compose! {
             handshake, fin: fin || handshake,
             sack: if handshake { c.sack } else { a.sack },
             timestamps: if handshake { c.timestamps } else { a.timestamps },
+            ecn: if handshake { c.ecn } else { a.ecn },
             mss: if handshake { c.mss } else { a.mss },
             receive_buffer_bytes: if handshake { c.receive_buffer_bytes } else { a.receive_buffer_bytes },
             ..c

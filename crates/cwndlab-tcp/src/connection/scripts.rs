@@ -13,6 +13,7 @@
 //! Timers fire on the way to a line's time. A segment that no line expects fails, as a line without its segment does.
 
 mod close;
+mod ecn;
 mod flow;
 mod linux;
 mod linux_2;
@@ -21,6 +22,7 @@ mod open;
 mod paced;
 mod rack;
 mod receive;
+mod slow_start;
 
 use std::collections::VecDeque;
 
@@ -159,6 +161,8 @@ impl Script<'_> {
                 "fin" => seg.flags |= Flags::FIN,
                 "push" => seg.flags |= Flags::PSH,
                 "rst" => seg.flags |= Flags::RST,
+                "ece" => seg.flags |= Flags::ECE,
+                "ts" => (seg.has_timestamps, seg.ts_val, seg.ts_ecr) = (true, number() as u32, number() as u32),
                 "sackok" => seg.sack_permitted = true,
                 "win" => self.window = number() as u32,
                 "at" => seg.seq = theirs_at(number()),

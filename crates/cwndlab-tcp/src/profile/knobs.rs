@@ -41,7 +41,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 58] = [
+pub const KNOBS: [Knob; 59] = [
     knob(
         "mss",
         "bytes",
@@ -145,8 +145,8 @@ pub const KNOBS: [Knob; 58] = [
     knob(
         "partial_window_deflation",
         "bool",
-        "Whether a partial ACK deflates the window; with `new-reno`.",
-        ["ns-2.35 ns-default.tcl: partial_window_deflation_ 1", "RFC 6582, 3.2, step 3", "unused by its recovery"],
+        "Whether a partial ACK deflates the window; with `new-reno`. Otherwise it leaves it alone, or with `one_way_agents` ends the inflation.",
+        ["ns-2 (1998): partial_window_deflation_ 0 (default changed on 2003-05-05)", "RFC 6582, 3.2, step 3", "unused by its recovery"],
     ),
     knob(
         "drains_after_timeout",
@@ -159,6 +159,12 @@ pub const KNOBS: [Knob; 58] = [
         "bool",
         "New segments on the first two duplicate ACKs (RFC 3042).",
         ["ns-2 (1998): singledup_ 0 (default changed in 2001)", "RFC 5681, 3.2: SHOULD", "kernel: always"],
+    ),
+    knob(
+        "new_reno_impatient",
+        "bool",
+        "Whether only the first partial ACK restarts NewReno's timer, or each one.",
+        ["ns-2 (1998): each (newreno_changes1_, default changed on 2004-10-14)", "RFC 6582, 4: recommended", "unused by its recovery; RFC 6582"],
     ),
     knob(
         "f_rto",
@@ -211,7 +217,7 @@ pub const KNOBS: [Knob; 58] = [
         "flight-size | cwnd | cwnd-whole-segments",
         "What ssthresh is a fraction of when congestion is found.",
         [
-            "ns-2.35: slowdown() halves min(cwnd, window_), precisionReduce_ true; before 2006 it rounded down: cwnd-whole-segments",
+            "ns-2 (1998): slowdown() halves min(cwnd, window_) in whole packets (precisionReduce_, default changed on 2006-01-24)",
             "RFC 5681, 3.1, equation 4: FlightSize",
             "kernel: tcp_reno_ssthresh and cubictcp_recalc_ssthresh take snd_cwnd, in whole segments",
         ],

@@ -18,8 +18,9 @@ proptest! {
                 prop_assert_eq!(next, reached);
                 model = model.split_off(&next);
             } else {
-                let fresh = held.insert(start, end);
-                prop_assert_eq!(fresh, !(start..end).all(|p| model.contains(&p)));
+                let known = held.insert(start, end);
+                let run = |from: u64| (from..end).take_while(|p| model.contains(p)).last().map(|last| (from, last + 1));
+                prop_assert_eq!(known, (start..end).find_map(run));
                 model.extend(start..end);
             }
             prop_assert_eq!(held.is_empty(), model.is_empty());

@@ -12,7 +12,7 @@ pub(crate) struct NewReno {
     pub active: bool,
     /// RFC 6582, section 3.2: highest position sent when recovery began, or at the last timeout.
     recover: u64,
-    /// Whether the episode has had a partial ACK: only the first restarts the timer ("impatient", RFC 6582, section 4).
+    /// Whether the episode has had a partial ACK: only the first restarts an impatient timer (RFC 6582, section 4).
     partial_seen: bool,
 }
 
@@ -65,10 +65,12 @@ impl NewReno {
         s.resend_first = true;
         if cfg.partial_window_deflation {
             self.deflate(cfg, s, ack.acked);
+        } else if cfg.one_way_agents {
+            s.inflation = 0;
         }
         self.limit_burst(cfg, s);
         let first = !std::mem::replace(&mut self.partial_seen, true);
-        Reaction { grow: false, restart_timer: first }
+        Reaction { grow: false, restart_timer: first || !cfg.new_reno_impatient }
     }
 
     #[allow(clippy::unused_self)]

@@ -1,4 +1,4 @@
-//! Proportional rate reduction (RFC 6937, revised by RFC 9937) over the loss detection of RFC 6675.
+//! Proportional rate reduction (RFC 9937) over the loss detection of RFC 6675.
 
 use super::selective::Episode;
 use super::{cut, NewAck, Reaction, GROW, HOLD};
@@ -12,18 +12,18 @@ pub(super) struct Reduction {
     delivered_bytes: u32,
     /// Bytes sent during recovery.
     out_bytes: u32,
-    /// `FlightSize` when recovery began.
+    /// `RecoverFS`.
     recover_fs: u32,
-    /// Bytes that may be sent before the next ACK (RFC 6937: `SndCnt`).
+    /// Bytes that may be sent before the next ACK (`SndCnt`).
     pub send_count: u32,
 }
 
 impl Reduction {
-    /// `RecoverFS` is what the window was reduced from: the flight, whole as in RFC 6937 (RFC 9937 leaves out what SACK had
-    /// reported before, two segments mostly), or the window itself, `before` bytes, as in Linux.
-    pub fn new(cfg: &TcpConfig, s: &Sender, before: u64) -> Self {
+    /// `RecoverFS` (RFC 9937, section 6.1): the flight less what SACK had reported before the ACK that begins the episode,
+    /// which tells of `delivered` bytes; or the window itself, `before` bytes, as in Linux.
+    pub fn new(cfg: &TcpConfig, s: &Sender, before: u64, delivered: u64) -> Self {
         let base = match cfg.reduce_from {
-            ReductionBase::FlightSize => s.max - s.una,
+            ReductionBase::FlightSize => (s.flight_size() - s.scoreboard.total()) + delivered,
             ReductionBase::Cwnd => before,
             ReductionBase::CwndWholeSegments => before / u64::from(s.mss) * u64::from(s.mss),
         };
@@ -33,6 +33,9 @@ impl Reduction {
     /// RFC 9937, section 6.2, on every ACK of the episode; `pipe` bytes are thought to be in the network. Where windows are
     /// counted in whole segments, a part of one is rounded up.
     pub fn on_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, pipe: u64, delivered: u64, safe: bool) {
+        if delivered == 0 && self.out_bytes > 0 {
+            return;
+        }
         let (mss, ssthresh) = (u64::from(s.mss), s.law.ssthresh());
         self.delivered_bytes += delivered as u32;
         let (total, out) = (u64::from(self.delivered_bytes), u64::from(self.out_bytes));
@@ -83,7 +86,7 @@ impl Prr {
         }
         let before = s.law.cwnd();
         cut(cfg, s);
-        *self = Prr { window: Reduction::new(cfg, s, before), ..Prr::default() };
+        *self = Prr { window: Reduction::new(cfg, s, before, delivered), ..Prr::default() };
         self.episode.begin(s);
         self.episode.set_pipe(s, lost_below.max(s.una + 1));
         // RFC 9937, section 6.2: what was delivered before the trigger does not count; the fast retransmit is always sent
@@ -110,7 +113,7 @@ impl Prr {
     #[inline(never)]
     fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
         if s.una > self.episode.recover {
-            // RFC 6937, section 3: recovery ends at ssthresh
+            // RFC 9937, section 6.4: recovery ends at ssthresh
             self.episode.active = false;
             let (ssthresh, mss) = (s.law.ssthresh(), s.mss);
             s.law.set_cwnd(ssthresh, mss);

@@ -13,6 +13,7 @@ use super::prr::Reduction;
 use super::{flight_lost, reduce, NewAck, Reaction, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::congestion::CongestionEvent;
+use crate::connection::timestamp;
 use crate::sender::{Piece, Sender};
 use record::{sent_after, Record, Sent, REPEATED, SACKED};
 use undo::Doubt;
@@ -44,6 +45,8 @@ enum Pending {
 #[derive(Clone, Debug, Default)]
 struct Ack {
     now: Time,
+    /// `FlightSize` before it.
+    out: u64,
     /// Bytes of segments newly known to have arrived.
     delivered: u64,
     dsack: bool,
@@ -151,7 +154,7 @@ impl Rack {
 
     /// An ACK begins to be processed: what its DSACK says arrived twice, the stamp that it echoes.
     pub fn begin_ack(&mut self, s: &Sender, now: Time, dsack: Option<(u64, u64)>, echo: Option<u32>) {
-        self.ack = Ack { now, dsack: dsack.is_some(), echo, fack: self.fack, ..Ack::default() };
+        self.ack = Ack { now, dsack: dsack.is_some(), echo, fack: self.fack, out: s.max - s.una, ..Ack::default() };
         self.new_only = false;
         if let Some(twice) = dsack {
             self.ack.delivered = (twice.1 - twice.0).min(s.max - s.una); // what arrived twice has left the network, too
@@ -165,7 +168,7 @@ impl Rack {
         if self.phase == Phase::Open {
             self.phase = Phase::Reduced;
             self.recover = s.max - 1;
-            self.window = Reduction::new(cfg, s, before);
+            self.window = Reduction::new(cfg, s, before, self.ack.delivered);
             if self.ack.done {
                 self.window.on_ack(cfg, s, self.sent.pipe, self.ack.delivered, true);
             }
@@ -231,8 +234,9 @@ impl Rack {
         } else if !sacked {
             self.ack.repeated = true;
         }
-        // step 2: faster than ever means that an earlier copy was acknowledged
-        if repeated && rtt < min_rtt {
+        // step 2: an older stamp echoed, or faster than ever, means that an earlier copy was acknowledged
+        let older = |echo: u32| (echo.wrapping_sub(timestamp(segment.at)) as i32) < 0;
+        if repeated && (self.ack.echo.is_some_and(older) || rtt < min_rtt) {
             return;
         }
         self.rtt = rtt;
@@ -392,7 +396,7 @@ impl Rack {
         } else {
             let before = s.law.cwnd();
             let reduced = reduce(cfg, s, CongestionEvent::Loss, flight_lost(s));
-            self.window = Reduction::new(cfg, s, before);
+            self.window = Reduction::new(cfg, s, before, delivered);
             self.recover = s.max - 1;
             self.doubt.settle();
             if reduced {

@@ -26,7 +26,12 @@ impl Episode {
         *self = Episode { active: true, recover: s.max - 1, high_rxt: s.una, ..Episode::default() };
     }
 
-    pub fn on_timeout(&mut self, s: &Sender) {
+    /// RFC 6675, section 5.1: what was reported may be used on, given a test for reneging. The first segment being reported
+    /// and yet not acknowledged is one (Linux: `tcp_check_sack_reneging`): then all is forgotten (RFC 2018, section 8).
+    pub fn on_timeout(&mut self, s: &mut Sender) {
+        if s.scoreboard.hole(s.una).0 != s.una {
+            s.scoreboard.clear();
+        }
         *self = Episode { recover: s.max - 1, high_rxt: s.una, ..Episode::default() };
     }
 

@@ -46,7 +46,13 @@ pub struct CbqClassConfig {
     /// Never sends above its rate. Otherwise it may borrow, and may use a link that nobody else wants.
     #[serde(default)]
     pub bounded: bool,
-    /// Flow keys of its packets, for a leaf (see also [`crate::Packet::class`]).
+    /// Names of the traffic whose packets are its, for a leaf; both ways, and in the simulator only.
+    #[serde(default)]
+    pub traffic: Vec<String>,
+    /// Their numbers ([`crate::Packet::traffic`]), by [`QueueConfig::number_traffic`].
+    #[serde(skip)]
+    pub numbers: Vec<u8>,
+    /// Flow keys of its packets, for a leaf.
     #[serde(default)]
     pub flows: Vec<u64>,
     /// A leaf's queue, of a kind that decides at arrival: infinite, drop-tail or red. To it, its class looks like a link
@@ -79,6 +85,11 @@ impl CbqConfig {
         self.classes.iter().all(|class| class.parent != Some(index))
     }
 
+    /// Names of the traffic that the classes claim.
+    pub(in crate::queue) fn traffic(&self) -> impl Iterator<Item = &str> {
+        self.classes.iter().flat_map(|class| class.traffic.iter().map(String::as_str))
+    }
+
     pub(in crate::queue) fn check(&self) -> Result<(), String> {
         for (index, class) in self.classes.iter().enumerate() {
             self.check_class(index, class).map_err(|error| format!("class {index}: {error}"))?;
@@ -90,6 +101,11 @@ impl CbqConfig {
         flows.sort_unstable();
         if let Some([flow, ..]) = flows.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("flow {flow} belongs to two classes"));
+        }
+        let mut traffic: Vec<&str> = self.traffic().collect();
+        traffic.sort_unstable();
+        if let Some([name, ..]) = traffic.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("traffic {name:?} belongs to two classes"));
         }
         Ok(())
     }
@@ -111,8 +127,8 @@ impl CbqConfig {
         match (&class.queue, self.is_leaf(index)) {
             (None, true) => Err("it has no children and needs a queue".to_owned()),
             (Some(_), false) => Err("it has children, so it has no queue".to_owned()),
-            (None, false) if !class.flows.is_empty() => {
-                Err("it has children, so it has no flows of its own".to_owned())
+            (None, false) if !class.flows.is_empty() || !class.traffic.is_empty() => {
+                Err("it has children, so it has no flows or traffic of its own".to_owned())
             }
             (Some(queue), true) => match **queue {
                 QueueConfig::Infinite {} | QueueConfig::DropTail(_) | QueueConfig::Red(_) => queue.check(),

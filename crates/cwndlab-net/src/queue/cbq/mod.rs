@@ -23,6 +23,8 @@ pub struct Cbq<P> {
     leaf_of: Vec<Option<usize>>,
     /// Flow key and leaf, sorted.
     flows: Vec<(u64, usize)>,
+    /// The leaf of each numbered traffic; of 0 none.
+    traffic: Vec<Option<usize>>,
     default: usize,
     sharing: Sharing,
     /// Places in `leaves` by priority, each with the place whose turn it is.
@@ -91,6 +93,7 @@ impl<P> Cbq<P> {
             leaf_of: vec![None; classes.len()],
             leaves: Vec::new(),
             flows: Vec::new(),
+            traffic: vec![None; 1 + usize::from(u8::MAX)],
             default: 0,
             sharing: config.sharing,
             rounds: Vec::new(),
@@ -123,6 +126,9 @@ impl<P> Cbq<P> {
         let Some(Queue::Arrival(queue)) = queue else { unreachable!("QueueConfig::check was called") };
         let place = self.leaves.len();
         self.leaf_of[index] = Some(place);
+        for &number in &class.numbers {
+            self.traffic[usize::from(number)] = Some(place);
+        }
         self.flows.extend(class.flows.iter().map(|&flow| (flow, place)));
         let mut up = Some(index);
         let mut free = true;
@@ -305,9 +311,9 @@ impl<P: Packet> Cbq<P> {
         Some(Dequeued { packet, marked: false })
     }
 
-    /// The leaf of a packet: the class it names, or that of its flow, or the default.
+    /// The leaf of a packet: that of its traffic, or of its flow, or the default.
     fn classify(&self, packet: &P) -> usize {
-        let named = packet.class().and_then(|class| self.leaf_of.get(usize::from(class)).copied().flatten());
+        let named = self.traffic[usize::from(packet.traffic())];
         named.unwrap_or_else(|| {
             let found = self.flows.binary_search_by_key(&packet.flow_key(), |&(flow, _)| flow);
             found.map_or(self.default, |at| self.flows[at].1)

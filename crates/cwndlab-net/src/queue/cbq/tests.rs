@@ -12,6 +12,8 @@ fn class(rate_bps: u64) -> CbqClassConfig {
         rate_bps: Rate::from_bps(rate_bps),
         priority: 0,
         bounded: false,
+        traffic: Vec::new(),
+        numbers: Vec::new(),
         flows: Vec::new(),
         queue: Some(Box::new(QueueConfig::Infinite {})),
         max_burst: 1,

@@ -48,6 +48,23 @@ fn marks_come_at_the_times_of_the_drops_they_replace() {
     assert_eq!(drops[..6], marks[..6]);
 }
 
+/// A mark from an earlier queue is as good as a new one, so that the law goes on, but it is not this queue's.
+#[test]
+fn a_packet_that_is_marked_already_is_no_new_mark() {
+    let marked = |id| TestPacket { ecn: Ecn::Ce, ..TestPacket::new(id) };
+    let mut queue = Codel::new(CodelConfig { ecn: true, limit: 100_000, ..CodelConfig::default() });
+    let mut dropped = Vec::new();
+    for id in 0..1000 {
+        queue.enqueue(Time::ZERO, marked(id), &mut dropped);
+    }
+    for id in 500..1400 {
+        let packet = queue.dequeue(ms(id), &mut dropped).expect("overloaded");
+        assert_eq!((packet.marked, packet.packet.ecn), (false, Ecn::Ce));
+    }
+    assert!(dropped.is_empty());
+    assert!(queue.law.count > 1);
+}
+
 #[test]
 fn packets_without_ect_are_dropped_even_if_the_queue_marks() {
     let with = signal_times_under_overload(true, TestPacket::new);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::test_packet::TestPacket;
+use crate::Ecn;
 
 fn queue(config: FqCodelConfig) -> FqCodel<TestPacket> {
     FqCodel::new(config, 3)
@@ -88,6 +89,25 @@ fn codel_acts_on_the_slow_flow_alone() {
     }
     assert!(dropped.len() > 10);
     assert!(dropped.iter().all(|(cause, packet)| *cause == DropCause::Aqm && packet.flow == 1));
+}
+
+#[test]
+fn a_packet_that_is_marked_already_is_no_new_mark() {
+    let mut queue = queue(FqCodelConfig { ecn: true, ..FqCodelConfig::default() });
+    let mut dropped = Vec::new();
+    let mut marks = 0;
+    for ms in 0..2000 {
+        let now = Time::from_millis(ms);
+        for id in [2 * ms, 2 * ms + 1] {
+            // every other packet was marked before
+            let ecn = if id % 2 == 0 { Ecn::Ce } else { Ecn::Ect0 };
+            queue.enqueue(now, TestPacket { ecn, ..TestPacket::of_flow(id, 1) }, &mut dropped);
+        }
+        let packet = queue.dequeue(now, &mut dropped).expect("overloaded");
+        assert!(!packet.marked || packet.packet.id % 2 == 1);
+        marks += u32::from(packet.marked);
+    }
+    assert!(marks > 0 && dropped.is_empty());
 }
 
 #[test]

@@ -24,7 +24,9 @@ fn a_normal_close_ends_in_time_wait_here_and_closed_there() {
          60.1 < at 0 fin         # our ACK was lost
          60.1 > ack 1
          = state TimeWait
+         = state TimeWait
          120.2 < ack 501
+         120.2 > rst             # RFC 9293, 3.10.7.1
          = state Closed error none",
     );
     server(
@@ -105,7 +107,8 @@ fn a_fin_that_comes_to_a_closed_end_is_reset_and_that_reset_is_no_failure() {
          0.0 > fin ack 0
          0.1 < fin ack 1
          0.1 > ack 1
-         0.2 < ack 1             # a straggler: silence
+         0.2 < ack 1             # a straggler
+         0.2 > rst
          = state Closed
          1.1 < at 0 fin ack 1
          1.1 > rst",
@@ -221,5 +224,52 @@ fn a_newer_stamp_opens_time_wait_again_whatever_the_number() {
         let syn = Segment { flags: Flags::SYN, has_timestamps: true, ts_val: stamp, ..Segment::default() };
         end.handle_segment(&cfg, Time::from_secs(1), &syn);
         assert_eq!(end.state(), state, "stamp {stamp}");
+    }
+}
+
+/// RFC 9293, 3.10.7.1: `<SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>` where the segment has no ACK, else `<SEQ=SEG.ACK><CTL=RST>`.
+#[test]
+fn a_closed_port_answers_every_segment_but_a_reset() {
+    let cfg = TcpConfig { handshake: true, fin: true, ..config(1) };
+    let mut end = Connection::server(&cfg, ISS, Time::ZERO);
+    end.close();
+    let mut answer = |seg: Segment| {
+        end.handle_segment(&cfg, Time::ZERO, &seg);
+        end.poll_transmit(&cfg, Time::ZERO).map(|s| (s.seq, s.ack, s.flags))
+    };
+    let syn = Segment { seq: 77, flags: Flags::SYN, ..Segment::default() };
+    assert_eq!(answer(syn), Some((0, 78, Flags::RST | Flags::ACK)));
+    assert_eq!(answer(Segment { len: 10, ..syn }), Some((0, 88, Flags::RST | Flags::ACK)));
+    let ack = Segment { seq: 78, ack: 500, flags: Flags::ACK, ..Segment::default() };
+    assert_eq!(answer(ack), Some((500, 0, Flags::RST)));
+    assert_eq!(answer(Segment { flags: Flags::RST, ..syn }), None);
+    assert_eq!(answer(Segment { flags: Flags::RST | Flags::ACK, ..ack }), None);
+}
+
+/// RFC 7323, section 3.2: "SHOULD be sent in an <RST> segment", which then is as long as every other.
+#[test]
+fn a_reset_carries_timestamps_where_they_are_agreed_on() {
+    for (timestamps, bytes) in [(true, 12), (false, 0)] {
+        let cfg = TcpConfig { timestamps, fin: true, header_bytes: 40, ack_bytes: 40, ..config(1) };
+        let mut end = Connection::client(&cfg, 0, Time::ZERO);
+        let now = Time::from_millis(3);
+        end.handle_segment(
+            &cfg,
+            now,
+            &Segment {
+                seq: 1,
+                ack: 1,
+                len: 10,
+                flags: Flags::ACK,
+                ts_val: 9,
+                has_timestamps: timestamps,
+                ..Segment::default()
+            },
+        );
+        end.abort();
+        let reset = end.poll_transmit(&cfg, now).expect("a RST");
+        assert!(reset.flags.has(Flags::RST));
+        assert_eq!((reset.has_timestamps, reset.wire_bytes), (timestamps, 40 + bytes));
+        assert_eq!((reset.ts_val, reset.ts_ecr), if timestamps { (3000, 9) } else { (0, 0) });
     }
 }

@@ -251,6 +251,7 @@ fn every_timer_fires_on_a_tick_of_its_clock() {
          2.25 > ack 1
          = state TimeWait
          4.35 < data 1-1
+         4.35 > rst
          = state Closed",
     );
 }

@@ -118,6 +118,38 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     );
 }
 
+/// Without deflation a partial ACK ends the inflation alone; slow but steady, each restarts the timer (RFC 6582, section 4). Losses at
+/// 0, 3000 and 6000.
+#[test]
+fn newreno_of_1998_keeps_the_window_on_partial_acks_and_its_timer_running() {
+    let of_1998 = TcpConfig {
+        partial_window_deflation: false,
+        new_reno_impatient: false,
+        one_way_agents: true,
+        ..recovering(RecoveryKind::NewReno)
+    };
+    let script = |timeout: &str| {
+        format!(
+            "0.5 < ack 0
+             0.5 < ack 0
+             0.5 < ack 0
+             0.5 > data 0-1000
+             = ssthresh 5000 cwnd 5000
+             0.9 < ack 3000              # partial, 7 are out
+             0.9 > data 3000-4000
+             = cwnd 5000
+             1.3 < ack 6000              # 4 of a window of 5
+             1.3 > data 6000-7000
+             1.3 > data 10000-11000
+             = cwnd 5000
+             {timeout} > data 6000-7000"
+        )
+    };
+    after_ten(&of_1998, &script("2.3"));
+    let impatient = TcpConfig { new_reno_impatient: true, ..of_1998 };
+    after_ten(&impatient, &script("1.9"));
+}
+
 /// RFC 6582, section 3.2: two losses, at 0 and 3000.
 #[test]
 fn newreno_sends_the_next_hole_on_a_partial_ack_and_stays_until_the_last_is_acknowledged() {
@@ -336,4 +368,93 @@ fn a_segment_sent_twice_is_not_measured() {
          1.1 < ack 1000",
     );
     assert_eq!(end.srtt(&cfg), Time::ZERO);
+}
+
+/// RFC 2018, section 8; RFC 6675, section 5.1: the receiver had reported 1000 to 4000 and threw it away. Once 0 to 1000 has
+/// arrived, the first missing segment counts as reported: only forgetting that sends it.
+#[test]
+fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
+    for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Prr, RecoveryKind::Rack] {
+        let cfg = TcpConfig { recovery: kind, sack: true, ..config(4) };
+        let mut end = Connection::client(&cfg, 0, Time::ZERO);
+        end.write(4000);
+        let drain = |end: &mut Connection, now: Time| while end.poll_transmit(&cfg, now).is_some() {};
+        drain(&mut end, Time::ZERO);
+        let mut dropping = Segment { seq: 1, ack: 1, flags: Flags::ACK, window: 1 << 20, ..Segment::default() };
+        dropping.sack.blocks[0] = (1001, 4001);
+        dropping.sack.len = 1;
+        let mut now = Time::from_millis(100);
+        end.handle_segment(&cfg, now, &dropping);
+        drain(&mut end, now);
+        now = Time::from_millis(200);
+        let first = Segment { seq: 1, ack: 1001, flags: Flags::ACK, window: 1 << 20, ..Segment::default() };
+        end.handle_segment(&cfg, now, &first);
+        drain(&mut end, now);
+        // the timer alone is left; whatever comes now was not kept but in order
+        let mut held = 1001;
+        for _ in 0..40 {
+            now = end.poll_timeout();
+            if now.is_never() {
+                break;
+            }
+            end.handle_timeout(&cfg, now);
+            while let Some(segment) = end.poll_transmit(&cfg, now) {
+                if segment.len > 0 && segment.seq == held {
+                    held += segment.len;
+                }
+            }
+            end.handle_segment(&cfg, now, &Segment { ack: held, ..first });
+            drain(&mut end, now);
+        }
+        assert_eq!(held, 4001, "{kind:?} does not send again what is missing");
+    }
+}
+
+/// RFC 9937, section 6, in the case of its figure 1: 20 segments, the first lost, Limited Transmit, ssthresh 10. `RecoverFS` is
+/// 22 - 3 + 1 segments. The figure counts in segments; in bytes half of one waits for the other half, an ACK later:
+///
+/// ```text
+/// ACK         1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22
+/// inflight   20 20 18 18 17 16 16 15 15 14 14 13 13 12 12 11 11 10  9  9  9  9
+/// the figure  N  N  R     N     N     N     N     N     N     N     N     N  N
+/// here        N  N  R        N     N     N     N     N     N        N  N  N  N
+/// ```
+#[test]
+fn prr_sends_as_in_figure_1_of_rfc_9937() {
+    let cfg = TcpConfig { recovery: RecoveryKind::Prr, sack: true, limited_transmit: true, ..config(20) };
+    let mut end = Connection::client(&cfg, 0, Time::ZERO);
+    end.write(100_000);
+    while end.poll_transmit(&cfg, Time::ZERO).is_some() {}
+    let now = Time::from_millis(100);
+    let mut sent = String::new();
+    for number in 1..=22 {
+        let mut ack = Segment { seq: 1, ack: 1, flags: Flags::ACK, window: 1 << 20, ..Segment::default() };
+        if number == 22 {
+            ack.ack = 22_001; // all of the first flight and of Limited Transmit
+        } else {
+            ack.sack.blocks[0] = (1001, 1001 + 1000 * number);
+            ack.sack.len = 1;
+        }
+        end.handle_segment(&cfg, now, &ack);
+        let out: Vec<Segment> = std::iter::from_fn(|| end.poll_transmit(&cfg, now)).collect();
+        assert!(out.len() <= 1, "ACK {number}");
+        sent.push(out.first().map_or('-', |segment| if segment.seq == 1 { 'R' } else { 'N' }));
+    }
+    assert_eq!(sent, "NNR--N-N-N-N-N-N--NNNN");
+    assert_eq!((end.cwnd_bytes(), end.in_flight()), (10_000, 10_000));
+}
+
+/// RFC 5681, section 2: `FlightSize` is what was sent and not acknowledged, also while it goes again after a timeout.
+#[test]
+fn a_second_timeout_during_a_go_back_halves_all_that_is_outstanding() {
+    after_ten(
+        &recovering(RecoveryKind::NewReno),
+        "1.0 > data 0-1000
+         = cwnd 1000 ssthresh 5000
+         1.5 < ack 1000
+         1.5 > data 1000-2000
+         1.5 > data 2000-3000
+         3.5 > data 1000-2000            # of 9 segments outstanding
+         = cwnd 1000 ssthresh 4500",
+    );
 }

@@ -200,3 +200,55 @@ fn without_sack_it_is_new_reno() {
     );
     assert_eq!(end.stats().fast_retransmits, 1);
 }
+
+/// RFC 8985, section 7.4.2: a congestion control response as if for a fast recovery, by the `FlightSize` before the ACK that
+/// shows it; after it nothing is out.
+#[test]
+fn a_loss_that_the_probe_repaired_halves_what_was_out() {
+    client(
+        &rack(),
+        "0 write 1000
+         0 > data 0-1000
+         0.1 < ack 1000
+         0.1 write 8000
+         0.1 > data 1000-2000
+         0.1 > data 2000-3000
+         0.1 > data 3000-4000
+         0.1 > data 4000-5000
+         0.1 > data 5000-6000
+         0.1 > data 6000-7000
+         0.1 > data 7000-8000
+         0.1 > data 8000-9000
+         0.3 > data 8000-9000            # the probe
+         0.35 write 1000
+         0.35 > data 9000-10000
+         0.4 < ack 10000                 # beyond the probe, without DSACK: it had been lost
+         = ssthresh 4500",
+    );
+}
+
+/// RFC 8985, section 6.2, step 2: what echoes a stamp from before the segment was sent again tells of the original's arrival, and
+/// so nothing of what was sent between the two.
+#[test]
+fn an_old_stamp_says_that_it_was_the_original_that_arrived() {
+    for (echo, retransmits) in [(400_000, 2), (200_000, 1)] {
+        let cfg = TcpConfig { timestamps: true, ..rack() };
+        let again = if retransmits == 2 { "0.5 > data 988-1976" } else { "" };
+        let end = client(
+            &cfg,
+            &format!(
+                "0.1 write 988
+                 0.1 > data 0-988
+                 0.2 < ack 988 ts 7 100000
+                 0.2 write 2964
+                 0.2 > data 988-1976
+                 0.2 > data 1976-2964
+                 0.2 > data 2964-3952
+                 0.4 > data 2964-3952            # the probe
+                 0.5 < ack 988 ts 7 {echo} sack 2964-3952
+                 {again}"
+            ),
+        );
+        assert_eq!(end.stats().retransmits, retransmits, "echo of {echo} us");
+    }
+}

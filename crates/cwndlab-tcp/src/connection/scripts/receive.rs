@@ -157,3 +157,80 @@ fn the_window_closes_when_nobody_reads_and_opens_when_somebody_does() {
     );
     assert_eq!(end.received(), 4000);
 }
+
+/// RFC 2883, section 4: of a segment that partly came before, that part; here beyond a hole, where nothing is acknowledged yet.
+#[test]
+fn a_partial_duplicate_beyond_a_hole_is_reported() {
+    let cfg = TcpConfig { sack: true, ..config(1) };
+    server(
+        &cfg,
+        "0 < data 1000-2000
+         0 > ack 0 sack 1000-2000
+         0 < data 1500-2500
+         0 > ack 0 sack 1500-2000 1000-2500
+         0 < data 500-1200
+         0 > ack 0 sack 1000-1200 500-2500
+         0 < data 0-500
+         0 > ack 2500",
+    );
+}
+
+/// RFC 2883, section 4: the block has what arrived twice, and the FIN behind it did not.
+#[test]
+fn a_duplicate_before_a_fin_is_reported_without_the_fin() {
+    let cfg = TcpConfig { sack: true, fin: true, ..config(1) };
+    server(
+        &cfg,
+        "0 < data 1000-2000 fin
+         0 > ack 0 sack 1000-2001
+         0 < data 1000-2000
+         0 > ack 0 sack 1000-2000 1000-2001",
+    );
+}
+
+/// RFC 9293, 3.10.7.4: "trimmed to the window", the FIN with it.
+#[test]
+fn a_fin_beyond_the_window_is_not_received() {
+    let cfg = TcpConfig { receive_buffer_bytes: 3000, sack: true, fin: true, ..config(1) };
+    let end = server(
+        &cfg,
+        "0 < data 2000-3500 fin
+         0 > ack 0 sack 2000-3000
+         0 < data 0-2000
+         0 > ack 3000",
+    );
+    assert!(!end.peer_closed());
+    assert_eq!(end.receiver.fin_at, 0);
+}
+
+/// RFC 9293, 3.8.6.1: "it must still send an acknowledgment showing its next expected sequence number and current window".
+#[test]
+fn a_probe_of_a_closed_window_with_data_is_acknowledged_at_once() {
+    let policy = AckPolicy::Delayed { timeout_ns: Time::from_millis(200) };
+    let cfg = TcpConfig { receive_buffer_bytes: 2000, ack_policy: policy, sack: true, ..config(1) };
+    let end = server(
+        &cfg,
+        "0 manual
+         0 < data 0-2000
+         0 > ack 2000
+         1 < data 2000-2001
+         1 > ack 2000
+         = received 2000",
+    );
+    assert!(end.receiver.beyond.is_none());
+}
+
+/// What starts at the right edge lies beyond the window whole: there is nothing to keep or to report.
+#[test]
+fn a_segment_at_the_right_edge_leaves_no_empty_block() {
+    let cfg = TcpConfig { receive_buffer_bytes: 3000, sack: true, ..config(1) };
+    server(
+        &cfg,
+        "0 < data 3000-4000
+         0 > ack 0
+         0 < data 1000-2000
+         0 > ack 0 sack 1000-2000
+         0 < data 3000-4000
+         0 > ack 0 sack 1000-2000",
+    );
+}

@@ -6,7 +6,7 @@ use super::record::SACKED;
 use super::{Ack, Pending, Phase, Rack};
 use crate::config::TcpConfig;
 use crate::congestion::CongestionEvent;
-use crate::recovery::{flight_lost, reduce};
+use crate::recovery::reduce;
 use crate::sender::{Piece, Sender};
 
 impl Rack {
@@ -61,7 +61,8 @@ impl Rack {
             // the probe has repaired a loss, which congestion control is to know of
             self.probe_end = 0;
             if self.phase == Phase::Open {
-                reduce(cfg, s, CongestionEvent::Loss, flight_lost(s).max(u64::from(s.mss)));
+                let flight = self.ack.out.min(s.law.cwnd()).max(u64::from(s.mss));
+                reduce(cfg, s, CongestionEvent::Loss, flight);
                 self.doubt.settle();
             }
         }
