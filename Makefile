@@ -15,7 +15,7 @@ OUT    ?= build/reports
 
 # What a Rust test wrote that could not run on this machine.
 SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
-RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*.rs')
+RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -name build.rs -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 
 .PHONY: run test test-rust test-python check bench digests fuzz validate images docs setup lock clean

@@ -42,6 +42,9 @@ class FakeCore:
     def tcp_without_effect(self, config: str) -> list[tuple[str, str]]:
         return _core.tcp_without_effect(config)
 
+    def engine_digest(self) -> str:
+        return f"digest of {self._version}"
+
     def tcp_profile(self, name: str) -> str:
         return _core.tcp_profile(name)
 
@@ -86,4 +89,4 @@ class FakeCore:
                 "len": pa.array([1000, 1000, 0, 0, 1000, 1000], pa.uint32()),
             }
         )
-        return FakeRecords({"connections": connections, "segments": segments}, packets=100)
+        return FakeRecords({"connections": connections, "segments": segments}, packets=20_000)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cwndlab.plan.plan import Cell, Plan
     from cwndlab.runs.options import RunOptions
     from cwndlab.runs.result import RecordTables, RunResult
+    from cwndlab.runs.run import open_results
     from cwndlab.study import Study
 
 __version__ = version()
@@ -34,10 +35,12 @@ __all__ = [
     "Study",
     "StudyError",
     "__version__",
+    "open_results",
     "run",
 ]
 
 _HOME = {
+    "open_results": "cwndlab.runs.run",
     "RunResult": "cwndlab.runs.result",
     "RecordTables": "cwndlab.runs.result",
     "RunOptions": "cwndlab.runs.options",

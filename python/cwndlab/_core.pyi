@@ -16,6 +16,7 @@ __all__ = [
     "complete_scenario",
     "default_budget",
     "empty_tables",
+    "engine_digest",
     "packetdrill",
     "parse_bytes",
     "parse_quantity",
@@ -31,7 +32,10 @@ __all__ = [
 ]
 
 def version() -> str:
-    """The version of the engine: part of every result's key in the store."""
+    """The version of the engine."""
+
+def engine_digest() -> str:
+    """Digest of all crates' sources, Cargo.lock and the compiler's version: part of every result's key."""
 
 def parse_time(text: str) -> int:
     """Nanoseconds from "50ms"; ValueError says what would be right."""

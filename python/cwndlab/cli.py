@@ -238,6 +238,20 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run
 
 
 @app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FOLDER", help="default: DIR/records")
+    ] = None,
+) -> None:
+    """Write the records of each cell's first replicate as Parquet, one file per table."""
+    from cwndlab.runs.export import export as write
+
+    for path in write(folder, out or folder / "records"):
+        typer.echo(path)
+
+
+@app.command()
 def trace(
     study: StudyArgument,
     more: MoreSets = None,
@@ -291,7 +305,7 @@ def compare(
 ) -> None:
     """Show which estimates moved between two runs, and whether significantly."""
     if traces:
-        from cwndlab.records.tracediff import compare_traces
+        from cwndlab.runs.compare import compare_traces
         from cwndlab.spec.units import parse_time
 
         for cell, difference in compare_traces(a, b, parse_time(tolerance) / 1e9).items():

@@ -30,7 +30,10 @@ class Core(Protocol):
     """The engine behind one function each."""
 
     def version(self) -> str:
-        """Version of the engine: part of every result's key."""
+        """Version of the engine."""
+
+    def engine_digest(self) -> str:
+        """Digest of the engine's sources and compiler: part of every result's key."""
 
     def tcp_profile(self, name: str, /) -> str:
         """A profile's endpoint configuration as JSON; ValueError names the profiles there are."""

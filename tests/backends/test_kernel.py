@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from users import User
 
@@ -24,6 +23,7 @@ from cwndlab.backends.linux.backend import Kernel, capture_name
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.runs.work import Measure
 from cwndlab.study import Study
+from cwndlab.tables import decode_tables
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -65,8 +65,8 @@ def perform(scenario: str, **options: Any) -> Outcome:
 def rows(outcome: Outcome, table: str) -> list[dict[str, Any]]:
     if outcome.error is not None and outcome.error.startswith("invalid"):
         pytest.skip(f"the machine is too busy: {outcome.error}")
-    assert outcome.error is None and outcome.tables is not None, outcome.error
-    found: list[dict[str, Any]] = outcome.tables[table].to_pylist()
+    assert outcome.error is None and outcome.records is not None, outcome.error
+    found: list[dict[str, Any]] = decode_tables(outcome.records, "key")[table].to_pylist()
     return found
 
 
@@ -260,7 +260,7 @@ def test_an_overloaded_machine_is_refused() -> None:
     outcome = perform(small({"kind": "bulk", "from": "client"}), attempts=1)
     thread.join()
     assert outcome.error is not None and "invalid" in outcome.error and "max-lateness" in outcome.error
-    assert outcome.values == {} and outcome.tables is None
+    assert outcome.values == {} and outcome.records is None
 
 
 ONE_RUN = ["run", "rfc2416", "--backend", "linux", "--set", "variant=tahoe,iw=1,size=as-traced"]
@@ -303,6 +303,6 @@ def test_an_ordinary_user_runs_in_a_user_namespace(ordinary_user: User) -> None:
     assert process.returncode == 0, said
     run = json.loads((out / "provenance.json").read_text())["kernel_runs"][0]
     assert run["user_namespace"] is True
-    segments = pq.read_table(out / "records" / "segments.parquet").to_pylist()
+    segments = cwndlab.open_results(out).records["segments"].to_pylist()
     acks = [row["time_ns"] / 1e9 for row in segments if row["event"] == "ack"]
     assert acks and 1.222 <= acks[0] < 1.222 + 1.0

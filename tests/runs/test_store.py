@@ -36,7 +36,7 @@ def content(folder: Path) -> dict[str, bytes]:
     """All that must not depend on how a run came about."""
     names = [
         "store/values.pack",
-        *(str(p.relative_to(folder)) for p in sorted(folder.glob("records/*.parquet"))),
+        *(str(p.relative_to(folder)) for p in sorted(folder.glob("store/records/*/*.arrows"))),
     ]
     return {name: (folder / name).read_bytes() for name in names}
 
@@ -56,13 +56,15 @@ def test_record_tables_come_back_exactly() -> None:
             {"t_ns": pa.array([1, None, 3], pa.uint64()), "e": pa.array(["a", "b", "a"]).dictionary_encode()}
         )
     }
-    data = encode_tables(tables)
-    assert decode_tables(data)["x"].equals(tables["x"])
+    data = encode_tables(tables, "run")
+    assert decode_tables(data, "run")["x"].equals(tables["x"])
     for position in (0, len(data) // 2, len(data) - 1):
         damaged = bytearray(data)
         damaged[position] ^= 1
         with pytest.raises(ValueError):
-            decode_tables(bytes(damaged))
+            decode_tables(bytes(damaged), "run")
+    with pytest.raises(ValueError):
+        decode_tables(data, "another run")
 
 
 def test_a_second_run_does_only_what_is_missing(tmp_path: Path, fake_core: FakeCore) -> None:
@@ -103,7 +105,7 @@ def test_damage_is_named_and_computed_again(tmp_path: Path, fake_core: FakeCore)
     pack = bytearray((out / "store/values.pack").read_bytes())
     pack[pack.index(b"{", len(pack) // 2)] ^= 1  # within a line: a line's end would damage two
     (out / "store/values.pack").write_bytes(pack)
-    records = sorted((out / "store/records").iterdir())[0]
+    records = sorted((out / "store/records").glob("*/*"))[0]
     records.write_bytes(records.read_bytes()[:-1])
     result = run_study(study, out=out)
     assert (
@@ -192,7 +194,7 @@ def test_a_kill_while_the_pack_is_written_changes_no_byte(tmp_path: Path, fake_c
         b"".join(reversed(lines))
     )  # the pack is new, the journal still there
     (out / "store/values.pack.tmp-99").write_bytes(b"half")
-    (out / "records/segments.parquet.tmp-99").write_bytes(b"half")
+    next((out / "store/records").iterdir()).joinpath("a.arrows.tmp-99").write_bytes(b"half")
     (out / "study.toml.tmp-99").write_bytes(b"half")
     run_study(study, out=out)
     assert content(out) == whole and fake_core.runs == 6
@@ -215,7 +217,7 @@ run_study(Study.load(sys.argv[2]), out=sys.argv[3], threads=2)
 """
 
 
-def test_twenty_kills_lose_nothing_that_was_finished(tmp_path: Path, fake_core: FakeCore) -> None:
+def test_thirty_kills_lose_nothing_that_was_finished(tmp_path: Path, fake_core: FakeCore) -> None:
     (tmp_path / "study.toml").write_text(edited(("replicates = 3", "replicates = 400")))
     out = tmp_path / "out"
     command = [
@@ -228,10 +230,11 @@ def test_twenty_kills_lose_nothing_that_was_finished(tmp_path: Path, fake_core: 
     ]
     chance = random.Random(1)
     kills, counted = 0, 0
-    while kills < 20:
+    while kills < 30:
+        before = len(list((out / "store").glob("journal-*.log")))
         process = subprocess.Popen(command)
-        for _ in range(500):  # until it writes: start-up is most of its life
-            if len(list((out / "store").glob("journal-*.log"))) > kills or process.poll() is not None:
+        for _ in range(6000):  # until it writes: start-up is most of its life
+            if len(list((out / "store").glob("journal-*.log"))) > before or process.poll() is not None:
                 break
             time.sleep(0.01)
         time.sleep(chance.uniform(0, 0.04))

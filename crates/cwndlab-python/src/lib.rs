@@ -10,10 +10,16 @@ mod units;
 
 use pyo3::prelude::*;
 
-/// The version of the engine: part of every result's key in the store.
+/// The version of the engine.
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// Digest of the sources of all crates, Cargo.lock and the compiler's version: part of every result's key.
+#[pyfunction]
+fn engine_digest() -> &'static str {
+    env!("CWNDLAB_ENGINE_DIGEST")
 }
 
 #[pymodule]
@@ -33,5 +39,5 @@ mod _core {
     #[pymodule_export]
     use super::units::{parse_bytes, parse_quantity, parse_rate, parse_time, unit_factor};
     #[pymodule_export]
-    use super::version;
+    use super::{engine_digest, version};
 }

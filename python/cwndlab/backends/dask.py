@@ -9,12 +9,10 @@ import itertools
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from cwndlab.core import core
 from cwndlab.errors import ClusterError
-from cwndlab.tables import decode_tables, encode_tables
 
 from .protocol import Job, Outcome, Work
 
@@ -29,25 +27,19 @@ CONNECT_S = 10.0
 
 @dataclass(frozen=True)
 class Done:
-    """A batch's outcomes as they travel, and the seconds it took."""
+    """A batch's outcomes, and the seconds it took."""
 
-    outcomes: list[tuple[Outcome, bytes | None]]
+    outcomes: list[Outcome]
     seconds: float
 
 
-def perform_batch(jobs: list[Job], work: Work, version: str) -> Done:
+def perform_batch(jobs: list[Job], work: Work) -> Done:
     """On a worker: performs jobs one after another."""
     import time
 
-    if core().version() != version:
-        raise ClusterError(
-            f"a worker has cwndlab {core().version()}, this is {version}; install the same version on all"
-        )
+    work.check()
     began = time.perf_counter()
-    outcomes: list[tuple[Outcome, bytes | None]] = []
-    for outcome in work.perform(jobs):
-        tables = encode_tables(outcome.tables) if outcome.tables is not None else None
-        outcomes.append((replace(outcome, tables=None), tables))
+    outcomes = list(work.perform(jobs))
     return Done(outcomes, time.perf_counter() - began)
 
 
@@ -98,14 +90,13 @@ class Cluster:
             raise ClusterError(
                 f"{self.address}: the scheduler has no worker; start some with `dask worker`"
             ) from None
-        version = core().version()
         source = iter(jobs)
         size = 1
         sent: dict[Any, tuple[list[Job], int]] = {}
         running = as_completed(loop=client.loop)
 
         def give(batch: list[Job], attempt: int) -> None:
-            future = client.submit(perform_batch, batch, work, version, pure=False, retries=RETRIES)
+            future = client.submit(perform_batch, batch, work, pure=False, retries=RETRIES)
             sent[future.key] = (batch, attempt)
             running.add(future)
 
@@ -133,8 +124,8 @@ class Cluster:
                     continue
                 except (OSError, TimeoutError) as error:
                     raise self._lost(error) from None
-                for outcome, tables in done.outcomes:
-                    deliver(replace(outcome, tables=decode_tables(tables)) if tables is not None else outcome)
+                for outcome in done.outcomes:
+                    deliver(outcome)
                 each = done.seconds / max(len(batch), 1)
                 size = max(1, min(MAX_BATCH, int(BATCH_S / max(each, 1e-6))))
                 fill()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from cwndlab.core import Records
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 #: One replicate's value of a quantity.
 Value = float | list[float]
@@ -27,23 +24,31 @@ class Job:
     scenario: str
     seed: int
     replicate: int
-    #: Whether its record tables are kept (those of replicate 0 are); others run with fewer probes.
+    #: Whether its record tables are kept.
     keep_records: bool
     #: The cell's warm-up, which metrics over a window leave out.
     warmup_ns: int = 0
 
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the cell's first replicate, whose tables are kept whole and shown in figures."""
+        return self.replicate == 0
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: values, or why it failed."""
+    """What became of a job: values by their measures' ids, or why it failed."""
 
     job: Job
     values: Mapping[str, Value]
     packets: int
-    tables: Mapping[str, pa.Table] | None = None
+    #: Its record tables as `tables.encode_tables` writes them, if they are kept.
+    records: bytes | None = None
     error: str | None = None
     #: What to do about the error, where something can be done.
     advice: str = ""
+    #: Measured from kept records; nothing ran.
+    measured: bool = False
     #: Taken from the shared store, not performed.
     fetched: bool = False
     #: What was found damaged on the way, in words.
@@ -53,11 +58,14 @@ class Outcome:
 class Work(Protocol):
     """What is done with jobs where they run; it travels to the workers of a cluster."""
 
+    def check(self) -> None:
+        """ClusterError if this process would not give the numbers that are asked for."""
+
     def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = ...) -> Iterator[Outcome]:
         """Simulates and measures jobs one after another, until `stopped`."""
 
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
-        """Values of the records of a job that ran elsewhere."""
+        """Values, by their measures' ids, of the records of a job that ran elsewhere."""
 
 
 class Executor(Protocol):

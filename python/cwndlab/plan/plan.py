@@ -78,6 +78,11 @@ class Cell:
         """The scenario as JSON, as the core takes it."""
         return self.compiled.json
 
+    @cached_property
+    def completed(self) -> str:
+        """The scenario as the core reads it, with every default filled in."""
+        return core().complete_scenario(self.scenario)
+
     @property
     def deterministic(self) -> bool:
         """Whether nothing in the cell is random."""

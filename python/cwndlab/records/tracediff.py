@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
-
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
-from cwndlab.errors import OutputError
 
 from .trace import EVENTS
 
@@ -120,34 +113,3 @@ def of_columns(columns: Mapping[str, Any]) -> list[Event]:
         for time, event, segment, connection in rows
         if event in EVENTS
     ]
-
-
-def read(path: Path) -> dict[str, list[Event]]:
-    """Events of each cell of a result folder, or of a trace in CSV (under the name "")."""
-    if path.is_dir():
-        file = path / "records" / "segments.parquet"
-        if not file.is_file():
-            raise OutputError(
-                f"{path}: holds no segments (records/segments.parquet); probes.segments_at names a node"
-            )
-        table = pq.read_table(file)
-        found = {}
-        for cell in pc.unique(table["cell"].cast("string")).to_pylist():
-            part = table.filter(pc.equal(table["cell"].cast("string"), cell))
-            found[cell] = of_columns({name: part[name].to_pylist() for name in _COLUMNS})
-        return found
-    try:
-        with path.open(newline="") as file_:
-            rows = list(csv.DictReader(file_))
-        return {"": [Event(float(r["time_s"]), r["event"], int(r["segment"])) for r in rows]}
-    except (OSError, KeyError, ValueError) as error:
-        raise OutputError(f"{path}: is no trace of `cwndlab trace --format csv`: {error}") from None
-
-
-def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference]:
-    """The first difference of every cell that both have."""
-    left, right = read(a), read(b)
-    shared = [cell for cell in left if cell in right]
-    if not shared:
-        raise OutputError(f"{a} and {b} have no cell in common")
-    return {cell: first_difference(left[cell], right[cell], tolerance_s) for cell in shared}

@@ -48,11 +48,18 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
         ),
         Fact(
             "version",
-            f"cwndlab {content['cwndlab']}" + (f", {content['git'][:12]}" if content["git"] else ""),
+            f"cwndlab {content['cwndlab']}" + _commit(content["git"]),
         ),
         *_backend_facts(content),
         Fact("run again", _again(content)),
     ]
+
+
+def _commit(git: str | None) -> str:
+    """The commit, and whether the work tree differed from it."""
+    if not git:
+        return ""
+    return f", commit {git.rstrip('+')[:12]}" + (" with uncommitted changes" if git.endswith("+") else "")
 
 
 def _again(content: Mapping[str, Any]) -> str:

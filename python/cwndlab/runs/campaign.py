@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from cwndlab import metrics
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
+from cwndlab.core import core
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.records.view import Columns
 from cwndlab.spec.choices import COMBINATIONS, text, words
@@ -24,9 +25,10 @@ from cwndlab.stats.results import CellInfo, NotRunError, Results
 from cwndlab.stats.stopping import StoppingRule
 from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
+from cwndlab.tables import decode_tables
 
 from .progress import Progress, Quiet
-from .work import Measure, asked_key, cell_key, lean, replicate_key
+from .work import Measure, cell_key, lean, replicate_key
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Campaign:
     performed: int = 0
     #: Taken from the shared store.
     fetched: int = 0
+    #: Measured from kept records, because a metric is new or its code changed.
+    measured: int = 0
     #: What was found damaged there, in words.
     notes: list[str] = field(default_factory=list)
     #: The store that others share, as `store.shared.where` writes it: they may be at work on the same plan.
@@ -68,17 +72,20 @@ class Campaign:
         self.work = Measure(
             tuple(self.plan.study.outline.quantities), self.shared, self.max_events, self.max_memory_bytes
         )
-        asked = asked_key(self.work.quantities)
+        #: What the run's values are stored under.
+        self._ids = set(self.work.ids.values())
         self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
         self._keys = {
-            cell.id: cell_key(cell.scenario, self.plan.seed, asked, cell.warmup_ns, self.backend)
-            for cell in self.plan.cells
+            cell.id: cell_key(cell.completed, self.plan.seed, self.backend) for cell in self.plan.cells
         }
         #: Of cells that are the same run under several names, the first.
         self._own = set({key: cell for cell, key in reversed(self._keys.items())}.values())
         #: Replicates of each cell that count; sequential stopping raises it.
         self.wanted = {cell.id: self._first(cell) for cell in self.plan.cells}
         self._lacking: dict[str, int] = {}
+        #: Keys of replicates that have all that is asked.
+        self._whole: set[str] = set()
+        self._partial: dict[frozenset[str], Measure] = {}
 
     def _exact(self, cell: Cell) -> bool:
         return cell.deterministic and not self.backend
@@ -97,15 +104,17 @@ class Campaign:
     def run(self) -> None:
         """Does what is missing. Failed runs are listed in `failures`, the others go on."""
         if isinstance(self.store, FolderStore):
-            for cell in self.cells:
-                if self.key(cell, 0) in self.store:
-                    self.store.check_tables(self.key(cell, 0))
+            for cell, wanted in self.wanted.items():
+                for replicate in range(wanted):
+                    if (key := self.key(cell, replicate)) in self.store:
+                        self.store.check_records(key, required=replicate == 0)
         total = sum(wanted for cell, wanted in self.wanted.items() if cell in self._own)
         missing = sum(1 for _ in self._missing())
         self.progress.start(len(self.cells), total, total - missing)
         for _ in range(len(self.cells) - len({cell for cell, _ in self._missing()})):
             self.progress.cell_done()
         while True:
+            self._measure_kept()
             self._lacking = {}
             for cell, _ in self._missing():
                 self._lacking[cell] = self._lacking.get(cell, 0) + 1
@@ -113,13 +122,41 @@ class Campaign:
                 self.executor.execute(self._jobs(), self.work, self._deliver)
             if self.rule is None or self.failures or not self._extend():
                 break
+        order = {cell: position for position, cell in enumerate(self.cells)}
+        self.failures.sort(key=lambda failure: (order[failure.cell], failure.replicate))
         self.store.finish()
 
     def _missing(self) -> Iterator[tuple[str, int]]:
         for cell, wanted in self.wanted.items():
             for replicate in range(wanted if cell in self._own else 0):
-                if self.key(cell, replicate) not in self.store:
+                if not self.has(cell, replicate):
                     yield cell, replicate
+
+    def has(self, cell: str, replicate: int) -> bool:
+        """Whether all that is asked of a replicate is in the store."""
+        key = self.key(cell, replicate)
+        if key not in self._whole and key in self.store and self._ids <= self.store.values(key).keys():
+            self._whole.add(key)
+        return key in self._whole
+
+    def _measure_kept(self) -> None:
+        """Measures what is missing in runs whose records are kept; nothing is run."""
+        for cell, replicate in list(self._missing()):
+            key = self.key(cell, replicate)
+            records = self.store.records(key) if key in self.store else None
+            if records is None:
+                continue
+            known = {name: v for name, v in self.store.values(key).items() if name in self._ids}
+            outcome = self._work_for(frozenset(known)).of_records(self._job(cell, replicate), records)
+            if outcome is not None:
+                self.store.add(replace(outcome, values={**known, **outcome.values}, records=None))
+                self.measured += 1
+
+    def _work_for(self, known: frozenset[str]) -> Measure:
+        """The work for quantities whose values are not among these."""
+        if known not in self._partial:
+            self._partial[known] = self.work.without(known)
+        return self._partial[known]
 
     def _order(self) -> Iterator[tuple[str, int]]:
         """What is missing; with a shared store from a place of one's own, so that several who began together
@@ -137,22 +174,23 @@ class Campaign:
     def _jobs(self) -> Iterator[Job]:
         fewer: dict[str, str] = {}
         for cell, replicate in self._order():
-            scenario = self.cells[cell].scenario
-            if replicate > 0:
+            job = self._job(cell, replicate)
+            if replicate > 0 and not self.backend:  # a kernel's run costs its time: it records everything
                 if cell not in fewer:
                     fewer = {cell: lean(self._scenario(cell), self.work.quantities)}
-                scenario = fewer[cell]
-            key = self.key(cell, replicate)
-            warmup_ns = self.cells[cell].warmup_ns
-            yield Job(
-                key,
-                cell,
-                scenario,
-                self.plan.seed,
-                replicate,
-                keep_records=replicate == 0,
-                warmup_ns=warmup_ns,
-            )
+                job = replace(job, scenario=fewer[cell])
+            yield job
+
+    def _job(self, cell: str, replicate: int) -> Job:
+        return Job(
+            self.key(cell, replicate),
+            cell,
+            self.cells[cell].scenario,
+            self.plan.seed,
+            replicate,
+            keep_records=replicate == 0 or self.shared is not None or isinstance(self.store, FolderStore),
+            warmup_ns=self.cells[cell].warmup_ns,
+        )
 
     def _scenario(self, cell: str) -> Mapping[str, Any]:
         return self.cells[cell].compiled.scenario
@@ -163,7 +201,8 @@ class Campaign:
             self.failures.append(Failure(job.cell, job.replicate, outcome.error, outcome.advice))
         else:
             self.store.add(outcome)
-        self.performed += not outcome.fetched
+        self.performed += not (outcome.fetched or outcome.measured)
+        self.measured += outcome.measured
         self.fetched += outcome.fetched
         if outcome.note is not None:
             self.notes.append(outcome.note)
@@ -230,7 +269,7 @@ class Campaign:
 
     def _series(self, cell: str, replicates: int) -> dict[str, np.ndarray[Any, Any]]:
         """The numbers (not the lists) of a cell, over its first replicates."""
-        rows = [self.store.values(self.key(cell, replicate)) for replicate in range(replicates)]
+        rows = [self.values(cell, replicate) for replicate in range(replicates)]
         names = [name for name, value in rows[0].items() if not isinstance(value, list)]
         return {name: np.array([row[name] for row in rows], dtype=np.float64) for name in names}
 
@@ -273,10 +312,9 @@ class Campaign:
         data: dict[tuple[str, str], list[Value]] = {}
         for shown, cell in cells.items():
             for replicate in range(self.wanted[cell]):
-                key = self.key(cell, replicate)
-                if key not in self.store:
+                if not self.has(cell, replicate):
                     continue
-                values = self.store.values(key)
+                values = self.values(cell, replicate)
                 for name in values:
                     data.setdefault((shown, name), []).append(values[(read or {}).get(name, name)])
         return Results(
@@ -302,9 +340,24 @@ class Campaign:
                 titles[name] = (axis.title or name) + (f" ({axis.unit})" if axis.unit else "")
         return titles
 
-    def tables(self, cell: str) -> Mapping[str, pa.Table]:
-        """The record tables of a cell's first replicate that were kept."""
-        return self.store.tables(self.key(cell, 0)) or {}
+    def values(self, cell: str, replicate: int) -> dict[str, Value]:
+        """The quantities of a replicate that is in the store."""
+        found = self.store.values(self.key(cell, replicate))
+        return {name: found[key] for name, key in self.work.ids.items()}
+
+    def tables(self, cell: str, replicate: int = 0) -> Mapping[str, pa.Table]:
+        """The record tables of a replicate: those kept, or those of the same run made once more.
+
+        Of replicates after the first only what metrics read is kept; the simulator gives the rest again.
+        """
+        key = self.key(cell, replicate)
+        kept = self.store.records(key)
+        if kept is not None and (replicate == 0 or self.backend):
+            return decode_tables(kept, key)
+        if replicate > 0 and not self.backend:
+            records = core().run(self.cells[cell].scenario, self.plan.seed, replicate)
+            return {name: pa.table(records.table(name)) for name in records.names}
+        return {}
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
         """Columns of a record table of a cell's first replicate; KeyError if it was not recorded."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from cwndlab.errors import OutputError
+from cwndlab.records.tracediff import Difference, Event, first_difference, of_columns
 from cwndlab.stats.difference import difference
 
 from . import folder
@@ -80,3 +83,29 @@ def compare(a: Path, b: Path) -> Comparison:
         )
     cells_a, cells_b = {c.id for c in left.cells}, {c.id for c in right.cells}
     return Comparison(moved, same, sorted(cells_a - cells_b), sorted(cells_b - cells_a))
+
+
+def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference]:
+    """The first difference of every cell that both have."""
+    left, right = _events(a), _events(b)
+    shared = [cell for cell in left if cell in right]
+    if not shared:
+        raise OutputError(f"{a} and {b} have no cell in common")
+    return {cell: first_difference(left[cell], right[cell], tolerance_s) for cell in shared}
+
+
+def _events(path: Path) -> dict[str, list[Event]]:
+    """Events of each cell of a result folder, or of a trace in CSV (under the name "")."""
+    if path.is_dir():
+        _, _, campaign, store, _ = folder.load(path)
+        with store:
+            try:
+                return {cell: of_columns(campaign.records(cell, "segments")) for cell in campaign.cells}
+            except KeyError:
+                raise OutputError(f"{path}: holds no segments; probes.segments_at names a node") from None
+    try:
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        return {"": [Event(float(r["time_s"]), r["event"], int(r["segment"])) for r in rows]}
+    except (OSError, KeyError, ValueError) as error:
+        raise OutputError(f"{path}: is no trace of `cwndlab trace --format csv`: {error}") from None

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cwndlab.backends.threads import Threads
 from cwndlab.errors import OutputError
@@ -45,7 +44,7 @@ def prepare(folder: Path, study: StudySpec) -> FolderStore:
     store = FolderStore(folder / "store")
     try:
         with writing(folder):
-            for left in (*folder.glob("*.tmp-*"), *(folder / "records").glob("*.tmp-*")):
+            for left in (*folder.glob("*.tmp-*"), *folder.glob("*.tmp-*")):
                 left.unlink(missing_ok=True)  # of a run that was killed while it wrote
             write_atomic(folder / "study.toml", study_text(study).encode())
             _copy_beside(study, folder)
@@ -117,32 +116,6 @@ def read_provenance(folder: Path) -> dict[str, Any]:
     return content
 
 
-def write_records(folder: Path, campaign: Campaign) -> None:
-    """records/<table>.parquet: the first replicate of every cell, the cell's name in a column."""
-    target = folder / "records"
-    with writing(folder):
-        target.mkdir(exist_ok=True)
-        writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
-        try:
-            for cell in campaign.cells:
-                tables = campaign.store.tables(campaign.key(cell, 0))
-                for name, table in (tables or {}).items():
-                    labelled = with_cell(table, cell)
-                    if name not in writers:
-                        temporary = target / f"{name}.parquet.tmp-{os.getpid()}"
-                        writers[name] = (
-                            pq.ParquetWriter(temporary, labelled.schema),
-                            temporary,
-                            labelled.schema,
-                        )
-                    writers[name][0].write_table(labelled)
-        finally:
-            for writer, _, _ in writers.values():
-                writer.close()
-        for name, (_, temporary, _) in writers.items():
-            temporary.replace(target / f"{name}.parquet")
-
-
 def with_cell(table: pa.Table, cell: str) -> pa.Table:
     """The table with a first column that names the cell."""
     label = pa.DictionaryArray.from_arrays(pa.array([0] * table.num_rows, pa.int32()), pa.array([cell]))
@@ -158,13 +131,13 @@ def load(folder: Path) -> tuple[StudySpec, Plan, Campaign, FolderStore, dict[str
     plan = make_plan(
         study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity
     )
-    store = FolderStore(folder / "store")
+    store = FolderStore(folder / "store", read_only=True)
     campaign = Campaign(plan, store, Threads(1), backend=content.get("backend_key", ""))
     counts = {cell["id"]: cell["replicates"] for cell in content["cells"]}
     lacking = 0
     for cell in campaign.wanted:
         campaign.wanted[cell] = counts.get(cell, campaign.wanted[cell])
-        lacking += sum(campaign.key(cell, k) not in store for k in range(campaign.wanted[cell]))
+        lacking += sum(not campaign.has(cell, k) for k in range(campaign.wanted[cell]))
     if lacking:
         store.close()
         raise OutputError(

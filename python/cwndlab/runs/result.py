@@ -27,12 +27,13 @@ class RecordTables(Mapping[str, pa.Table]):
 
     ``records["segments"]`` is a pyarrow Table; it has ``__arrow_c_stream__``, so polars, pandas and DuckDB
     take it without a copy. A column `cell` names the cell; ``records.of(variant="sack")`` narrows the cells.
+    ``records("variant=sack,iw=4", replicate=3)`` gives the tables of any one run.
     """
 
     def __init__(
-        self, cells: Mapping[str, Mapping[str, Any]], tables: Callable[[str], Mapping[str, pa.Table]]
+        self, cells: Mapping[str, Mapping[str, Any]], tables: Callable[[str, int], Mapping[str, pa.Table]]
     ) -> None:
-        """`cells` has the axes of each cell; `tables` reads what was kept of one."""
+        """`cells` has the axes of each cell; `tables` gives those of a cell's replicate."""
         self._cells = cells
         self._tables = tables
         self._made: dict[str, pa.Table] = {}
@@ -41,7 +42,7 @@ class RecordTables(Mapping[str, pa.Table]):
         if name not in self._made:
             parts = []
             for cell in self._cells:
-                tables = self._tables(cell)
+                tables = self._tables(cell, 0)
                 if name in tables:
                     parts.append(with_cell(tables[name], cell))
             if not parts:
@@ -52,11 +53,17 @@ class RecordTables(Mapping[str, pa.Table]):
     def __iter__(self) -> Iterator[str]:
         names: dict[str, None] = {}
         for cell in self._cells:
-            names |= dict.fromkeys(self._tables(cell))
+            names |= dict.fromkeys(self._tables(cell, 0))
         return iter(sorted(names))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+    def __call__(self, cell: str, replicate: int = 0) -> Mapping[str, pa.Table]:
+        """The tables of one run. Those not kept are simulated again and are the same to the bit."""
+        if cell not in self._cells:
+            raise KeyError(f'no cell "{cell}"; {nearest(cell, self._cells)}')
+        return self._tables(cell, replicate)
 
     def of(self, **axes: Any) -> RecordTables:
         """Only the cells with these axis values."""
@@ -87,6 +94,10 @@ class RunResult:
     packets: int = 0
     #: Replicates that the shared store had.
     fetched: int = 0
+    #: Replicates measured anew from kept records, as a metric is new or its code changed.
+    measured: int = 0
+    #: Replicates that ran.
+    performed: int = 0
     #: What the store found damaged and computed again.
     damaged: list[str] = field(default_factory=list)
 

@@ -79,13 +79,17 @@ def run_study(
             folder=folder,
             packets=campaign.packets,
             fetched=campaign.fetched,
+            measured=campaign.measured,
+            performed=campaign.performed,
             damaged=[*(kept.damaged if isinstance(kept, FolderStore) else []), *campaign.notes],
         )
         if folder is not None:
             content = provenance(
                 plan,
                 replicates=campaign.wanted,
-                command=sys.argv,
+                command=[word.replace(str(options.store), shared.public(place)) for word in sys.argv]
+                if place is not None
+                else sys.argv,
                 began=began,
                 packets=campaign.packets,
                 performed=campaign.performed,
@@ -100,14 +104,14 @@ def run_study(
                 "replicates": options.replicates,
                 "sensitivity": options.sensitivity,
                 "until": rule and rule.relative,
-                "store": place,
+                "store": None if place is None else shared.public(place),
                 "replicates_fetched": campaign.fetched,
+                "replicates_measured": campaign.measured,
                 "failures": [asdict(failure) for failure in campaign.failures],
             }
             if kernel is not None and kernel.stack.text is not None:
                 write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
             folders.write_provenance(folder, content)
-            folders.write_records(folder, campaign)
             if result.results.data:
                 beside = simulated_beside(campaign, kept) if kernel is not None else None
                 result.report = write_report(
@@ -117,6 +121,16 @@ def run_study(
     finally:
         if isinstance(kept, FolderStore):
             kept.close()
+
+
+def open_results(folder: str | Path) -> RunResult:
+    """The results in a folder that `run` wrote; OutputError if it has none. Takes no lock, writes nothing."""
+    study, plan, campaign, store, _ = folders.load(Path(folder))
+    with store:
+        results = campaign.results()
+    records = RecordTables({name: cell.axes for name, cell in campaign.cells.items()}, campaign.tables)
+    report = Path(folder) / "report.html"
+    return RunResult(study, plan, results, records, folder=Path(folder), report=report)
 
 
 def _executor(options: RunOptions) -> Executor:

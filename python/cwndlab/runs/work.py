@@ -6,23 +6,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from cwndlab import metrics
 from cwndlab._core import BudgetError, RunStopped
 from cwndlab.backends.protocol import Job, Outcome, Value
 from cwndlab.core import Records, core
-from cwndlab.errors import OutputError
+from cwndlab.errors import ClusterError, OutputError
+from cwndlab.metrics._code import measure_id
+from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 from cwndlab.spec.schema import Quantity
 from cwndlab.store import shared
+from cwndlab.tables import decode_tables, encode_tables
 
 OVER_BUDGET = "simulate less (run.duration, rates, probes), or raise --max-events or --max-memory"
+#: Packet-hops from which the records of replicates after the first are kept; a shorter run is simulated again
+#: in the few milliseconds that keeping it would cost.
+WORTH_KEEPING = 10_000
 #: What is finished is handed in to the shared store at least this often, seconds.
 FLUSH_S = 0.5
 
@@ -37,6 +43,46 @@ class Measure:
     #: What a run may use; None: the engine's default.
     max_events: int | None = None
     max_memory_bytes: int | None = None
+    #: Digest of the engine that must run.
+    engine: str = field(default_factory=lambda: core().engine_digest())
+    #: What each quantity's value is stored under, which has the digest of its metric's code.
+    ids: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", measure_ids(self.quantities))
+
+    def without(self, known: Collection[str]) -> Measure:
+        """The same for the quantities whose ids are not known, and for those that they are derived from."""
+        todo = [q.name for q in self.quantities if self.ids[q.name] not in known]
+        by_name = {q.name: q for q in self.quantities}
+        needed: set[str] = set()
+        while todo:
+            name = todo.pop()
+            if name not in needed:
+                needed.add(name)
+                todo += [str(n) for n in (by_name[name].of, by_name[name].by) if n is not None]
+        return replace(self, quantities=tuple(q for q in self.quantities if q.name in needed))
+
+    @property
+    def asked(self) -> str:
+        """One digest of all that is asked."""
+        return hashlib.sha256(" ".join(sorted(self.ids.values())).encode()).hexdigest()[:16]
+
+    def check(self) -> None:
+        """ClusterError if this process has another engine, or other metrics, than the one that asks."""
+        if core().engine_digest() != self.engine:
+            raise ClusterError(
+                f"worker {socket.gethostname()} runs another engine ({core().version()}, digest "
+                f"{core().engine_digest()[:12]}; expected {self.engine[:12]}); "
+                "install the same build everywhere"
+            )
+        own = measure_ids(self.quantities)
+        changed = [name for name, key in self.ids.items() if own[name] != key]
+        if changed:
+            raise ClusterError(
+                f"worker {socket.gethostname()} has other metric code for {', '.join(changed)}; "
+                "install the same version of cwndlab everywhere and restart the workers"
+            )
 
     def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
         """Performs jobs in turn; those in the shared store are taken from there, the others put there.
@@ -52,22 +98,25 @@ class Measure:
             return
         objects = shared.opened(self.store)
         with shared.using(self.store):
-            found = shared.fetch(jobs, objects)
+            found = shared.fetch(jobs, self.asked, objects)
         waiting: list[Outcome] = []
         flushed = time.monotonic()
         for job in jobs:
             known = found.get(job.key)
-            if isinstance(known, Outcome):
+            if isinstance(known, Outcome) and known.fetched:
                 yield known
                 continue
-            outcome = self.perform_one(job, stopped)
+            outcome = None
+            if isinstance(known, Outcome) and known.records is not None:  # of other metrics, or other code
+                outcome = self.of_records(job, known.records)
+            outcome = outcome or self.perform_one(job, stopped)
             if outcome is None:
                 break
-            waiting.append(replace(outcome, note=known) if known is not None else outcome)
+            waiting.append(replace(outcome, note=known) if isinstance(known, str) else outcome)
             if time.monotonic() - flushed > FLUSH_S:
-                yield from _handed_in(waiting, objects, self.store)
+                yield from _handed_in(waiting, self.asked, objects, self.store)
                 waiting, flushed = [], time.monotonic()
-        yield from _handed_in(waiting, objects, self.store)
+        yield from _handed_in(waiting, self.asked, objects, self.store)
 
     def perform_one(self, job: Job, stopped: Callable[[], bool] = lambda: False) -> Outcome | None:
         """Runs a job, None if it was stopped; a failure is an outcome too, so that one bad cell does not lose
@@ -90,41 +139,76 @@ class Measure:
             return Outcome(job, {}, 0, error=str(error), advice=OVER_BUDGET)
         except (RuntimeError, ValueError, MemoryError) as error:
             return Outcome(job, {}, 0, error=str(error) or type(error).__name__)
-        view = RunView(records, _parsed(job.scenario), job.warmup_ns)
+        view = RunView(records, parsed(job.scenario), job.warmup_ns)
         try:
-            values = metrics.measure_all(self.quantities, view)
-        except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
-            reason = error.args[0] if isinstance(error, KeyError) and error.args else error
-            return Outcome(job, {}, int(records.packets), error=f"metrics: {type(error).__name__}: {reason}")
-        tables = {name: view.table(name) for name in records.names} if job.keep_records else None
-        return Outcome(job, values, int(records.packets), tables)
+            values = self._values(view)
+        except FAULTS as error:
+            return Outcome(job, {}, int(records.packets), error=f"metrics: {_reason(error)}")
+        kept = None
+        if job.is_first or (job.keep_records and records.packets >= WORTH_KEEPING):
+            names = records.names if job.is_first else sorted(tables_read(self.quantities) & {*records.names})
+            kept = encode_tables({name: view.table(name) for name in names}, job.key)
+        return Outcome(job, values, int(records.packets), kept)
+
+    def of_records(self, job: Job, kept: bytes) -> Outcome | None:
+        """Measures kept records; None if they are damaged or lack what is asked."""
+        try:
+            records = KeptRecords(decode_tables(kept, job.key))
+            return Outcome(
+                job, self.measure(job, records), 0, kept if job.keep_records else None, measured=True
+            )
+        except FAULTS:
+            return None
 
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
-        """Values of the records of a job that ran elsewhere."""
-        return metrics.measure_all(self.quantities, RunView(records, _parsed(job.scenario), job.warmup_ns))
+        """Values, by their measures' ids, of the records of a job that ran elsewhere."""
+        return self._values(RunView(records, parsed(job.scenario), job.warmup_ns))
+
+    def _values(self, view: RunView) -> dict[str, Value]:
+        return {self.ids[name]: value for name, value in metrics.measure_all(self.quantities, view).items()}
+
+
+#: What a metric may raise about a run that it does not fit.
+FAULTS = (ValueError, KeyError, TypeError, ArithmeticError, IndexError)
+
+
+def _reason(error: Exception) -> str:
+    words = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return f"{type(error).__name__}: {words}"
+
+
+def measure_ids(quantities: Sequence[Quantity]) -> dict[str, str]:
+    """What each quantity's value is stored under."""
+    known = {quantity.name: quantity for quantity in quantities}
+    return {name: measure_id(quantity, known) for name, quantity in known.items()}
 
 
 @lru_cache(maxsize=16)
-def _parsed(scenario: str) -> Mapping[str, Any]:
+def parsed(scenario: str) -> Mapping[str, Any]:
     """A cell's scenario, which its replicates share."""
     content: Mapping[str, Any] = json.loads(scenario)
     return content
 
 
-def _handed_in(outcomes: list[Outcome], objects: shared.Objects, place: str) -> Iterator[Outcome]:
+def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, place: str) -> Iterator[Outcome]:
     """The outcomes, once they are in the store; if that fails they come out first, then the error."""
     try:
         with shared.using(place):
-            shared.hand_in(outcomes, objects)
+            shared.hand_in(outcomes, asked, objects)
     except OutputError:
         yield from outcomes
         raise
     yield from outcomes
 
 
+def tables_read(quantities: Sequence[Quantity]) -> set[str]:
+    """The record tables that the quantities' metrics read."""
+    return {table for q in quantities if q.metric is not None for table in metrics.get(q.metric).tables}
+
+
 def lean(scenario: Mapping[str, Any], quantities: Sequence[Quantity]) -> str:
-    """The scenario with only the probes that quantities read, for replicates whose records are not kept."""
-    needed = {table for q in quantities if q.metric is not None for table in metrics.get(q.metric).tables}
+    """The scenario with only the probes that quantities read, for replicates after the first."""
+    needed = tables_read(quantities)
     probes = dict(scenario["probes"])
     if "segments" not in needed:
         probes["segments_at"] = None
@@ -134,34 +218,14 @@ def lean(scenario: Mapping[str, Any], quantities: Sequence[Quantity]) -> str:
     return json.dumps({**scenario, "probes": probes}, separators=(",", ":"), allow_nan=False)
 
 
-def asked_key(quantities: Sequence[Quantity]) -> str:
-    """Hash of what is asked, the code of the metrics included: a changed metric is measured anew."""
-    spec = [
-        [
-            q.model_dump(include={"name", "metric", "options", "within", "unit", "derived", "of", "by"})
-            for q in quantities
-        ],
-        _metrics_code(),
-    ]
-    return hashlib.sha256(json.dumps(spec, sort_keys=True, default=str).encode()).hexdigest()
-
-
-@cache
-def _metrics_code() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(metrics.__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
-def cell_key(scenario: str, seed: int, asked: str, warmup_ns: int = 0, backend: str = "") -> str:
-    """Common part of the keys of a cell's replicates; `backend` is "" for the simulator."""
-    parts = "\0".join((core().version(), asked, str(warmup_ns), str(seed), scenario))
+def cell_key(completed: str, seed: int, backend: str = "") -> str:
+    """Common part of the keys of a cell's runs; `backend` is "" for the simulator."""
+    parts = "\0".join((core().engine_digest(), str(seed), completed))
     if backend:
         parts += "\0" + backend
     return hashlib.sha256(parts.encode()).hexdigest()
 
 
 def replicate_key(cell: str, replicate: int) -> str:
-    """Key of one replicate in the store: (compiled scenario, seed, replicate, engine version, metrics)."""
+    """Key of one run in the store."""
     return hashlib.sha256(f"{cell}\0{replicate}".encode()).hexdigest()[:40]

@@ -2,15 +2,15 @@
 
 Layout of ``DIR/store/``:
 
-- ``values.pack``: one line a replicate, sorted by key; written whole to a temporary file and renamed.
+- ``values.pack``: one line for each run, sorted by key: its values by their measures' ids; written whole to
+  a temporary file and renamed.
 - ``journal-*.log``: lines of the run that is under way, appended as replicates finish. A process that is
-killed
-  leaves at most one torn line, which its checksum gives away. A run that ends folds its journal into the
-  pack.
-- ``records/<key>.arrows``: the record tables of a cell's first replicate; written to a temporary file and
-renamed.
+  killed leaves at most one torn line, which its checksum gives away. A run that ends folds its journal into
+  the pack.
+- ``records/<first two digits of key>/<key>.arrows``: the record tables of the run with this key; written to a
+  temporary file and renamed.
 
-A line is ``key checksum json``. What does not fit its checksum is named, dropped and computed again.
+A line is ``key checksum json``. Whatever does not fit its checksum is reported, dropped and computed again.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
-import pyarrow as pa
-
 from cwndlab.backends.protocol import Outcome, Value
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
-from cwndlab.tables import decode_tables, encode_tables
+from cwndlab.tables import is_whole
 
 from .lines import line_key, line_of, line_values
 
@@ -50,13 +48,13 @@ class Kept(Protocol):
     def __contains__(self, key: object) -> bool: ...
 
     def add(self, outcome: Outcome) -> None:
-        """Keeps one outcome."""
+        """Keeps one outcome; its values take the place of those kept under the same ids."""
 
     def values(self, key: str) -> Mapping[str, Value]:
-        """What was measured."""
+        """What was measured, by the measures' ids."""
 
-    def tables(self, key: str) -> Mapping[str, pa.Table] | None:
-        """The record tables, if they were kept."""
+    def records(self, key: str) -> bytes | None:
+        """The record tables (`tables.decode_tables`), if they were kept and are undamaged."""
 
     def finish(self) -> None:
         """Called once no more outcomes come."""
@@ -67,33 +65,36 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._values: dict[str, Mapping[str, Value]] = {}
-        self._tables: dict[str, Mapping[str, pa.Table]] = {}
+        self._records: dict[str, bytes] = {}
 
     def __contains__(self, key: object) -> bool:
         return key in self._values
 
     def add(self, outcome: Outcome) -> None:
-        """Keeps one outcome."""
+        """Keeps one outcome; records of first replicates only, as memory is dear."""
         self._values[outcome.job.key] = outcome.values
-        if outcome.tables is not None:
-            self._tables[outcome.job.key] = outcome.tables
+        if outcome.records is not None and outcome.job.is_first:
+            self._records[outcome.job.key] = outcome.records
 
     def values(self, key: str) -> Mapping[str, Value]:
         """What was measured."""
         return self._values[key]
 
-    def tables(self, key: str) -> Mapping[str, pa.Table] | None:
+    def records(self, key: str) -> bytes | None:
         """The record tables, if they were kept."""
-        return self._tables.get(key)
+        return self._records.get(key)
 
     def finish(self) -> None:
         """Nothing to do."""
 
 
 class FolderStore:
-    """A store in a folder. In memory it holds where each line stands, not the line."""
+    """A store in a folder. In memory it holds where each line stands, not the line.
 
-    def __init__(self, folder: Path) -> None:
+    `read_only` takes no lock and writes nothing; it sees what was there when it was opened.
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         self.folder = folder
         #: What was found damaged, in words; each is computed again.
         self.damaged: list[str] = []
@@ -101,7 +102,22 @@ class FolderStore:
         self._readers: dict[Path, IO[bytes]] = {}
         self._journal: IO[bytes] | None = None
         self._journal_path: Path | None = None
-        self._wrote = False
+        self._lock: IO[str] | None = None
+        if not read_only:
+            self._take()
+        pack = folder / "values.pack"
+        for path in ([pack] if pack.exists() else []) + self._journals():
+            try:
+                self._index(path)
+            except OSError as error:
+                self.close()
+                raise OutputError(
+                    f"{path}: cannot be read: {error.strerror}; remove it and run again"
+                ) from None
+
+    def _take(self) -> None:
+        """Locks the folder for this process, and removes what a killed one left half-written."""
+        folder = self.folder
         with writing(folder):
             (folder / "records").mkdir(parents=True, exist_ok=True)
             self._lock = (folder / "lock").open("a")
@@ -113,41 +129,35 @@ class FolderStore:
                 raise OutputError(
                     f"{folder.parent}: another run is writing there; wait for it, or choose another folder"
                 ) from None
-        for path in (*folder.glob("*.tmp-*"), *(folder / "records").glob("*.tmp-*")):
-            path.unlink(missing_ok=True)  # of a run that was killed while it wrote
-        pack = folder / "values.pack"
-        for path in ([pack] if pack.exists() else []) + sorted(folder.glob("journal-*.log")):
-            try:
-                self._index(path)
-            except OSError as error:
-                self.close()
-                raise OutputError(
-                    f"{path}: cannot be read: {error.strerror}; remove it and run again"
-                ) from None
+        for path in (*folder.glob("*.tmp-*"), *folder.glob("records/*/*.tmp-*")):
+            path.unlink(missing_ok=True)
 
     def _index(self, path: Path) -> None:
-        with path.open("rb") as file:
-            position = 0
-            for number, line in enumerate(file, start=1):
-                key = line_key(line)
-                if key is None:
-                    torn = path.name.startswith("journal") and not line.endswith(b"\n")
-                    if not torn:
-                        self.damaged.append(
-                            f"{path}, line {number}: does not fit its checksum; computed again"
-                        )
-                else:
-                    self._where[key] = (path, position, len(line))
-                position += len(line)
+        # Stays open: another process may put a new pack in its place.
+        file = self._readers[path] = path.open("rb")
+        position = 0
+        for number, line in enumerate(file, start=1):
+            key = line_key(line)
+            if key is None:
+                torn = path.name.startswith("journal") and not line.endswith(b"\n")
+                if not torn:
+                    self.damaged.append(f"{path}, line {number}: does not fit its checksum; computed again")
+            else:
+                self._where[key] = (path, position, len(line))
+            position += len(line)
 
     def __contains__(self, key: object) -> bool:
         return key in self._where
 
     def add(self, outcome: Outcome) -> None:
         """Keeps one outcome: first its tables, then the line that vouches for it."""
+        if self._lock is None:
+            raise OutputError(f"{self.folder.parent}: results are missing; `cwndlab run` there makes them")
         with writing(self.folder):
-            if outcome.tables is not None:
-                write_atomic(self._records(outcome.job.key), encode_tables(outcome.tables))
+            if outcome.records is not None:
+                path = self._path(outcome.job.key)
+                path.parent.mkdir(exist_ok=True)
+                write_atomic(path, outcome.records)
             if self._journal is None:
                 self._journal_path = self._new_journal()
                 self._journal = self._journal_path.open("ab", buffering=0)
@@ -158,16 +168,16 @@ class FolderStore:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         assert self._journal_path is not None
         self._where[outcome.job.key] = (self._journal_path, position, len(line))
-        self._wrote = True
 
     def _new_journal(self) -> Path:
-        number = 1 + max(
-            (int(path.stem.split("-")[1]) for path in self.folder.glob("journal-*.log")), default=0
-        )
+        number = 1 + max(map(_number, self._journals()), default=0)
         return self.folder / f"journal-{number}.log"
 
-    def _records(self, key: str) -> Path:
-        return self.folder / "records" / f"{key}.arrows"
+    def _journals(self) -> list[Path]:
+        return sorted(self.folder.glob("journal-*.log"), key=_number)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / "records" / key[:2] / f"{key}.arrows"
 
     def _read(self, key: str) -> bytes:
         path, position, length = self._where[key]
@@ -182,34 +192,33 @@ class FolderStore:
         line = self._read(key)
         return line_values(line)
 
-    def tables(self, key: str) -> Mapping[str, pa.Table] | None:
-        """The record tables, if they were kept; OutputError if they are damaged."""
-        path = self._records(key)
-        if not path.exists():
+    def records(self, key: str) -> bytes | None:
+        """The record tables, if they were kept and are undamaged."""
+        try:
+            data = self._path(key).read_bytes()
+        except OSError:
             return None
-        try:
-            return decode_tables(path.read_bytes())
-        except (ValueError, pa.ArrowException, OSError):
-            raise OutputError(f"{path}: does not fit its checksum; remove it and run again") from None
+        return data if is_whole(data, key) else None
 
-    def check_tables(self, key: str) -> None:
-        """Drops a replicate whose record tables are missing or damaged, so that it is computed again."""
-        path = self._records(key)
-        try:
-            decode_tables(path.read_bytes())
-        except (ValueError, pa.ArrowException, OSError):
-            if path.exists():
-                self.damaged.append(f"{path}: does not fit its checksum; computed again")
+    def check_records(self, key: str, *, required: bool) -> None:
+        """Drops a run whose record tables are damaged, or missing though required: it is run again."""
+        path = self._path(key)
+        if not path.exists():
+            if required:
+                self._where.pop(key, None)
+        elif self.records(key) is None:
+            self.damaged.append(f"{path}: does not fit its checksum; computed again")
+            if self._lock is not None:
                 path.unlink(missing_ok=True)
             self._where.pop(key, None)
 
     def finish(self) -> None:
         """Folds the journals into the pack, sorted by key: the same bytes however the run was interrupted."""
-        journals = sorted(self.folder.glob("journal-*.log"))
+        journals = self._journals()
         if self._journal is not None:
             self._journal.close()
             self._journal = None
-        if journals or self.damaged:
+        if self._lock is not None and (journals or self.damaged):
             pack = self.folder / "values.pack"
             with writing(self.folder):
                 temporary = pack.with_name(f"{pack.name}.tmp-{os.getpid()}")
@@ -238,10 +247,15 @@ class FolderStore:
         if self._journal is not None:
             self._journal.close()
             self._journal = None
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def __enter__(self) -> FolderStore:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _number(journal: Path) -> int:
+    return int(journal.stem.split("-")[1])

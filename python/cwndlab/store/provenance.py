@@ -50,12 +50,13 @@ def provenance(
 ) -> dict[str, Any]:
     """The content of provenance.json."""
     study = plan.study
-    first = complete(plan.cells[0].scenario)
+    first = json.loads(plan.cells[0].completed)
     ended = datetime.now(UTC)
     return {
         "study": study.name,
         "title": study.title,
         "cwndlab": core().version(),
+        "engine": core().engine_digest(),
         "git": git_hash(),
         "seed": plan.seed,
         "set": {axis: list(values) for axis, values in study.chosen.items()},
@@ -78,16 +79,11 @@ def provenance(
                 "sensitivity": cell.sensitivity,
                 "replicates": replicates[cell.id],
                 "scenario_sha256": hashlib.sha256(cell.scenario.encode()).hexdigest(),
-                "differs_from_first": differences(first, complete(cell.scenario)),
+                "differs_from_first": differences(first, json.loads(cell.completed)),
             }
             for cell in plan.cells
         ],
     }
-
-
-def complete(scenario: str) -> Any:
-    """A scenario as the engine read it: every default filled in."""
-    return json.loads(core().complete_scenario(scenario))
 
 
 def differences(a: Any, b: Any, at: str = "") -> dict[str, Any]:

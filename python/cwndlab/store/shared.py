@@ -3,9 +3,9 @@
 One object a replicate, by create-if-absent, so that nobody ever waits for a lock or tears what another wrote:
 
 - ``cwndlab-store``: what this is, and the version of its layout.
-- ``<first two digits of key>/<key>.line``: the replicate's values, in the line that ``DIR/store`` keeps too.
-- ``<first two digits of key>/<key>.arrows``: the record tables of a cell's first replicate, written before
-  the line that vouches for them.
+- ``<first two digits of key>/<key>.arrows``: the record tables of the run with this key.
+- ``<first two digits of key>/<key>-<asked>.line``: its values of the quantities asked for, as a line of
+  ``DIR/store``; written after the records. Where only it is missing, the records are measured; nothing runs.
 
 Before performing a replicate, each worker looks here. Two that perform the same one at the same time make the
 same bytes, and the later of them throws its own away.
@@ -23,13 +23,12 @@ from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-import pyarrow as pa
+from urllib.parse import urlsplit, urlunsplit
 
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.errors import OutputError
 from cwndlab.files import writing
-from cwndlab.tables import decode_tables, encode_tables
+from cwndlab.tables import is_whole
 
 from .lines import line_key, line_of, line_values
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 _MARK = "cwndlab-store"
-_LAYOUT = b"cwndlab store, layout 1\n"
+_LAYOUT = b"cwndlab store, layout 2\n"
 #: Requests to an object store under way at a time.
 _CONCURRENT = 32
 
@@ -121,6 +120,14 @@ class RemoteObjects:
 
 
 # ── opening ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def public(place: str) -> str:
+    """The place without user, password and query, as provenance and report show it."""
+    if "://" not in place:
+        return place
+    parts = urlsplit(place)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def where(place: str | Path) -> str:
@@ -223,54 +230,51 @@ def _first_line(error: BaseException) -> str:
 # ── outcomes ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _name(key: str, kind: str) -> str:
-    return f"{key[:2]}/{key}.{kind}"
+def _line_name(key: str, asked: str) -> str:
+    return f"{key[:2]}/{key}-{asked}.line"
 
 
-def fetch(jobs: Sequence[Job], shared: Objects) -> dict[str, Outcome | str]:
-    """By key: what is kept; or, in words, the damage of what should be."""
-    lines = shared.get([_name(job.key, "line") for job in jobs])
-    wanted = [job for job, line in zip(jobs, lines, strict=True) if line is not None and job.keep_records]
-    tables = dict(
-        zip(
-            [job.key for job in wanted],
-            shared.get([_name(job.key, "arrows") for job in wanted]),
-            strict=True,
-        )
+def _records_name(key: str) -> str:
+    return f"{key[:2]}/{key}.arrows"
+
+
+def fetch(jobs: Sequence[Job], asked: str, shared: Objects) -> dict[str, Outcome | str]:
+    """By key: an outcome, fetched or with its records alone; or, in words, the damage of what should be."""
+    lines = shared.get([_line_name(job.key, asked) for job in jobs])
+    # Records are wanted to be kept, or to be measured where only the values are missing.
+    wanted = [job for job, line in zip(jobs, lines, strict=True) if line is None or job.keep_records]
+    records = dict(
+        zip([job.key for job in wanted], shared.get([_records_name(job.key) for job in wanted]), strict=True)
     )
     found: dict[str, Outcome | str] = {}
     for job, line in zip(jobs, lines, strict=True):
-        if line is not None:
-            found[job.key] = _known(job, line, tables.get(job.key))
+        known = _known(job, asked, line, records.get(job.key))
+        if known is not None:
+            found[job.key] = known
     return found
 
 
-def _known(job: Job, line: bytes, tables: bytes | None) -> Outcome | str:
-    if line_key(line) != job.key:
-        return f"{_name(job.key, 'line')} in the shared store: does not fit its checksum; computed again"
-    decoded: dict[str, pa.Table] | None = None
-    if job.keep_records:
-        try:
-            decoded = decode_tables(tables if tables is not None else b"")
-        except (ValueError, pa.ArrowException):
-            return f"{_name(job.key, 'arrows')} in the shared store: is missing or damaged; computed again"
-    return Outcome(job, line_values(line), 0, decoded, fetched=True)
+def _known(job: Job, asked: str, line: bytes | None, records: bytes | None) -> Outcome | str | None:
+    if records is not None and not is_whole(records, job.key):
+        return f"{_records_name(job.key)} in the shared store: does not fit its checksum; computed again"
+    if line is None:
+        return None if records is None else Outcome(job, {}, 0, records)
+    if line_key(line) != f"{job.key}-{asked}":
+        return f"{_line_name(job.key, asked)} in the shared store: does not fit its checksum; computed again"
+    if records is None and job.is_first:
+        return f"{_records_name(job.key)} in the shared store: is missing; computed again"
+    return Outcome(job, line_values(line), 0, records if job.keep_records else None, fetched=True)
 
 
-def hand_in(outcomes: Sequence[Outcome], shared: Objects) -> None:
+def hand_in(outcomes: Sequence[Outcome], asked: str, shared: Objects) -> None:
     """Stores what was performed without error; what was found damaged is overwritten."""
     good = [outcome for outcome in outcomes if outcome.error is None]
     for damaged in (False, True):
         some = [outcome for outcome in good if (outcome.note is not None) == damaged]
         shared.put(
-            {
-                _name(outcome.job.key, "arrows"): encode_tables(outcome.tables)
-                for outcome in some
-                if outcome.tables is not None
-            },
-            overwrite=damaged,
+            {_records_name(o.job.key): o.records for o in some if o.records is not None}, overwrite=damaged
         )
         shared.put(
-            {_name(outcome.job.key, "line"): line_of(outcome.job.key, outcome.values) for outcome in some},
+            {_line_name(o.job.key, asked): line_of(f"{o.job.key}-{asked}", o.values) for o in some},
             overwrite=damaged,
         )

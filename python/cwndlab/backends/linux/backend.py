@@ -24,6 +24,7 @@ from cwndlab.errors import RunError
 from cwndlab.files import write_atomic
 from cwndlab.plan.plan import Cell
 from cwndlab.spec.schema import Limits
+from cwndlab.tables import decode_tables, encode_tables
 
 from . import records, stack, validity
 from .netns import make_folder, sweep
@@ -195,7 +196,7 @@ class Kernel:
             "limits": validity.of_router(self.limits),
             "real_time": self.real_time,
             "device": self.device,
-            "capture": job.keep_records and self.keep is not None,
+            "capture": job.is_first and self.keep is not None,
         }
         process = self.start(job, content, folder)
         return _Running(job, scenario, folder, process, attempt, time.monotonic() + self.allowed_s(scenario))
@@ -269,7 +270,7 @@ class Kernel:
             said = "invalid, no number of it counts: " + "; ".join(reasons)
             return Outcome(job, {}, 0, error=said, advice=validity.advice(reasons)), reasons
         try:
-            watch = records.watched(run.scenario) if job.keep_records else None
+            watch = records.watched(run.scenario) if job.is_first else None
             made, zero = records.tables(run.scenario, result, run.folder / "trace.csv", watch)
             capture = run.folder / "capture.pcapng"
             if self.keep is not None and capture.is_file():
@@ -279,7 +280,8 @@ class Kernel:
             values = work.measure(job, kernel)
         except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
             return Outcome(job, {}, 0, error=f"records: {type(error).__name__}: {error}"), []
-        return Outcome(job, values, kernel.packets, made if job.keep_records else None), []
+        kept = encode_tables(made, job.key) if job.keep_records else None
+        return Outcome(job, values, kernel.packets, kept), []
 
     @staticmethod
     def _keep(folder: Path, job: Job, stamp: dict[str, Any], sysctls: Mapping[str, Any]) -> None:
@@ -300,11 +302,12 @@ class Kernel:
             job = Job("run", cell.id, cell.scenario, seed, replicate, keep_records=True)
             kernel.execute([job], work, outcomes.append)
             outcome = outcomes[0]
-            if outcome.error is not None or outcome.tables is None:
+            if outcome.error is not None or outcome.records is None:
                 raise RunError(f"{cell.id}: {outcome.error}")
             path = Path(folder, capture_name(cell.id))
             capture = path.read_bytes() if path.is_file() else None
-        return KernelRecords(outcome.tables, outcome.packets, capture)
+        tables = decode_tables(outcome.records, job.key)
+        return KernelRecords(tables, outcome.packets, capture)
 
     def _stamps(self) -> list[Path]:
         if self.keep is None or not self.keep.is_dir():

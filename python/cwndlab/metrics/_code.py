@@ -1,0 +1,75 @@
+"""Digests of metrics' code, so that a changed metric is measured anew and no other."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from cwndlab.spec.schema import Quantity
+
+_ROOT = Path(__file__).parent.parent
+#: The code that makes a number of records; what lies outside only carries records and numbers.
+_PACKAGES = ("metrics", "records")
+
+
+@cache
+def code_digest(metric: str | None) -> str:
+    """Digest of a metric's module and of what it imports; of what all metrics share, for None."""
+    todo = ["metrics"] if metric is None else [f"metrics.{metric}", "metrics"]
+    found: dict[str, bytes] = {}
+    while todo:
+        name = todo.pop()
+        path = _path(name)
+        if path is None or name in found:
+            continue
+        found[name] = path.read_bytes()
+        todo += _imports(found[name], name if path.name == "__init__.py" else name.rpartition(".")[0])
+    digest = hashlib.sha256()
+    for name in sorted(found):
+        digest.update(f"{name} {len(found[name])}\0".encode() + found[name])
+    return digest.hexdigest()
+
+
+def _path(name: str) -> Path | None:
+    """The file of a module below `cwndlab`, if it is one whose code counts."""
+    if name.split(".")[0] not in _PACKAGES:
+        return None
+    base = _ROOT.joinpath(*name.split("."))
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+def _imports(source: bytes, package: str) -> Iterator[str]:
+    """Modules of cwndlab that a source imports, without `cwndlab.`; some are names in a module."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (a.name.removeprefix("cwndlab.") for a in node.names if a.name.startswith("cwndlab."))
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                parts = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parts, *([module] if module else [])])
+            elif module == "cwndlab" or module.startswith("cwndlab."):
+                base = module.removeprefix("cwndlab").removeprefix(".")
+            else:
+                continue
+            yield base
+            yield from (f"{base}.{a.name}".removeprefix(".") for a in node.names)
+
+
+def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
+    """The key of a value within its run: metric, options, unit and code, but not the name."""
+    spec = quantity.model_dump(
+        mode="json", include={"metric", "options", "within", "unit", "derived"}, exclude_none=True
+    )
+    operands = [
+        measure_id(quantities[str(n)], quantities) for n in (quantity.of, quantity.by) if n is not None
+    ]
+    text = json.dumps([spec, operands, code_digest(quantity.metric)], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,35 @@
+"""Writes the records of a result folder as Parquet, for DuckDB, R and others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cwndlab.files import writing
+
+from . import folder as folders
+from .folder import with_cell
+
+
+def export(folder: Path, target: Path) -> list[Path]:
+    """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
+    _, _, campaign, store, _ = folders.load(folder)
+    writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
+    with store, writing(target):
+        target.mkdir(parents=True, exist_ok=True)
+        try:
+            for cell in campaign.cells:
+                for name, table in campaign.tables(cell).items():
+                    labelled = with_cell(table, cell)
+                    if name not in writers:
+                        temporary = target / f"{name}.parquet.tmp-{os.getpid()}"
+                        writer = pq.ParquetWriter(temporary, labelled.schema)
+                        writers[name] = (writer, temporary, labelled.schema)
+                    writers[name][0].write_table(labelled)
+        finally:
+            for writer, _, _ in writers.values():
+                writer.close()
+        return [temporary.replace(target / f"{name}.parquet") for name, (_, temporary, _) in writers.items()]

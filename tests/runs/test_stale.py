@@ -1,0 +1,195 @@
+"""No stored number outlives its engine, scenario or metric; what is still right is not run again."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_store import content
+
+import cwndlab
+from cwndlab.errors import ClusterError
+from cwndlab.metrics import _code, goodput, retransmits
+from cwndlab.runs.run import open_results, run_study
+from cwndlab.runs.work import Measure
+from cwndlab.store import shared
+from cwndlab.store.folder import FolderStore
+from cwndlab.study import Study
+from fake_core import FakeCore
+from small_study import TEXT
+
+TWO = TEXT + '\n[[quantities]]\nname = "again"\nmetric = "retransmits"\n'
+
+
+@pytest.fixture
+def change(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Gives a metric other code, as far as its digest tells."""
+
+    def changed(metric: str) -> None:
+        before = _code.code_digest
+        monkeypatch.setattr(_code, "code_digest", lambda name: before(name) + "x" * (name == metric))
+
+    return changed
+
+
+@pytest.mark.parametrize("place", ["folder", "store", "both"])
+def test_a_changed_metric_is_measured_from_kept_records_and_nothing_runs(
+    tmp_path: Path, fake_core: FakeCore, change: Callable[[str], None], place: str
+) -> None:
+    study = Study.from_toml(TWO)
+    options = {
+        "folder": {"out": tmp_path / "out"},
+        "store": {"store": tmp_path / "shared", "out": tmp_path / "first"},
+        "both": {"store": tmp_path / "shared", "out": tmp_path / "out"},
+    }[place]
+    before = run_study(study, **options)
+    assert fake_core.runs == 6 and before.performed == 6
+    change("goodput")
+    if place == "store":
+        options["out"] = tmp_path / "second"
+    after = run_study(study, **options)
+    assert fake_core.runs == 6 and after.performed == 0 and after.measured == 6
+    assert after.results.data == before.results.data
+
+
+def test_only_the_changed_metric_is_measured_again(
+    tmp_path: Path, fake_core: FakeCore, change: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, out = Study.from_toml(TWO), tmp_path / "out"
+    run_study(study, out=out)
+    calls = {"goodput": 0, "retransmits": 0}
+    for module in (goodput, retransmits):
+        name = module.__name__.rpartition(".")[2]
+
+        def counted(*args: object, _name: str = name, _do: Callable[..., object] = module.measure) -> object:
+            calls[_name] += 1
+            return _do(*args)
+
+        monkeypatch.setattr(counted, "__signature__", inspect.signature(module.measure), raising=False)
+        monkeypatch.setattr(module, "measure", counted)
+    cwndlab.metrics.get.cache_clear()
+    try:
+        change("retransmits")
+        run_study(study, out=out)
+    finally:
+        cwndlab.metrics.get.cache_clear()
+    assert calls == {"goodput": 0, "retransmits": 6}
+
+
+def test_a_new_quantity_runs_nothing_if_its_tables_are_kept(tmp_path: Path, fake_core: FakeCore) -> None:
+    run_study(Study.from_toml(TEXT), out=tmp_path / "out")
+    result = run_study(Study.from_toml(TWO), out=tmp_path / "out")
+    assert fake_core.runs == 6 and result.measured == 6
+    assert list(result.results.values("iw=4", "again")) == [2, 2, 2]
+    fresh = run_study(Study.from_toml(TWO), out=tmp_path / "fresh")
+    assert content(tmp_path / "out") == content(tmp_path / "fresh") and fresh.performed == 6
+
+
+def test_a_default_that_changes_in_the_engine_changes_the_key(tmp_path: Path, fake_core: FakeCore) -> None:
+    run_study(Study.from_toml(TEXT), out=tmp_path / "out")
+    complete = fake_core.complete_scenario
+    fake_core.complete_scenario = lambda text: complete(text) + " "  # type: ignore[method-assign]
+    assert run_study(Study.from_toml(TEXT), out=tmp_path / "out").performed == 6
+
+
+@pytest.mark.parametrize("place", ["store/records", "shared"])
+def test_swapped_records_are_found_and_mended(tmp_path: Path, fake_core: FakeCore, place: str) -> None:
+    study, out, store = Study.from_toml(TEXT), tmp_path / "out", tmp_path / "shared"
+    run_study(study, out=out, store=store)
+    whole = content(out)
+    base = out / "store/records" if place == "store/records" else store
+    first, second = sorted(base.glob("*/*.arrows"))[:2]
+    one, two = first.read_bytes(), second.read_bytes()
+    first.write_bytes(two)
+    second.write_bytes(one)
+    target = out if place == "store/records" else tmp_path / "other"
+    result = run_study(study, out=target, store=None if place == "store/records" else store)
+    assert sum("does not fit its checksum" in line for line in result.damaged) == 2
+    assert content(target) == whole and first.read_bytes() == one and second.read_bytes() == two
+
+
+def test_results_open_while_another_process_holds_the_lock(tmp_path: Path, fake_core: FakeCore) -> None:
+    out = tmp_path / "out"
+    ran = run_study(Study.from_toml(TEXT), out=out)
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    with FolderStore(out / "store"):
+        opened = open_results(out)
+    assert opened.results.data == ran.results.data
+    assert opened.records["connections"].equals(ran.records["connections"])
+    after = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.name != "lock"}
+    assert after == {path: time for path, time in before.items() if path.name != "lock"}
+
+
+def test_records_of_any_replicate_are_those_of_the_run_itself(tmp_path: Path) -> None:
+    lossy = Study.from_toml(TEXT.replace("50ms", "20s")).run(tmp_path / "lossy")
+    again = lossy.records("iw=4", replicate=2)
+    kept = open_results(tmp_path / "lossy").records("iw=4", replicate=2)
+    assert again.keys() == kept.keys() and all(kept[name].equals(table) for name, table in again.items())
+    with pytest.raises(KeyError, match="no cell"):
+        lossy.records("iw=5")
+    assert not again["segments"].equals(lossy.records("iw=4")["segments"])
+    assert goodput_of(again["connections"]) == pytest.approx(lossy.results.values("iw=4", "goodput")[2])
+
+
+def goodput_of(connections: object) -> float:
+    """Sum of what was delivered in 20 s, kbit/s."""
+    return 8 * sum(connections["bytes_up"].to_pylist()) / 20 / 1e3  # type: ignore[index]
+
+
+def test_a_worker_with_another_engine_or_other_metrics_refuses(
+    fake_core: FakeCore, change: Callable[[str], None]
+) -> None:
+    work = Measure(tuple(Study.from_toml(TWO).outline.quantities))
+    work.check()
+    change("retransmits")
+    with pytest.raises(ClusterError, match="other metric code for again"):
+        work.check()
+    fake_core._version = "fake-2"
+    with pytest.raises(ClusterError, match="another engine"):
+        work.check()
+
+
+def test_a_metrics_digest_covers_what_it_imports_and_nothing_else() -> None:
+    before = {name: _code.code_digest(name) for name in ("goodput", "retransmits", "red_region")}
+    shared_file = Path(_code.__file__).with_name("_window.py")
+    original = Path.read_bytes
+
+    def edited_bytes(path: Path) -> bytes:
+        return original(path) + (b"# edited\n" if path == shared_file else b"")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "read_bytes", edited_bytes)
+        _code.code_digest.cache_clear()
+        after = {name: _code.code_digest(name) for name in before}
+    _code.code_digest.cache_clear()
+    assert after["goodput"] != before["goodput"] and after["retransmits"] == before["retransmits"]
+
+
+def test_urls_are_shown_without_credentials() -> None:
+    assert shared.public("s3://key:secret@bucket/prefix?token=x") == "s3://bucket/prefix"
+    assert shared.public("/shared/replicates") == "/shared/replicates"
+
+
+def test_provenance_holds_no_credentials(
+    tmp_path: Path, fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed: pip install 'cwndlab[store]'")
+    url = f"file://user:secret@{tmp_path}/shared"
+    monkeypatch.setattr(sys, "argv", ["cwndlab", "run", "study.toml", "--store", url])
+    monkeypatch.setattr(shared, "_open", lambda place: shared.FolderObjects(tmp_path / "shared"))
+    (tmp_path / "shared").mkdir()
+    shared.opened.cache_clear()
+    run_study(Study.from_toml(TEXT), out=tmp_path / "out", store=url)
+    content = json.loads((tmp_path / "out/provenance.json").read_text())
+    assert content["store"] == f"file://{tmp_path}/shared"
+    written = "".join(path.read_text() for path in (tmp_path / "out").glob("*.*") if path.suffix != ".pack")
+    assert "secret" not in written
+
+
+def test_the_engines_digest_is_baked_in() -> None:
+    digest = cwndlab._core.engine_digest()
+    assert len(digest) == 32 and int(digest, 16)
