@@ -27,7 +27,10 @@ HANGS_S = 120
 MEMORY = 1_000_000_000
 
 ENDLESS = edited(("duration", 'duration = "300000s"\n#'), ("probes]", "probes]\nconnections = true"))
-WEB = """app = { kind = "web", protocol = "http/1.0", object_bytes = 1000, inline_objects = 2000000000 }"""
+WEB = (
+    'app = { kind = "web", protocol = "http/1.0", object = "5kB", request = "300B", clock = "syn", '
+    'inline_trigger = "first-packet", think = "1s", inline_objects = 2000000000 }'
+)
 
 HANGING = {
     "standstill": (
