@@ -212,14 +212,14 @@ def test_ecn_is_negotiated_by_those_who_have_it_and_no_others() -> None:
     scenario["traffic"][1] |= {"tcp_client": 1, "tcp_server": 1}
     red = {"kind": "red", "limit": 50, "min_th": 5.0, "max_th": 15.0, "max_p": 0.1, "w_q": 0.02, "ecn": True}
     scenario["links"][1] |= {"queue": red}
-    scenario["warmup_ns"] = 1_000_000_000
+    scenario["windows"] = {"measured": [1_000_000_000, scenario["duration_ns"]]}
     outcome = perform(json.dumps(scenario))
     plain, capable = rows(outcome, "connections")
     assert plain["marks"] == plain["ecn_reductions"] == 0 and plain["drops"] > 0
     assert 0 < capable["ecn_reductions"] <= capable["marks"]
     link = rows(outcome, "links")[1]
     assert link["marks"] == capable["marks"] and link["red_between_ns"] > 0
-    before, there = rows(outcome, "warmup_links")[1], rows(outcome, "warmup_connections")
+    before, there = rows(outcome, "link_snapshots")[1], rows(outcome, "connection_snapshots")
     assert 0 < before["arrivals"] < link["arrivals"] and before["marks"] <= link["marks"]
     assert [row["traffic"] for row in there] == [0, 1]
     assert all(

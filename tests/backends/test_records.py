@@ -56,10 +56,11 @@ def made(tmp_path: Path, text: str, watch: int | None = None, **changes: Any) ->
         "arrivals": 1, "accepted": 1, "bytes": 1, "drops_full": 0, "drops_aqm": 0, "drops_loss": 0,
         "marks": 0, "busy_ns": 1, "sojourn_ns": 5, "max_queue_packets": 1, "red_ns": None,
     }  # fmt: skip
+    windows = changes.get("windows", {})
     result = {
         "zero_ns": 0, "router_start_ns": 0, "ports": [[0, [S]], [3, [R]]], "objects": [],
         "windows": [],
-        "summary": {"links": [link] * 6, "links_before": None, "wall_ns": 10},
+        "summary": {"links": [link] * 6, "link_snapshots": [[link] * 6] * len(windows), "wall_ns": 10},
     }  # fmt: skip
     return records.tables(scenario() | changes, result, trace, watch)[0]
 
@@ -148,13 +149,16 @@ def test_a_reduction_for_an_echo_is_counted_once_and_one_for_a_loss_is_not(tmp_p
 def test_what_stood_when_the_warm_up_was_over_is_kept(tmp_path: Path) -> None:
     text = HANDSHAKE + data(50, "in", 0, 1) + data(51, "in", 0, 2) + data(60, "mark", 4, 1) + ack(150, 1)
     text += data(160, "in", 0, 3) + data(170, "drop-full", 4, 3) + ack(250, 2)
-    tables = made(tmp_path, text, warmup_ns=105_000_000)  # of the time from the first data packet, at 50 ms
-    before, end = (tables[name].to_pylist()[0] for name in ("warmup_connections", "connections"))
+    # of the time from the first data packet, at 50 ms
+    tables = made(tmp_path, text, windows={"measured": [105_000_000, scenario()["duration_ns"]]})
+    before, end = (tables[name].to_pylist()[0] for name in ("connection_snapshots", "connections"))
+    assert before["time_ns"] == 105_000_000
     assert (before["bytes_up"], before["marks"], before["drops"]) == (960, 1, 0)
     assert (end["bytes_up"], end["marks"], end["drops"]) == (2 * 960, 1, 1)
     assert end["segments_sent"] - before["segments_sent"] == 2
-    assert tables["warmup_links"].num_rows == 0  # the router was asked for none
-    assert "warmup_connections" not in made(tmp_path, text)
+    assert tables["link_snapshots"]["time_ns"].to_pylist() == [105_000_000] * 6
+    without = made(tmp_path, text)
+    assert not any(without[f"{name}_snapshots"].num_rows for name in ("connection", "object", "link"))
 
 
 def test_bytes_count_without_the_fin_and_a_connection_ends_when_both_are_acknowledged(tmp_path: Path) -> None:

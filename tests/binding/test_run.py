@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from cwndlab import _core
@@ -23,10 +24,10 @@ def tables(records: _core.Records) -> dict[str, pa.Table]:
 def test_a_transfer_leaves_every_table_behind(scenario: Make) -> None:
     records = _core.run(json.dumps(scenario()), 1, 0)
     found = tables(records)
-    warmup = ["warmup_connections", "warmup_links"]
-    assert list(found) == ["segments", "connections", "objects", "links", "queues", "cwnd", *warmup]
-    assert all(table.num_rows > 0 for name, table in found.items() if name not in ("objects", *warmup))
-    assert not any(found[name].num_rows for name in warmup)
+    snapshots = ["connection_snapshots", "object_snapshots", "link_snapshots"]
+    assert list(found) == ["segments", "connections", "objects", "links", "queues", "cwnd", *snapshots]
+    assert all(table.num_rows > 0 for name, table in found.items() if name not in ("objects", *snapshots))
+    assert not any(found[name].num_rows for name in snapshots)
     [connection] = found["connections"].to_pylist()
     assert connection["bytes_up"] == 300_000 and not connection["failed"]
     assert (connection["client"], connection["server"]) == (0, 2)
@@ -36,7 +37,7 @@ def test_a_transfer_leaves_every_table_behind(scenario: Make) -> None:
     assert records.packets == total["hops"] > 600
 
 
-def test_counters_at_the_end_of_the_warm_up_are_those_of_a_run_that_ends_there(scenario: Make) -> None:
+def test_a_snapshot_has_what_a_run_has_that_ends_just_before_it(scenario: Make) -> None:
     made = scenario()
     made["traffic"][0]["app"]["bytes"] = None
     made["links"][1]["queue"] = {
@@ -51,16 +52,22 @@ def test_counters_at_the_end_of_the_warm_up_are_those_of_a_run_that_ends_there(s
         tables(_core.run(json.dumps(made | times), 1, 0))
         for times in (
             {"duration_ns": 30_000_000_000},
-            {"duration_ns": 30_000_000_000, "warmup_ns": 10_000_000_000},
-            {"duration_ns": 10_000_000_000},
+            {"duration_ns": 30_000_000_000, "windows": {"late": [10_000_000_000, 20_000_000_000]}},
+            {"duration_ns": 10_000_000_000 - 1},
         )
     )
     for name in ("connections", "links"):
-        before = warm[f"warmup_{name}"]
-        assert before == short[name].select(before.column_names).cast(before.schema)
-        assert before.num_rows > 0
-        assert warm[name] == long[name], "a warm-up must not change the run"
-    assert warm["warmup_links"]["red_between_ns"][1].as_py() > 0
+        both = warm[f"{name[:-1]}_snapshots"]
+        assert set(both["time_ns"].to_pylist()) == {10_000_000_000, 20_000_000_000}
+        before = both.filter(pc.equal(both["time_ns"], 10_000_000_000)).drop_columns("time_ns").to_pylist()
+        there = short[name].to_pylist()
+        assert len(before) == len(there) > 0
+        for snapshot, end in zip(before, there, strict=True):
+            # the last nanosecond counts only in the time that a link was busy or its average somewhere
+            for key, value in snapshot.items():
+                assert value == end[key] or value == pytest.approx(end[key], rel=1e-9), key
+        assert warm[name] == long[name], "a window must not change the run"
+    assert warm["link_snapshots"]["red_between_ns"][1].as_py() > 0
 
 
 def test_segments_tell_what_the_connection_counted(scenario: Make) -> None:

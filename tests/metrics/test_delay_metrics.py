@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cwndlab import metrics
+from cwndlab.records.window import WindowedRun
 
 S = 1_000_000_000
 
@@ -17,9 +18,11 @@ S = 1_000_000_000
 class Run:
     """A run of 10 s with a warm-up of 2 s; entry 0 is "first", 1 is "second"; link 1 has 10 Mb/s."""
 
-    scenario: Mapping[str, Any] = {"links": [{"rate_bps": 10**9}, {"rate_bps": 10**7}]}
-    duration_s = 10.0
-    warmup_s = 2.0
+    scenario: Mapping[str, Any] = {
+        "links": [{"rate_bps": 10**9}, {"rate_bps": 10**7}],
+        "duration_ns": 10 * S,
+        "windows": {"measured": (2 * S, 10 * S)},
+    }
 
     def __init__(self, **tables: Mapping[str, Any]) -> None:
         self.tables = tables
@@ -34,6 +37,18 @@ class Run:
         return 1
 
 
+def late(**tables: Mapping[str, Any]) -> WindowedRun:
+    """The run after its warm-up."""
+    return WindowedRun(Run(**tables), 2 * S, 10 * S)
+
+
+BEFORE = {
+    "time_ns": np.array([2 * S, 2 * S]),
+    "connection": np.array([0, 1]),
+    "traffic": np.array([0, 1]),
+    "bytes_up": np.array([0, 0]),
+    "bytes_down": np.array([1_000_000, 0]),
+}
 CONNECTIONS = {
     "connection": np.array([0, 1]),
     "traffic": np.array([0, 1]),
@@ -50,7 +65,7 @@ def test_the_queue_is_what_waits_over_the_rate_after_the_warm_up() -> None:
         "link": np.array([1, 1, 0, 1]),
         "bytes": np.array([99_000, 12_500, 77_000, 25_000]),
     }
-    delays = metrics.get("queue_delay").measure(Run(queues=queues), link="r1>r2")
+    delays = metrics.get("queue_delay").measure(late(queues=queues), link="r1>r2")
     assert delays == pytest.approx([0.01, 0.02])
 
 
@@ -62,7 +77,7 @@ def test_the_round_trip_is_the_mean_over_time_of_what_the_sender_measures() -> N
         "from_client": np.array([False, False, False, True, False, False]),
         "srtt_ns": np.array([-1, 40_000_000, 60_000_000, 1, 90_000_000, 30_000_000]),
     }
-    run = Run(connections=CONNECTIONS, cwnd=windows)
+    run = late(connections=CONNECTIONS, connection_snapshots=BEFORE, cwnd=windows)
     measure = metrics.get("round_trip").measure
     # 40 ms from 2 to 4 s, 60 ms until 8 s, 30 ms until 10 s
     assert measure(run, traffic="first") == pytest.approx((2 * 0.04 + 4 * 0.06 + 2 * 0.03) / 8)
@@ -70,15 +85,10 @@ def test_the_round_trip_is_the_mean_over_time_of_what_the_sender_measures() -> N
     assert math.isnan(measure(run, traffic="none"))
 
 
-def test_goodput_may_leave_the_warm_up_out() -> None:
-    before = {
-        "connection": np.array([0]),
-        "traffic": np.array([0]),
-        "bytes_up": np.array([0]),
-        "bytes_down": np.array([1_000_000]),
-    }
-    run = Run(connections=CONNECTIONS, warmup_connections=before)
+def test_goodput_is_of_the_window() -> None:
+    run = late(connections=CONNECTIONS, connection_snapshots=BEFORE)
     measure = metrics.get("goodput").measure
-    assert measure(run, traffic="first", after_warmup=True) == pytest.approx(4_000_000 * 8 / 8)
-    assert measure(run, traffic="first") == pytest.approx(5_000_000 * 8 / 10)
-    assert math.isnan(measure(run, traffic="none", after_warmup=True))
+    assert measure(run, traffic="first") == pytest.approx(4_000_000 * 8 / 8)
+    whole = WindowedRun(Run(connections=CONNECTIONS), 0, 10 * S)
+    assert measure(whole, traffic="first") == pytest.approx(5_000_000 * 8 / 10)
+    assert math.isnan(measure(run, traffic="none"))

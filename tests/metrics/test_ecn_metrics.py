@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cwndlab import metrics
+from cwndlab.records.window import WindowedRun
 
 S = 1_000_000_000
 
@@ -17,9 +18,7 @@ S = 1_000_000_000
 class Run:
     """A run of 120 s with a warm-up of 20 s; entries 0 and 1 are "background", 2 is "ecn", 3 is "plain"."""
 
-    scenario: Mapping[str, Any] = {}
-    duration_s = 120.0
-    warmup_s = 20.0
+    scenario: Mapping[str, Any] = {"duration_ns": 120 * S, "windows": {"measured": (20 * S, 120 * S)}}
 
     def __init__(self, **tables: Mapping[str, Any]) -> None:
         self.tables = tables
@@ -46,6 +45,7 @@ CONNECTIONS = {
     "drops": np.array([9, 6, 5, 1, 4]),
 }
 BEFORE = {
+    "time_ns": np.array([20 * S, 20 * S]),
     "connection": np.array([0, 2]),
     "traffic": np.array([0, 1]),
     "bytes_up": np.array([0, 0]),
@@ -55,11 +55,12 @@ BEFORE = {
 }
 
 
-def run(**tables: Mapping[str, Any]) -> Run:
-    return Run(connections=CONNECTIONS, warmup_connections=BEFORE, **tables)
+def run(start_s: int = 20, **tables: Mapping[str, Any]) -> WindowedRun:
+    full = Run(connections=CONNECTIONS, connection_snapshots=BEFORE, **tables)
+    return WindowedRun(full, start_s * S, 120 * S)
 
 
-def measure(name: str, view: Run, **options: Any) -> Any:
+def measure(name: str, view: WindowedRun, **options: Any) -> Any:
     return metrics.get(name).measure(view, **options)
 
 
@@ -70,8 +71,7 @@ def test_the_index_is_of_what_was_delivered_after_the_warm_up() -> None:
 
 
 def test_the_index_without_a_warm_up_is_of_the_whole_run() -> None:
-    view = run()
-    view.warmup_s = 0.0
+    view = run(start_s=0)
     x = CONNECTIONS["bytes_down"].astype(float)
     assert measure("jain_index", view) == pytest.approx(x.sum() ** 2 / (5 * (x**2).sum()))
 
@@ -131,6 +131,7 @@ def test_transactions_of_the_window_count_once_they_are_complete() -> None:
 
 def red(below: int, between: int, above: int) -> dict[str, Any]:
     return {
+        "time_ns": np.array([20 * S, 20 * S]),
         "link": np.array([0, 1]),
         "red_below_ns": np.array([-1, below]),
         "red_between_ns": np.array([-1, between]),
@@ -139,7 +140,7 @@ def red(below: int, between: int, above: int) -> dict[str, Any]:
 
 
 def test_the_red_region_is_a_share_of_the_window() -> None:
-    view = run(links=red(30, 80, 10), warmup_links=red(20, 0, 0))
+    view = run(links=red(30, 80, 10), link_snapshots=red(20, 0, 0))
     assert measure("red_region", view) == pytest.approx(0.8)
     assert measure("red_region", view, region="below") == pytest.approx(0.1)
     with pytest.raises(ValueError, match="below, between, above"):
@@ -147,4 +148,4 @@ def test_the_red_region_is_a_share_of_the_window() -> None:
 
 
 def test_a_queue_without_an_average_has_no_region() -> None:
-    assert math.isnan(measure("red_region", run(links=red(-1, -1, -1), warmup_links=red(-1, -1, -1))))
+    assert math.isnan(measure("red_region", run(links=red(-1, -1, -1), link_snapshots=red(-1, -1, -1))))

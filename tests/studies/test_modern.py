@@ -19,7 +19,7 @@ def study() -> Study:
 
 def measured(study: Study, **axes: Any) -> dict[str, Any]:
     [one] = [c for c in study.plan().cells if c.axes == axes]
-    view = RunView(_core.run(one.scenario, 6928, 0), one.compiled.scenario, one.warmup_ns)
+    view = RunView(_core.run(one.scenario, 6928, 0), one.compiled.scenario)
     return metrics.measure_all(study.outline.quantities, view)
 
 

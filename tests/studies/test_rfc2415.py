@@ -11,6 +11,7 @@ import pytest
 from cwndlab import _core, metrics
 from cwndlab.plan.plan import Cell
 from cwndlab.records.view import RunView
+from cwndlab.records.window import window_of
 from cwndlab.study import Study
 
 
@@ -69,4 +70,5 @@ def test_table_6_has_no_browsers_but_its_own(study: Study) -> None:
 
 def test_a_warm_up_on_an_axis_is_the_cells_own(study: Study) -> None:
     cells = [c for c in study.plan(sensitivity="warm_up").cells if c.sensitivity == "warm_up"]
-    assert {(c.axes["warm_up"], c.warmup_ns) for c in cells} == {("0s", 0), ("60s", 60_000_000_000)}
+    windows = {c.axes["warm_up"]: window_of(c.compiled.scenario, "measured") for c in cells}
+    assert windows == {"0s": (0, 360 * 10**9), "60s": (60 * 10**9, 360 * 10**9)}

@@ -27,9 +27,7 @@ def cell(study: Study, **axes: Any) -> Cell:
 
 
 def measured(study: Study, scenario: Cell, replicate: int = 0) -> dict[str, Any]:
-    view = RunView(
-        _core.run(scenario.scenario, 2884, replicate), scenario.compiled.scenario, scenario.warmup_ns
-    )
+    view = RunView(_core.run(scenario.scenario, 2884, replicate), scenario.compiled.scenario)
     return metrics.measure_all(study.outline.quantities, view)
 
 
@@ -38,8 +36,8 @@ def test_transactions_run_for_an_hour_a_cell_and_the_others_ten_times(study: Stu
     for one in plan.cells:
         scenario = one.compiled.scenario
         if one.axes.get("workload") == "transactions":
-            window_ns = scenario["duration_ns"] - one.warmup_ns
-            assert window_ns * plan.replicates_of(one) == 3600 * 10**9
+            start_ns, end_ns = scenario["windows"]["measured"]
+            assert (end_ns - start_ns) * plan.replicates_of(one) == 3600 * 10**9
         elif one.axes.get("workload") != "traced":
             assert plan.replicates_of(one) == 10
 
@@ -52,13 +50,13 @@ def test_replicates_asked_for_hold_in_every_cell(study: Study) -> None:
 def test_both_transfers_end_within_the_run(study: Study) -> None:
     for flows in (2, 10):
         one = cell(study, workload="bulk", recovery="reno", path="one-way", flows=flows, max_p=0.5)
-        view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario, one.warmup_ns)
+        view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario)
         assert np.asarray(view.columns("objects")["finished"]).tolist() == [True, True]
 
 
 def test_packets_of_the_ecn_flow_are_marked_and_those_of_the_others_dropped(study: Study) -> None:
     one = cell(study, workload="fairness", background="plain", flows=2, max_p=0.1)
-    view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario, one.warmup_ns)
+    view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario)
     rows = view.columns("connections")
     names = [view.scenario["traffic"][entry]["name"].split(".")[0] for entry in rows["traffic"]]
     for name, marks, drops in zip(names, rows["marks"], rows["drops"], strict=True):

@@ -122,7 +122,7 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
     };
     Scenario {
         duration_ns: duration,
-        warmup_ns: Time::ZERO,
+        windows: std::collections::BTreeMap::new(),
         nodes: (0..2 + 2 * workload.pairs).map(|i| i.to_string()).collect(),
         links,
         routes: Vec::new(),

@@ -52,7 +52,7 @@ pub enum SegmentEvent {
     },
 }
 
-/// A connection as it ended, or as it stands at the end of the warm-up or of the run.
+/// A connection as it ended, or as it stands at a snapshot or at the end of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionRecord {
     /// Serial number.
@@ -131,10 +131,12 @@ pub trait Probe {
     fn segment(&mut self, _now: Time, _event: SegmentEvent, _way: Way, _ip_id: u16, _segment: &Segment) {}
     /// A connection, when it ends or when the run does.
     fn connection(&mut self, _record: &ConnectionRecord) {}
-    /// An open connection as it stands when the warm-up is over.
-    fn warm_connection(&mut self, _record: &ConnectionRecord) {}
-    /// As [`Probe::link`], when the warm-up is over.
-    fn warm_link(&mut self, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
+    /// An open connection as it stands just before an edge of one of the scenario's windows: a snapshot.
+    fn snapshot_connection(&mut self, _at: Time, _record: &ConnectionRecord) {}
+    /// An unfinished object, as [`Probe::object`] would record it if the run ended at this snapshot.
+    fn snapshot_object(&mut self, _at: Time, _traffic: u32, _record: &ObjectRecord) {}
+    /// A link's counters at a snapshot.
+    fn snapshot_link(&mut self, _at: Time, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
     /// A page, file, transaction or object, when it ends or when the run does.
     fn object(&mut self, _traffic: u32, _record: &ObjectRecord) {}
     /// A queue, at the sampling interval.

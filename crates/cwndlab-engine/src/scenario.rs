@@ -2,6 +2,8 @@
 //!
 //! Names are resolved to indices, quantities to integers. [`Scenario::from_json`] refuses what does not fit and says where.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use cwndlab_net::impair::ImpairmentConfig;
 use cwndlab_net::queue::QueueConfig;
 use cwndlab_tcp::TcpConfig;
@@ -16,9 +18,10 @@ use thiserror::Error;
 pub struct Scenario {
     /// How long to simulate.
     pub duration_ns: Time,
-    /// When the metrics' window begins: counters as they stand then are recorded too. Zero for the whole run.
-    #[serde(default)]
-    pub warmup_ns: Time,
+    /// Windows of time that metrics read, start and end by name. Counters and unfinished objects are recorded as they
+    /// stand at these times, too.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub windows: BTreeMap<String, (Time, Time)>,
     /// Names of the nodes; everything else refers to them by index.
     pub nodes: Vec<String>,
     /// One-way links.
@@ -147,6 +150,8 @@ pub(crate) fn invalid(place: impl Into<String>, why: impl Into<String>) -> Scena
 /// Saturn is 80 minutes away.
 const LONGEST_DELAY: Time = Time::from_secs(86_400);
 const YEAR: Time = Time::from_secs(366 * 86_400);
+/// Each edge copies the state of every application.
+const MAX_WINDOWS: usize = 500;
 /// 3 GB of records.
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
@@ -188,6 +193,13 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// Edges of the windows within the run, in order: when counters and unfinished objects are recorded as they stand.
+    pub fn snapshot_times(&self) -> Vec<Time> {
+        let edges = self.windows.values().flat_map(|&(start, end)| [start, end]);
+        let inside = edges.filter(|&at| at != Time::ZERO && at < self.duration_ns);
+        inside.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// As JSON, with every default filled in.
     ///
     /// # Errors
@@ -215,8 +227,13 @@ impl Scenario {
         if self.duration_ns > YEAR {
             return Err(invalid("duration_ns", "must be at most a year"));
         }
-        if self.warmup_ns >= self.duration_ns {
-            return Err(invalid("warmup_ns", "must be shorter than the run"));
+        if self.windows.len() > MAX_WINDOWS {
+            return Err(invalid("windows", format!("must be at most {MAX_WINDOWS}")));
+        }
+        for (name, (start, end)) in &self.windows {
+            if start >= end {
+                return Err(invalid(format!("windows.{name}"), "must begin before it ends"));
+            }
         }
         for (i, link) in self.links.iter().enumerate() {
             let place = |field: &str| format!("links[{i}] ({}).{field}", link.name);

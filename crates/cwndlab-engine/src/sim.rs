@@ -100,7 +100,7 @@ pub struct Simulation<P: Probe> {
     last_windows: Vec<(u32, u64, u64, CongestionState)>,
     probe: P,
     duration: Time,
-    warmup: Time,
+    snapshots: Vec<Time>,
     summary: Summary,
     watch: Watch,
 }
@@ -126,9 +126,12 @@ impl<P: Probe> Simulation<P> {
     /// # Errors
     /// As [`Simulation::run`], or [`RunError::Stopped`].
     pub fn run_while(mut self, go_on: &mut dyn FnMut() -> bool) -> Result<(Summary, P), RunError> {
-        if P::ENABLED && self.warmup != Time::ZERO {
-            self.run_watched(self.warmup, go_on)?;
-            self.end_warmup();
+        if P::ENABLED {
+            for at in std::mem::take(&mut self.snapshots) {
+                self.run_watched(at - Time::from_nanos(1), go_on)?;
+                self.now = at;
+                self.snapshot();
+            }
         }
         self.run_watched(self.duration, go_on)?;
         self.finish();
@@ -367,17 +370,18 @@ impl<P: Probe> Simulation<P> {
         self.probe.queue(self.now, &sample);
     }
 
-    /// Open connections and links are recorded as they stand.
+    /// Open connections, unfinished objects and links are recorded as they stand before the events of this instant.
     #[cold]
-    fn end_warmup(&mut self) {
+    fn snapshot(&mut self) {
+        self.snapshot_apps();
         for slot in self.open_connections() {
             let record = self.connection_record(slot, Time::MAX);
-            self.probe.warm_connection(&record);
+            self.probe.snapshot_connection(self.now, &record);
         }
         for (index, wire) in self.wires.iter_mut().enumerate() {
-            let counters = *wire.link.counters();
+            let counters = wire.link.counters_at(self.now);
             let regions = wire.link.regions(self.now);
-            self.probe.warm_link(index as u32, &counters, regions);
+            self.probe.snapshot_link(self.now, index as u32, &counters, regions);
         }
     }
 
@@ -403,7 +407,7 @@ impl<P: Probe> Simulation<P> {
         );
         if P::ENABLED {
             for (index, wire) in self.wires.iter_mut().enumerate() {
-                let counters = *wire.link.counters();
+                let counters = wire.link.counters_at(self.now);
                 let regions = wire.link.regions(self.now);
                 self.probe.link(index as u32, &counters, regions);
             }

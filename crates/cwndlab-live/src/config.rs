@@ -30,9 +30,9 @@ pub struct RouterConfig {
     /// A pcapng file to write what passes one port to; none if left out.
     #[serde(default)]
     pub capture: Option<CaptureConfig>,
-    /// When to read the links' counters for the first time; only at the end if left out.
+    /// When to read the links' counters, in order, besides at the end; on the router's clock.
     #[serde(default)]
-    pub counters_at_ns: Option<Time>,
+    pub snapshots_ns: Vec<Time>,
     /// Ends after this time; at SIGTERM or SIGINT if left out.
     #[serde(default)]
     pub duration_ns: Option<Time>,

@@ -82,8 +82,8 @@ pub struct Summary {
     pub ports: Vec<PortSummary>,
     /// The links in the scenario's order.
     pub links: Vec<LinkSummary>,
-    /// The same at the time `counters_at_ns`.
-    pub links_before: Option<Vec<LinkSummary>>,
+    /// The same at each of `snapshots_ns`.
+    pub link_snapshots: Vec<Vec<LinkSummary>>,
 }
 
 /// What a port saw.
@@ -140,7 +140,7 @@ pub struct LinkSummary {
 pub fn links(scenario: &Scenario, network: &mut Network, now: Time) -> Vec<LinkSummary> {
     let of = |(index, spec): (usize, &cwndlab_engine::LinkSpec)| {
         let red_ns = network.regions(index, now).map(|r| [r.below, r.between, r.above].map(Time::as_nanos));
-        let counters = network.counters(index);
+        let counters = network.counters(index, now);
         LinkSummary {
             name: spec.name.clone(),
             arrivals: counters.arrivals,

@@ -245,7 +245,7 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         if now >= end || tokens.contains(&TERMINATION) {
             break;
         }
-        let next = network.next_exit().min(sampler.counters_at).min(end); // samples can be taken later
+        let next = network.next_exit().min(sampler.snapshot_at).min(end); // samples can be taken later
         let wait = (!next.is_never()).then(|| next.saturating_sub(exits.now()).as_nanos());
         epoll.wait(wait, &mut tokens).map_err(system("epoll_pwait2"))?;
         for &token in tokens.iter().filter(|&&token| token != TERMINATION) {
@@ -256,7 +256,7 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
     let cpu_ns = sys::cpu_ns() - cpu_start;
     finish_files(config, &mut exits).map_err(system("writing the trace"))?;
     let summary = summarize(config, &mut network, exits, wall_ns, cpu_ns, real_time);
-    Ok(Summary { links_before: sampler.counters, ..summary })
+    Ok(Summary { link_snapshots: sampler.snapshots, ..summary })
 }
 
 fn finish_files(config: &RouterConfig, exits: &mut Exits) -> io::Result<()> {
@@ -309,9 +309,9 @@ struct Sampler {
     queues: Vec<u32>,
     interval: Option<Time>,
     next: Time,
-    /// When the counters are read, and what they were.
-    counters_at: Time,
-    counters: Option<Vec<LinkSummary>>,
+    /// When the counters are to be read next, and what they were at the times before.
+    snapshot_at: Time,
+    snapshots: Vec<Vec<LinkSummary>>,
 }
 
 impl Sampler {
@@ -319,16 +319,16 @@ impl Sampler {
         let probes = &config.scenario.probes;
         let interval = probes.queue_interval_ns.filter(|_| !probes.queues.is_empty() && config.trace.is_some());
         let next = if interval.is_some() { Time::ZERO } else { Time::MAX };
-        let counters_at = config.counters_at_ns.unwrap_or(Time::MAX);
-        Sampler { queues: probes.queues.clone(), interval, next, counters_at, counters: None }
+        let snapshot_at = config.snapshots_ns.first().copied().unwrap_or(Time::MAX);
+        Sampler { queues: probes.queues.clone(), interval, next, snapshot_at, snapshots: Vec::new() }
     }
 
     /// Reads the links' counters once their time has come; asked often enough to be on time.
     fn read_counters(&mut self, config: &RouterConfig, network: &mut Network, exits: &mut Exits, now: Time) {
-        if self.counters_at <= now {
-            self.advance(network, exits, self.counters_at);
-            self.counters = Some(report::links(&config.scenario, network, self.counters_at));
-            self.counters_at = Time::MAX;
+        while self.snapshot_at <= now {
+            self.advance(network, exits, self.snapshot_at);
+            self.snapshots.push(report::links(&config.scenario, network, self.snapshot_at));
+            self.snapshot_at = config.snapshots_ns.get(self.snapshots.len()).copied().unwrap_or(Time::MAX);
         }
     }
 
@@ -381,6 +381,6 @@ fn summarize(
         packets_inside: network.packets_inside(),
         ports,
         links: report::links(&config.scenario, network, Time::from_nanos(wall_ns)),
-        links_before: None,
+        link_snapshots: Vec::new(),
     }
 }

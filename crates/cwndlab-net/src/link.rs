@@ -402,9 +402,24 @@ impl<P: Packet + Copy> Link<P> {
         self.ring.tail() - self.ring.head() + held as u64 + u64::from(waiting)
     }
 
-    /// What was counted so far.
+    /// What was counted so far; `busy` and `sojourn` include the rest of the service of what is queued.
     pub fn counters(&self) -> &LinkCounters {
         &self.counters
+    }
+
+    /// What was counted up to `now`: no time after it is in `busy` and `sojourn`.
+    pub fn counters_at(&mut self, now: Time) -> LinkCounters {
+        self.forget_departed(now);
+        let mut counters = self.counters;
+        // The transmitter is busy without a break from now until it has sent everything accepted.
+        counters.busy -= self.free_at.saturating_sub(now);
+        if let Discipline::AtDeparture(served) = &self.discipline {
+            counters.sojourn += now.saturating_sub(served.counted_until) * u64::from(served.queue.packets());
+        }
+        for position in self.undeparted..self.ring.tail() {
+            counters.sojourn -= self.ring.at(position).arrival - self.delay - now;
+        }
+        counters
     }
 }
 

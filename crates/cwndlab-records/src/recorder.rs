@@ -11,8 +11,8 @@ use crate::cell::{OneOf, Sack};
 use crate::records::{Place, Records};
 use crate::table::Table as _;
 use crate::tables::{
-    ConnectionRow, Connections, DropReason, LinkRow, Links, ObjectKind, ObjectRow, Objects, QueueRow, Queues,
-    SegmentEvent, SegmentRow, Segments, SenderState, WarmupConnections, WarmupLinks, WindowRow, Windows,
+    ConnectionRow, ConnectionSnapshots, Connections, DropReason, LinkRow, LinkSnapshots, Links, ObjectKind, ObjectRow,
+    ObjectSnapshots, Objects, QueueRow, Queues, SegmentEvent, SegmentRow, Segments, SenderState, WindowRow, Windows,
 };
 use crate::trace::Flow;
 
@@ -25,8 +25,9 @@ pub struct Recorder {
     links: Links,
     queues: Queues,
     windows: Windows,
-    warmup_connections: WarmupConnections,
-    warmup_links: WarmupLinks,
+    connection_snapshots: ConnectionSnapshots,
+    object_snapshots: ObjectSnapshots,
+    link_snapshots: LinkSnapshots,
     /// By connection, if segments are observed.
     watched: Vec<Watched>,
     place: Place,
@@ -87,8 +88,9 @@ impl Recorder {
             links: Links::default(),
             queues: Queues::default(),
             windows: Windows::default(),
-            warmup_connections: WarmupConnections::default(),
-            warmup_links: WarmupLinks::default(),
+            connection_snapshots: ConnectionSnapshots::default(),
+            object_snapshots: ObjectSnapshots::default(),
+            link_snapshots: LinkSnapshots::default(),
             watched: Vec::new(),
             place: Place {
                 node: observed.and_then(name),
@@ -109,8 +111,9 @@ impl Recorder {
             self.links.finish(),
             self.queues.finish(),
             self.windows.finish(),
-            self.warmup_connections.finish(),
-            self.warmup_links.finish(),
+            self.connection_snapshots.finish(),
+            self.object_snapshots.finish(),
+            self.link_snapshots.finish(),
         ];
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
     }
@@ -139,8 +142,8 @@ impl Recorder {
         }
     }
 
-    /// What a link has counted so far.
-    fn link_row(&self, link: u32, counters: &LinkCounters, regions: Option<Regions>) -> LinkRow {
+    /// What a link has counted until `now`.
+    fn link_row(link: u32, now: Time, counters: &LinkCounters, regions: Option<Regions>) -> LinkRow {
         let drops = |cause: DropCause| counters.drops[cause as usize];
         LinkRow {
             link,
@@ -152,7 +155,7 @@ impl Recorder {
             drops_loss: drops(DropCause::Loss),
             marks: counters.marks,
             busy_ns: counters.busy.as_nanos(),
-            mean_queue_packets: counters.sojourn.as_secs_f64() / self.duration.as_secs_f64(),
+            mean_queue_packets: counters.sojourn.as_secs_f64() / now.as_secs_f64(),
             max_queue_packets: counters.max_packets,
             red_below_ns: regions.map(|r| r.below.as_nanos()),
             red_between_ns: regions.map(|r| r.between.as_nanos()),
@@ -170,7 +173,9 @@ impl Probe for Recorder {
             + self.objects.held_bytes()
             + self.queues.held_bytes()
             + self.windows.held_bytes()
-            + self.warmup_connections.held_bytes()
+            + self.connection_snapshots.held_bytes()
+            + self.object_snapshots.held_bytes()
+            + self.link_snapshots.held_bytes()
             + (self.watched.len() * size_of::<Watched>()) as u64
     }
 
@@ -256,36 +261,24 @@ impl Probe for Recorder {
         self.connections.push(self.connection_row(record));
     }
 
-    fn warm_connection(&mut self, record: &ConnectionRecord) {
-        self.warmup_connections.push(self.connection_row(record).into());
+    fn snapshot_connection(&mut self, at: Time, record: &ConnectionRecord) {
+        self.connection_snapshots.push(self.connection_row(record).at(at.as_nanos()));
+    }
+
+    fn snapshot_object(&mut self, at: Time, traffic: u32, record: &ObjectRecord) {
+        self.object_snapshots.push(object_row(traffic, record).at(at.as_nanos()));
     }
 
     fn link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
-        self.links.push(self.link_row(link, counters, regions));
+        self.links.push(Recorder::link_row(link, self.duration, counters, regions));
     }
 
-    fn warm_link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
-        self.warmup_links.push(self.link_row(link, counters, regions).into());
+    fn snapshot_link(&mut self, at: Time, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
+        self.link_snapshots.push(Recorder::link_row(link, at, counters, regions).at(at.as_nanos()));
     }
 
     fn object(&mut self, traffic: u32, record: &ObjectRecord) {
-        self.objects.push(ObjectRow {
-            traffic,
-            kind: OneOf(match record.kind {
-                cwndlab_traffic::ObjectKind::Page => ObjectKind::Page,
-                cwndlab_traffic::ObjectKind::File => ObjectKind::File,
-                cwndlab_traffic::ObjectKind::Transaction => ObjectKind::Transaction,
-                cwndlab_traffic::ObjectKind::Object => ObjectKind::Object,
-            }),
-            index: record.index,
-            start_ns: record.start.as_nanos(),
-            end_ns: some(record.end),
-            bytes: record.bytes,
-            connections: record.connections,
-            retransmits: record.retransmits,
-            timeouts: record.timeouts,
-            finished: !record.end.is_never(),
-        });
+        self.objects.push(object_row(traffic, record));
     }
 
     fn queue(&mut self, now: Time, sample: &QueueSample) {
@@ -315,6 +308,26 @@ impl Probe for Recorder {
                 CongestionState::Loss => SenderState::Loss,
             }),
         });
+    }
+}
+
+fn object_row(traffic: u32, record: &ObjectRecord) -> ObjectRow {
+    ObjectRow {
+        traffic,
+        kind: OneOf(match record.kind {
+            cwndlab_traffic::ObjectKind::Page => ObjectKind::Page,
+            cwndlab_traffic::ObjectKind::File => ObjectKind::File,
+            cwndlab_traffic::ObjectKind::Transaction => ObjectKind::Transaction,
+            cwndlab_traffic::ObjectKind::Object => ObjectKind::Object,
+        }),
+        index: record.index,
+        start_ns: record.start.as_nanos(),
+        end_ns: some(record.end),
+        bytes: record.bytes,
+        connections: record.connections,
+        retransmits: record.retransmits,
+        timeouts: record.timeouts,
+        finished: !record.end.is_never(),
     }
 }
 

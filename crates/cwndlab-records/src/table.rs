@@ -142,13 +142,13 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// A table of counters at the end of the run, and with it the table of the same counters at the end of the warm-up,
-/// whose rows are made `From` rows of the first; columns under `end` are in the first alone.
+/// A table as of the end of the run, and with it the table of the same at each snapshot, whose rows are made by
+/// [`Row::at`]; columns under `end` are in the first alone.
 ///
 /// `counters! { /// a row  "name" Columns of Row, /// a row  "name" Columns of Row { both { … } end { … } both { … } } }`
 macro_rules! counters {
     ($(#[doc = $about:literal])+ $name:literal $Table:ident of $Row:ident,
-     $(#[doc = $warm_about:literal])+ $warm_name:literal $Warm:ident of $WarmRow:ident {
+     $(#[doc = $snap_about:literal])+ $snap_name:literal $Snap:ident of $SnapRow:ident {
         $(
             both { $($(#[doc = $doc:literal])+ $column:ident: $cell:ty,)+ }
             $(end { $($(#[doc = $end_doc:literal])+ $end_column:ident: $end_cell:ty,)+ })?
@@ -164,14 +164,17 @@ macro_rules! counters {
             }
         }
         table! {
-            $(#[doc = $warm_about])+
-            $warm_name $Warm of $WarmRow {
+            $(#[doc = $snap_about])+
+            $snap_name $Snap of $SnapRow {
+                /// The snapshot's time; what happens at this instant comes after it.
+                time_ns: u64,
                 $($($(#[doc = $doc])+ $column: $cell,)+)+
             }
         }
-        impl From<$Row> for $WarmRow {
-            fn from(row: $Row) -> $WarmRow {
-                $WarmRow { $($($column: row.$column,)+)+ }
+        impl $Row {
+            /// As a row of a snapshot.
+            pub fn at(&self, time_ns: u64) -> $SnapRow {
+                $SnapRow { time_ns, $($($column: self.$column,)+)+ }
             }
         }
     };

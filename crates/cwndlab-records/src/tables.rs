@@ -120,8 +120,8 @@ table! {
 counters! {
     /// A connection, as it ended or as it stood at the end of the run (probe `connections`).
     "connections" Connections of ConnectionRow,
-    /// A connection that was open when the warm-up was over (`warmup_ns` of the scenario): what to subtract from `connections`.
-    "warmup_connections" WarmupConnections of WarmupConnectionRow {
+    /// A connection that was open at an edge of a metric's window (`windows` of the scenario), as it stood then.
+    "connection_snapshots" ConnectionSnapshots of ConnectionSnapshotRow {
         both {
             /// Serial number, in the order of opening.
             connection: u32,
@@ -167,37 +167,41 @@ counters! {
     }
 }
 
-table! {
+counters! {
     /// A page, file, transaction or object that an application asked for, as seen at the client.
-    "objects" Objects of ObjectRow {
-        /// Index of its traffic entry.
-        traffic: u32,
-        /// `page`, `file`, `transaction` or `object`.
-        kind: OneOf<ObjectKind>,
-        /// Number within the application, from 0.
-        index: u32,
-        /// When its clock began.
-        start_ns: u64,
-        /// When its last byte arrived in order; null if the run ended first.
-        end_ns: Option<u64>,
-        /// Payload bytes.
-        bytes: u64,
-        /// Connections used.
-        connections: u16,
-        /// Segments sent again while it was under way, both directions.
-        retransmits: u32,
-        /// Retransmission timeouts while it was under way, both directions.
-        timeouts: u32,
-        /// Whether it was finished.
-        finished: bool,
+    "objects" Objects of ObjectRow,
+    /// An object that was unfinished at an edge of a metric's window, as it would stand in `objects` if the run had ended then.
+    "object_snapshots" ObjectSnapshots of ObjectSnapshotRow {
+        both {
+            /// Index of its traffic entry.
+            traffic: u32,
+            /// `page`, `file`, `transaction` or `object`.
+            kind: OneOf<ObjectKind>,
+            /// Number within the application, from 0.
+            index: u32,
+            /// When its clock began.
+            start_ns: u64,
+            /// When its last byte arrived in order; null if the run ended first.
+            end_ns: Option<u64>,
+            /// Payload bytes.
+            bytes: u64,
+            /// Connections used.
+            connections: u16,
+            /// Segments sent again while it was under way, both directions.
+            retransmits: u32,
+            /// Retransmission timeouts while it was under way, both directions.
+            timeouts: u32,
+            /// Whether it was finished.
+            finished: bool,
+        }
     }
 }
 
 counters! {
     /// What a link counted over the run.
     "links" Links of LinkRow,
-    /// What a link had counted when the warm-up was over: what to subtract from `links`.
-    "warmup_links" WarmupLinks of WarmupLinkRow {
+    /// What a link had counted at an edge of a metric's window.
+    "link_snapshots" LinkSnapshots of LinkSnapshotRow {
         both {
             /// Index of the link.
             link: u32,
@@ -215,12 +219,12 @@ counters! {
             drops_loss: u64,
             /// Packets marked CE.
             marks: u64,
-            /// Time the transmitter was busy with the accepted packets, to the end of the last.
+            /// Time the transmitter was busy.
             busy_ns: u64,
+            /// Mean number of packets waiting or in service since the start of the run (Little 1961).
+            mean_queue_packets: f64,
         }
         end {
-            /// Mean number of packets waiting or in service, over the run's length (Little 1961).
-            mean_queue_packets: f64,
             /// Largest number of packets waiting or in service.
             max_queue_packets: u32,
         }
@@ -274,19 +278,20 @@ table! {
 }
 
 /// Every table, in the order of the documentation.
-pub const TABLES: [TableDoc; 8] = [
+pub const TABLES: [TableDoc; 9] = [
     Segments::DOC,
     Connections::DOC,
     Objects::DOC,
     Links::DOC,
     Queues::DOC,
     Windows::DOC,
-    WarmupConnections::DOC,
-    WarmupLinks::DOC,
+    ConnectionSnapshots::DOC,
+    ObjectSnapshots::DOC,
+    LinkSnapshots::DOC,
 ];
 
 /// Every table without rows, in that order: the schemas for those who fill them elsewhere.
-pub fn empty() -> [RecordBatch; 8] {
+pub fn empty() -> [RecordBatch; 9] {
     [
         Segments::default().finish(),
         Connections::default().finish(),
@@ -294,8 +299,9 @@ pub fn empty() -> [RecordBatch; 8] {
         Links::default().finish(),
         Queues::default().finish(),
         Windows::default().finish(),
-        WarmupConnections::default().finish(),
-        WarmupLinks::default().finish(),
+        ConnectionSnapshots::default().finish(),
+        ObjectSnapshots::default().finish(),
+        LinkSnapshots::default().finish(),
     ]
 }
 

@@ -21,6 +21,7 @@ pub struct Setup<'a> {
 }
 
 /// One application. Call [`App::handle`] with each event, in order, and carry out the commands in order.
+#[derive(Clone)]
 pub enum App {
     /// One transfer on one connection.
     Bulk(Bulk),

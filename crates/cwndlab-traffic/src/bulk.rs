@@ -6,6 +6,7 @@ use crate::{BulkSpec, Command, Event, Losses, ObjectKind, ObjectRecord, Setup, S
 
 /// One transfer: the clock runs from the SYN to the last byte's arrival in order (with a reader of its own pace, to the
 /// reading of it).
+#[derive(Clone)]
 pub struct Bulk {
     tcp_client: u16,
     tcp_server: u16,
@@ -17,6 +18,7 @@ pub struct Bulk {
 }
 
 /// A receiving application that reads a chunk and then waits for as long as the chunk lasts at its rate.
+#[derive(Clone)]
 struct Reader {
     rate_bps: u64,
     chunk: u64,

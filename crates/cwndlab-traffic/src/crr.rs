@@ -7,6 +7,7 @@ use crate::spec::{Clock, CrrSpec};
 use crate::{Command, Dist, Event, ObjectKind, Setup};
 
 /// A client whose next transaction begins when the last one ends; each has a new connection.
+#[derive(Clone)]
 pub struct Crr(Series);
 
 impl Crr {

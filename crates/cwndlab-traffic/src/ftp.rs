@@ -7,6 +7,7 @@ use crate::spec::{FtpSpec, TransactionEnd};
 use crate::{Command, Event, ObjectKind, Setup};
 
 /// A client that fetches file after file; a file ends with its last byte in order.
+#[derive(Clone)]
 pub struct Ftp(Series);
 
 impl Ftp {

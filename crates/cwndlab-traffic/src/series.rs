@@ -8,6 +8,7 @@ use crate::spec::{Clock, ServerCloses, TransactionEnd};
 use crate::{Command, Dist, Event, Losses, ObjectKind, ObjectRecord, Rng, Sampler, Setup};
 
 /// What distinguishes one kind of series from another.
+#[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) kind: ObjectKind,
     pub(crate) clock: Clock,
@@ -17,6 +18,7 @@ pub(crate) struct Plan {
 }
 
 /// Requests and responses in turn.
+#[derive(Clone)]
 pub(crate) struct Series {
     plan: Plan,
     tcp_client: u16,
@@ -31,6 +33,7 @@ pub(crate) struct Series {
 }
 
 /// The exchange under way.
+#[derive(Clone)]
 struct Item {
     index: u32,
     start: Time,

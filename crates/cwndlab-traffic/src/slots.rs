@@ -1,7 +1,7 @@
 //! The application's own numbers for its connections.
 
 /// Values by slot number; the lowest free number is used first, so numbers stay small and runs repeat exactly.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Slots<T>(Vec<Option<T>>);
 
 impl<T> Slots<T> {

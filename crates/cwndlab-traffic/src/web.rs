@@ -18,6 +18,7 @@ use crate::spec::{Clock, InlineTrigger, Protocol, ServerCloses, WebSpec};
 use crate::{Command, Dist, Event, Losses, Rng, Sampler, Setup};
 
 /// A client that browses page after page.
+#[derive(Clone)]
 pub struct Web {
     protocol: Protocol,
     clock: Clock,
@@ -42,6 +43,7 @@ pub struct Web {
 }
 
 /// A connection, what it carries for which page, and what of its losses is already on the page's account.
+#[derive(Clone)]
 struct Connection {
     page: u32,
     carrier: Carrier,

@@ -26,8 +26,6 @@ class Job:
     replicate: int
     #: Whether its record tables are kept.
     keep_records: bool
-    #: The cell's warm-up, which metrics over a window leave out.
-    warmup_ns: int = 0
 
     @property
     def is_first(self) -> bool:

@@ -7,9 +7,10 @@ A metric module `metrics/<name>.py` has
 - ``UNIT``: the unit of what `measure` returns ("s", "bit/s", "1", "packets", …);
 - ``RANGE``: the possible values: ``SHARE`` (0 to 1), ``NON_NEGATIVE``, ``COUNT`` (rare events such as
   losses) or another `Range` in that unit; statistics keep their intervals inside it;
-- ``TABLES``: the record tables that it reads (a probe that a table needs must be on);
+- ``TABLES``: the record tables that it reads; their probes are switched on for it;
 - ``measure(run: RunView, *, option=default, …) -> float | list[float]``: NaN = not measurable in this run.
 
+A metric sees only the window that the quantity asks for: by default from the warm-up to the end of the run.
 A study's quantity names the metric and its options, and may ask for another unit of the same kind.
 """
 
@@ -30,11 +31,14 @@ from cwndlab._core import unit_factor
 from cwndlab.backends.protocol import Value as Value
 from cwndlab.errors import nearest
 from cwndlab.records.view import Column as Column
-from cwndlab.records.view import RunView as RunView
+from cwndlab.records.window import FullRun, WindowedRun, window_of
 from cwndlab.spec.schema import Quantity
 from cwndlab.spec.study import StudySpec
 
 from ._range import ANY, Range, of_derived, of_reduced
+
+#: What a metric sees: one window of one run, whoever made it, and nothing outside of the window.
+RunView = WindowedRun
 
 
 @dataclass(frozen=True)
@@ -178,14 +182,18 @@ def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
     return is_list(quantities[str(quantity.of)], quantities)
 
 
-def measure_all(quantities: Sequence[Quantity], run: RunView) -> dict[str, Value]:
-    """Every quantity of a study in one run."""
+def measure_all(quantities: Sequence[Quantity], run: FullRun) -> dict[str, Value]:
+    """Every quantity of a study in one run, each in its window."""
     known = {quantity.name: quantity for quantity in quantities}
+    windows: dict[tuple[int, int], RunView] = {}
     values: dict[str, Value] = {}
 
     def value(name: str) -> Value:
         if name not in values:
-            values[name] = _measure(known[name], known, run, value)
+            quantity = known[name]
+            window = window_of(run.scenario, quantity.window_name)
+            view = windows.setdefault(window, RunView(run, *window))
+            values[name] = _measure(quantity, known, view, value)
         return values[name]
 
     for name in known:

@@ -14,6 +14,8 @@ from cwndlab.spec.schema import Quantity
 _ROOT = Path(__file__).parent.parent
 #: The code that makes a number of records; what lies outside only carries records and numbers.
 _PACKAGES = ("metrics", "records")
+#: The keys of a quantity that its values depend on; the times of its window are in the cell's scenario.
+_MEASURED = {"metric", "options", "within", "unit", "derived", "window", "phase", "whole_run"}
 
 
 @cache
@@ -65,9 +67,7 @@ def _imports(source: bytes, package: str) -> Iterator[str]:
 
 def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
     """The key of a value within its run: metric, options, unit and code, but not the name."""
-    spec = quantity.model_dump(
-        mode="json", include={"metric", "options", "within", "unit", "derived"}, exclude_none=True
-    )
+    spec = quantity.model_dump(mode="json", include=_MEASURED, exclude_none=True)
     operands = [
         measure_id(quantities[str(n)], quantities) for n in (quantity.of, quantity.by) if n is not None
     ]

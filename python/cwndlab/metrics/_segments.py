@@ -10,11 +10,11 @@ from . import Column, RunView
 NS = 1e-9
 
 
-def events(run: RunView, *kinds: str, connection: int = 0) -> dict[str, Column]:
+def events(run: RunView, *kinds: str, connection: int = 0, history: bool = False) -> dict[str, Column]:
     """Time (s), packet number, payload bytes, event and whether a timer sent it: of the segments of one
-    connection with one of these events, in order.
+    connection with one of these events, in order; with `history` also of those before the window.
     """
-    table = run.columns("segments")
+    table = run.history("segments") if history else run.columns("segments")
     event = np.asarray(table["event"])
     keep = np.isin(event, kinds) & (np.asarray(table["connection"]) == connection)
     return {

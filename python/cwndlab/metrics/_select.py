@@ -18,13 +18,13 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Objects:
-    """Pages, files, transactions or objects of one run: those that began before its end."""
+    """Pages, files, transactions or objects of one run: those that began in the window."""
 
     client: NDArray[Any]
     """Index of the traffic entry, which is one client."""
     start_s: Floats
     delay_s: Floats
-    """From the start of the clock to the last byte in order; infinite if the run ended first."""
+    """From the start of the clock to the last byte in order; infinite if the window ended first."""
     bytes: Floats
     finished: Bools
     connections: Floats
@@ -32,15 +32,13 @@ class Objects:
     timeouts: Floats
 
 
-def objects(run: RunView, kind: str, traffic: str | None = None, *, warmup: bool = True) -> Objects:
-    """The objects of one kind; with `warmup` those whose clock began after the study's warm-up."""
+def objects(run: RunView, kind: str, traffic: str | None = None) -> Objects:
+    """The objects of one kind whose clock began in the window."""
     table = run.columns("objects")
     chosen = np.asarray(table["kind"] == kind)
     if traffic is not None:
         chosen &= np.isin(table["traffic"], run.traffic(traffic))
     start = np.asarray(table["start_ns"], dtype=np.float64)
-    if warmup and run.warmup_s:
-        chosen &= start >= run.warmup_s * 1e9
     finished = np.asarray(table["finished"], dtype=np.bool_)[chosen]
     end = np.asarray(table["end_ns"], dtype=np.float64)[chosen]
     start = start[chosen]

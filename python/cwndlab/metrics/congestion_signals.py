@@ -1,4 +1,4 @@
-r"""Packets of a traffic's connections that links marked CE or dropped, after the warm-up, both ways.
+r"""Packets of a traffic's connections that links marked CE or dropped, both ways.
 
 With `per_megabyte` per \(10^6\) payload bytes that these connections delivered in order in the same time.
 """
@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from . import RunView, _window
+from . import RunView
+from ._connections import of_traffic
 from ._range import COUNT
 
 UNIT = "packets"
 RANGE = COUNT
-TABLES = ("connections", "warmup_connections")
+TABLES = ("connections",)
 _COLUMNS = {"marks": ("marks",), "drops": ("drops",), "both": ("marks", "drops")}
 
 
@@ -25,11 +24,9 @@ def measure(run: RunView, *, traffic: list[str], signal: str = "both", per_megab
     entries = [index for name in traffic for index in run.traffic(name)]
     if not entries:
         return math.nan
-    columns = _COLUMNS[signal]
-    rows = _window.connections(run, "bytes_up", "bytes_down", *columns)
-    chosen = np.isin(rows["traffic"], entries)
-    signals = float(sum(rows[column][chosen].sum() for column in columns))
+    rows = of_traffic(run, *traffic)
+    signals = float(sum(rows[column].sum() for column in _COLUMNS[signal]))
     if not per_megabyte:
         return signals
-    delivered = float(rows["bytes_up"][chosen].sum() + rows["bytes_down"][chosen].sum())
+    delivered = float(rows["bytes_up"].sum() + rows["bytes_down"].sum())
     return 1e6 * signals / delivered if delivered else math.nan

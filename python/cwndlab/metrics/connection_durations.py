@@ -1,4 +1,4 @@
-"""From SYN to the end of each connection that ended, by how many segments it had to send again.
+"""From SYN to the end of each connection opened and ended in the window, by the segments it sent again.
 
 `retransmits_at_least` and `retransmits_at_most` choose connections by the segments sent again at both ends,
 `handshake_at_most` (seconds) those that were established so soon: a lost SYN-ACK is sent again by both ends,
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView
-from ._connections import of_traffic
+from ._connections import opened
 from ._range import NON_NEGATIVE
 
 UNIT = "s"
@@ -27,7 +27,7 @@ def measure(
     handshake_at_most: float | None = None,
 ) -> list[float]:
     """See the module, in the order of the records."""
-    table = of_traffic(run, traffic)
+    table = opened(run, traffic)
     start, end = (np.asarray(table[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
     again = np.asarray(table["retransmits"])
     chosen = (end >= start) & (again >= retransmits_at_least)  # what never ended has no end, or -1

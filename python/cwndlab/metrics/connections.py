@@ -1,4 +1,4 @@
-"""Number of connections opened in the run.
+"""Number of connections opened in the window.
 
 With `failed = true` the number of them that were given up or reset.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView
+from ._connections import opened
 from ._range import NON_NEGATIVE
 
 UNIT = "1"
@@ -17,8 +18,5 @@ TABLES = ("connections",)
 
 def measure(run: RunView, *, traffic: str | None = None, failed: bool = False) -> float:
     """See the module."""
-    table = run.columns("connections")
-    chosen = np.isin(table["traffic"], run.traffic(traffic))
-    if failed:
-        chosen &= np.asarray(table["failed"], dtype=np.bool_)
-    return float(np.count_nonzero(chosen))
+    table = opened(run, traffic)
+    return float(np.count_nonzero(table["failed"]) if failed else len(table["failed"]))

@@ -19,10 +19,14 @@ TABLES = ("segments",)
 
 
 def measure(run: RunView, *, connection: int = 0) -> list[float]:
-    """Element N - 1 is the time of packet N; the list ends with the last packet acknowledged."""
-    acks = events(run, "ack", connection=connection)
+    """Element N - 1 is the time of packet N, up to the last acknowledged.
+
+    In a window that begins later the first element is the first packet delivered in it.
+    """
+    acks = events(run, "ack", connection=connection, history=True)
     if not len(acks["segment"]):
         return []
     highest = np.maximum.accumulate(acks["segment"])
     wanted = np.arange(1, highest[-1] + 1)
-    return [float(time) for time in acks["time_s"][np.searchsorted(highest, wanted)]]
+    times = acks["time_s"][np.searchsorted(highest, wanted)]
+    return [float(time) for time in times[times >= run.start_s]]

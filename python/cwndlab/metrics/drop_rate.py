@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from . import RunView
+from ._links import of_link
 from ._range import SHARE
 
 UNIT = "1"
@@ -30,7 +29,6 @@ def measure(run: RunView, *, link: str | None = None, causes: str = "all") -> fl
     """See the module; NaN if nothing was offered."""
     if causes not in _COLUMNS:
         raise ValueError(f"causes is {causes!r}; it must be one of {', '.join(_COLUMNS)}")
-    table = run.columns("links")
-    row = np.flatnonzero(table["link"] == run.link(link))
-    arrivals = float(table["arrivals"][row][0])
-    return sum(float(table[c][row][0]) for c in _COLUMNS[causes]) / arrivals if arrivals else math.nan
+    counted = of_link(run, link, "arrivals", *_COLUMNS[causes])
+    arrivals = counted.pop("arrivals")
+    return sum(counted.values()) / arrivals if arrivals else math.nan

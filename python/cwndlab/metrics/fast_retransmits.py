@@ -1,4 +1,4 @@
-"""Fast retransmits over the run: recoveries begun by duplicate ACKs, summed over the connections."""
+"""Fast retransmits: recoveries begun by duplicate ACKs, summed over the connections."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@ r"""Network power: what was transferred over the median delay (Kleinrock 1979; R
 
 $$ P = \frac{B}{\tilde{d}} $$
 
-B is the megabytes transferred in the whole run (see `transferred`), the delay is the median of pages
+B is the megabytes transferred (see `transferred`), the delay is the median of pages
 (`kind = "page"`) or files (`kind = "file"`) in seconds. The memo says "Mbytes/ms"; only megabytes of the
 run per second of delay fit its tables (8 webs, 1 ftp: about 41 MB over 8.8 s = 4.7). Its *normalized*
 power is the ratio to the same cell at IW = 1: in a study, `compare = { kind = "ratio", to = { iw = 1 }

@@ -1,4 +1,4 @@
-"""Sizes of single pages, files, transactions or objects; only finished ones, begun after the warm-up."""
+"""Sizes of single pages, files, transactions or objects; only finished ones."""
 
 from __future__ import annotations
 

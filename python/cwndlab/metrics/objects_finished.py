@@ -1,4 +1,4 @@
-"""Number of pages (or files, transactions, objects) that were finished in the run."""
+"""Number of pages (or files, transactions, objects) that began and were finished."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ TABLES = ("objects",)
 
 
 def measure(run: RunView, *, traffic: str | None = None, kind: str = "page") -> float:
-    """See the module; counted are those that began after the warm-up."""
+    """See the module; counted are those that began in the window."""
     return float(np.count_nonzero(_select.objects(run, kind, traffic).finished))

@@ -3,7 +3,7 @@ r"""Queueing delay at a link: how long what waits there takes to be sent.
 $$ d(t) = \frac{8\,B(t)}{R} $$
 
 with \(B\) the bytes waiting or in service when the queue is sampled (probes `queues`, `queue_interval`) and
-\(R\) the link's rate; after the warm-up. What a packet that arrives then finds, if the queue is one line.
+\(R\) the link's rate. What a packet that arrives then finds, if the queue is one line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ def measure(run: RunView, *, link: str | None = None) -> list[float]:
     index = run.link(link)
     table = run.columns("queues")
     chosen = np.asarray(table["link"]) == index
-    chosen &= np.asarray(table["time_ns"]) >= run.warmup_s * 1e9
     delays: list[float] = (
         8 * np.asarray(table["bytes"])[chosen] / run.scenario["links"][index]["rate_bps"]
     ).tolist()

@@ -2,7 +2,7 @@ r"""Share of time that RED's average queue spent in one region: below, between o
 
 $$ s = \frac{t_{region}}{t_{below} + t_{between} + t_{above}} $$
 
-from the end of the warm-up to the end of the run; weighted by time, not by packets. Between arrivals the
+Weighted by time, not by packets. Between arrivals the
 average is taken as it was, in idle times as it decays (docs/models/red.md). RFC 2884, section 4.1: between
 the thresholds is the RED region.
 """
@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 
-from . import RunView, _window
+from . import RunView
+from ._links import of_link
 from ._range import SHARE
 
 UNIT = "1"
 RANGE = SHARE
-TABLES = ("links", "warmup_links")
+TABLES = ("links",)
 _REGIONS = ("below", "between", "above")
 
 
@@ -24,6 +25,6 @@ def measure(run: RunView, *, link: str | None = None, region: str = "between") -
     """Of one direction of a link, "r1>r2"; NaN if its queue is not RED, nor a class queue with one RED."""
     if region not in _REGIONS:
         raise ValueError(f"region is {region!r}; it must be one of {', '.join(_REGIONS)}")
-    times = _window.link(run, link, *(f"red_{name}_ns" for name in _REGIONS))
+    times = of_link(run, link, *(f"red_{name}_ns" for name in _REGIONS))
     total = sum(times.values())
     return times[f"red_{region}_ns"] / total if total else math.nan

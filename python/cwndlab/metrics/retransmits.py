@@ -1,4 +1,4 @@
-"""Segments sent again over the run, summed over the connections of the traffic."""
+"""Segments sent again, summed over the connections of the traffic."""
 
 from __future__ import annotations
 

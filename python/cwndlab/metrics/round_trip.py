@@ -2,7 +2,7 @@ r"""Round-trip time that the senders of a traffic measure: the mean over time of
 
 $$ \bar r = \frac{1}{T} \int r(t)\,dt $$
 
-from the end of the warm-up (or the first measurement after it) to the end of the run, with \(r\) the sender's
+over the window (from the first measurement on, to the connection's end), with \(r\) the sender's
 estimate (RFC 6298) whenever its window changed (probe `cwnd`); the mean over the traffic's senders.
 """
 
@@ -30,14 +30,15 @@ def measure(run: RunView, *, traffic: str) -> float:
         up = connections["bytes_up"][row] >= connections["bytes_down"][row]
         chosen = np.asarray(table["connection"]) == connections["connection"][row]
         chosen &= (np.asarray(table["from_client"]) == up) & (srtt > 0)
-        means.append(_mean(time[chosen] / 1e9, srtt[chosen] / 1e9, run.warmup_s, run.duration_s))
+        ended = float(connections["end_ns"][row])
+        end = ended if ended >= 0 else run.end_s * 1e9
+        means.append(_mean(time[chosen], srtt[chosen] / 1e9, end))
     known = [mean for mean in means if math.isfinite(mean)]
     return float(np.mean(known)) if known else math.nan
 
 
-def _mean(time: _select.Floats, value: _select.Floats, start: float, end: float) -> float:
-    """Mean of a step function from its first value at `start` or later, or the one that holds at `start`."""
-    begins = np.maximum(time, start)
-    lasts = np.maximum(np.append(begins[1:], end) - begins, 0.0)
+def _mean(time: _select.Floats, value: _select.Floats, end: float) -> float:
+    """Mean of a step function from its first value to `end`."""
+    lasts = np.maximum(np.append(time[1:], end) - time, 0.0)
     total = float(np.sum(lasts))
     return float(np.sum(value * lasts)) / total if total else math.nan

@@ -1,6 +1,6 @@
 """Share of the transactions that met a retransmission timeout, of either end, that of a SYN included.
 
-Counted are those that began after the warm-up, finished or not; with `of = "resent"` only those in which a
+Counted are those that began in the window, finished or not; with `of = "resent"` only those in which a
 segment was sent again: the rest of these recovered by duplicate ACKs alone.
 """
 

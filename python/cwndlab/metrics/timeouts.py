@@ -1,4 +1,4 @@
-"""Retransmission timeouts over the run, summed over the connections of the traffic."""
+"""Retransmission timeouts, summed over the connections of the traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions per second: those that began and ended after the warm-up, over the length of that window.
+"""Transactions per second: those that began and ended in the window, over its length.
 
 RFC 2884, section 5.3, and netperf's TCP_CRR: requests with their complete responses per second.
 """
@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from . import RunView, _select, _window
+from . import RunView, _select
 from ._range import NON_NEGATIVE
 
 UNIT = "1/s"
@@ -22,4 +22,4 @@ def measure(run: RunView, *, traffic: str | None = None) -> float:
     if not run.traffic(traffic):
         return math.nan
     transactions = _select.objects(run, "transaction", traffic)
-    return float(np.count_nonzero(transactions.finished)) / _window.seconds(run)
+    return float(np.count_nonzero(transactions.finished)) / run.seconds

@@ -1,4 +1,4 @@
-"""Payload bytes that reached the applications in order over the run.
+"""Payload bytes that reached the applications in order.
 
 `count = "delivered"`: of every connection, finished or not. `count = "completed"`: of finished pages,
 files and transactions. `direction`: `down` (to the client), `up` (to the server) or `both`; completed

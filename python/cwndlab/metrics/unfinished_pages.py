@@ -1,4 +1,7 @@
-"""Number of pages that were not finished when the run ended, or lost with a connection that was given up."""
+"""Number of pages not finished when the window ended, or lost with a connection that was given up.
+
+Counted are those that began in the window.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,6 @@ def measure(run: RunView, *, traffic: str | None = None, kind: str = "page", sha
     """See the module; with `share` as a share of all that began. `kind`: page, file, transaction or
     object.
     """
-    sample = _select.objects(run, kind, traffic, warmup=False)
+    sample = _select.objects(run, kind, traffic)
     count = float(np.count_nonzero(~sample.finished))
     return count / max(1, len(sample.finished)) if share else count

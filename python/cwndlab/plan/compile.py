@@ -17,6 +17,7 @@ from cwndlab.errors import StudyError, nearest
 from cwndlab.spec import knobs, schema
 from cwndlab.spec.files import read_csv
 from cwndlab.spec.validate import Invalid
+from cwndlab.spec.windows import named_windows
 
 from .scenario import Compiled, not_finite, origin
 
@@ -28,9 +29,14 @@ MAX_INSTANCES = 200_000
 MAX_LINKS = 100_000
 
 
-def compile_model(model: schema.Model, core: Core, folder: FilePath | None = None) -> Compiled:
-    """The scenario of a model; Invalid says what in it is wrong."""
-    return _Compiler(model, core, folder).compile()
+def compile_model(
+    model: schema.Model,
+    core: Core,
+    folder: FilePath | None = None,
+    quantities: Sequence[schema.Quantity] = (),
+) -> Compiled:
+    """The scenario of a model, with the windows of the quantities; Invalid says what in it is wrong."""
+    return _Compiler(model, core, folder).compile(named_windows(model, quantities))
 
 
 class _Compiler:
@@ -46,7 +52,7 @@ class _Compiler:
         self.origins: dict[str, Path] = {}
         self.tcp_groups: list[dict[str, Any]] = []
 
-    def compile(self) -> Compiled:
+    def compile(self, windows: Mapping[str, list[int]]) -> Compiled:
         topology = self.model.topology
         if len(self.nodes) < len(topology.nodes):
             twice = next(name for i, name in enumerate(topology.nodes) if self.nodes[name] != i)
@@ -58,17 +64,9 @@ class _Compiler:
         routes = [self._route(route, ("topology", "routes", i)) for i, route in enumerate(topology.routes)]
         for index, multiple in self.limits:
             self._bdp(index, multiple, traffic)
-        if self.model.run.duration == 0:
-            raise Invalid(
-                ("run", "duration"), "a run of no time shows nothing", 'write for instance "60s"', 0
-            )
-        if self.model.run.warmup >= self.model.run.duration:
-            raise Invalid(
-                ("run", "warmup"), "the warm-up is as long as the run", "make it shorter than run.duration", 0
-            )
         scenario: dict[str, Any] = {
             "duration_ns": self.model.run.duration,
-            **({"warmup_ns": self.model.run.warmup} if self.model.run.warmup else {}),
+            "windows": windows,
             "nodes": list(topology.nodes),
             "links": self.links,
             "routes": routes,

@@ -50,7 +50,10 @@ class Cell:
     def _built(self) -> CompiledCell:
         study = self.study
         return study.with_model(
-            self.axes, lambda model: CompiledCell(model, compile_model(model, core(), study.folder))
+            self.axes,
+            lambda model: CompiledCell(
+                model, compile_model(model, core(), study.folder, study.outline.quantities)
+            ),
         )
 
     @property
@@ -62,11 +65,6 @@ class Cell:
     def choices(self) -> Mapping[str, schema.Scalar]:
         """The values of sensitivity axes among its axes."""
         return {name: value for name, value in self.axes.items() if name in self.study.outline.sensitivity}
-
-    @property
-    def warmup_ns(self) -> int:
-        """How much of the run's beginning the metrics over a window leave out."""
-        return self._built.model.run.warmup
 
     @property
     def replicates(self) -> int:

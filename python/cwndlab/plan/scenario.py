@@ -65,3 +65,9 @@ def not_finite(value: Any) -> list[str]:
         if isinstance(item, list | dict) and (deeper := not_finite(item)):
             return [str(step), *deeper]
     return []
+
+
+def snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
+    """The edges of the scenario's windows within the run, in order: when snapshots are taken."""
+    edges = {int(edge) for window in scenario.get("windows", {}).values() for edge in window}
+    return sorted(edge for edge in edges if 0 < edge < int(scenario["duration_ns"]))

@@ -39,19 +39,13 @@ def to_numpy(column: pa.ChunkedArray) -> Column:
 
 
 class RunView:
-    """Records of one run with the scenario they came from: what a metric sees, whoever ran."""
+    """Records of one run with the scenario they came from."""
 
-    def __init__(self, records: Records, scenario: Mapping[str, Any], warmup_ns: int = 0) -> None:
+    def __init__(self, records: Records, scenario: Mapping[str, Any]) -> None:
         self._records = records
         self._columns: dict[str, Mapping[str, Column]] = {}
         self._tables: dict[str, pa.Table] = {}
         self.scenario = scenario
-        self.warmup_s = warmup_ns / 1e9
-
-    @property
-    def duration_s(self) -> float:
-        """How long was simulated."""
-        return float(self.scenario["duration_ns"]) / 1e9
 
     def table(self, name: str) -> pa.Table:
         """A record table as Arrow, taken over without a copy."""

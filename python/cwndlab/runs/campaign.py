@@ -189,7 +189,6 @@ class Campaign:
             self.plan.seed,
             replicate,
             keep_records=replicate == 0 or self.shared is not None or isinstance(self.store, FolderStore),
-            warmup_ns=self.cells[cell].warmup_ns,
         )
 
     def _scenario(self, cell: str) -> Mapping[str, Any]:

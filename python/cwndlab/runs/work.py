@@ -21,6 +21,7 @@ from cwndlab.errors import ClusterError, OutputError
 from cwndlab.metrics._code import measure_id
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
+from cwndlab.records.window import SNAPSHOTS
 from cwndlab.spec.schema import Quantity
 from cwndlab.store import shared
 from cwndlab.tables import decode_tables, encode_tables
@@ -139,7 +140,7 @@ class Measure:
             return Outcome(job, {}, 0, error=str(error), advice=OVER_BUDGET)
         except (RuntimeError, ValueError, MemoryError) as error:
             return Outcome(job, {}, 0, error=str(error) or type(error).__name__)
-        view = RunView(records, parsed(job.scenario), job.warmup_ns)
+        view = RunView(records, parsed(job.scenario))
         try:
             values = self._values(view)
         except FAULTS as error:
@@ -162,7 +163,7 @@ class Measure:
 
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
         """Values, by their measures' ids, of the records of a job that ran elsewhere."""
-        return self._values(RunView(records, parsed(job.scenario), job.warmup_ns))
+        return self._values(RunView(records, parsed(job.scenario)))
 
     def _values(self, view: RunView) -> dict[str, Value]:
         return {self.ids[name]: value for name, value in metrics.measure_all(self.quantities, view).items()}
@@ -202,8 +203,9 @@ def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, pla
 
 
 def tables_read(quantities: Sequence[Quantity]) -> set[str]:
-    """The record tables that the quantities' metrics read."""
-    return {table for q in quantities if q.metric is not None for table in metrics.get(q.metric).tables}
+    """The record tables that the quantities' metrics read, with their snapshots at the edges of windows."""
+    read = {table for q in quantities if q.metric is not None for table in metrics.get(q.metric).tables}
+    return read | {SNAPSHOTS[table] for table in read & SNAPSHOTS.keys()}
 
 
 def lean(scenario: Mapping[str, Any], quantities: Sequence[Quantity]) -> str:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
-from .units import RateBps, SizeBytes, TimeNs, parse_share
+from .units import RateBps, SizeBytes, TimeNs, parse_share, parse_time
 
 __all__ = [
     "MODEL_SECTIONS",
@@ -165,7 +165,9 @@ class Run(Strict):
     duration: TimeNs
     replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
-    warmup: TimeNs = Field(0, description="records before this time are left out of the metrics that say so")
+    warmup: TimeNs = Field(
+        0, description="metrics leave out what is before this time, unless asked otherwise"
+    )
     until: Percent | None = Field(
         None, description="sequential stopping: half-width of the 95 % interval, relative"
     )
@@ -278,6 +280,10 @@ class Grid(Strict):
 # ── what is asked of the records ──────────────────────────────────────────────────────────────────────────
 
 
+#: The window of a quantity that asks for none: from the warm-up to the end of the run.
+DEFAULT_WINDOW = "measured"
+
+
 class Quantity(Strict):
     """A number (or a list) per replicate: a metric of the records, or derived from two quantities of the same
     cell.
@@ -298,6 +304,11 @@ class Quantity(Strict):
         None,
         description="reduces many samples a replicate to one: mean, median, min, max, sum, count or p95",
     )
+    window: Annotated[list[str], Field(min_length=2, max_length=2)] | None = Field(
+        None, description='measured from and to, as ["10s", "40s"]; default: from the warm-up to the end'
+    )
+    phase: Name | None = Field(None, description="measured in this phase of [phases]")
+    whole_run: bool = Field(False, description="measured from the start of the run, warm-up included")
     statistic: Literal["mean", "median"] = Field("mean", description="across replicates")
     derived: Literal["ratio", "increase", "difference", "sum", "product"] | None = Field(
         None, description="computed in each replicate from two quantities of the same cell, `of` and `by`"
@@ -313,6 +324,13 @@ class Quantity(Strict):
             raise ValueError("a derived quantity needs `of` and `by`, two quantities of the same cell")
         if self.metric is not None and (self.of or self.by):
             raise ValueError("`of` and `by` belong to derived quantities")
+        asked = [key for key in ("window", "phase", "whole_run") if getattr(self, key)]
+        if len(asked) > 1:
+            raise ValueError(f"a quantity has either `{asked[0]}` or `{asked[1]}`")
+        if asked and self.derived is not None:
+            raise ValueError(f"`{asked[0]}` belongs to the quantities that this one is derived from")
+        for edge in self.window or ():
+            parse_time(edge)
         if self.within is not None and not re.fullmatch(
             r"mean|median|min|max|sum|count|p\d{1,2}(\.\d+)?", self.within
         ):
@@ -320,6 +338,13 @@ class Quantity(Strict):
                 f"{self.within!r} is no reduction; write mean, median, min, max, sum, count or p95"
             )
         return self
+
+    @property
+    def window_name(self) -> str | None:
+        """The scenario's name of the window it is measured in; None for the whole run."""
+        if self.window is not None:
+            return f"{self.window[0]} to {self.window[1]}"
+        return None if self.whole_run else self.phase or DEFAULT_WINDOW
 
 
 class Source(Strict):
@@ -373,6 +398,9 @@ class Model(Strict):
     run: Run
     probes: Probes = Probes()
     limits: Limits = Limits()
+    phases: dict[Name, Annotated[list[TimeNs], Field(min_length=2, max_length=2)]] = Field(
+        {}, description='parts of the run by name, from and to: mild = ["0s", "20s"]'
+    )
 
 
 class Study(Outline, Model):

@@ -16,6 +16,7 @@ from . import schema
 from .locate import dotted, line_of
 from .resolve import Names, Unresolved, put, resolve, steps
 from .validate import Invalid, as_study_error, validate
+from .windows import named_windows
 
 #: What axes and --set may write to.
 SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
@@ -60,7 +61,12 @@ class StudySpec:
     def base(self) -> schema.Model:
         """The model of the first cell, for what does not depend on the cell (run, probes)."""
         first = {name: axis.names[0] for name, axis in self.outline.axes.items()}
-        return self.model(first)
+
+        def checked(model: schema.Model) -> schema.Model:
+            named_windows(model, self.outline.quantities)
+            return model
+
+        return self.with_model(first, checked)
 
     def model(self, values: Mapping[str, schema.Scalar]) -> schema.Model:
         """The model of the cell with these axis values; StudyError says what in it is wrong."""

@@ -128,6 +128,19 @@ impl<P: Probe> Simulation<P> {
         (slot != u32::MAX).then_some(slot << 1 | u32::from(side == Side::Server))
     }
 
+    /// What is under way now is recorded as it would be if the run ended: copies of the applications are told so.
+    pub(super) fn snapshot_apps(&mut self) {
+        let mut commands = Vec::new();
+        for app in 0..self.apps.len() {
+            self.apps[app].app.clone().handle(self.now, Event::End, &mut commands);
+            for command in commands.drain(..) {
+                if let Command::Record(record) = command {
+                    self.probe.snapshot_object(self.now, app as u32, &record);
+                }
+            }
+        }
+    }
+
     /// What is under way at the end of the run is recorded as unfinished.
     pub(super) fn end_apps(&mut self) {
         for app in 0..self.apps.len() as u32 {

@@ -49,7 +49,7 @@ impl<P: Probe> Simulation<P> {
             last_windows: Vec::new(),
             probe,
             duration: scenario.duration_ns,
-            warmup: scenario.warmup_ns,
+            snapshots: scenario.snapshot_times(),
             summary: Summary::default(),
             watch: Watch::default(),
         };

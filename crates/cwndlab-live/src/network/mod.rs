@@ -299,9 +299,9 @@ impl Network {
     pub fn packets_inside(&self) -> usize {
         self.buffers.in_use()
     }
-    /// A link's counters.
-    pub fn counters(&self, link: usize) -> &LinkCounters {
-        self.links[link].counters()
+    /// A link's counters up to now.
+    pub fn counters(&mut self, link: usize, now: Time) -> LinkCounters {
+        self.links[link].counters_at(now)
     }
     /// A link's queue now: packets and bytes, the one in service included, and the queue's own average.
     pub fn queue(&mut self, link: usize, now: Time) -> (u32, u64, Option<f64>) {

@@ -84,7 +84,7 @@ fn four_packets_into_three_buffers_lose_one_and_the_rest_leaves_at_the_bottlenec
     assert_eq!(times[1] - times[0], Time::from_nanos(833_333_333));
     assert_eq!(times.len(), 3);
     assert_eq!(network.packets_inside(), 0);
-    assert_eq!(network.counters(2).drops, [1, 0, 0]);
+    assert_eq!(network.counters(2, Time::from_secs(10)).drops, [1, 0, 0]);
 }
 
 #[test]

@@ -71,6 +71,29 @@ fn a_queue_that_decides_at_departure_sends_back_to_back() {
     assert_eq!(link.counters().sojourn, Time::from_millis(6));
 }
 
+#[test]
+fn counters_at_a_time_hold_no_time_after_it() {
+    let codel = QueueConfig::Codel(serde_json::from_value(serde_json::json!({"limit": 10})).unwrap());
+    for queue in [drop_tail(10), codel] {
+        let mut link = link(8_000_000, Time::from_millis(1), &queue); // 1 ms a packet
+        for _ in 0..3 {
+            assert_eq!(link.offer(Time::ZERO, &packet(1000)), Offered::Queued);
+        }
+        // 3 in the system until 1 ms, 2 until 2 ms, 1 until 3 ms
+        for (us, busy, sojourn) in [(500, 500, 1500), (1500, 1500, 4000), (2500, 2500, 5500), (4000, 3000, 6000)] {
+            while link.next_service() <= Time::from_micros(us) {
+                link.serve(link.next_service());
+            }
+            let counters = link.counters_at(Time::from_micros(us));
+            assert_eq!(
+                (counters.busy, counters.sojourn),
+                (Time::from_micros(busy), Time::from_micros(sojourn)),
+                "{us}"
+            );
+        }
+    }
+}
+
 /// What a link does, with every departure an explicit event.
 struct Model {
     queue: VecDeque<u64>,

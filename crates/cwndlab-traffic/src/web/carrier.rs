@@ -8,6 +8,7 @@ use crate::spec::{InlineTrigger, ServerCloses};
 use crate::{Command, Event, Losses, Side};
 
 /// See the module.
+#[derive(Clone)]
 pub(super) enum Carrier {
     /// Object `k` of the page.
     One(u32, Exchange),
@@ -69,6 +70,7 @@ impl Carrier {
 }
 
 /// http/1.1 as the memo models it: one connection, the primary's request, then one request for all in-line objects.
+#[derive(Clone)]
 pub(super) struct Persistent {
     /// Bytes of the first and of the second request.
     requests: [u64; 2],

@@ -16,6 +16,7 @@ pub(super) struct Object {
 }
 
 /// The page under way.
+#[derive(Clone)]
 pub(super) struct Page {
     pub(super) index: u32,
     pub(super) losses: Losses,

@@ -17,6 +17,7 @@ import pyarrow.csv as pc
 
 from cwndlab._core import empty_tables
 from cwndlab.backends.protocol import ANSWER_S
+from cwndlab.plan.scenario import snapshot_times
 
 from .testbed import FIRST_PORT, observed_port, shifted
 
@@ -158,9 +159,9 @@ class Reader:
         self.segments: list[tuple[Any, ...]] = []
         self.zero = int(result["zero_ns"]) - int(result["router_start_ns"])
         self.first_data: int | None = None
-        #: End of the warm-up, and the connections that were open then; None until it is over.
-        self.warmup = int(scenario.get("warmup_ns", 0))
-        self.warm: list[dict[str, Any]] | None = None
+        #: The edges of windows still to come, and the connections that were open at those before.
+        self.edges = snapshot_times(scenario)
+        self.snapshots: list[dict[str, Any]] = []
         nodes = [node for node, _ in result["ports"]]
         self.observed = observed_port(scenario, nodes)
         if self.observed is None and watch is not None:
@@ -177,10 +178,16 @@ class Reader:
         )
         columns = [table.column(name).to_pylist() for name in table.column_names]
         for row in zip(*columns, strict=True):
-            if self.warmup and self.warm is None and row[0] > self.began + self.warmup:
-                self.warm = [_counts(c) for c in self.connections if c.end is None]
+            while self.edges and row[0] >= self.began + self.edges[0]:
+                self._snapshot(self.edges.pop(0))
             if row[6] is not None:
                 self._packet(row)
+        while self.edges:
+            self._snapshot(self.edges.pop(0))
+
+    def _snapshot(self, edge: int) -> None:
+        open_ = [c for c in self.connections if c.end is None]
+        self.snapshots += [{"time_ns": edge, **_counts(c)} for c in open_]
 
     @property
     def began(self) -> int:
@@ -341,14 +348,24 @@ def tables(
     reader.zero = zero
     probes = scenario.get("probes", {})
     summary = result["summary"]
-    made = {"links": _links("links", summary["links"], summary["wall_ns"])}
-    made["objects"] = _objects(reader, result)
-    if reader.warmup:
-        made["warmup_links"] = _links("warmup_links", summary["links_before"] or [], summary["wall_ns"])
+    made = {"links": _filled("links", _links(summary["links"], summary["wall_ns"]))}
+    made["objects"] = _table("objects", _objects(reader, result, end))
+    edges = snapshot_times(scenario)
+    made["object_snapshots"] = _table(
+        "object_snapshots",
+        [(edge, *row) for edge in edges for row in _objects(reader, result, edge) if not row[-1]],
+    )
+    made["link_snapshots"] = _filled(
+        "link_snapshots",
+        [
+            {"time_ns": edge, **row}
+            for edge, links in zip(edges, summary["link_snapshots"], strict=True)
+            for row in _links(links, edge)
+        ],
+    )
     if probes.get("connections"):
         made["connections"] = _filled("connections", [_connection(c, zero, end) for c in reader.connections])
-        if reader.warmup:
-            made["warmup_connections"] = _filled("warmup_connections", reader.warm or [])
+        made["connection_snapshots"] = _filled("connection_snapshots", reader.snapshots)
     if reader.observed is not None:
         # A handshake before the clock's start is none of the study's TCP.
         rows = [(row[0] - zero, *row[1:]) for row in reader.segments if zero <= row[0] <= zero + end]
@@ -427,8 +444,9 @@ def _connection(c: Connection, zero: int, end: int) -> dict[str, Any]:
     }
 
 
-def _objects(reader: Reader, result: Mapping[str, Any]) -> pa.Table:
-    start, zero, end = int(result["router_start_ns"]), reader.zero, reader.scenario["duration_ns"]
+def _objects(reader: Reader, result: Mapping[str, Any], end: int) -> list[tuple[Any, ...]]:
+    """Rows of the objects that began before `end`; what ended later is unfinished."""
+    start, zero = int(result["router_start_ns"]), reader.zero
     ends: dict[tuple[str, int], list[Connection]] = {}
     for connection in reader.connections:
         ends.setdefault(connection.client_end, []).append(connection)
@@ -437,7 +455,7 @@ def _objects(reader: Reader, result: Mapping[str, Any]) -> pa.Table:
         began = item["start_ns"] - start - zero
         finished = item["end_ns"] is not None and item["end_ns"] - start - zero <= end
         ended = item["end_ns"] - start - zero if finished else end
-        if began > end:
+        if began >= end:
             continue
         again = timeouts = 0
         for key in item["connections"]:
@@ -450,10 +468,11 @@ def _objects(reader: Reader, result: Mapping[str, Any]) -> pa.Table:
                 item["bytes"] if finished else 0, len(item["connections"]), again, timeouts, finished,
             )
         )  # fmt: skip
-    return _table("objects", rows)
+    return rows
 
 
-def _links(name: str, links: Sequence[Mapping[str, Any]], wall_ns: int) -> pa.Table:
+def _links(links: Sequence[Mapping[str, Any]], until_ns: int) -> list[dict[str, Any]]:
+    """Rows of what the links had counted until a time of the run."""
     rows = []
     for index, link in enumerate(links):
         below, between, above = link["red_ns"] or (None, None, None)
@@ -462,13 +481,13 @@ def _links(name: str, links: Sequence[Mapping[str, Any]], wall_ns: int) -> pa.Ta
                 **link,
                 "link": index,
                 "departures": link["accepted"],
-                "mean_queue_packets": link["sojourn_ns"] / max(wall_ns, 1),
+                "mean_queue_packets": link["sojourn_ns"] / max(until_ns, 1),
                 "red_below_ns": below,
                 "red_between_ns": between,
                 "red_above_ns": above,
             }
         )
-    return _filled(name, rows)
+    return rows
 
 
 def _queues(path: Path, zero: int, end: int) -> pa.Table:

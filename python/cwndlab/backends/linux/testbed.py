@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import nearest
+from cwndlab.plan.scenario import snapshot_times
 
 from . import stack as stacks
 from .netns import (
@@ -238,8 +239,7 @@ class Router:
             "real_time_priority": ROUTER_PRIORITY if job.get("real_time", True) else 0,
             "limits": job.get("limits", {}),
         }
-        if warmup := job["scenario"].get("warmup_ns"):
-            config["counters_at_ns"] = warmup + LEAD_NS
+        config["snapshots_ns"] = [at + LEAD_NS for at in snapshot_times(job["scenario"])]
         observed = observed_port(job["scenario"], list(hosts.of_node))
         if job.get("capture") and observed is not None:
             config["capture"] = {"path": str(Path(job["folder"], "capture.pcapng")), "port": observed}

@@ -1,0 +1,246 @@
+"""A run as seen in one window of time: the records of a run that begins and ends with the window.
+
+What happens at the window's start is in it, what happens at its end is not, unless that is the end of the
+run. So windows that adjoin share nothing, and a window that begins with the run has the records of a run that
+ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwndlab.plan.scenario import snapshot_times
+
+Column = NDArray[Any]
+Columns = Mapping[str, Column]
+Index = NDArray[np.intp]
+
+#: Tables of counters, and those that hold them at the edges of windows.
+SNAPSHOTS = {
+    "connections": "connection_snapshots",
+    "objects": "object_snapshots",
+    "links": "link_snapshots",
+}
+
+
+def window_of(scenario: Mapping[str, Any], name: str | None) -> tuple[int, int]:
+    """Start and end in nanoseconds of one of the scenario's windows, or of the whole run."""
+    if name is None:
+        return (0, int(scenario["duration_ns"]))
+    start, end = scenario["windows"][name]
+    return int(start), int(end)
+
+
+class FullRun(Protocol):
+    """The records of a whole run."""
+
+    @property
+    def scenario(self) -> Mapping[str, Any]:
+        """The compiled scenario."""
+
+    def columns(self, table: str) -> Columns:
+        """The columns of a record table as numpy arrays; null is -1 in whole numbers, NaN elsewhere."""
+
+    def traffic(self, name: str | None = None) -> list[int]:
+        """Indices of the traffic entries with this name in the study (all its instances), or of all."""
+
+    def link(self, name: str | None = None) -> int:
+        """Index of a direction of a link; without a name that of the bottleneck."""
+
+
+class WindowedRun:
+    """What a metric sees of a run: the records of one window, and nothing else."""
+
+    def __init__(self, run: FullRun, start_ns: int, end_ns: int) -> None:
+        self._run = run
+        self._start = start_ns
+        self._end = end_ns
+        self._last = end_ns >= int(run.scenario["duration_ns"])
+        self._made: dict[str, Columns] = {}
+        self._rows_of: dict[str, Callable[[], Columns]] = {
+            "segments": lambda: self._samples("segments"),
+            "queues": lambda: self._samples("queues"),
+            "cwnd": self._states,
+            "connections": self._connections,
+            "objects": self._objects,
+            "links": self._links,
+        }
+
+    @property
+    def scenario(self) -> Mapping[str, Any]:
+        """The compiled scenario."""
+        return self._run.scenario
+
+    @property
+    def start_s(self) -> float:
+        """When the window begins, from the start of the run."""
+        return self._start / 1e9
+
+    @property
+    def end_s(self) -> float:
+        """When the window ends, from the start of the run."""
+        return self._end / 1e9
+
+    @property
+    def seconds(self) -> float:
+        """The window's length."""
+        return (self._end - self._start) / 1e9
+
+    def traffic(self, name: str | None = None) -> list[int]:
+        """Indices of the traffic entries with this name in the study (all its instances), or of all."""
+        return self._run.traffic(name)
+
+    def link(self, name: str | None = None) -> int:
+        """Index of a direction of a link ("r2>receiver"); ValueError names the nearest."""
+        return self._run.link(name)
+
+    def columns(self, table: str) -> Columns:
+        """The columns of a record table as numpy arrays, of this window; KeyError if it was not recorded.
+
+        - `segments`, `queues`: the rows of the window.
+        - `cwnd`: those, and for each sender its last sample before the window, at the window's start.
+        - `connections`: those that existed in the window. Counters hold what was counted within it; one that
+          ended later is open.
+        - `objects`: those that began in the window; one that ended later is unfinished.
+        - `links`: what was counted within the window.
+        """
+        if table not in self._made:
+            if table not in self._rows_of:
+                raise KeyError(f"metrics read {', '.join(self._rows_of)}; there is no table {table!r}")
+            whole = self._start == 0 and self._last
+            self._made[table] = self._run.columns(table) if whole else self._rows_of[table]()
+        return self._made[table]
+
+    def history(self, table: str) -> Columns:
+        """As `columns`, from the start of the run to the end of the window."""
+        return WindowedRun(self._run, 0, self._end).columns(table)
+
+    def _before_end(self, time: Column) -> NDArray[np.bool_]:
+        return np.full(len(time), True) if self._last else np.asarray(time < self._end)
+
+    def _samples(self, table: str) -> Columns:
+        full = self._run.columns(table)
+        time = full["time_ns"]
+        return _Rows(full, np.flatnonzero((time >= self._start) & self._before_end(time)))
+
+    def _states(self) -> Columns:
+        full = self._run.columns("cwnd")
+        time = full["time_ns"]
+        before = np.flatnonzero(time < self._start)
+        sender = full["connection"][before].astype(np.int64) * 2 + full["from_client"][before]
+        _, newest = np.unique(sender[::-1], return_index=True)
+        within = np.flatnonzero((time >= self._start) & self._before_end(time))
+        index = np.concatenate([np.sort(before[len(before) - 1 - newest]), within])
+        return _Rows(full, index, {"time_ns": np.maximum(time[index], self._start)})
+
+    def _snapshot(self, table: str, at: int) -> _Rows:
+        full = self._run.columns(SNAPSHOTS[table])
+        if at not in snapshot_times(self.scenario):
+            raise KeyError(f"the run kept no counters at {at / 1e9:g} s")
+        return _Rows(full, np.flatnonzero(full["time_ns"] == at))
+
+    def _connections(self) -> Columns:
+        full = self._run.columns("connections")
+        start, end = full["start_ns"], full["end_ns"]
+        ended = end >= 0  # null is -1 or NaN
+        index = np.flatnonzero(self._before_end(start) & ~(ended & (end < self._start)))
+        rows = _Rows(full, index)
+        serial = rows["connection"]
+        changed: dict[str, Column] = {}
+        if not self._last:
+            open_ = ~(ended & (end < self._end))[index]
+            then = self._snapshot("connections", self._end)
+            at = _find(serial[open_], then["connection"])
+            for name in _counters(then):
+                changed[name] = rows[name].copy()
+                changed[name][open_] = then[name][at]
+            changed["end_ns"] = np.where(open_, -1, rows["end_ns"])
+            changed["failed"] = rows["failed"] & ~open_
+            established = rows["established_ns"]
+            changed["established_ns"] = np.where(established < self._end, established, -1)
+        if self._start > 0:
+            older = rows["start_ns"] < self._start
+            before = self._snapshot("connections", self._start)
+            at = _find(serial[older], before["connection"])
+            for name in _counters(before):
+                value = changed.get(name, rows[name]).astype(np.int64)
+                value[older] -= before[name][at].astype(np.int64)
+                changed[name] = value
+        return _Rows(full, index, changed)
+
+    def _objects(self) -> Columns:
+        full = self._run.columns("objects")
+        start = full["start_ns"]
+        began = (start >= self._start) & self._before_end(start)
+        if self._last:
+            return _Rows(full, np.flatnonzero(began))
+        then = self._snapshot("objects", self._end)
+        unfinished = np.flatnonzero(then["start_ns"] >= self._start)
+        names = ("traffic", "kind", "index", "start_ns")
+        under_way = set(zip(*(then[name][unfinished].tolist() for name in names), strict=True))
+        keys = zip(*(full[name].tolist() for name in names), strict=True)
+        over = np.array([key not in under_way for key in keys], dtype=np.bool_)
+        index = np.flatnonzero(began & over)
+        joined = {
+            name: np.concatenate([full[name][index], then[name][unfinished].astype(full[name].dtype)])
+            for name in full
+        }
+        return _Rows(joined, np.arange(len(index) + len(unfinished)))
+
+    def _links(self) -> Columns:
+        full = self._run.columns("links")
+        total: Columns = full if self._last else self._snapshot("links", self._end)
+        made: dict[str, Column] = {"link": total["link"]}
+        before = self._snapshot("links", self._start) if self._start > 0 else None
+        for name in full:
+            if name in ("link", "max_queue_packets"):  # the largest of the run may lie outside of the window
+                continue
+            if name == "mean_queue_packets":
+                area = total[name] * self._end - (before[name] * self._start if before is not None else 0)
+                made[name] = area / (self._end - self._start)
+            elif before is None:
+                made[name] = total[name]
+            else:
+                value = total[name].astype(np.int64)
+                made[name] = np.where(value < 0, value, value - before[name].astype(np.int64))
+        return _Rows(made, np.arange(len(made["link"])))
+
+
+def _counters(snapshot: Columns) -> list[str]:
+    return [name for name in snapshot if name not in ("time_ns", "connection", "traffic")]
+
+
+def _find(wanted: Column, known: Column) -> Index:
+    """Where each of `wanted` is in `known`, in which all of them are."""
+    order = np.argsort(known, kind="stable")
+    at = np.searchsorted(known, wanted, sorter=order)
+    if len(wanted) and (at >= len(known)).any():
+        raise RuntimeError("a connection that was open is missing in a snapshot")
+    found: Index = order[at] if len(wanted) else np.empty(0, dtype=np.intp)
+    if not np.array_equal(known[found], wanted):
+        raise RuntimeError("a connection that was open is missing in a snapshot")
+    return found
+
+
+class _Rows(Mapping[str, Column]):
+    """Some rows of a table, some of its columns replaced; columns are taken when asked for."""
+
+    def __init__(self, full: Columns, index: Index, changed: Mapping[str, Column] | None = None) -> None:
+        self._full = full
+        self._index = index
+        self._taken = dict(changed or {})
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._taken:
+            self._taken[name] = self._full[name][self._index]
+        return self._taken[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._full)
+
+    def __len__(self) -> int:
+        return len(self._full)

@@ -1,0 +1,51 @@
+"""The windows of time that metrics read, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cwndlab.errors import nearest
+
+from . import schema
+from .units import parse_time
+from .validate import Invalid, Path
+
+
+def named_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) -> dict[str, list[int]]:
+    """Start and end in nanoseconds of each window of a cell.
+
+    Invalid if one does not fit into the run.
+    """
+    run = model.run
+    if run.duration == 0:
+        raise Invalid(("run", "duration"), "a run of no time shows nothing", 'write for instance "60s"', 0)
+    if run.warmup >= run.duration:
+        right = "make it shorter than run.duration"
+        raise Invalid(("run", "warmup"), "the warm-up is as long as the run", right, 0)
+    windows = {schema.DEFAULT_WINDOW: [run.warmup, run.duration]}
+    for name, edges in model.phases.items():
+        at: Path = ("phases", name)
+        if name == schema.DEFAULT_WINDOW:
+            raise Invalid(at, f'a phase cannot be called "{name}"', "give it another name", 0)
+        windows[name] = _checked(edges, run.duration, at)
+    for index, quantity in enumerate(quantities):
+        if quantity.phase is not None and quantity.phase not in model.phases:
+            at = ("quantities", index, "phase")
+            right = nearest(quantity.phase, model.phases) if model.phases else "define it: [phases] …"
+            raise Invalid(at, f'there is no phase "{quantity.phase}"', right, 0)
+        if quantity.window is not None:
+            edges = [parse_time(edge) for edge in quantity.window]
+            windows[str(quantity.window_name)] = _checked(
+                edges, run.duration, ("quantities", index, "window")
+            )
+    return windows
+
+
+def _checked(edges: list[int], duration: int, at: Path) -> list[int]:
+    start, end = edges
+    if start >= end:
+        raise Invalid(at, "this window ends before it begins", 'write for instance ["0s", "20s"]', 0)
+    if end > duration:
+        problem = f"this window ends at {end / 1e9:g} s"
+        raise Invalid(at, problem, f"the run ends at {duration / 1e9:g} s", 0)
+    return edges

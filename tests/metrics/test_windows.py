@@ -1,0 +1,178 @@
+"""A metric measures one window of a run, whatever it is: held by every metric on runs of the engine."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from cwndlab import _core, metrics
+from cwndlab.errors import StudyError
+from cwndlab.records.view import RunView
+from cwndlab.records.window import WindowedRun
+from cwndlab.study import Study
+from small_study import TEXT
+
+S = 1_000_000_000
+BUSY = """
+title = "all kinds of traffic"
+[topology]
+nodes = ["client", "r1", "r2", "server"]
+[[topology.links]]
+between = ["client", "r1"]
+rate = "10Mbps"
+delay = "1ms"
+[[topology.links]]
+between = ["r1", "r2"]
+rate = "1.5Mbps"
+delay = "20ms"
+queue = { kind = "red", limit = "30pkt", min_th = 3, max_th = 9, max_p = 0.1, w_q = 0.02, ecn = true }
+[[topology.links]]
+between = ["r2", "server"]
+rate = "10Mbps"
+delay = "1ms"
+[tcp]
+profile = "rfc5681"
+[tcp.groups.ecn]
+ecn = "rfc3168"
+[[traffic]]
+name = "bulk"
+client = "client"
+server = "server"
+tcp = "ecn"
+app = { kind = "bulk", from = "server" }
+[[traffic]]
+name = "files"
+client = "client"
+server = "server"
+count = 2
+app = { kind = "ftp", file_bytes = "20kB" }
+[[traffic]]
+name = "crr"
+client = "client"
+server = "server"
+app = { kind = "crr", request_bytes = "200B", response_bytes = "3kB" }
+[[traffic]]
+name = "web"
+client = "client"
+server = "server"
+count = 2
+[traffic.app]
+kind = "web"
+protocol = "http/1.1"
+clock = "syn"
+inline_trigger = "whole-primary"
+object_bytes = "6kB"
+request_bytes = "300B"
+inline_objects = 3
+think_s = { kind = "exponential", mean = 0.3 }
+record_objects = true
+[run]
+duration = "20s"
+[phases]
+early = ["0s", "8s"]
+late = ["8s", "20s"]
+[probes]
+segments_at = "server"
+queues = ["r2>r1"]
+queue_interval = "20ms"
+cwnd = true
+"""
+REQUIRED: dict[str, dict[str, Any]] = {
+    **{name: {"link": "r2>r1"} for name in ("drop_rate", "link_utilization", "queue_delay", "red_region")},
+    "congestion_signals": {"traffic": ["bulk", "files"]},
+    "flow_throughput": {"traffic": "bulk"},
+    "round_trip": {"traffic": "bulk"},
+}
+#: Metrics that count or add up, so that adjoining windows add up too.
+ADDITIVE = {"congestion_signals", "connections", "fast_retransmits", "retransmits", "timeouts", "transferred"}
+LISTS = {"dropped_packets", "queue_delay", "retransmission_times"}
+
+
+@cache
+def run(**changes: int) -> RunView:
+    scenario = {**Study.from_toml(BUSY).plan().cells[0].compiled.scenario, **changes}
+    if changes:
+        del scenario["windows"]
+    return RunView(_core.run(json.dumps(scenario), 3, 0), scenario)
+
+
+def measure(name: str, full: RunView, start_ns: int, end_ns: int) -> Any:
+    view = WindowedRun(full, start_ns, end_ns)
+    result = metrics.get(name).measure(view, **REQUIRED.get(name, {}))
+    return result if isinstance(result, list) else float(result)
+
+
+@pytest.mark.parametrize("name", metrics.names())
+def test_a_window_from_the_start_gives_what_a_run_gives_that_ends_there(name: str) -> None:
+    shorter = run(duration_ns=8 * S - 1)
+    wanted = measure(name, shorter, 0, 8 * S - 1)
+    assert measure(name, run(), 0, 8 * S) == pytest.approx(wanted, rel=1e-6, nan_ok=True)
+    assert wanted != pytest.approx(measure(name, run(), 0, 20 * S), rel=1e-9) or name in (
+        # of the first retransmission, which is in both; no connection ends in 20 s
+        *("retransmission_time", "timeout_time", "connection_durations"),
+    )
+
+
+@pytest.mark.parametrize("name", sorted(ADDITIVE | LISTS))
+def test_counts_of_adjoining_windows_add_up(name: str) -> None:
+    early, late = measure(name, run(), 0, 8 * S), measure(name, run(), 8 * S, 20 * S)
+    assert late
+    assert early + late == measure(name, run(), 0, 20 * S)
+
+
+def test_queues_links_and_senders_are_of_the_window() -> None:
+    for name in ("link_utilization", "red_region", "goodput", "round_trip"):
+        early, late, whole = (
+            measure(name, run(), start * S, end * S) for start, end in ((0, 8), (8, 20), (0, 20))
+        )
+        assert min(early, late) < whole < max(early, late), name
+
+
+def test_a_quantity_is_measured_in_its_window_or_phase() -> None:
+    text = BUSY.replace('duration = "20s"', 'duration = "20s"\nwarmup = "5s"')
+    for name, key in (
+        ("default", ""),
+        ("window", 'window = ["8s", "20s"]'),
+        ("phase", 'phase = "late"'),
+        ("whole", "whole_run = true"),
+    ):
+        text += f'[[quantities]]\nname = "{name}"\nmetric = "goodput"\nunit = "Mbps"\n{key}\n'
+    study = Study.from_toml(text)
+    cell = study.plan().cells[0]
+    view = RunView(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
+    found = metrics.measure_all(study.outline.quantities, view)
+    spans = {"default": (5, 20), "window": (8, 20), "phase": (8, 20), "whole": (0, 20)}
+    for name, (start, end) in spans.items():
+        assert found[name] == pytest.approx(measure("goodput", view, start * S, end * S) / 1e6)
+    assert found["default"] != found["phase"] != found["whole"]
+
+
+def test_counters_that_a_run_did_not_keep_are_no_numbers() -> None:
+    with pytest.raises(KeyError, match="kept no counters at 7 s"):
+        measure("goodput", run(), 7 * S, 20 * S)
+
+
+@pytest.mark.parametrize(
+    ("key", "problem", "right"),
+    [
+        ('window = ["10s", "40s"]', "this window ends at 40 s", "the run ends at 0.05 s"),
+        ('window = ["20ms", "10ms"]', "before it begins", ""),
+        ('window = ["20", "10ms"]', "it has no unit", ""),
+        ('phase = "late"', 'there is no phase "late"', ""),
+        ('phase = "late"\nwhole_run = true', "either `phase` or `whole_run`", ""),
+    ],
+)
+def test_a_window_that_does_not_fit_is_found_with_its_line(key: str, problem: str, right: str) -> None:
+    text = TEXT + key + "\n"
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(text)
+    assert problem in str(caught.value) and right in str(caught.value)
+    assert caught.value.line is not None and caught.value.line > text.splitlines().index("[[quantities]]")
+
+
+def test_a_phase_that_ends_after_the_run_is_an_error() -> None:
+    with pytest.raises(StudyError, match=r"phases.late.*this window ends at 1 s"):
+        Study.from_toml(TEXT.replace("[probes]", '[phases]\nlate = ["10ms", "1s"]\n[probes]'))
