@@ -57,6 +57,28 @@ def test_zipped_axes_of_unequal_length_are_refused() -> None:
         study('[[grids]]\nzip = [["iw", "flows"]]\n').plan()
 
 
+def test_an_axis_value_is_the_same_however_it_is_written() -> None:
+    half = ("values = [1, 2, 3]", "values = [0.5, 1.0, 2.0]"), ('"$flows"', '"= round(2 * flows)"')
+    whole = ["iw=1,flows=1.0", "iw=4,flows=1.0"]
+    for given in ("[1]", "[1.0]", '["1"]'):
+        assert (
+            ids(study(f'[[grids]]\naxes = ["iw", "flows"]\nrestrict = {{ flows = {given} }}\n', *half))
+            == whole
+        )
+    zipped = (
+        '[[grids]]\naxes = ["variant"]\nzip = [["flows"]]\nrestrict = { flows = [1] }\nfix = { iw = 1.0 }\n'
+    )
+    assert len(ids(study(zipped, *half))) == 2
+    listed = '[[grids]]\ncells = [{ iw = 1, flows = 1 }, { iw = "4", flows = "1" }]\n'
+    assert ids(study(listed, *half)) == whole
+    free = study('[[grids]]\naxes = ["iw", "flows"]\n', *half)
+    for chosen in (1, "1", "1.0", [1.0, "1"]):
+        assert ids(free.set({"flows": chosen})) == whole
+    assert free.set({"flows": "7,7.0"}).chosen["flows"] == (7,)
+    with pytest.raises(StudyError, match="value '1' stands twice"):
+        study("", ("values = [1, 2, 3]", "values = [1, 1.0]"))
+
+
 def test_cells_can_be_listed_and_fixed_and_grids_united() -> None:
     grids = (
         "[[grids]]\ncells = [{ iw = 4, flows = 3 }, { iw = 1, flows = 1 }]\n"

@@ -12,10 +12,11 @@ from typing import NamedTuple
 from cwndlab.core import core
 from cwndlab.errors import StudyError
 from cwndlab.spec import schema
-from cwndlab.spec.choices import Wanted, around, text, wanted
+from cwndlab.spec.choices import Wanted, around, wanted
 from cwndlab.spec.expr import evaluate
 from cwndlab.spec.resolve import Names
-from cwndlab.spec.study import GRID, StudySpec, same
+from cwndlab.spec.study import GRID, StudySpec
+from cwndlab.spec.values import label, same_value, text
 
 from .compile import compile_model
 from .refusals import core_error
@@ -192,12 +193,12 @@ def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scala
     """The values of an axis that the grid and --set leave."""
     values = list(study.outline.axes[axis].names)
     if axis in grid.restrict:
-        values = [v for v in values if any(text(v) == text(w) for w in grid.restrict[axis])]
+        values = [v for v in values if any(same_value(v, w) for w in grid.restrict[axis])]
     if axis in study.chosen:
         extra = [
             v for v in study.chosen[axis] if axis in grid.restrict and v not in study.outline.axes[axis].names
         ]
-        values = [v for v in values if any(same(v, w) for w in study.chosen[axis])] + extra
+        values = [v for v in values if any(same_value(v, w) for w in study.chosen[axis])] + extra
     return values
 
 
@@ -213,11 +214,11 @@ def _loops(study: StudySpec, grid: schema.Grid) -> list[tuple[list[str], list[tu
                 StudyError(f"zipped axes must have equally many values: {lengths}"),
                 ("grids", _index(study, grid), "zip"),
             )
-        left = [set(map(text, _values(study, axis, grid))) for axis in group]
+        left = [set(map(label, _values(study, axis, grid))) for axis in group]
         rows = [
             row
             for row in zip(*columns, strict=True)
-            if all(text(value) in kept for value, kept in zip(row, left, strict=True))
+            if all(label(value) in kept for value, kept in zip(row, left, strict=True))
         ]
         loops.append((list(group), rows))
     for axis in grid.axes:
@@ -273,12 +274,14 @@ def _expand(study: StudySpec) -> Iterator[tuple[dict[str, schema.Scalar], int | 
 
 def _canonical(study: StudySpec, axis: str, value: schema.Scalar) -> schema.Scalar:
     """The axis's own value that this one names."""
-    return next((v for v in study.outline.axes[axis].names if text(v) == text(value)), value)
+    return next((v for v in study.outline.axes[axis].names if same_value(v, value)), value)
 
 
 def _chosen(study: StudySpec, axes: Mapping[str, schema.Scalar]) -> bool:
     return all(
-        any(same(axes[name], v) for v in values) for name, values in study.chosen.items() if name in axes
+        any(same_value(axes[name], v) for v in values)
+        for name, values in study.chosen.items()
+        if name in axes
     )
 
 

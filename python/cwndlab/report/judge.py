@@ -9,9 +9,10 @@ from pathlib import Path
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import AnyTable, Claim, Figure, Listing, Table
 from cwndlab.spec.outputs import Mark as StudyMark
+from cwndlab.spec.values import label
 from cwndlab.stats.claims import JudgedClaim, judge_claims
 from cwndlab.stats.listing import JudgedListing, judge_listing
-from cwndlab.stats.results import Results, label, listed, was_not_run
+from cwndlab.stats.results import Results, listed, was_not_run
 from cwndlab.stats.tables import JudgedTable, judge_table
 from cwndlab.stats.verdict import Judgement, Verdict
 

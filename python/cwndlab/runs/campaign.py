@@ -19,8 +19,9 @@ from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
 from cwndlab.core import core
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.records.view import Columns
-from cwndlab.spec.choices import COMBINATIONS, text, words
+from cwndlab.spec.choices import COMBINATIONS, words
 from cwndlab.spec.outputs import Table
+from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, NotRunError, Results
 from cwndlab.stats.stopping import StoppingRule
 from cwndlab.stats.tables import reference

@@ -16,6 +16,7 @@ from cwndlab.plan.plan import Plan
 from cwndlab.report.figures import Drawing, draw
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.units import seconds
+from cwndlab.spec.values import same_value
 from cwndlab.stats.results import Estimate, Results
 
 from .campaign import Failure
@@ -70,7 +71,7 @@ class RecordTables(Mapping[str, pa.Table]):
         kept = {
             cell: known
             for cell, known in self._cells.items()
-            if all(str(known.get(a)) == str(v) for a, v in axes.items())
+            if all(a in known and same_value(known[a], v) for a, v in axes.items())
         }
         if not kept:
             raise KeyError(f"no cell has {axes}; there are: {'; '.join(list(self._cells)[:5])}")

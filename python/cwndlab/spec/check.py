@@ -14,7 +14,8 @@ from .expr import names_in
 from .files import inside, read_csv
 from .outputs import Listing, Table
 from .resolve import Names, references
-from .study import StudySpec, same
+from .study import StudySpec
+from .values import same_value
 
 Path = tuple[str | int, ...]
 
@@ -119,7 +120,7 @@ def _axis_value(study: StudySpec, axis: str, value: Any, path: Path) -> None:
     axes = study.outline.axes
     _axis(study, axis, path)
     for wanted in value if isinstance(value, list) else [value]:
-        if not any(same(wanted, known) or str(wanted) == str(known) for known in axes[axis].names):
+        if not any(same_value(wanted, known) for known in axes[axis].names):
             names = [str(name) for name in axes[axis].names]
             raise _fail(study, path, f"axis {axis} has no value {wanted!r}", nearest(str(wanted), names))
 

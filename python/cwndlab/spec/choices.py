@@ -10,6 +10,7 @@ from cwndlab.errors import StudyError, nearest
 
 from .schema import Scalar, Sensitivity, Where
 from .study import StudySpec
+from .values import same_value, text
 
 #: What `--sensitivity` calls the drawn combinations.
 COMBINATIONS = "combinations"
@@ -83,7 +84,7 @@ def around(
 def words(study: StudySpec, made: Mapping[str, Scalar]) -> str:
     """The choices that differ from the first value of their axis, which is the study's own."""
     known: Mapping[str, Sensitivity] = study.outline.sensitivity
-    changed = [f"{name}={text(v)}" for name, v in made.items() if text(v) != text(known[name].names[0])]
+    changed = [f"{name}={text(v)}" for name, v in made.items() if not same_value(v, known[name].names[0])]
     return ", ".join(changed) or "nothing changed"
 
 
@@ -91,11 +92,6 @@ def selected(axes: Mapping[str, Scalar], where: Where) -> bool:
     """Whether a cell has the axis values that are asked for."""
     for name, chosen in where.items():
         values: Sequence[Scalar] = chosen if isinstance(chosen, list) else [chosen]
-        if name not in axes or not any(text(axes[name]) == text(value) for value in values):
+        if name not in axes or not any(same_value(axes[name], value) for value in values):
             return False
     return True
-
-
-def text(value: Scalar) -> str:
-    """An axis value as text; true and false as TOML has them."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

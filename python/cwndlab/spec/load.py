@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cwndlab.errors import StudyError, nearest
 
-from . import schema
+from . import schema, values
 from .check import check_study
 from .files import read_text
 from .locate import dotted
@@ -115,8 +115,8 @@ def changed(study: S, changes: Mapping[str, Any]) -> S:
             except StudyError as error:
                 raise error.located(file=study.file, line=None, key=f"--set {key}") from None
             changed[key] = _plain(value)
-    for axis, values in extra.items():
-        raw["axes"][axis]["values"] = [*raw["axes"][axis]["values"], *values]
+    for axis, more in extra.items():
+        raw["axes"][axis]["values"] = [*raw["axes"][axis]["values"], *more]
     made = _build(type(study), raw, name=study.name, file=study.file, text=study.text, claims_text="")
     return replace(made, claims=study.claims, chosen=chosen, changed=changed)
 
@@ -223,19 +223,25 @@ def _choose(
         if isinstance(value, str)
         else [value]
     )
-    by_text = {str(known).lower() if isinstance(known, bool) else str(known): known for known in axis.names}
     picked: list[schema.Scalar] = []
     new: list[schema.Scalar] = []
     for item in wanted:
-        text = str(item).strip().lower() if isinstance(item, bool) else str(item).strip()
-        if text in by_text:
-            picked.append(by_text[text])
+        written = values.text(item).strip()
+        parsed = _plain(written)
+        known = [
+            name
+            for name in [*axis.names, *new]
+            if values.same_value(name, written) or values.same_value(name, parsed)
+        ]
+        if known:
+            picked.append(known[0])
             continue
-        parsed = _plain(text)
         open_axis = all(isinstance(v, int | float) and not isinstance(v, bool) for v in axis.values)
         if not (open_axis and isinstance(parsed, int | float) and not isinstance(parsed, bool)):
             raise StudyError(
-                f"axis {name} has no value {text!r}", key=f"--set {name}", right=nearest(text, by_text)
+                f"axis {name} has no value {written!r}",
+                key=f"--set {name}",
+                right=nearest(written, map(values.text, axis.names)),
             )
         picked.append(parsed)
         new.append(parsed)

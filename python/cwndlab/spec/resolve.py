@@ -11,6 +11,7 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 
+from . import values
 from .expr import evaluate, names_in
 
 #: Longest text that references may put together.
@@ -75,7 +76,7 @@ def resolve_text(text: str, names: Mapping[str, Any]) -> Any:
         if found[1] is None:
             return found[0][0]
         value = _look_up(found[1], names)
-        return str(value).lower() if isinstance(value, bool) else str(value)
+        return values.text(value)
 
     made = _PIECE.sub(piece, text)
     if len(made) > MAX_TEXT:  # texts that double each other would fill the memory

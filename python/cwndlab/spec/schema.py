@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
 from .units import RateBps, SizeBytes, TimeNs, parse_share, parse_time
+from .values import label
 
 __all__ = [
     "MODEL_SECTIONS",
@@ -224,8 +225,8 @@ class Axis(Strict):
 
     @model_validator(mode="after")
     def _distinct(self) -> Axis:
-        names = self.names
-        twice = sorted({str(name) for name in names if [str(n) for n in names].count(str(name)) > 1})
+        names = [label(name) for name in self.names]
+        twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(
                 f"value {twice[0]!r} stands twice; each value of an axis needs a name of its own"

@@ -16,6 +16,7 @@ from . import schema
 from .locate import dotted, line_of
 from .resolve import Names, Unresolved, put, resolve, steps
 from .validate import Invalid, as_study_error, validate
+from .values import same_value
 from .windows import named_windows
 
 #: What axes and --set may write to.
@@ -134,14 +135,9 @@ def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]
     sets = [axis.sets] if isinstance(axis.sets, str) else list(axis.sets or [])
     found: list[tuple[str, Any]] = [(key, value) for key in sets]
     for candidate in axis.values:
-        if isinstance(candidate, schema.AxisValue) and same(candidate.name, value):
+        if isinstance(candidate, schema.AxisValue) and same_value(candidate.name, value):
             found += list(candidate.set.items())
     return found
-
-
-def same(a: object, b: object) -> bool:
-    """Equal as values of an axis: 1 and true are not."""
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
-from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results, same_value
+from cwndlab.spec.values import same_value
+from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results
 from cwndlab.stats.tables import Published, read_published
 from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 

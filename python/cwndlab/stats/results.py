@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._range import ANY, Range
+from cwndlab.spec.values import label, same_value
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import Interval
 
@@ -244,17 +245,3 @@ class Results:
 def listed(value: Any) -> list[Any]:
     """A selection's value or values as a list."""
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def label(value: object) -> str:
-    """An axis value as it is compared: 1, 1.0 and "1" are one label, and so are true and "true"."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def same_value(a: object, b: object) -> bool:
-    """Whether two axis values are the same label."""
-    return label(a) == label(b)

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._range import Range, of_derived
 from cwndlab.spec.files import read_csv
+from cwndlab.spec.values import same_value
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import LEVEL, Interval
-from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed, same_value
+from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed
 from cwndlab.stats.verdict import Judgement, Neighbour, Verdict, decimals, half_unit, judge
 
 if TYPE_CHECKING:
