@@ -30,9 +30,10 @@ import numpy as np
 from cwndlab._core import unit_factor
 from cwndlab.backends.protocol import Value as Value
 from cwndlab.errors import nearest
+from cwndlab.plan.plan import make_plan
 from cwndlab.records.view import Column as Column
 from cwndlab.records.window import FullRun, WindowedRun, window_of
-from cwndlab.spec.schema import Quantity
+from cwndlab.spec.schema import Model, Quantity
 from cwndlab.spec.study import StudySpec
 
 from ._range import ANY, Range, of_derived, of_reduced
@@ -96,6 +97,7 @@ def check_quantities(study: StudySpec) -> None:
             _check(quantity)
         except ValueError as error:
             raise study.place.error(("quantities", index), str(error)) from None
+    _check_names(study)
     for index, quantity in enumerate(quantities.values()):
         try:
             scale_of(quantity, quantities)
@@ -113,6 +115,38 @@ def _check(quantity: Quantity) -> None:
             raise ValueError(
                 f'metric {metric.name} has no option "{option}"; {nearest(option, metric.options)}'
             )
+
+
+def _check_names(study: StudySpec) -> None:
+    """StudyError for the first traffic or link among the options that no cell has."""
+    known = _names_in(study.base)
+    everywhere = False
+    for index, quantity in enumerate(study.outline.quantities):
+        for option in known.keys() & quantity.options.keys():
+            asked = quantity.options[option]
+            for name in asked if isinstance(asked, list) else [asked]:
+                if name not in known[option] and not everywhere:
+                    everywhere = True  # an axis may rename what the first cell has
+                    for cell in make_plan(study).cells:
+                        for kind, more in _names_in(study.model(cell.axes)).items():
+                            known[kind] |= more
+                if name not in known[option]:
+                    what = "traffic" if option == "traffic" else "direction of a link"
+                    raise study.place.error(
+                        ("quantities", index, "options", option),
+                        f'there is no {what} "{name}"',
+                        nearest(str(name), sorted(known[option])),
+                    )
+
+
+def _names_in(model: Model) -> dict[str, set[str]]:
+    """What the options `traffic` and `link` can name in a cell."""
+    ends = [[[end] if isinstance(end, str) else end for end in link.between] for link in model.topology.links]
+    pairs = [(a, b) for one, other in ends for a in one for b in other]
+    return {
+        "traffic": {entry.name for entry in model.traffic},
+        "link": {name for a, b in pairs for name in (f"{a}>{b}", f"{b}>{a}")},
+    }
 
 
 def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
