@@ -224,26 +224,32 @@ class _Compiler:
         """Index of each group's configuration."""
         default = self.model.tcp
         base = knobs.tcp(self._profile(default.profile, ("tcp",)), default.knobs(), ("tcp",))
-        self._effect(base, default.knobs(), ("tcp",))
         groups = {"default": self._group(base, ("tcp",))}
+        inheriting = [base]
         for name, group in default.groups.items():
             at: Path = ("tcp", "groups", name)
             start = self._profile(group.profile, at) if group.profile is not None else base
             config = knobs.tcp(start, group.knobs(), at)
-            self._effect(config, group.knobs(), at)
+            self._check_effect([config], group.knobs(), at)
             groups[name] = self._group(config, at)
+            if group.profile is None:
+                inheriting.append(config)
+        self._check_effect(inheriting, default.knobs(), ("tcp",))
         return groups
 
-    def _effect(self, config: Mapping[str, Any], given: Mapping[str, Any], at: Path) -> None:
-        """Refuses a knob that the study sets and that changes nothing; a profile's own may be idle."""
+    def _check_effect(self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: Path) -> None:
+        """Rejects a knob that the study sets and that changes nothing in any configuration that has it.
+
+        A knob that only the profile sets may be without effect.
+        """
         try:
-            idle = self.core.tcp_without_effect(json.dumps(config))
+            idle = [dict(self.core.tcp_without_effect(json.dumps(config))) for config in configs]
         except ValueError:
             return  # check_scenario says what is wrong, and where
-        for knob, needs in idle:
+        for knob, needs in idle[0].items():
             *table, name = knob.split(".")
             inside = given.get(table[0], {}) if table else given
-            if isinstance(inside, Mapping) and name in inside:
+            if isinstance(inside, Mapping) and name in inside and all(knob in other for other in idle):
                 raise Invalid((*at, *table, name), f"{knob} has no effect here", f"it needs {needs}", 0)
 
     def _group(self, config: dict[str, Any], at: Path) -> int:

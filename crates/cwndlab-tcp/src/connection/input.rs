@@ -182,7 +182,7 @@ impl Connection {
     #[inline]
     fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.una);
-        self.begin_rack(now, seg);
+        self.begin_rack(cfg, now, seg);
         if ack < self.sender.una as i64 {
             if self.agreed.sack && matches!(self.recovery, Recovery::Rack(_)) {
                 self.learn_sack(seg); // an old ACK may tell of what arrived later

@@ -13,11 +13,11 @@ use crate::timers::Timer;
 impl Connection {
     /// Before an ACK and its blocks are learnt.
     #[inline]
-    pub(super) fn begin_rack(&mut self, now: Time, seg: &Segment) {
+    pub(super) fn begin_rack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         if let Recovery::Rack(rack) = &mut self.recovery {
             let dsack = if seg.sack.len > 0 { dsack(seg, self.iss, self.sender.una) } else { None };
             let echo = (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr);
-            rack.begin_ack(&self.sender, now, dsack, echo);
+            rack.begin_ack(cfg, &self.sender, now, dsack, echo);
         }
     }
 

@@ -52,6 +52,8 @@ struct Ack {
     dsack: bool,
     /// The stamp that it echoes, if timestamps are agreed on.
     echo: Option<u32>,
+    /// The same for the test of RFC 8985, section 6.2, step 2; Linux (`tcp_rack_advance`) tests by the round trip alone.
+    tested_echo: Option<u32>,
     /// It reported something new, and a segment of this flight that was sent only once.
     reported: bool,
     original: bool,
@@ -153,8 +155,10 @@ impl Rack {
     }
 
     /// An ACK begins to be processed: what its DSACK says arrived twice, the stamp that it echoes.
-    pub fn begin_ack(&mut self, s: &Sender, now: Time, dsack: Option<(u64, u64)>, echo: Option<u32>) {
-        self.ack = Ack { now, dsack: dsack.is_some(), echo, fack: self.fack, out: s.max - s.una, ..Ack::default() };
+    pub fn begin_ack(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, dsack: Option<(u64, u64)>, echo: Option<u32>) {
+        let tested_echo = echo.filter(|_| !cfg.whole_segments());
+        let (dsacked, out) = (dsack.is_some(), s.max - s.una);
+        self.ack = Ack { now, dsack: dsacked, echo, tested_echo, fack: self.fack, out, ..Ack::default() };
         self.new_only = false;
         if let Some(twice) = dsack {
             self.ack.delivered = (twice.1 - twice.0).min(s.max - s.una); // what arrived twice has left the network, too
@@ -236,7 +240,7 @@ impl Rack {
         }
         // step 2: an older stamp echoed, or faster than ever, means that an earlier copy was acknowledged
         let older = |echo: u32| (echo.wrapping_sub(timestamp(segment.at)) as i32) < 0;
-        if repeated && (self.ack.echo.is_some_and(older) || rtt < min_rtt) {
+        if repeated && (self.ack.tested_echo.is_some_and(older) || rtt < min_rtt) {
             return;
         }
         self.rtt = rtt;
