@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,6 @@ QUANTITIES = (
 TCP = {"profile": "ns2-1998", "mss": "1000B", "ack": "40B", "max_window": "20pkt"}
 Cell = tuple[int, float, bool]
 """Background flows, max_p, wait."""
-EXPLAINED: Mapping[tuple[Cell, str], str] = {
-    ((10, 0.1, True), "ecn_marks"): "ns-2 marks retransmissions too, which are not ECN-capable here "
-    "(RFC 3168, section 6.1.5), and this cell has many; with them the difference vanishes"
-}
 
 
 @cache
@@ -176,7 +172,7 @@ def rows() -> Iterator[Row]:
         scenario = cell(*key)
         mine = np.array([measure(scenario, replicate) for replicate in range(REPLICATES)])
         where = f"{key[0]} flows beside, max_p {key[1]:g}, {'wait' if key[2] else 'no wait'}"
-        for column, (name, title, unit) in enumerate(QUANTITIES):
+        for column, (_, title, unit) in enumerate(QUANTITIES):
             yield means_apart(
                 "RED and ECN on ns-2.35, three cells of RFC 2884's kind",
                 f"{where}: {title}",
@@ -184,5 +180,4 @@ def rows() -> Iterator[Row]:
                 theirs[:, column],
                 mine[:, column],
                 errors=ERRORS,
-                explained=EXPLAINED.get((key, name), ""),
             )

@@ -13,7 +13,8 @@ from cwndlab import _core
 from .row import Row
 from .simulate import ACK, MSS, mean_window, one_link, table
 
-WIDE = {"max_window": "1000000pkt"}
+WIDE = {"max_window": "1000000pkt", "reduce_from": "cwnd"}
+"""The laws reduce a real-valued window; `ns2-1998` would round it down to whole packets."""
 
 
 def slow_start_s(segments: int, initial_window: int, rate_bps: float, delay_s: float) -> float:

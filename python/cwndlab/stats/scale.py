@@ -72,12 +72,12 @@ def _exp(y: float) -> float:
 
 
 def slope(value: float, within: Range) -> float:
-    """How fast the scale grows with the value there."""
+    """How fast the scale grows with the value there; infinite at a bound."""
     low, high = math.isfinite(within.low), math.isfinite(within.high)
     if low and high:
-        return (within.high - within.low) / ((value - within.low) * (within.high - value))
-    if low:
-        return 1.0 / (value - within.low)
-    if high:
-        return 1.0 / (within.high - value)
-    return 1.0
+        room, extent = (value - within.low) * (within.high - value), within.high - within.low
+    elif low or high:
+        room, extent = value - within.low if low else within.high - value, 1.0
+    else:
+        return 1.0
+    return extent / room if room > 0.0 else math.inf
