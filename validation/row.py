@@ -26,8 +26,6 @@ class Row:
     """Relative to the expected value, unless `absolute`."""
     absolute: bool = False
     """Whether the tolerance is in the quantity's unit."""
-    explained: str = ""
-    """Why the measured value lies outside, where that is known."""
 
     @property
     def off(self) -> float:
@@ -37,8 +35,8 @@ class Row:
 
     @property
     def passed(self) -> bool:
-        """Whether the measured value lies within the tolerance, or outside as explained."""
-        return math.isfinite(self.off) and (abs(self.off) <= self.tolerance) == (not self.explained)
+        """Whether the measured value lies within the tolerance."""
+        return math.isfinite(self.off) and abs(self.off) <= self.tolerance
 
     def to_json(self) -> dict[str, Any]:
         """All fields, and the two computed ones."""
@@ -50,9 +48,8 @@ class Row:
             off, tolerance = f"{self.off:+.3g} {self.unit}", f"{self.tolerance:g} {self.unit}"
         else:
             off, tolerance = f"{self.off:+.1%}", f"{self.tolerance:.0%}"
-        verdict = f"explained: {self.explained}" if self.explained else "yes"
         expected, measured = (f"{value:.6g} {self.unit}" for value in (self.expected, self.measured))
-        return [self.check, self.source, expected, measured, off, tolerance, verdict if self.passed else "NO"]
+        return [self.check, self.source, expected, measured, off, tolerance, "yes" if self.passed else "NO"]
 
 
 ERRORS = 3.0
@@ -67,7 +64,6 @@ def means_apart(
     mine: np.ndarray[Any, Any],
     *,
     errors: float = ERRORS,
-    explained: str = "",
 ) -> Row:
     """The mean of our replicates beside that of a peer's seeds; the tolerance is `errors`
     standard errors.
@@ -83,5 +79,4 @@ def means_apart(
         measured=float(mine.mean()),
         tolerance=errors * math.sqrt(pooled * (1 / n + 1 / m)),
         absolute=True,
-        explained=explained,
     )
