@@ -171,9 +171,10 @@ def test_a_client_that_is_killed_leaves_what_it_finished_to_others(
         threading.Event().wait(0.02)
     process.kill()
     assert process.wait() == -9
-    there = len(list(shared.glob("*/*.line")))
+    # A worker writes the records of a batch before its values: killed between, it leaves records to be measured.
+    values, records = len(list(shared.glob("*/*.line"))), len(list(shared.glob("*/*.arrows")))
     result = run_study(Study.load(tmp_path / "study.toml"), out=tmp_path / "out", store=shared)
-    assert there >= 40 and (result.fetched, fake_core.runs) == (there, 800 - there)
+    assert values >= 40 and (result.fetched, fake_core.runs) == (values, 800 - records)
     run_study(Study.load(tmp_path / "study.toml"), out=tmp_path / "plain")
     assert content(tmp_path / "out") == content(tmp_path / "plain")
 
