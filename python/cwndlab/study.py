@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from cwndlab.metrics import check_quantities
+from cwndlab import metrics
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import run_study
 from cwndlab.spec import load as spec
+from cwndlab.spec.schema import Quantity
 from cwndlab.spec.study import StudySpec
 
 
@@ -63,6 +64,10 @@ class Study(StudySpec):
         """Runs the study; the options are those of `cwndlab.run`."""
         return run_study(self, out=out, **options)
 
+    def tables_of(self, quantity: Quantity) -> Collection[str]:
+        """The record tables that a quantity's metric reads: their probes are switched on."""
+        return () if quantity.metric is None else metrics.get(quantity.metric).tables
+
     def _checked(self) -> Self:
-        check_quantities(self)
+        metrics.check_quantities(self)
         return self

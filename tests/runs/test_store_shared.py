@@ -171,7 +171,7 @@ def test_a_client_that_is_killed_leaves_what_it_finished_to_others(
         threading.Event().wait(0.02)
     process.kill()
     assert process.wait() == -9
-    # A worker writes the records of a batch before its values: killed between, it leaves records to be measured.
+    # A worker writes a batch's records before its values; killed between, it leaves records alone.
     values, records = len(list(shared.glob("*/*.line"))), len(list(shared.glob("*/*.arrows")))
     result = run_study(Study.load(tmp_path / "study.toml"), out=tmp_path / "out", store=shared)
     assert values >= 40 and (result.fetched, fake_core.runs) == (values, 800 - records)

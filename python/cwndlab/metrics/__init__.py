@@ -7,7 +7,8 @@ A metric module `metrics/<name>.py` has
 - ``UNIT``: the unit of what `measure` returns ("s", "bit/s", "1", "packets", …);
 - ``RANGE``: the possible values: ``SHARE`` (0 to 1), ``NON_NEGATIVE``, ``COUNT`` (rare events such as
   losses) or another `Range` in that unit; statistics keep their intervals inside it;
-- ``TABLES``: the record tables that it reads (the study must switch on a probe that a table needs);
+- ``TABLES``: the record tables that it reads; their probes are switched on where a quantity needs them
+  (`cwndlab.plan.probes`);
 - ``measure(run: RunView, *, option=default, …) -> float | list[float]``: NaN = not measurable in this run.
 
 A metric sees only the window that the quantity asks for: by default from the warm-up to the end of the run.

@@ -2,7 +2,7 @@ r"""Queueing delay at a link: how long what waits there takes to be sent.
 
 $$ d(t) = \frac{8\,B(t)}{R} $$
 
-with \(B\) the bytes waiting or in service when the queue is sampled (probes `queues`, `queue_interval`) and
+with \(B\) the bytes waiting or in service when the queue is sampled (probe `queue_interval`) and
 \(R\) the link's rate. What a packet that arrives then finds, if the queue is one line.
 """
 

@@ -19,6 +19,7 @@ from cwndlab.spec.files import read_csv
 from cwndlab.spec.validate import Invalid
 from cwndlab.spec.windows import named_windows
 
+from .probes import TablesOf, switch_on
 from .scenario import Compiled, not_finite, origin
 
 Path = tuple[str | int, ...]
@@ -34,9 +35,16 @@ def compile_model(
     core: Core,
     folder: FilePath | None = None,
     quantities: Sequence[schema.Quantity] = (),
+    tables_of: TablesOf = lambda quantity: (),
 ) -> Compiled:
-    """The scenario of a model, with the windows of the quantities; Invalid says what in it is wrong."""
-    return _Compiler(model, core, folder).compile(named_windows(model, quantities))
+    """The scenario of a model, with the windows of the quantities and the probes that they need.
+
+    `tables_of` gives the record tables that a quantity's metric reads. Invalid says what in the model is
+    wrong.
+    """
+    compiled = _Compiler(model, core, folder).compile(named_windows(model, quantities))
+    switch_on(compiled.scenario, model, quantities, tables_of)
+    return compiled
 
 
 class _Compiler:

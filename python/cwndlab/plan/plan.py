@@ -53,7 +53,8 @@ class Cell:
         return study.with_model(
             self.axes,
             lambda model: CompiledCell(
-                model, compile_model(model, core(), study.folder, study.outline.quantities)
+                model,
+                compile_model(model, core(), study.folder, study.outline.quantities, study.tables_of),
             ),
         )
 

@@ -67,6 +67,11 @@ def not_finite(value: Any) -> list[str]:
     return []
 
 
+def bottleneck(links: Sequence[Mapping[str, Any]]) -> int:
+    """Index of the slowest direction of a link, the first of several."""
+    return min(range(len(links)), key=lambda index: int(links[index]["rate_bps"]))
+
+
 def snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
     """The edges of the scenario's windows within the run, in order: when snapshots are taken."""
     edges = {int(edge) for window in scenario.get("windows", {}).values() for edge in window}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cwndlab.core import Records
 from cwndlab.errors import nearest
+from cwndlab.plan.scenario import bottleneck
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,8 +81,7 @@ class RunView:
         """Index of a direction of a link; without a name that of the slowest, the bottleneck."""
         links = self.scenario["links"]
         if name is None:
-            rates: list[int] = [link["rate_bps"] for link in links]
-            return rates.index(min(rates))
+            return bottleneck(links)
         names: list[str] = [link["name"] for link in links]
         if name not in names:
             raise ValueError(f'there is no direction "{name}"; {nearest(name, names)}')

@@ -19,6 +19,7 @@ from cwndlab.backends.protocol import Job, Outcome, Value
 from cwndlab.core import Records, core
 from cwndlab.errors import ClusterError, OutputError
 from cwndlab.metrics._code import measure_id
+from cwndlab.plan.probes import only
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 from cwndlab.records.window import SNAPSHOTS
@@ -210,13 +211,7 @@ def tables_read(quantities: Sequence[Quantity]) -> set[str]:
 
 def lean(scenario: Mapping[str, Any], quantities: Sequence[Quantity]) -> str:
     """The scenario with only the probes that quantities read, for replicates after the first."""
-    needed = tables_read(quantities)
-    probes = dict(scenario["probes"])
-    if "segments" not in needed:
-        probes["segments_at"] = None
-    if "queues" not in needed:
-        probes |= {"queues": [], "queue_interval_ns": None}
-    probes["cwnd"] = probes["cwnd"] and "cwnd" in needed
+    probes = only(scenario["probes"], tables_read(quantities))
     return json.dumps({**scenario, "probes": probes}, separators=(",", ":"), allow_nan=False)
 
 

@@ -177,8 +177,8 @@ class Run(Strict):
 
 
 class Probes(Strict):
-    """What is recorded; a probe that is off costs nothing. Connections, objects and links are always
-    recorded.
+    """What is recorded; a probe that is off costs nothing. Probes that a quantity's metric needs are switched
+    on, except `segments_at`. Connections, objects and links are always recorded.
     """
 
     segments_at: str | None = Field(None, description="the node at whose side segments are observed")

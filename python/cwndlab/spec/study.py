@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -57,6 +57,10 @@ class StudySpec:
     def place(self) -> Place:
         """Makes errors that know their file and line."""
         return Place(self.raw, self.file, self.text)
+
+    def tables_of(self, quantity: schema.Quantity) -> Collection[str]:
+        """The record tables that a quantity's metric reads; none here, where metrics are not known."""
+        return ()
 
     @cached_property
     def base(self) -> schema.Model:

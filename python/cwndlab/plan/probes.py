@@ -1,0 +1,68 @@
+"""Which probes the study's metrics need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from cwndlab.spec import schema
+from cwndlab.spec.validate import Invalid
+
+from .scenario import bottleneck
+
+#: The record tables that a quantity's metric reads.
+TablesOf = Callable[[schema.Quantity], Collection[str]]
+
+
+def switch_on(
+    scenario: Mapping[str, Any],
+    model: schema.Model,
+    quantities: Sequence[schema.Quantity],
+    tables_of: TablesOf,
+) -> None:
+    """Switches on, in a compiled scenario, what the metrics of these quantities read.
+
+    A quantity of traffic that this cell lacks needs nothing. Invalid for one that reads `segments` where the
+    study names no node: which side is observed changes the result, so the study has to say.
+    """
+    probes = scenario["probes"]
+    names = {link["name"]: index for index, link in enumerate(scenario["links"])}
+    present = {entry.name for entry in model.traffic if entry.count > 0}
+    for position, quantity in enumerate(quantities):
+        tables = tables_of(quantity)
+        if not _about(quantity.options.get("traffic"), present):
+            continue
+        if "segments" in tables and probes["segments_at"] is None:
+            raise Invalid(
+                ("quantities", position, "metric"),
+                f"metric {quantity.metric} needs the segments seen at a node, and none is observed",
+                'set [probes] segments_at = "NODE"',
+                0,
+            )
+        if "connections" in tables:
+            probes["connections"] = True
+        if "cwnd" in tables:
+            probes["cwnd"] = True
+        if "queues" in tables:
+            asked = quantity.options.get("link")
+            link = bottleneck(scenario["links"]) if asked is None else names.get(str(asked))
+            if link is not None and link not in probes["queues"]:
+                probes["queues"].append(link)
+
+
+def _about(traffic: Any, present: Collection[str]) -> bool:
+    """Whether the option `traffic` names traffic that the cell has; all of it, without the option."""
+    if traffic is None:
+        return bool(present)
+    return any(name in present for name in (traffic if isinstance(traffic, list) else [traffic]))
+
+
+def only(probes: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
+    """These probes without those whose tables are not read."""
+    kept = dict(probes)
+    if "segments" not in tables:
+        kept["segments_at"] = None
+    if "queues" not in tables:
+        kept |= {"queues": [], "queue_interval_ns": None}
+    kept["cwnd"] = kept["cwnd"] and "cwnd" in tables
+    return kept
