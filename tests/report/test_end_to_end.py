@@ -62,6 +62,7 @@ def test_pairing_pays_on_a_web_workload() -> None:
             "webs": 8,
             "ftps": 0,
             "iw": [1, 4],
+            "variant": "base",
             "run.duration": "120s",
         },
         replicates=8,
