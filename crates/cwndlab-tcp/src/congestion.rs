@@ -1,23 +1,24 @@
 //! Congestion control decides a window (or a rate), and nothing else: it never retransmits and never sees the sender.
 //!
-//! Contract of the calls of [`WindowLaw`], for every law:
+//! Contract of the calls of [`Controller`], for every law:
 //! - `on_delivered`: once per ACK that delivers new data, before the others.
 //! - `on_ack(&AckSample)`: exactly once per ACK that cumulatively or selectively delivers new data.
 //! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards `cwnd == ssthresh` (`Loss`, `Ecn`; CUBIC
-//!   lets cwnd go below for `Ecn`) or one segment (`Rto`, `RtoRepeat`). Recovery may then set another window for the
-//!   episode by `set_cwnd` (Tahoe's one segment, Reno's inflation, PRR) and leaves it where growth is to go on.
+//!   lets cwnd go below for `Ecn`) or one segment (`Rto`, `RtoRepeat`).
+//! - `on_episode(episode, …)`: each step of an episode that the window follows. Recovery reports it; only the controller
+//!   writes cwnd and ssthresh.
 //! - `on_undo()`: at most once, if the last episode is found spurious.
 //! - `on_idle_restart()`: once, before the first segment after an idle time.
 
+mod controller;
 mod cubic;
 mod cubic_linux;
 mod dctcp;
 mod hystart;
 mod hystart_linux;
-mod law;
 mod reno;
 
-pub use law::WindowLaw;
+pub use controller::Controller;
 
 use cwndlab_units::Time;
 
@@ -32,12 +33,8 @@ pub struct AckSample {
     pub acked_bytes: u64,
     /// Bytes newly known to be delivered (cumulatively or by SACK).
     pub delivered_bytes: u64,
-    /// Bytes in flight before this ACK was processed.
-    pub prior_in_flight_bytes: u64,
     /// Round-trip time measured by this ACK, if any (Karn's rule already applied).
     pub rtt: Option<Time>,
-    /// Smallest round-trip time of the connection so far.
-    pub min_rtt: Time,
     /// Smoothed round-trip time.
     pub srtt: Time,
     /// First sequence position not yet sent (stream position; delimits rounds).
@@ -46,8 +43,6 @@ pub struct AckSample {
     pub snd_una: u64,
     /// Whether the sender was limited by cwnd when it last sent (RFC 7661 / RFC 9438, section 5.8: do not grow otherwise).
     pub cwnd_limited: bool,
-    /// Whether the sender is in loss recovery.
-    pub in_recovery: bool,
 }
 
 /// Why the window must shrink.
@@ -61,4 +56,42 @@ pub enum CongestionEvent {
     Rto,
     /// The retransmission timer expired again for the same segment (RFC 5681, section 3.1: ssthresh is held).
     RtoRepeat,
+}
+
+/// A step of a loss-recovery episode, as recovery reports it to the controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Episode {
+    /// Sending restarts from one segment: Tahoe's fast retransmit, FACK of 1998, a lost SYN (RFC 5681, section 3.1), or the
+    /// timer has expired while an ECN echo kept the window closed (RFC 3168, section 6.1.2).
+    Restarted,
+    /// PRR: `pipe` bytes are thought to be in the network, and `allowance` more may be sent before the next ACK
+    /// (RFC 9937, section 6.2).
+    Proportional {
+        /// bytes in the network
+        pipe: u64,
+        /// `SndCnt`
+        allowance: u64,
+    },
+    /// NewReno: a partial ACK deflates the window by these bytes (RFC 6582, section 3.2, step 3).
+    Deflated {
+        /// bytes
+        bytes: u32,
+    },
+    /// The same by whole segments, which keeps the fraction of a window counted in packets.
+    DeflatedBySegments {
+        /// segments
+        segments: u32,
+    },
+    /// The inflation of fast recovery becomes part of the window: Linux 2.0 when the timer expires in recovery.
+    Inflated {
+        /// bytes
+        bytes: u32,
+    },
+    /// After a timeout `pipe` bytes are thought to be still in the network (Linux: `tcp_enter_loss`).
+    StillInNetwork {
+        /// bytes
+        pipe: u64,
+    },
+    /// The episode is over: the window is ssthresh (RFC 6582, section 3.2, step 3; RFC 9937, section 6.4).
+    Ended,
 }

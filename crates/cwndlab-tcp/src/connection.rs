@@ -15,7 +15,7 @@ use cwndlab_units::Time;
 
 use crate::ack_policy::Due;
 use crate::config::{SlowStartKind, TcpConfig, TimerStart};
-use crate::congestion::CongestionEvent;
+use crate::congestion::{CongestionEvent, Episode};
 use crate::packet_times::PacketTimes;
 use crate::receiver::Receiver;
 use crate::recovery::{reduce, Recovery};
@@ -163,7 +163,7 @@ impl Connection {
         let mss = mss - if self.agreed.timestamps { TIMESTAMPS_BYTES.min(mss - 1) } else { 0 };
         if mss != self.sender.mss {
             self.sender.mss = mss;
-            self.sender.law = crate::congestion::WindowLaw::new(cfg, mss);
+            self.sender.cc = crate::congestion::Controller::new(cfg, mss);
         }
         self.recovery = Recovery::new(cfg, self.agreed.sack);
         let measured = self.agreed.timestamps || matches!(self.recovery, Recovery::Rack(_));
@@ -220,8 +220,7 @@ impl Connection {
         let reduced = self.doubt_timeout(cfg) || self.retries > 1;
         let s = &mut self.sender;
         if cfg.timeout_keeps_recovery && self.recovery.in_recovery() {
-            let (inflated, mss) = (s.law.cwnd() + u64::from(s.inflation), s.mss);
-            s.law.set_cwnd(inflated, mss);
+            s.cc.on_episode(Episode::Inflated { bytes: s.inflation }, s.mss);
         }
         let event = if reduced { CongestionEvent::RtoRepeat } else { CongestionEvent::Rto };
         reduce(cfg, s, event, s.flight_size().max(1));
@@ -245,7 +244,7 @@ impl Connection {
         let s = &self.sender;
         let Some(first) = s.packets().and_then(PacketTimes::first) else { return };
         let other = cfg.rto.start == TimerStart::LastAck || matches!(self.recovery, Recovery::Rack(_));
-        if other || s.law.cwnd() == 0 {
+        if other || s.cc.cwnd() == 0 {
             return;
         }
         let due = cfg.expiry(first, s.rtt.rto(&cfg.rto));
@@ -257,9 +256,8 @@ impl Connection {
     /// but a sequence number that must be answered.
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
-        if s.law.cwnd() == 0 {
-            let mss = s.mss;
-            return s.law.set_cwnd(u64::from(mss), mss); // an echo had closed it: RFC 3168, section 6.1.2
+        if s.cc.cwnd() == 0 {
+            return s.cc.on_episode(Episode::Restarted, s.mss); // an echo had closed it: RFC 3168, section 6.1.2
         }
         if self.is_held() {
             return self.push(); // corked for long enough: Linux's probe sends it, too
@@ -369,12 +367,12 @@ impl Connection {
     /// Congestion window in bytes, without recovery's inflation.
     #[inline]
     pub fn cwnd_bytes(&self) -> u64 {
-        self.sender.law.cwnd()
+        self.sender.cc.cwnd()
     }
     /// Slow-start threshold in bytes; [`u64::MAX`] while there is none.
     #[inline]
     pub fn ssthresh_bytes(&self) -> u64 {
-        self.sender.law.ssthresh()
+        self.sender.cc.ssthresh()
     }
     /// Whether the sender is in loss recovery (timeouts aside).
     pub fn in_recovery(&self) -> bool {

@@ -29,7 +29,7 @@ pub use config::{
     AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
     RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect,
 };
-pub use congestion::{AckSample, CongestionEvent, WindowLaw};
+pub use congestion::{AckSample, CongestionEvent, Controller, Episode};
 pub use connection::{CongestionState, Connection, Info};
 pub use ecn::EcnKind;
 pub use profile::{knobs_json, Knob, KNOBS};

@@ -46,7 +46,7 @@ impl Pace {
         if srtt == 0 {
             return None;
         }
-        let (cwnd, ssthresh) = (s.law.cwnd(), s.law.ssthresh());
+        let (cwnd, ssthresh) = (s.cc.cwnd(), s.cc.ssthresh());
         let percent = if cwnd < ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
         let window = u128::from(cwnd.max(s.flight()).max(u64::from(s.mss)));
         let rate = window * percent * 10_000_000 / u128::from(srtt); // ns a second, over 100 %

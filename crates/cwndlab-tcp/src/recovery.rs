@@ -176,7 +176,7 @@ pub(crate) fn reduce(cfg: &TcpConfig, s: &mut Sender, event: CongestionEvent, fl
     if event == CongestionEvent::Loss && s.ecn.covers_loss(s.una) {
         return false;
     }
-    s.law.on_congestion(cfg, event, flight, s.mss);
+    s.cc.on_congestion(cfg, event, flight, s.mss);
     s.ecn.reduced(s.max, event == CongestionEvent::Ecn);
     true
 }
@@ -184,7 +184,7 @@ pub(crate) fn reduce(cfg: &TcpConfig, s: &mut Sender, event: CongestionEvent, fl
 /// `FlightSize` when a loss is found: what Limited Transmit sent beyond cwnd does not count (RFC 5681, section 3.2, step 2),
 /// nor what was sent before a timeout, or the window would grow by the loss.
 fn flight_lost(s: &Sender) -> u64 {
-    s.flight_size().min(s.law.cwnd().max(u64::from(s.mss)))
+    s.flight_size().min(s.cc.cwnd().max(u64::from(s.mss)))
 }
 
 /// Cuts the window for an episode (RFC 5681, equation 4) and sends the first unacknowledged segment again.

@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use crate::config::{MaxWindow, TcpConfig};
-use crate::congestion::{AckSample, WindowLaw};
+use crate::congestion::{AckSample, Controller};
 use crate::ecn::Echo;
 use crate::pacing::Pacer;
 use crate::packet_times::PacketTimes;
@@ -33,7 +33,7 @@ pub(crate) struct Sender {
     pub end: u64,
     /// First position that the peer's window excludes.
     pub edge: u64,
-    pub law: WindowLaw,
+    pub cc: Controller,
     pub rtt: RttEstimator,
     /// One past the timed segment (0 = none is timed), and when it was sent.
     pub timed_end: u64,
@@ -88,7 +88,7 @@ impl Sender {
             max: 1,
             end: 1,
             edge: 1 + cfg.receive_buffer_bytes,
-            law: WindowLaw::new(cfg, mss),
+            cc: Controller::new(cfg, mss),
             rtt: RttEstimator::new(&cfg.rto),
             timed_end: 0,
             timed_at: Time::ZERO,
@@ -168,7 +168,7 @@ impl Sender {
     /// cwnd with the recovery's inflation, not beyond the configured maximum.
     #[inline]
     pub fn window(&self, cfg: &TcpConfig) -> u64 {
-        (self.law.cwnd() + u64::from(self.inflation)).min(self.most(cfg))
+        (self.cc.cwnd() + u64::from(self.inflation)).min(self.most(cfg))
     }
 
     /// The first segment not below `from` that is missing below a report.
@@ -244,7 +244,7 @@ impl Sender {
     #[inline]
     pub fn note_usage(&mut self) {
         let flight = self.flight();
-        let full = self.stopped_by_cwnd || flight + u64::from(self.mss) > self.law.cwnd();
+        let full = self.stopped_by_cwnd || flight + u64::from(self.mss) > self.cc.cwnd();
         let round_over = (self.una as u32).wrapping_sub(self.usage_end) as i32 >= 0;
         self.stopped_by_cwnd = false;
         if full {
@@ -261,40 +261,30 @@ impl Sender {
     #[inline]
     pub fn uses_cwnd(&self) -> bool {
         self.cwnd_limited
-            || (self.law.in_slow_start() && self.law.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.mss))
+            || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.mss))
     }
 
     /// Tells the window law of a round trip.
     #[inline]
     pub fn note_rtt(&mut self, now: Time, rtt: Time) {
         let (mss, snd_nxt, snd_una) = (self.mss, self.nxt, self.una);
-        self.law.on_rtt(&AckSample { now, mss, rtt: Some(rtt), snd_nxt, snd_una, ..AckSample::default() });
+        self.cc.on_rtt(&AckSample { now, mss, rtt: Some(rtt), snd_nxt, snd_una, ..AckSample::default() });
     }
 
     /// Grows the window by an ACK of `acked` bytes, of which `delivered` were not known to have arrived.
     #[inline]
-    pub fn grow(
-        &mut self,
-        cfg: &TcpConfig,
-        now: Time,
-        (acked, delivered): (u64, u64),
-        prior_in_flight: u64,
-        rtt: Option<Time>,
-    ) {
+    pub fn grow(&mut self, cfg: &TcpConfig, now: Time, (acked, delivered): (u64, u64), rtt: Option<Time>) {
         let sample = AckSample {
             now,
             mss: self.mss,
             acked_bytes: acked,
             delivered_bytes: delivered,
-            prior_in_flight_bytes: prior_in_flight,
             rtt,
-            min_rtt: self.rtt.min_rtt(),
             srtt: self.rtt.srtt(&cfg.rto),
             snd_nxt: self.nxt,
             snd_una: self.una,
             cwnd_limited: self.uses_cwnd(),
-            in_recovery: false,
         };
-        self.law.on_ack(cfg, &sample);
+        self.cc.on_ack(cfg, &sample);
     }
 }

@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use super::{timestamp, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::{ReceiveTuning, TcpConfig};
-use crate::congestion::CongestionEvent;
+use crate::congestion::{CongestionEvent, Episode};
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
@@ -102,8 +102,7 @@ impl Connection {
             s.rtt.after_lost_syn(); // RFC 6298, 5.7
             if self.retries > cfg.rto.free_syns {
                 // RFC 5681, section 3.1: a lost SYN leaves one segment
-                let mss = s.mss;
-                s.law.set_cwnd(u64::from(mss), mss);
+                s.cc.on_episode(Episode::Restarted, s.mss);
             }
         } else if s.timed_end == 1 && cfg.rto.times_handshake {
             let rtt = if cfg.rto.one_way {
@@ -119,7 +118,7 @@ impl Connection {
             let mss = u64::from(s.mss);
             s.stopped_by_cwnd = true;
             s.note_usage();
-            s.grow(cfg, now, (mss, mss), mss, None);
+            s.grow(cfg, now, (mss, mss), None);
         }
     }
 
@@ -141,7 +140,7 @@ impl Connection {
         self.sender.timed_end = 0; // Karn
         if cfg.syn_timeout_cuts {
             let s = &mut self.sender;
-            s.law.on_congestion(cfg, CongestionEvent::Rto, u64::from(s.mss), s.mss);
+            s.cc.on_congestion(cfg, CongestionEvent::Rto, u64::from(s.mss), s.mss);
         }
         if self.retries > linear {
             self.sender.rtt.backoff(&cfg.rto);

@@ -203,7 +203,7 @@ impl Connection {
             self.on_new_ack(cfg, now, seg, ack, reported);
         } else if self.is_duplicate(cfg, seg, window_changed, reported) {
             self.on_duplicate_ack(cfg, now, seg, reported);
-        } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt && self.sender.law.cwnd() > 0
+        } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt && self.sender.cc.cwnd() > 0
         {
             self.timers.stop(Timer::Retransmit); // a window update ends probing
             self.retries = 0;
@@ -245,7 +245,7 @@ impl Connection {
     fn on_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64, reported: u64) {
         let s = &mut self.sender;
         let acked = ack - s.una;
-        let (prior_in_flight, flight_size) = (s.flight(), s.flight_size());
+        let flight_size = s.flight_size();
         // without SACK each duplicate ACK told of a segment that had arrived
         let told = u64::from(s.dup_acks) * u64::from(s.mss);
         s.una = ack;
@@ -266,11 +266,11 @@ impl Connection {
         let rtt = s.times().and_then(|times| times.on_ack(ack, now)).or(rtt);
         let data_acked = acked - u64::from(s.fin && ack > s.end);
         let new = NewAck { acked: data_acked, delivered: data_acked + reported - known, blocks };
-        if s.law.minds_every_ack() {
+        if s.cc.minds_every_ack() {
             if let Some(rtt) = rtt {
                 s.note_rtt(now, rtt);
             }
-            s.law.on_delivered(new.delivered, seg.flags.has(Flags::ECE), s.una, s.nxt);
+            s.cc.on_delivered(new.delivered, seg.flags.has(Flags::ECE), s.una, s.nxt);
         }
         let mut reaction = self.recovery.on_new_ack(cfg, s, &new);
         if reported > 0 && !self.recovery.in_recovery() && !cfg.one_way_agents && self.recovery.on_dup_ack(cfg, s, 0) {
@@ -278,7 +278,7 @@ impl Connection {
             self.stats.fast_retransmits += 1;
             reaction.grow = false;
         }
-        if s.una == s.max && s.law.cwnd() == 0 {
+        if s.una == s.max && s.cc.cwnd() == 0 {
             // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
         } else if s.una == s.max {
             self.timers.stop(Timer::Retransmit); // RFC 6298, 5.2
@@ -296,7 +296,7 @@ impl Connection {
             } else {
                 data_acked - told.min(data_acked - data_acked.min(u64::from(s.mss)))
             };
-            s.grow(cfg, now, (data_acked, delivered), prior_in_flight, rtt);
+            s.grow(cfg, now, (data_acked, delivered), rtt);
         }
         if s.extra.is_some() {
             self.measure_segments(cfg, now);
@@ -318,7 +318,7 @@ impl Connection {
             return None; // taken once the window has grown: `measure_segments`
         }
         if cfg.rto.estimator.is_linux_2() {
-            s.rtt.note_window(&cfg.rto, s.law.cwnd() / u64::from(s.mss));
+            s.rtt.note_window(&cfg.rto, s.cc.cwnd() / u64::from(s.mss));
         }
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.one_way {
@@ -344,7 +344,7 @@ impl Connection {
     fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         let Some(packets) = s.extra.as_mut().and_then(|extra| extra.packets.as_mut()) else { return };
-        let (rtt, una, max, window) = (&mut s.rtt, s.una, s.max, s.law.cwnd() / u64::from(s.mss));
+        let (rtt, una, max, window) = (&mut s.rtt, s.una, s.max, s.cc.cwnd() / u64::from(s.mss));
         rtt.note_window(&cfg.rto, window);
         packets.on_ack(una, |when| {
             if cfg.rto.per_segment {
@@ -381,19 +381,19 @@ impl Connection {
     fn on_echo(&mut self, cfg: &TcpConfig, now: Time, flight: u64) -> bool {
         let s = &mut self.sender;
         if s.ecn.may_reduce(s.una) {
-            let before = s.law.cwnd();
+            let before = s.cc.cwnd();
             reduce(cfg, s, CongestionEvent::Ecn, flight.min(before));
             self.stats.ecn_reductions += 1;
             if let Recovery::Rack(rack) = &mut self.recovery {
                 rack.on_echo(cfg, s, before);
             }
-            if s.law.cwnd() == 0 {
+            if s.cc.cwnd() == 0 {
                 // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
                 self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
             }
             return true;
         }
-        s.ecn.is_agreed() && (cfg.one_way_agents || !s.law.in_slow_start())
+        s.ecn.is_agreed() && (cfg.one_way_agents || !s.cc.in_slow_start())
     }
 
     /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.
@@ -415,7 +415,7 @@ impl Connection {
     fn on_duplicate_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, reported: u64) {
         self.stats.dup_acks += 1;
         let s = &mut self.sender;
-        s.law.on_delivered(reported, seg.flags.has(Flags::ECE), s.una, s.nxt);
+        s.cc.on_delivered(reported, seg.flags.has(Flags::ECE), s.una, s.nxt);
         if seg.flags.has(Flags::ECE) {
             self.on_echo(cfg, now, self.sender.flight_size());
         }

@@ -68,8 +68,8 @@ impl Connection {
             && now.saturating_sub(s.last_sent) > s.rtt.rto(&cfg.rto)
         {
             let (idle, rto, mss) = (now.saturating_sub(s.last_sent), s.rtt.rto(&cfg.rto), s.mss);
-            s.law.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));
-            s.law.on_resume(now, idle);
+            s.cc.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));
+            s.cc.on_resume(now, idle);
             s.last_sent = now;
             if let Recovery::Rack(rack) = &mut self.recovery {
                 rack.note_restart(now);
@@ -125,7 +125,7 @@ impl Connection {
         let idle_since = std::mem::replace(&mut s.last_sent, now);
         self.recovery.on_sent(piece, again);
         if !self.timers.is_running(Timer::Retransmit) {
-            self.sender.law.on_resume(now, now.saturating_sub(idle_since));
+            self.sender.cc.on_resume(now, now.saturating_sub(idle_since));
             self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
             // RFC 6298, 5.1
         }

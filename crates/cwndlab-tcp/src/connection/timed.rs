@@ -38,8 +38,7 @@ impl Connection {
         }
         rack.arm(cfg, &self.sender, &mut self.timers);
         if let Some(delivered) = rack.opens_by_report(cfg).filter(|_| !old) {
-            let in_flight = self.sender.flight();
-            self.sender.grow(cfg, now, (delivered, delivered), in_flight, None);
+            self.sender.grow(cfg, now, (delivered, delivered), None);
         }
     }
 

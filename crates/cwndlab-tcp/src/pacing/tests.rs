@@ -1,11 +1,15 @@
 use super::*;
+use crate::congestion::{CongestionEvent, Episode};
 use crate::Profile;
 
 /// A sender of 1000-byte segments with this window and threshold (segments), after a round trip of `rtt_us`.
 fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
-    let cfg = TcpConfig { initial_ssthresh_segments: ssthresh, ..Profile::Linux6.config() };
+    let cfg = TcpConfig { initial_ssthresh_segments: ssthresh, ecn_to_one_segment: true, ..Profile::Linux6.config() };
     let mut s = Sender::new(&cfg, 1000);
-    s.law.set_cwnd(1000 * cwnd, 1000);
+    s.cc.on_episode(Episode::Proportional { pipe: 1000 * cwnd, allowance: 0 }, 1000);
+    if cwnd == 0 {
+        s.cc.on_congestion(&cfg, CongestionEvent::Ecn, 1000, 1000);
+    }
     if rtt_us > 0 {
         s.rtt.on_sample(&cfg.rto, Time::from_secs(1), Time::from_micros(rtt_us), (0, 0));
     }

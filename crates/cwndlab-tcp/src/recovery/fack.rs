@@ -2,14 +2,14 @@
 //! Without rampdown and overdamping. Deviation: the agents of 1998 go to slow start from one segment at the start of an
 //! episode; here cwnd is halved, as in the paper's section 4.
 
-use super::selective::Episode;
+use super::selective::SackEpisode;
 use super::{cut, NewAck, Reaction, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack {
-    pub episode: Episode,
+    pub episode: SackEpisode,
 }
 
 impl Fack {

@@ -4,7 +4,7 @@
 
 use super::{cut, next_cumulative, NewAck, Reaction, GROW};
 use crate::config::TcpConfig;
-use crate::congestion::AckSample;
+use crate::congestion::{AckSample, Episode};
 use crate::sender::{Piece, Sender};
 
 /// A segment sent again and not known to have arrived.
@@ -105,7 +105,7 @@ impl Fack1998 {
         let (mss, bytes) = (s.mss, u64::from(s.mss));
         let ack =
             AckSample { mss, acked_bytes: bytes, delivered_bytes: bytes, cwnd_limited: true, ..AckSample::default() };
-        s.law.on_ack(cfg, &ack);
+        s.cc.on_ack(cfg, &ack);
     }
 
     /// Outside an episode, on a duplicate or an ACK with blocks.
@@ -122,8 +122,7 @@ impl Fack1998 {
         self.recover = s.nxt + mss;
         self.high_rxt = s.una;
         cut(cfg, s);
-        let mss = s.mss;
-        s.law.set_cwnd(u64::from(mss), mss);
+        s.cc.on_episode(Episode::Restarted, s.mss);
         true
     }
 

@@ -2,6 +2,7 @@
 
 use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW, HOLD};
 use crate::config::TcpConfig;
+use crate::congestion::Episode;
 use crate::sender::{Piece, Sender};
 
 /// Pieces sent for one ACK in recovery by the agents of 1998 (RFC 6582, section 5 leaves the burst to the implementation).
@@ -56,8 +57,7 @@ impl NewReno {
             if cfg.one_way_agents {
                 return GROW;
             }
-            let mss = s.mss;
-            s.law.set_cwnd(s.law.ssthresh(), mss);
+            s.cc.on_episode(Episode::Ended, s.mss);
             return HOLD;
         }
         // step 3, partial acknowledgment: the next hole goes again, the window deflates by what was acknowledged
@@ -79,11 +79,11 @@ impl NewReno {
         if s.inflation >= acked {
             s.inflation -= acked;
         } else if cfg.one_way_agents {
-            s.law.adjust_cwnd(-((acked - s.inflation).div_ceil(mss) as i32), mss);
+            let segments = (acked - s.inflation).div_ceil(mss);
+            s.cc.on_episode(Episode::DeflatedBySegments { segments }, mss);
             s.inflation = 0;
         } else {
-            let cwnd = s.law.cwnd().saturating_sub(u64::from(acked - s.inflation)).max(u64::from(mss));
-            s.law.set_cwnd(cwnd, mss);
+            s.cc.on_episode(Episode::Deflated { bytes: acked - s.inflation }, mss);
             s.inflation = 0;
         }
         if acked >= mss {

@@ -1,8 +1,9 @@
 //! Proportional rate reduction (RFC 9937) over the loss detection of RFC 6675.
 
-use super::selective::Episode;
+use super::selective::SackEpisode;
 use super::{cut, NewAck, Reaction, GROW, HOLD};
 use crate::config::{ReductionBase, TcpConfig};
+use crate::congestion::Episode;
 use crate::sender::{Piece, Sender};
 
 /// The window of an episode.
@@ -36,7 +37,7 @@ impl Reduction {
         if delivered == 0 && self.out_bytes > 0 {
             return;
         }
-        let (mss, ssthresh) = (u64::from(s.mss), s.law.ssthresh());
+        let (mss, ssthresh) = (u64::from(s.mss), s.cc.ssthresh());
         self.delivered_bytes += delivered as u32;
         let (total, out) = (u64::from(self.delivered_bytes), u64::from(self.out_bytes));
         let mut count = if pipe > ssthresh {
@@ -56,8 +57,7 @@ impl Reduction {
             count = count.max(mss); // the fast retransmit goes in any case
         }
         self.send_count = count as u32;
-        let mss = s.mss;
-        s.law.set_cwnd((pipe + count).max(u64::from(mss)), mss);
+        s.cc.on_episode(Episode::Proportional { pipe, allowance: count }, s.mss);
     }
 
     pub fn on_sent(&mut self, bytes: u32) {
@@ -68,7 +68,7 @@ impl Reduction {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prr {
-    pub episode: Episode,
+    pub episode: SackEpisode,
     window: Reduction,
 }
 
@@ -84,7 +84,7 @@ impl Prr {
         if !found || s.una <= self.episode.recover {
             return false;
         }
-        let before = s.law.cwnd();
+        let before = s.cc.cwnd();
         cut(cfg, s);
         *self = Prr { window: Reduction::new(cfg, s, before, delivered), ..Prr::default() };
         self.episode.begin(s);
@@ -115,8 +115,7 @@ impl Prr {
         if s.una > self.episode.recover {
             // RFC 9937, section 6.4: recovery ends at ssthresh
             self.episode.active = false;
-            let (ssthresh, mss) = (s.law.ssthresh(), s.mss);
-            s.law.set_cwnd(ssthresh, mss);
+            s.cc.on_episode(Episode::Ended, s.mss);
         } else {
             let lost_before = self.episode.lost_below;
             let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
@@ -135,7 +134,7 @@ impl Prr {
     #[inline]
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         if !self.episode.active || s.resend_first {
-            return Episode::next_outside(cfg, s);
+            return SackEpisode::next_outside(cfg, s);
         }
         if self.window.send_count < s.mss {
             return None;

@@ -12,7 +12,7 @@ use cwndlab_units::Time;
 use super::prr::Reduction;
 use super::{flight_lost, reduce, NewAck, Reaction, GROW, HOLD};
 use crate::config::TcpConfig;
-use crate::congestion::CongestionEvent;
+use crate::congestion::{CongestionEvent, Episode};
 use crate::connection::timestamp;
 use crate::sender::{Piece, Sender};
 use record::{sent_after, Record, Sent, REPEATED, SACKED};
@@ -344,8 +344,7 @@ impl Rack {
         let repaired = self.phase == Phase::Recovery;
         if !(repaired && self.doubt_end(s)) {
             // RFC 9937, section 6.2: it ends at ssthresh
-            let (ssthresh, mss) = (s.law.ssthresh(), s.mss);
-            s.law.set_cwnd(ssthresh, mss);
+            s.cc.on_episode(Episode::Ended, s.mss);
         }
         self.phase = Phase::Open;
         repaired
@@ -398,7 +397,7 @@ impl Rack {
         if self.phase == Phase::Reduced {
             self.window.send_count = 0;
         } else {
-            let before = s.law.cwnd();
+            let before = s.cc.cwnd();
             let reduced = reduce(cfg, s, CongestionEvent::Loss, flight_lost(s));
             self.window = Reduction::new(cfg, s, before, delivered);
             self.recover = s.max - 1;
@@ -447,8 +446,7 @@ impl Rack {
         self.probe_at = Time::MAX;
         self.reordering_at = Time::MAX;
         // one segment beside what is thought to be on its way still (Linux: tcp_enter_loss)
-        let mss = s.mss;
-        s.law.set_cwnd(self.sent.pipe + u64::from(mss), mss);
+        s.cc.on_episode(Episode::StillInNetwork { pipe: self.sent.pipe }, s.mss);
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW, HOLD};
 use crate::config::{RetransmitGuard, TcpConfig};
+use crate::congestion::Episode;
 use crate::sender::{Piece, Sender};
 
 #[derive(Clone, Debug, Default)]
@@ -20,7 +21,7 @@ impl Reno {
             s.inflation += s.mss; // step 4
             return false;
         }
-        if s.law.cwnd() < u64::from(cfg.dup_ack_window_segments) * u64::from(s.mss) {
+        if s.cc.cwnd() < u64::from(cfg.dup_ack_window_segments) * u64::from(s.mss) {
             s.dup_acks = s.dup_acks.saturating_sub(1); // Linux 2.0: does not count
             return false;
         }
@@ -40,8 +41,7 @@ impl Reno {
     pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
         s.dup_acks = 0;
         if std::mem::take(&mut self.resumes) {
-            let (ssthresh, mss) = (s.law.ssthresh(), s.mss);
-            s.law.set_cwnd(ssthresh.max(u64::from(mss)), mss);
+            s.cc.on_episode(Episode::Ended, s.mss);
             return HOLD;
         }
         if !self.active {

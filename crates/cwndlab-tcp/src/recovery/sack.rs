@@ -1,13 +1,13 @@
 //! Conservative loss recovery based on SACK (RFC 6675).
 
-use super::selective::Episode;
+use super::selective::SackEpisode;
 use super::{cut, NewAck, Reaction, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sack {
-    pub episode: Episode,
+    pub episode: SackEpisode,
 }
 
 impl Sack {

@@ -79,7 +79,7 @@ impl Sack1998 {
             self.high_rxt = first.start + u64::from(first.len);
             return Some(first);
         }
-        if self.hold || i64::from(self.pipe) >= (s.law.cwnd() / u64::from(s.mss)) as i64 {
+        if self.hold || i64::from(self.pipe) >= (s.cc.cwnd() / u64::from(s.mss)) as i64 {
             return None;
         }
         let piece = s.hole_piece(self.high_rxt.max(s.una)).map_or_else(

@@ -5,7 +5,7 @@ use crate::sender::{Piece, Sender};
 
 /// One episode.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Episode {
+pub(crate) struct SackEpisode {
     pub active: bool,
     /// `RecoveryPoint`: highest position sent when it began, or at the last timeout.
     pub recover: u64,
@@ -21,9 +21,9 @@ pub(crate) struct Episode {
     rescuing: bool,
 }
 
-impl Episode {
+impl SackEpisode {
     pub fn begin(&mut self, s: &Sender) {
-        *self = Episode { active: true, recover: s.max - 1, high_rxt: s.una, ..Episode::default() };
+        *self = SackEpisode { active: true, recover: s.max - 1, high_rxt: s.una, ..SackEpisode::default() };
     }
 
     /// RFC 6675, section 5.1: what was reported may be used on, given a test for reneging. The first segment being reported
@@ -32,7 +32,7 @@ impl Episode {
         if s.scoreboard.hole(s.una).0 != s.una {
             s.scoreboard.clear();
         }
-        *self = Episode { recover: s.max - 1, high_rxt: s.una, ..Episode::default() };
+        *self = SackEpisode { recover: s.max - 1, high_rxt: s.una, ..SackEpisode::default() };
     }
 
     /// `SetPipe` (RFC 6675, section 4) by intervals: what is neither reported nor lost, plus what was sent again.
@@ -60,7 +60,7 @@ impl Episode {
     #[inline]
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         if !self.active || s.resend_first {
-            return Episode::next_outside(cfg, s);
+            return SackEpisode::next_outside(cfg, s);
         }
         let window = s.window(cfg);
         if self.pipe + u64::from(s.mss) > window {

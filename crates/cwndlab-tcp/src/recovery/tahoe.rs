@@ -2,6 +2,7 @@
 
 use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW};
 use crate::config::TcpConfig;
+use crate::congestion::Episode;
 use crate::sender::{Piece, Sender};
 
 #[derive(Clone, Debug, Default)]
@@ -17,8 +18,7 @@ impl Tahoe {
         }
         self.recover = s.max - 1;
         cut(cfg, s);
-        let mss = s.mss;
-        s.law.set_cwnd(u64::from(mss), mss);
+        s.cc.on_episode(Episode::Restarted, s.mss);
         // everything from the first hole on goes again, as the window opens
         s.nxt = s.una;
         s.resend_first = false;

@@ -1,11 +1,11 @@
 use super::*;
 use crate::config::{Profile, ReductionBase, TcpConfig, WindowLawKind};
-use crate::congestion::law::Law;
-use crate::congestion::{CongestionEvent, WindowLaw};
+use crate::congestion::controller::Law;
+use crate::congestion::{CongestionEvent, Controller};
 
 const MSS: u32 = 1000;
 
-fn segments(law: &WindowLaw) -> f64 {
+fn segments(law: &Controller) -> f64 {
     law.cwnd() as f64 / f64::from(MSS)
 }
 
@@ -34,14 +34,14 @@ fn ack(now: Time, rtt: Time) -> AckSample {
 /// The law alone, one ACK a segment, evenly spaced: cwnd segments a round-trip time.
 struct Path {
     cfg: TcpConfig,
-    law: WindowLaw,
+    law: Controller,
     rtt: Time,
     now_s: f64,
 }
 
 impl Path {
     fn new(cfg: TcpConfig, rtt: Time, cwnd: u64) -> Self {
-        let mut law = WindowLaw::new(&cfg, MSS);
+        let mut law = Controller::new(&cfg, MSS);
         law.set_cwnd(cwnd * u64::from(MSS), MSS);
         Path { cfg, law, rtt, now_s: 1.0 }
     }

@@ -30,7 +30,7 @@ fn after_slower_round(slow_start: SlowStartKind) -> Connection {
 #[test]
 fn hystart_measures_every_ack_without_timestamps() {
     let plus_plus = after_slower_round(SlowStartKind::HystartPlusPlus);
-    assert!(plus_plus.sender.law.in_conservative_slow_start());
+    assert!(plus_plus.sender.cc.in_conservative_slow_start());
     let kernel = after_slower_round(SlowStartKind::Hystart);
     assert!(kernel.ssthresh_bytes() < u64::MAX);
     assert_eq!(after_slower_round(SlowStartKind::Standard).ssthresh_bytes(), u64::MAX);

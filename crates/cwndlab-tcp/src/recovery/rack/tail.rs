@@ -61,7 +61,7 @@ impl Rack {
             // the probe has repaired a loss, which congestion control is to know of
             self.probe_end = 0;
             if self.phase == Phase::Open {
-                let flight = self.ack.out.min(s.law.cwnd()).max(u64::from(s.mss));
+                let flight = self.ack.out.min(s.cc.cwnd()).max(u64::from(s.mss));
                 reduce(cfg, s, CongestionEvent::Loss, flight);
                 self.doubt.settle();
             }

@@ -64,7 +64,7 @@ impl Rack {
             self.sent.forgive();
         }
         let mss = s.mss;
-        s.law.on_undo(mss);
+        s.cc.on_undo(mss);
         s.ecn.withdraw();
         self.doubt.settle();
     }

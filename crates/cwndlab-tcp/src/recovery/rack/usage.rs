@@ -31,7 +31,7 @@ impl Rack {
         self.usage.most = self.usage.most.max(out);
         if s.last_sent == now && now.saturating_sub(self.usage.full_at) >= s.rtt.rto(&cfg.rto) {
             if self.phase == Phase::Open && self.sent.sacked == 0 {
-                s.law.on_unused(cfg, s.mss, u32::from(self.usage.most));
+                s.cc.on_unused(cfg, s.mss, u32::from(self.usage.most));
                 self.usage.most = 0;
             }
             self.usage.full_at = now;

@@ -6,7 +6,7 @@ use super::dctcp::Dctcp;
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
-use super::{AckSample, CongestionEvent};
+use super::{AckSample, CongestionEvent, Episode};
 use crate::config::{InitialWindow, ReductionBase, SlowStartKind, TcpConfig, WindowLawKind};
 use cwndlab_units::Time;
 
@@ -48,7 +48,7 @@ struct Undo {
 
 /// The congestion window and its law. At most 96 bytes.
 #[derive(Clone, Debug)]
-pub struct WindowLaw {
+pub struct Controller {
     /// Usable window, bytes.
     cwnd: u32,
     ssthresh: u32,
@@ -56,11 +56,11 @@ pub struct WindowLaw {
     memory: Memory,
 }
 
-impl WindowLaw {
+impl Controller {
     /// At connection start, once the effective `mss` (payload bytes) is known.
     pub fn new(cfg: &TcpConfig, mss: u32) -> Self {
         let cwnd = initial_window_bytes(cfg.initial_window, mss);
-        WindowLaw {
+        Controller {
             cwnd,
             ssthresh: match cfg.initial_ssthresh_segments {
                 0 => NO_THRESHOLD,
@@ -116,9 +116,22 @@ impl WindowLaw {
         self.in_slow_start() && matches!(&self.memory, Memory::Hystart(h) if h.in_css())
     }
 
-    /// A window set by loss recovery: inflation, PRR, deflation. `mss` as in force.
+    /// A step of an episode; `mss` as in force.
+    pub fn on_episode(&mut self, episode: Episode, mss: u32) {
+        let one = u64::from(mss);
+        match episode {
+            Episode::Restarted => self.set_cwnd(one, mss),
+            Episode::Proportional { pipe, allowance } => self.set_cwnd((pipe + allowance).max(one), mss),
+            Episode::Deflated { bytes } => self.set_cwnd(self.cwnd().saturating_sub(u64::from(bytes)).max(one), mss),
+            Episode::DeflatedBySegments { segments } => self.adjust_cwnd(-(segments as i32), mss),
+            Episode::Inflated { bytes } => self.set_cwnd(self.cwnd() + u64::from(bytes), mss),
+            Episode::StillInNetwork { pipe } => self.set_cwnd(pipe + one, mss),
+            Episode::Ended => self.set_cwnd(self.ssthresh().max(one), mss),
+        }
+    }
+
     #[inline]
-    pub fn set_cwnd(&mut self, bytes: u64, mss: u32) {
+    pub(super) fn set_cwnd(&mut self, bytes: u64, mss: u32) {
         self.cwnd = bytes.min(u64::from(MAX_WINDOW_BYTES)) as u32;
         if let Law::RenoPackets(p) = &mut self.law {
             *p = RenoPackets::from_bytes(self.cwnd, mss);
@@ -126,9 +139,8 @@ impl WindowLaw {
         }
     }
 
-    /// Inflation (RFC 5681, 3.2, step 4) or deflation by whole segments, which keeps a packet-counted law's fraction.
-    #[inline]
-    pub fn adjust_cwnd(&mut self, segments: i32, mss: u32) {
+    /// By whole segments, which keeps a packet-counted law's fraction.
+    fn adjust_cwnd(&mut self, segments: i32, mss: u32) {
         if let Law::RenoPackets(p) = &mut self.law {
             p.cwnd_packets = (p.cwnd_packets + f64::from(segments)).max(1.0);
             self.cwnd = p.cwnd_bytes(mss).min(MAX_WINDOW_BYTES);
@@ -138,10 +150,10 @@ impl WindowLaw {
         }
     }
 
-    /// An ACK of new data. Does not grow the window in recovery, which is then recovery's.
+    /// An ACK of new data, outside recovery.
     #[inline]
     pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckSample) {
-        if ack.in_recovery || ack.acked_bytes == 0 {
+        if ack.acked_bytes == 0 {
             return;
         }
         if cfg.grow_only_if_cwnd_limited && !ack.cwnd_limited {

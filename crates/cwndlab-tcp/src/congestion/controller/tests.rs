@@ -9,7 +9,7 @@ fn ack(bytes: u64) -> AckSample {
 
 #[test]
 fn state_fits_its_budget() {
-    assert!(std::mem::size_of::<WindowLaw>() <= 96, "{}", std::mem::size_of::<WindowLaw>());
+    assert!(std::mem::size_of::<Controller>() <= 96, "{}", std::mem::size_of::<Controller>());
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn initial_windows_are_those_of_the_rfcs() {
 #[test]
 fn reno_slow_start_opens_by_at_most_one_segment_an_ack() {
     let cfg = Profile::Rfc5681.config();
-    let mut law = WindowLaw::new(&cfg, MSS);
+    let mut law = Controller::new(&cfg, MSS);
     assert_eq!(law.cwnd(), 4000);
     law.on_ack(&cfg, &ack(1000));
     law.on_ack(&cfg, &ack(300));
@@ -38,7 +38,7 @@ fn reno_slow_start_opens_by_at_most_one_segment_an_ack() {
 #[test]
 fn reno_avoidance_opens_by_one_segment_a_window() {
     let cfg = Profile::Rfc5681.config();
-    let mut law = WindowLaw::new(&cfg, MSS);
+    let mut law = Controller::new(&cfg, MSS);
     law.on_congestion(&cfg, CongestionEvent::Loss, 20_000, MSS);
     assert_eq!((law.cwnd(), law.ssthresh()), (10_000, 10_000));
     for expected in [10_000, 10_000, 10_000, 10_000, 11_000, 11_000] {
@@ -50,7 +50,7 @@ fn reno_avoidance_opens_by_one_segment_a_window() {
 #[test]
 fn reno_holds_ssthresh_when_the_timer_expires_again() {
     let cfg = Profile::Rfc5681.config();
-    let mut law = WindowLaw::new(&cfg, MSS);
+    let mut law = Controller::new(&cfg, MSS);
     law.on_congestion(&cfg, CongestionEvent::Rto, 12_000, MSS);
     assert_eq!((law.cwnd(), law.ssthresh()), (1000, 6000));
     law.on_congestion(&cfg, CongestionEvent::RtoRepeat, 12_000, MSS);
@@ -63,7 +63,7 @@ fn reno_holds_ssthresh_when_the_timer_expires_again() {
 #[test]
 fn packets_grow_per_ack_whatever_it_acknowledges() {
     let cfg = TcpConfig { initial_ssthresh_segments: 4, ..Profile::Ns2_1998.config() };
-    let mut law = WindowLaw::new(&cfg, MSS);
+    let mut law = Controller::new(&cfg, MSS);
     for expected in [2000, 3000, 4000] {
         law.on_ack(&cfg, &ack(2000));
         assert_eq!(law.cwnd(), expected);
@@ -79,7 +79,7 @@ fn packets_grow_per_ack_whatever_it_acknowledges() {
 #[test]
 fn packets_halve_the_usable_window() {
     let cfg = Profile::Ns2_1998.config(); // window 20
-    let mut law = WindowLaw::new(&cfg, MSS);
+    let mut law = Controller::new(&cfg, MSS);
     law.set_cwnd(45_000, MSS);
     law.on_congestion(&cfg, CongestionEvent::Loss, 3000, MSS);
     assert_eq!((law.cwnd(), law.ssthresh()), (10_000, 10_000));
@@ -95,7 +95,7 @@ fn packets_halve_the_usable_window() {
 fn packets_keep_the_half_packet_unless_whole_ones_are_asked_for() {
     for (reduce_from, acks) in [(ReductionBase::Cwnd, 4), (ReductionBase::CwndWholeSegments, 7)] {
         let cfg = TcpConfig { reduce_from, ..Profile::Ns2_1998.config() };
-        let mut law = WindowLaw::new(&cfg, MSS);
+        let mut law = Controller::new(&cfg, MSS);
         law.set_cwnd(13_000, MSS);
         law.on_congestion(&cfg, CongestionEvent::Loss, 13_000, MSS);
         assert_eq!((law.cwnd(), law.ssthresh()), (6000, 6000));
@@ -119,7 +119,7 @@ fn reno_obeys_the_square_root_law() {
         let cfg = TcpConfig { max_window: MaxWindow::Segments(1 << 20), ..profile.config() };
         for period in [200_u32, 1_000, 5_000, 20_000, 100_000] {
             let published = 1.22 * f64::from(period).sqrt();
-            let mut law = WindowLaw::new(&cfg, MSS);
+            let mut law = Controller::new(&cfg, MSS);
             law.set_cwnd(published as u64 * 1000, MSS);
             let (mut rtts, mut total) = (0.0, 0.0);
             for cycle in 0..30 {
@@ -146,7 +146,7 @@ fn reno_obeys_the_square_root_law() {
 #[test]
 fn undo_of_reno_restores_both_values_and_keeps_what_grew() {
     let cfg = Profile::Rfc5681.config();
-    let mut law = WindowLaw::new(&cfg, MSS);
+    let mut law = Controller::new(&cfg, MSS);
     law.set_cwnd(20_000, MSS);
     law.on_congestion(&cfg, CongestionEvent::Loss, 20_000, MSS);
     law.on_undo(MSS);
@@ -154,10 +154,9 @@ fn undo_of_reno_restores_both_values_and_keeps_what_grew() {
 }
 
 #[test]
-fn window_stands_still_in_recovery_and_while_the_application_limits_it() {
+fn the_window_does_not_grow_while_the_application_limits_it() {
     let cfg = Profile::Linux6.config();
-    let mut law = WindowLaw::new(&cfg, MSS);
-    law.on_ack(&cfg, &AckSample { in_recovery: true, ..ack(1000) });
+    let mut law = Controller::new(&cfg, MSS);
     law.on_ack(&cfg, &AckSample { cwnd_limited: false, ..ack(1000) });
     assert_eq!(law.cwnd(), 10_000);
     law.on_ack(&cfg, &ack(1000));
@@ -168,7 +167,7 @@ fn window_stands_still_in_recovery_and_while_the_application_limits_it() {
 #[test]
 fn slow_start_without_limit_stops_at_ssthresh() {
     let cfg = TcpConfig { window_law: WindowLawKind::Reno, ..Profile::Linux6.config() };
-    let mut law = WindowLaw::new(&cfg, MSS);
+    let mut law = Controller::new(&cfg, MSS);
     law.set_cwnd(8000, MSS);
     law.on_congestion(&cfg, CongestionEvent::Rto, 8000, MSS); // ssthresh 4
     law.on_ack(&cfg, &ack(2000));
@@ -182,7 +181,7 @@ fn slow_start_without_limit_stops_at_ssthresh() {
 #[test]
 fn restart_after_idle_is_at_most_the_initial_window() {
     let cfg = Profile::Rfc5681.config();
-    let mut law = WindowLaw::new(&cfg, MSS);
+    let mut law = Controller::new(&cfg, MSS);
     law.set_cwnd(40_000, MSS);
     law.on_idle_restart(&cfg, MSS, 1);
     assert_eq!(law.cwnd(), 4000);
@@ -195,7 +194,7 @@ fn restart_after_idle_is_at_most_the_initial_window() {
 #[test]
 fn conservative_slow_start_grows_by_a_quarter() {
     let cfg = TcpConfig { slow_start: SlowStartKind::HystartPlusPlus, ..Profile::Linux6.config() };
-    let mut law = WindowLaw::new(&cfg, MSS);
+    let mut law = Controller::new(&cfg, MSS);
     let (mut una, mut window) = (0_u64, 10_u64);
     let mut sizes = Vec::new();
     for round in 0..10 {
@@ -222,7 +221,7 @@ fn reductions_start_from_cwnd_or_from_the_flight() {
         [(ReductionBase::CwndWholeSegments, 7000), (ReductionBase::Cwnd, 7700), (ReductionBase::FlightSize, 2000)]
     {
         let cfg = TcpConfig { window_law: WindowLawKind::Cubic, reduce_from, ..Profile::Linux6.config() };
-        let mut law = WindowLaw::new(&cfg, MSS);
+        let mut law = Controller::new(&cfg, MSS);
         law.set_cwnd(11_000, MSS);
         law.on_congestion(&cfg, CongestionEvent::Rto, 1000, MSS);
         assert_eq!((law.cwnd(), law.ssthresh()), (1000, ssthresh));
