@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from cwndlab import metrics
+from cwndlab.metrics._check import check_quantities
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import run_study
@@ -69,5 +70,5 @@ class Study(StudySpec):
         return () if quantity.metric is None else metrics.get(quantity.metric).tables
 
     def _checked(self) -> Self:
-        metrics.check_quantities(self)
+        check_quantities(self)
         return self

@@ -1,4 +1,4 @@
-"""Names in the options of quantities."""
+"""The options of quantities: names, choices, types."""
 
 from __future__ import annotations
 
@@ -15,13 +15,31 @@ from small_study import TEXT, edited
         ("goodput", 'traffic = "bluk"', 'there is no traffic "bluk"; did you mean "bulk"'),
         ("jain_index", 'traffic = ["bulk", "web"]', 'there is no traffic "web"'),
         ("drop_rate", 'link = "a>c"', 'there is no direction of a link "a>c"; did you mean "a>b"'),
+        ("drop_rate", 'causes = "ful"', '\\.options\\.causes: .*did you mean "full"'),
+        ("drop_rate", 'cause = "full"', "unknown key 'cause'; did you mean \"causes\""),
+        ("object_delays", 'kind = "pages"', '\\.options\\.kind: .*did you mean "page"'),
+        ("median_page_delay", 'pool = "clients"', 'did you mean "client"'),
+        ("red_region", 'region = "betwen"', 'did you mean "between"'),
+        ("congestion_signals", 'traffic = ["bulk"], signal = "mark"', 'did you mean "marks"'),
+        ("jain_index", 'traffic = "bulk"', "must be a list"),
+        ("timeout_time", "nth = 0", "must be at least 1"),
+        ("unfinished_pages", 'share = "yes"', "must be true or false"),
     ],
 )
-def test_a_misspelt_name_is_refused_with_its_line(metric: str, options: str, problem: str) -> None:
+def test_a_misspelt_name_or_a_wrong_value_is_refused_with_its_line(
+    metric: str, options: str, problem: str
+) -> None:
     text = TEXT + f'\n[[quantities]]\nname = "other"\nmetric = "{metric}"\noptions = {{ {options} }}\n'
     with pytest.raises(StudyError, match=problem) as caught:
         Study.from_toml(text)
     assert caught.value.line == text.count("\n")
+
+
+def test_an_option_that_a_metric_cannot_do_without_is_asked_for() -> None:
+    text = TEXT + '\n[[quantities]]\nname = "trip"\nmetric = "round_trip"\n'
+    with pytest.raises(StudyError, match=r"round_trip: this key is missing: options\.traffic") as caught:
+        Study.from_toml(text)
+    assert caught.value.line == text[: text.index('[[quantities]]\nname = "trip"')].count("\n") + 1
 
 
 def test_a_name_that_only_another_cell_has_is_known() -> None:

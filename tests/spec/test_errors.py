@@ -150,7 +150,7 @@ CASES = {
     "unknown option": (
         ("unit =", "options = { trafic = 1 }\nunit ="),
         "quantities.goodput",
-        "no option",
+        "unknown key",
         '"traffic"',
     ),
     "a number without end": (("p = 0.01", "p = inf"), "topology.links.wire", "not finite", ""),

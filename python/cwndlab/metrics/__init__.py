@@ -7,9 +7,11 @@ A metric module `metrics/<name>.py` has
 - ``UNIT``: the unit of what `measure` returns ("s", "bit/s", "1", "packets", …);
 - ``RANGE``: the possible values: ``SHARE`` (0 to 1), ``NON_NEGATIVE``, ``COUNT`` (rare events such as
   losses) or another `Range` in that unit; statistics keep their intervals inside it;
+- optionally ``RANGES``: a true option -> the range that it gives in place of ``RANGE``;
 - ``TABLES``: the record tables that it reads; their probes are switched on where a quantity needs them
   (`cwndlab.plan.probes`);
-- ``measure(run: RunView, *, option=default, …) -> float | list[float]``: NaN = not measurable in this run.
+- ``measure(run: RunView, *, option: type = default, …) -> float | list[float]``: NaN = not measurable in this
+  run. Options are checked against their types with the study (`_check.py`; `_options.py` has types).
 
 A metric sees only the window that the quantity asks for: by default from the warm-up to the end of the run.
 A study's quantity names the metric and its options, and may ask for another unit of the same kind.
@@ -31,11 +33,9 @@ import numpy as np
 from cwndlab._core import unit_factor
 from cwndlab.backends.protocol import Value as Value
 from cwndlab.errors import nearest
-from cwndlab.plan.plan import make_plan
 from cwndlab.records.view import Column as Column
 from cwndlab.records.window import FullRun, WindowedRun, window_of
-from cwndlab.spec.schema import Model, Quantity
-from cwndlab.spec.study import StudySpec
+from cwndlab.spec.schema import Quantity
 
 from ._range import ANY, Range, of_derived, of_reduced
 
@@ -50,11 +50,11 @@ class Metric:
     name: str
     unit: str
     range: Range
+    ranges: Mapping[str, Range]
     title: str
     formula: str
     tables: tuple[str, ...]
     measure: Callable[..., Any]
-    options: tuple[str, ...]
 
 
 def names() -> list[str]:
@@ -69,85 +69,16 @@ def get(name: str) -> Metric:
         raise ValueError(f'there is no metric "{name}"; {nearest(name, names())}')
     module = importlib.import_module(f"{__name__}.{name}")
     doc = inspect.getdoc(module) or ""
-    options = [
-        p.name for p in inspect.signature(module.measure).parameters.values() if p.kind is p.KEYWORD_ONLY
-    ]
     return Metric(
         name=name,
         unit=module.UNIT,
         range=getattr(module, "RANGE", ANY),
+        ranges=getattr(module, "RANGES", {}),
         title=doc.split("\n", 1)[0].rstrip("."),
         formula=doc,
         tables=tuple(getattr(module, "TABLES", ())),
         measure=module.measure,
-        options=tuple(options),
     )
-
-
-def check_quantities(study: StudySpec) -> None:
-    """StudyError for the first quantity whose metric, options or unit do not fit."""
-    known = names()
-    quantities = {quantity.name: quantity for quantity in study.outline.quantities}
-    for index, quantity in enumerate(quantities.values()):
-        if quantity.metric is None:
-            continue
-        if quantity.metric not in known:
-            problem = f'there is no metric "{quantity.metric}"'
-            raise study.place.error(("quantities", index, "metric"), problem, nearest(quantity.metric, known))
-        try:
-            _check(quantity)
-        except ValueError as error:
-            raise study.place.error(("quantities", index), str(error)) from None
-    _check_names(study)
-    for index, quantity in enumerate(quantities.values()):
-        try:
-            scale_of(quantity, quantities)
-        except ValueError as error:
-            key = "of" if quantity.unit is None else "unit"
-            raise study.place.error(("quantities", index, key), str(error)) from None
-
-
-def _check(quantity: Quantity) -> None:
-    """ValueError if the quantity's options do not fit its metric."""
-    assert quantity.metric is not None
-    metric = get(quantity.metric)
-    for option in quantity.options:
-        if option not in metric.options:
-            raise ValueError(
-                f'metric {metric.name} has no option "{option}"; {nearest(option, metric.options)}'
-            )
-
-
-def _check_names(study: StudySpec) -> None:
-    """StudyError for the first traffic or link among the options that no cell has."""
-    known = _names_in(study.base)
-    everywhere = False
-    for index, quantity in enumerate(study.outline.quantities):
-        for option in known.keys() & quantity.options.keys():
-            asked = quantity.options[option]
-            for name in asked if isinstance(asked, list) else [asked]:
-                if name not in known[option] and not everywhere:
-                    everywhere = True  # an axis may rename what the first cell has
-                    for cell in make_plan(study).cells:
-                        for kind, more in _names_in(study.model(cell.axes)).items():
-                            known[kind] |= more
-                if name not in known[option]:
-                    what = "traffic" if option == "traffic" else "direction of a link"
-                    raise study.place.error(
-                        ("quantities", index, "options", option),
-                        f'there is no {what} "{name}"',
-                        nearest(str(name), sorted(known[option])),
-                    )
-
-
-def _names_in(model: Model) -> dict[str, set[str]]:
-    """What the options `traffic` and `link` can name in a cell."""
-    ends = [[[end] if isinstance(end, str) else end for end in link.between] for link in model.topology.links]
-    pairs = [(a, b) for one, other in ends for a in one for b in other]
-    return {
-        "traffic": {entry.name for entry in model.traffic},
-        "link": {name for a, b in pairs for name in (f"{a}>{b}", f"{b}>{a}")},
-    }
 
 
 def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
@@ -200,7 +131,8 @@ def _is_count(unit: str) -> bool:
 def range_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> Range:
     """Which values a quantity can take, in its unit."""
     if quantity.metric is not None:
-        own = get(quantity.metric).range
+        metric = get(quantity.metric)
+        own = next((r for name, r in metric.ranges.items() if quantity.options.get(name)), metric.range)
         if quantity.within is not None:
             own = of_reduced(quantity.within, own)
     else:

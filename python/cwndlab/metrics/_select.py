@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ._options import Kind, Pool
+
 if TYPE_CHECKING:
     from . import RunView
 
@@ -32,7 +34,7 @@ class Objects:
     timeouts: Floats
 
 
-def objects(run: RunView, kind: str, traffic: str | None = None) -> Objects:
+def objects(run: RunView, kind: Kind, traffic: str | None = None) -> Objects:
     """The objects of one kind whose clock began in the window."""
     table = run.columns("objects")
     chosen = np.asarray(table["kind"] == kind)
@@ -54,7 +56,7 @@ def objects(run: RunView, kind: str, traffic: str | None = None) -> Objects:
     )
 
 
-def of_finished(run: RunView, quantity: str, kind: str, traffic: str | None) -> list[float]:
+def of_finished(run: RunView, quantity: str, kind: Kind, traffic: str | None) -> list[float]:
     """A quantity of the objects that were finished, in the order of the records."""
     sample = objects(run, kind, traffic)
     values: list[float] = getattr(sample, quantity)[sample.finished].tolist()
@@ -73,11 +75,9 @@ def median(delays: Floats) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def pooled_median(sample: Objects, pool: str) -> float:
+def pooled_median(sample: Objects, pool: Pool) -> float:
     """Median of the delays: of `all` clients together, or the mean of each `client`'s own median."""
     if pool == "all":
         return median(sample.delay_s)
-    if pool == "client":
-        medians = [median(sample.delay_s[sample.client == c]) for c in np.unique(sample.client)]
-        return float(np.mean(medians)) if medians else math.nan
-    raise ValueError(f'pool is {pool!r}; it must be "all" or "client"')
+    medians = [median(sample.delay_s[sample.client == c]) for c in np.unique(sample.client)]
+    return float(np.mean(medians)) if medians else math.nan

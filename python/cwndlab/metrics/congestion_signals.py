@@ -6,21 +6,27 @@ With `per_megabyte` per \(10^6\) payload bytes that these connections delivered 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from . import RunView
 from ._connections import of_traffic
-from ._range import COUNT
+from ._range import COUNT, NON_NEGATIVE
 
 UNIT = "packets"
 RANGE = COUNT
+RANGES = {"per_megabyte": NON_NEGATIVE}
 TABLES = ("connections",)
 _COLUMNS = {"marks": ("marks",), "drops": ("drops",), "both": ("marks", "drops")}
 
 
-def measure(run: RunView, *, traffic: list[str], signal: str = "both", per_megabyte: bool = False) -> float:
+def measure(
+    run: RunView,
+    *,
+    traffic: list[str],
+    signal: Literal["marks", "drops", "both"] = "both",
+    per_megabyte: bool = False,
+) -> float:
     """`signal`: `marks`, `drops` or `both`; NaN if the cell has no such traffic."""
-    if signal not in _COLUMNS:
-        raise ValueError(f"signal is {signal!r}; it must be one of {', '.join(_COLUMNS)}")
     entries = [index for name in traffic for index in run.traffic(name)]
     if not entries:
         return math.nan

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import RunView
 from ._connections import opened
+from ._options import Number, Seconds
 from ._range import NON_NEGATIVE
 
 UNIT = "s"
@@ -22,9 +23,9 @@ def measure(
     run: RunView,
     *,
     traffic: str | None = None,
-    retransmits_at_least: int = 0,
-    retransmits_at_most: int | None = None,
-    handshake_at_most: float | None = None,
+    retransmits_at_least: Number = 0,
+    retransmits_at_most: Number | None = None,
+    handshake_at_most: Seconds | None = None,
 ) -> list[float]:
     """See the module, in the order of the records."""
     table = opened(run, traffic)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView, _select
+from ._options import Kind
 from ._range import NON_NEGATIVE
 
 UNIT = "s"
@@ -18,7 +19,7 @@ TABLES = ("objects",)
 _SHARES = (np.arange(100) + 0.5) / 100
 
 
-def measure(run: RunView, *, kind: str = "page", traffic: str | None = None) -> list[float]:
+def measure(run: RunView, *, kind: Kind = "page", traffic: str | None = None) -> list[float]:
     """See the module; no values without any such object."""
     delays = np.sort(_select.objects(run, kind, traffic).delay_s)
     if len(delays) == 0:

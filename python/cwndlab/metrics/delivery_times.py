@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView
+from ._options import Number
 from ._range import NON_NEGATIVE
 from ._segments import events
 
@@ -18,7 +19,7 @@ RANGE = NON_NEGATIVE
 TABLES = ("segments",)
 
 
-def measure(run: RunView, *, connection: int = 0) -> list[float]:
+def measure(run: RunView, *, connection: Number = 0) -> list[float]:
     """Element N - 1 is the time of packet N, up to the last acknowledged.
 
     In a window that begins later the first element is the first packet delivered in it.

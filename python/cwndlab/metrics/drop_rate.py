@@ -9,6 +9,7 @@ and loss models together (`all`), or one of `full`, `aqm`, `loss`.
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from . import RunView
 from ._links import of_link
@@ -25,10 +26,10 @@ _COLUMNS = {
 }
 
 
-def measure(run: RunView, *, link: str | None = None, causes: str = "all") -> float:
+def measure(
+    run: RunView, *, link: str | None = None, causes: Literal["all", "full", "aqm", "loss"] = "all"
+) -> float:
     """See the module; NaN if nothing was offered."""
-    if causes not in _COLUMNS:
-        raise ValueError(f"causes is {causes!r}; it must be one of {', '.join(_COLUMNS)}")
     counted = of_link(run, link, "arrivals", *_COLUMNS[causes])
     arrivals = counted.pop("arrivals")
     return sum(counted.values()) / arrivals if arrivals else math.nan

@@ -6,7 +6,10 @@ those before the first retransmission seen at the observation point, which is wh
 
 from __future__ import annotations
 
+from typing import Literal
+
 from . import RunView
+from ._options import Number
 from ._range import NON_NEGATIVE
 from ._segments import events
 
@@ -15,10 +18,10 @@ RANGE = NON_NEGATIVE
 TABLES = ("segments",)
 
 
-def measure(run: RunView, *, until: str = "end", connection: int = 0) -> list[float]:
+def measure(
+    run: RunView, *, until: Literal["end", "first-retransmission"] = "end", connection: Number = 0
+) -> list[float]:
     """The packets' numbers; `until` is "end" or "first-retransmission"."""
-    if until not in ("end", "first-retransmission"):
-        raise ValueError(f'until is {until!r}; it is "end" or "first-retransmission"')
     drops = events(run, "drop", connection=connection)
     keep = drops["len"] > 0
     if until == "first-retransmission":

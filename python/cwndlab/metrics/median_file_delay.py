@@ -7,6 +7,7 @@ as longer than all finished ones, as in median_page_delay.
 from __future__ import annotations
 
 from . import RunView, _select
+from ._options import Pool
 from ._range import NON_NEGATIVE
 
 UNIT = "s"
@@ -14,6 +15,6 @@ RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 
-def measure(run: RunView, *, traffic: str | None = None, pool: str = "all") -> float:
+def measure(run: RunView, *, traffic: str | None = None, pool: Pool = "all") -> float:
     """See the module; NaN without files."""
     return _select.pooled_median(_select.objects(run, "file", traffic), pool)

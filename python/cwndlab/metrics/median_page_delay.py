@@ -9,6 +9,7 @@ censored), so that leaving them out cannot make a slow network look fast.
 from __future__ import annotations
 
 from . import RunView, _select
+from ._options import Pool
 from ._range import NON_NEGATIVE
 
 UNIT = "s"
@@ -16,6 +17,6 @@ RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 
-def measure(run: RunView, *, traffic: str | None = None, pool: str = "all") -> float:
+def measure(run: RunView, *, traffic: str | None = None, pool: Pool = "all") -> float:
     """See the module; NaN without pages."""
     return _select.pooled_median(_select.objects(run, "page", traffic), pool)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 from . import RunView, _select, transferred
+from ._options import Kind, Pool, Transferred
 from ._range import NON_NEGATIVE
 
 UNIT = "MB/s"
@@ -24,10 +25,10 @@ TABLES = ("objects", "connections")
 def measure(
     run: RunView,
     *,
-    kind: str = "page",
+    kind: Kind = "page",
     traffic: str | None = None,
-    count: str = "delivered",
-    pool: str = "all",
+    count: Transferred = "delivered",
+    pool: Pool = "all",
 ) -> float:
     """See the module; NaN without such traffic."""
     delay = _select.pooled_median(_select.objects(run, kind, traffic), pool)

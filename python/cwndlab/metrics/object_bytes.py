@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import RunView, _select
+from ._options import Kind
 from ._range import NON_NEGATIVE
 
 UNIT = "B"
@@ -10,6 +11,6 @@ RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 
-def measure(run: RunView, *, kind: str = "object", traffic: str | None = None) -> list[float]:
+def measure(run: RunView, *, kind: Kind = "object", traffic: str | None = None) -> list[float]:
     """See the module, in the order of the records."""
     return _select.of_finished(run, "bytes", kind, traffic)

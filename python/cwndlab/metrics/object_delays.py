@@ -7,6 +7,7 @@ missing.
 from __future__ import annotations
 
 from . import RunView, _select
+from ._options import Kind
 from ._range import NON_NEGATIVE
 
 UNIT = "s"
@@ -14,6 +15,6 @@ RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 
-def measure(run: RunView, *, kind: str = "page", traffic: str | None = None) -> list[float]:
+def measure(run: RunView, *, kind: Kind = "page", traffic: str | None = None) -> list[float]:
     """See the module, in the order of the records."""
     return _select.of_finished(run, "delay_s", kind, traffic)

@@ -10,6 +10,7 @@ the thresholds is the RED region.
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from . import RunView
 from ._links import of_link
@@ -21,10 +22,10 @@ TABLES = ("links",)
 _REGIONS = ("below", "between", "above")
 
 
-def measure(run: RunView, *, link: str | None = None, region: str = "between") -> float:
+def measure(
+    run: RunView, *, link: str | None = None, region: Literal["below", "between", "above"] = "between"
+) -> float:
     """Of one direction of a link, "r1>r2"; NaN if its queue is not RED, nor a class queue with one RED."""
-    if region not in _REGIONS:
-        raise ValueError(f"region is {region!r}; it must be one of {', '.join(_REGIONS)}")
     times = of_link(run, link, *(f"red_{name}_ns" for name in _REGIONS))
     total = sum(times.values())
     return times[f"red_{region}_ns"] / total if total else math.nan

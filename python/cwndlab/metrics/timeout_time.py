@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from . import RunView
+from ._options import Number, Position
 from ._range import NON_NEGATIVE
 from ._segments import events
 
@@ -19,7 +20,7 @@ RANGE = NON_NEGATIVE
 TABLES = ("segments",)
 
 
-def measure(run: RunView, *, nth: int = 1, connection: int = 0) -> float:
+def measure(run: RunView, *, nth: Position = 1, connection: Number = 0) -> float:
     """The nth timeout, from 1."""
     again = events(run, "retransmit", connection=connection)
     times = np.unique(again["time_s"][again["timeout"]])

@@ -8,33 +8,36 @@ objects have none.
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 
 from . import RunView, _select
+from ._options import Kind, Transferred
 from ._range import NON_NEGATIVE
 
 UNIT = "B"
 RANGE = NON_NEGATIVE
 TABLES = ("objects", "connections")
 
+_COMPLETED: tuple[Kind, ...] = ("page", "file", "transaction")
 _COLUMNS = {"down": ("bytes_down",), "up": ("bytes_up",), "both": ("bytes_up", "bytes_down")}
 
 
 def measure(
-    run: RunView, *, traffic: str | None = None, count: str = "delivered", direction: str = "both"
+    run: RunView,
+    *,
+    traffic: str | None = None,
+    count: Transferred = "delivered",
+    direction: Literal["down", "up", "both"] = "both",
 ) -> float:
     """See the module; NaN if the cell has no such traffic."""
     entries = run.traffic(traffic)
     if len(entries) == 0:
         return math.nan
     if count == "completed":
-        kinds = [_select.objects(run, kind, traffic) for kind in ("page", "file", "transaction")]
+        kinds = [_select.objects(run, kind, traffic) for kind in _COMPLETED]
         return float(sum(o.bytes[o.finished].sum() for o in kinds))
-    if count != "delivered":
-        raise ValueError(f'count is {count!r}; it must be "delivered" or "completed"')
-    if direction not in _COLUMNS:
-        raise ValueError(f'direction is {direction!r}; it must be "down", "up" or "both"')
     table = run.columns("connections")
     chosen = np.isin(table["traffic"], entries)
     return float(sum(np.asarray(table[c], dtype=np.float64)[chosen].sum() for c in _COLUMNS[direction]))

@@ -8,14 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView, _select
-from ._range import COUNT
+from ._options import Kind
+from ._range import COUNT, SHARE
 
 UNIT = "1"
 RANGE = COUNT
+RANGES = {"share": SHARE}
 TABLES = ("objects",)
 
 
-def measure(run: RunView, *, traffic: str | None = None, kind: str = "page", share: bool = False) -> float:
+def measure(run: RunView, *, traffic: str | None = None, kind: Kind = "page", share: bool = False) -> float:
     """See the module; with `share` as a share of all that began. `kind`: page, file, transaction or
     object.
     """

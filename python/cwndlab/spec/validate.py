@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -71,6 +72,13 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[i
     for name, words in (("ge", "at least"), ("gt", "above"), ("le", "at most"), ("lt", "below")):
         if name in bound:
             return 3, path, f"{shown} does not fit", f"it must be {words} {bound[name]:g}"
+    if kind == "literal_error":
+        return (
+            3,
+            path,
+            f"{shown} does not fit",
+            nearest(str(given), re.findall(r"'([^']*)'", bound["expected"])),
+        )
     right = {
         "int_type": "a whole number",
         "float_type": "a number",
@@ -79,7 +87,6 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[i
         "list_type": "a list [ … ]",
         "dict_type": "a table { … }",
         "model_type": "a table { … }",
-        "literal_error": f"one of {detail.get('ctx', {}).get('expected', '')}",
     }.get(kind)
     if right is None:
         right = message[:1].lower() + message[1:]
