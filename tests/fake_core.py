@@ -6,6 +6,8 @@ import hashlib
 import json
 import random
 import time
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +37,7 @@ class FakeCore:
         self.sleep_s = sleep_s
         self._version = version
         self.runs = 0
+        self.scenarios_read = 0
 
     def version(self) -> str:
         return self._version
@@ -53,6 +56,10 @@ class FakeCore:
 
     def complete_scenario(self, scenario: str) -> str:
         return _core.complete_scenario(scenario)
+
+    def Scenario(self, scenario: str) -> SimpleNamespace:  # noqa: N802 - as in the core
+        self.scenarios_read += 1
+        return SimpleNamespace(run=partial(self.run, scenario))
 
     def run(self, scenario: str, seed: int, replicate: int, **budget: Any) -> FakeRecords:
         self.runs += 1

@@ -26,8 +26,30 @@ class Records(Protocol):
         """Writes the segments seen at the observation point as "pcapng", "ns" or "xplot"."""
 
 
+class Scenario(Protocol):
+    """A scenario that was read and checked, to be run as often as wanted."""
+
+    def run(
+        self,
+        seed: int,
+        replicate: int,
+        /,
+        *,
+        max_events: int | None = None,
+        max_memory_bytes: int | None = None,
+        max_seconds: float | None = None,
+        stopped: Callable[[], bool] | None = None,
+    ) -> Records:
+        """One replicate; the GIL is released. `_core.BudgetError` if it needs more than it may use (None: the
+        engine's default), `_core.RunStopped` if `stopped` says so.
+        """
+
+
 class Core(Protocol):
     """The engine behind one function each."""
+
+    def __hash__(self) -> int:
+        """By identity: what one core read is not another's."""
 
     def version(self) -> str:
         """Version of the engine."""
@@ -47,6 +69,9 @@ class Core(Protocol):
     def complete_scenario(self, scenario: str, /) -> str:
         """The scenario with every default of the engine filled in."""
 
+    def Scenario(self, scenario: str, /) -> Scenario:  # noqa: N802 - a class of the core
+        """The scenario, read and checked once for all its replicates; ValueError as check_scenario."""
+
     def run(
         self,
         scenario: str,
@@ -59,9 +84,7 @@ class Core(Protocol):
         max_seconds: float | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> Records:
-        """One replicate; the GIL is released. `_core.BudgetError` if it needs more than it may use (None: the
-        engine's default), `_core.RunStopped` if `stopped` says so.
-        """
+        """One replicate of a scenario, as `Scenario.run`."""
 
 
 _replaced: Core | None = None

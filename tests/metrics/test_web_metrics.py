@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cwndlab import metrics
+from cwndlab.metrics import _select
 from cwndlab.records.window import WindowedRun
 
 S = 1_000_000_000
@@ -178,3 +179,10 @@ def test_connections_are_chosen_by_what_they_sent_again_and_only_ended_ones_last
 def test_sizes_are_those_of_finished_objects() -> None:
     assert measure("object_bytes", Run(objects=PAGES), kind="page", traffic="web") == [10, 20, 30]
     assert measure("object_bytes", Run(objects=PAGES)) == [3]
+
+
+def test_metrics_of_one_window_share_what_they_select() -> None:
+    windows = [WindowedRun(Run(objects=PAGES), start, 100 * S) for start in (0, 4 * S)]
+    whole, late = (_select.objects(window, "page", "web") for window in windows)
+    assert _select.objects(windows[0], "page", "web") is whole
+    assert (len(whole.delay_s), len(late.delay_s)) == (4, 2)

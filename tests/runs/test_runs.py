@@ -50,6 +50,12 @@ def test_each_replicate_is_the_same_alone_as_among_others(fake_core: FakeCore) -
     assert np.array_equal(few, many[:3])
 
 
+def test_a_scenario_is_read_once_for_all_replicates(fake_core: FakeCore) -> None:
+    Study.from_toml(TEXT).run(replicates=30)
+    assert fake_core.runs == 60
+    assert fake_core.scenarios_read <= 4  # of two cells, the first replicate's has all probes
+
+
 def test_a_failed_run_is_told_and_the_others_are_there(tmp_path: Path, fake_core: FakeCore) -> None:
     replace_core(FakeCore(broken='"segments":4'))
     run = Study.from_toml(TEXT).run(tmp_path / "out")

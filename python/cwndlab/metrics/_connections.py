@@ -6,20 +6,28 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from . import Column, RunView
+from cwndlab.records.window import Rows
+
+from . import Column, RunView, _select
 
 
 def of_traffic(run: RunView, *traffic: str | None) -> Mapping[str, Column]:
     """The connections of these traffic entries of the study, or of all (None)."""
     table = run.columns("connections")
-    if None in traffic:
+    names = [name for name in traffic if name is not None]
+    if len(names) < len(traffic):
         return table
-    keep = np.isin(np.asarray(table["traffic"]), [index for name in traffic for index in run.traffic(name)])
-    return {name: np.asarray(column)[keep] for name, column in table.items()}
+    return run.once(
+        ("connections of", *names),
+        lambda: Rows(table, np.flatnonzero(_select.of_traffic(run, "connections", *names))),
+    )
 
 
 def opened(run: RunView, traffic: str | None) -> Mapping[str, Column]:
     """Those of them that were opened in the window."""
+    return run.once(("connections opened", traffic), lambda: _opened(run, traffic))
+
+
+def _opened(run: RunView, traffic: str | None) -> Mapping[str, Column]:
     table = of_traffic(run, traffic)
-    keep = np.asarray(table["start_ns"]) >= run.start_s * 1e9
-    return {name: np.asarray(column)[keep] for name, column in table.items()}
+    return Rows(table, np.flatnonzero(table["start_ns"] >= run.start_s * 1e9))

@@ -18,6 +18,18 @@ Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 
+def of_traffic(run: RunView, table: str, *traffic: str) -> Bools:
+    """Which rows of a table belong to these traffic entries of the study."""
+
+    def make() -> Bools:
+        belongs = np.zeros(len(run.traffic()), dtype=np.bool_)
+        for name in traffic:
+            belongs[run.traffic(name)] = True
+        return belongs[run.columns(table)["traffic"]]
+
+    return run.once((table, *traffic), make)
+
+
 @dataclass(frozen=True)
 class Objects:
     """Pages, files, transactions or objects of one run: those that began in the window."""
@@ -36,23 +48,29 @@ class Objects:
 
 def objects(run: RunView, kind: Kind, traffic: str | None = None) -> Objects:
     """The objects of one kind whose clock began in the window."""
+    return run.once(("kind", kind, traffic), lambda: _objects(run, kind, traffic))
+
+
+def _objects(run: RunView, kind: Kind, traffic: str | None) -> Objects:
     table = run.columns("objects")
-    chosen = np.asarray(table["kind"] == kind)
+    chosen = run.once(("kind", kind), lambda: np.asarray(table["kind"] == kind))
     if traffic is not None:
-        chosen &= np.isin(table["traffic"], run.traffic(traffic))
-    start = np.asarray(table["start_ns"], dtype=np.float64)
-    finished = np.asarray(table["finished"], dtype=np.bool_)[chosen]
-    end = np.asarray(table["end_ns"], dtype=np.float64)[chosen]
-    start = start[chosen]
+        chosen = chosen & of_traffic(run, "objects", traffic)
+    rows = np.flatnonzero(chosen)
+
+    def column(name: str) -> Floats:
+        return np.asarray(table[name][rows], dtype=np.float64)
+
+    start, end, finished = column("start_ns"), column("end_ns"), np.asarray(table["finished"][rows], np.bool_)
     return Objects(
-        client=np.asarray(table["traffic"])[chosen],
+        client=np.asarray(table["traffic"][rows]),
         start_s=start / 1e9,
         delay_s=np.where(finished, (end - start) / 1e9, np.inf),
-        bytes=np.asarray(table["bytes"], dtype=np.float64)[chosen],
+        bytes=column("bytes"),
         finished=finished,
-        connections=np.asarray(table["connections"], dtype=np.float64)[chosen],
-        retransmits=np.asarray(table["retransmits"], dtype=np.float64)[chosen],
-        timeouts=np.asarray(table["timeouts"], dtype=np.float64)[chosen],
+        connections=column("connections"),
+        retransmits=column("retransmits"),
+        timeouts=column("timeouts"),
     )
 
 
@@ -75,9 +93,18 @@ def median(delays: Floats) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def pooled_median(sample: Objects, pool: Pool) -> float:
+def pooled_median(run: RunView, kind: Kind, traffic: str | None, pool: Pool) -> float:
     """Median of the delays: of `all` clients together, or the mean of each `client`'s own median."""
-    if pool == "all":
+    return run.once(("median", kind, traffic, pool), lambda: _pooled_median(run, kind, traffic, pool))
+
+
+def _pooled_median(run: RunView, kind: Kind, traffic: str | None, pool: Pool) -> float:
+    sample = objects(run, kind, traffic)
+    if pool == "all" or len(sample.client) == 0:
         return median(sample.delay_s)
-    medians = [median(sample.delay_s[sample.client == c]) for c in np.unique(sample.client)]
-    return float(np.mean(medians)) if medians else math.nan
+    # The middle one or two of each client's delays, all sorted at once.
+    order = np.lexsort((sample.delay_s, sample.client))
+    delays = sample.delay_s[order]
+    _, first, count = np.unique(sample.client[order], return_index=True, return_counts=True)
+    medians = (delays[first + (count - 1) // 2] + delays[first + count // 2]) / 2
+    return float(np.mean(np.where(np.isfinite(medians), medians, np.nan)))

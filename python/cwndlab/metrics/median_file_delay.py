@@ -17,4 +17,4 @@ TABLES = ("objects",)
 
 def measure(run: RunView, *, traffic: str | None = None, pool: Pool = "all") -> float:
     """See the module; NaN without files."""
-    return _select.pooled_median(_select.objects(run, "file", traffic), pool)
+    return _select.pooled_median(run, "file", traffic, pool)

@@ -19,4 +19,4 @@ TABLES = ("objects",)
 
 def measure(run: RunView, *, traffic: str | None = None, pool: Pool = "all") -> float:
     """See the module; NaN without pages."""
-    return _select.pooled_median(_select.objects(run, "page", traffic), pool)
+    return _select.pooled_median(run, "page", traffic, pool)

@@ -31,6 +31,6 @@ def measure(
     pool: Pool = "all",
 ) -> float:
     """See the module; NaN without such traffic."""
-    delay = _select.pooled_median(_select.objects(run, kind, traffic), pool)
+    delay = _select.pooled_median(run, kind, traffic, pool)
     megabytes = transferred.measure(run, traffic=traffic, count=count, direction="down") / 1e6
     return megabytes / delay if delay > 0 else math.nan

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from . import RunView, _select
+from ._connections import of_traffic
 from ._options import Kind, Transferred
 from ._range import NON_NEGATIVE
 
@@ -32,12 +33,10 @@ def measure(
     direction: Literal["down", "up", "both"] = "both",
 ) -> float:
     """See the module; NaN if the cell has no such traffic."""
-    entries = run.traffic(traffic)
-    if len(entries) == 0:
+    if len(run.traffic(traffic)) == 0:
         return math.nan
     if count == "completed":
         kinds = [_select.objects(run, kind, traffic) for kind in _COMPLETED]
         return float(sum(o.bytes[o.finished].sum() for o in kinds))
-    table = run.columns("connections")
-    chosen = np.isin(table["traffic"], entries)
-    return float(sum(np.asarray(table[c], dtype=np.float64)[chosen].sum() for c in _COLUMNS[direction]))
+    table = of_traffic(run, traffic)
+    return float(sum(np.asarray(table[c], dtype=np.float64).sum() for c in _COLUMNS[direction]))

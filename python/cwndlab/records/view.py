@@ -93,17 +93,18 @@ class Columns(Mapping[str, Column]):
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
+        self._names = table.column_names  # which Arrow would list anew each time
         self._done: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:
         if name not in self._done:
-            if name not in self._table.column_names:
-                raise KeyError(f"no column {name!r}; {nearest(name, self._table.column_names)}")
+            if name not in self._names:
+                raise KeyError(f"no column {name!r}; {nearest(name, self._names)}")
             self._done[name] = to_numpy(self._table.column(name))
         return self._done[name]
 
     def __iter__(self) -> Any:
-        return iter(self._table.column_names)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return int(self._table.num_columns)
+        return len(self._names)

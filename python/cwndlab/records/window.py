@@ -7,8 +7,8 @@ ends there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from cwndlab.plan.scenario import snapshot_times
 Column = NDArray[Any]
 Columns = Mapping[str, Column]
 Index = NDArray[np.intp]
+T = TypeVar("T")
 
 #: Tables of counters, and those that hold them at the edges of windows.
 SNAPSHOTS = {
@@ -61,6 +62,7 @@ class WindowedRun:
         self._end = end_ns
         self._last = end_ns >= int(run.scenario["duration_ns"])
         self._made: dict[str, Columns] = {}
+        self._derived: dict[Hashable, object] = {}
         self._rows_of: dict[str, Callable[[], Columns]] = {
             "segments": lambda: self._samples("segments"),
             "queues": lambda: self._samples("queues"),
@@ -115,6 +117,12 @@ class WindowedRun:
             self._made[table] = self._run.columns(table) if whole else self._rows_of[table]()
         return self._made[table]
 
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` returns, computed once per run and window: many metrics select the same rows."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return cast(T, self._derived[key])
+
     def history(self, table: str) -> Columns:
         """As `columns`, from the start of the run to the end of the window."""
         return WindowedRun(self._run, 0, self._end).columns(table)
@@ -125,7 +133,7 @@ class WindowedRun:
     def _samples(self, table: str) -> Columns:
         full = self._run.columns(table)
         time = full["time_ns"]
-        return _Rows(full, np.flatnonzero((time >= self._start) & self._before_end(time)))
+        return Rows(full, np.flatnonzero((time >= self._start) & self._before_end(time)))
 
     def _states(self) -> Columns:
         full = self._run.columns("cwnd")
@@ -135,20 +143,20 @@ class WindowedRun:
         _, newest = np.unique(sender[::-1], return_index=True)
         within = np.flatnonzero((time >= self._start) & self._before_end(time))
         index = np.concatenate([np.sort(before[len(before) - 1 - newest]), within])
-        return _Rows(full, index, {"time_ns": np.maximum(time[index], self._start)})
+        return Rows(full, index, {"time_ns": np.maximum(time[index], self._start)})
 
-    def _snapshot(self, table: str, at: int) -> _Rows:
+    def _snapshot(self, table: str, at: int) -> Rows:
         full = self._run.columns(SNAPSHOTS[table])
         if at not in snapshot_times(self.scenario):
             raise KeyError(f"the run kept no counters at {at / 1e9:g} s")
-        return _Rows(full, np.flatnonzero(full["time_ns"] == at))
+        return Rows(full, np.flatnonzero(full["time_ns"] == at))
 
     def _connections(self) -> Columns:
         full = self._run.columns("connections")
         start, end = full["start_ns"], full["end_ns"]
         ended = end >= 0  # null is -1 or NaN
         index = np.flatnonzero(self._before_end(start) & ~(ended & (end < self._start)))
-        rows = _Rows(full, index)
+        rows = Rows(full, index)
         serial = rows["connection"]
         changed: dict[str, Column] = {}
         if not self._last:
@@ -170,14 +178,14 @@ class WindowedRun:
                 value = changed.get(name, rows[name]).astype(np.int64)
                 value[older] -= before[name][at].astype(np.int64)
                 changed[name] = value
-        return _Rows(full, index, changed)
+        return Rows(full, index, changed)
 
     def _objects(self) -> Columns:
         full = self._run.columns("objects")
         start = full["start_ns"]
         began = (start >= self._start) & self._before_end(start)
         if self._last:
-            return _Rows(full, np.flatnonzero(began))
+            return Rows(full, np.flatnonzero(began))
         then = self._snapshot("objects", self._end)
         unfinished = np.flatnonzero(then["start_ns"] >= self._start)
         names = ("traffic", "kind", "index", "start_ns")
@@ -189,7 +197,7 @@ class WindowedRun:
             name: np.concatenate([full[name][index], then[name][unfinished].astype(full[name].dtype)])
             for name in full
         }
-        return _Rows(joined, np.arange(len(index) + len(unfinished)))
+        return Rows(joined, np.arange(len(index) + len(unfinished)))
 
     def _links(self) -> Columns:
         full = self._run.columns("links")
@@ -207,7 +215,7 @@ class WindowedRun:
             else:
                 value = total[name].astype(np.int64)
                 made[name] = np.where(value < 0, value, value - before[name].astype(np.int64))
-        return _Rows(made, np.arange(len(made["link"])))
+        return Rows(made, np.arange(len(made["link"])))
 
 
 def _counters(snapshot: Columns) -> list[str]:
@@ -226,7 +234,7 @@ def _find(wanted: Column, known: Column) -> Index:
     return found
 
 
-class _Rows(Mapping[str, Column]):
+class Rows(Mapping[str, Column]):
     """Some rows of a table, some of its columns replaced; columns are taken when asked for."""
 
     def __init__(self, full: Columns, index: Index, changed: Mapping[str, Column] | None = None) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from cwndlab import metrics
 from cwndlab._core import BudgetError, RunStopped
 from cwndlab.backends.protocol import Job, Outcome, Value
-from cwndlab.core import Records, core
+from cwndlab.core import Core, Records, Scenario, core
 from cwndlab.errors import ClusterError, OutputError
 from cwndlab.metrics._code import measure_id
 from cwndlab.plan.probes import only
@@ -127,8 +127,7 @@ class Measure:
         if stopped():
             return None
         try:
-            records = core().run(
-                job.scenario,
+            records = _readied(core(), job.scenario).run(
                 job.seed,
                 job.replicate,
                 max_events=self.max_events,
@@ -183,6 +182,12 @@ def measure_ids(quantities: Sequence[Quantity]) -> dict[str, str]:
     """What each quantity's value is stored under."""
     known = {quantity.name: quantity for quantity in quantities}
     return {name: measure_id(quantity, known) for name, quantity in known.items()}
+
+
+@lru_cache(maxsize=16)
+def _readied(engine: Core, scenario: str) -> Scenario:
+    """A cell's scenario as the engine reads it, once for all its replicates."""
+    return engine.Scenario(scenario)
 
 
 @lru_cache(maxsize=16)
