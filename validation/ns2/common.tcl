@@ -54,6 +54,24 @@ proc start_transfer {ns from to variant duration title} {
     $ns run
 }
 
+# A transfer over the chain of Fall and Floyd (1996), on which each of ns-2's packets `dropped` is lost once at the bottleneck.
+proc transfer_with_losses {variant dropped duration access_delay title} {
+    set ns [new Simulator]
+    foreach name {s1 r1 k1} { set node($name) [$ns node] }
+    $ns duplex-link $node(s1) $node(r1) 8Mb $access_delay DropTail
+    $ns duplex-link $node(r1) $node(k1) 0.8Mb 100ms DropTail
+    $ns queue-limit $node(r1) $node(k1) 8
+    $ns queue-limit $node(k1) $node(r1) 8
+
+    set losses [new ErrorModel/List]
+    $losses droplist $dropped
+    $losses drop-target [new Agent/Null]
+    $ns lossmodel $losses $node(r1) $node(k1)
+
+    observe $ns $node(s1) $node(r1) $node(r1) $node(k1)
+    start_transfer $ns $node(s1) $node(k1) $variant $duration $title
+}
+
 proc print_events {ns title} {
     $ns flush-trace
     close $::trace

@@ -9,18 +9,5 @@ lassign $argv variant dropped duration
 if {$duration eq ""} { set duration 6 }
 
 one_way_tcp $variant windowInit_ 1 window_ 28 packetSize_ 1000 minrto_ 1.0
-set ns [new Simulator]
-foreach name {s1 r1 k1} { set node($name) [$ns node] }
-$ns duplex-link $node(s1) $node(r1) 8Mb 0.1ms DropTail
-$ns duplex-link $node(r1) $node(k1) 0.8Mb 100ms DropTail
-$ns queue-limit $node(r1) $node(k1) 8
-$ns queue-limit $node(k1) $node(r1) 8
-
-set losses [new ErrorModel/List]
-$losses droplist $dropped
-$losses drop-target [new Agent/Null]
-$ns lossmodel $losses $node(r1) $node(k1)
-
-observe $ns $node(s1) $node(r1) $node(r1) $node(k1)
-start_transfer $ns $node(s1) $node(k1) $variant $duration \
+transfer_with_losses $variant $dropped $duration 0.1ms \
     "Fall and Floyd 1996 on ns-2.35: $variant, packets $dropped (from 0) dropped once, $duration s (fall_floyd.tcl)"
