@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import final
+from typing import ClassVar, Self, final
+
+from typing_extensions import disjoint_base
 
 __all__ = [
+    "Application",
     "BudgetError",
-    "Distribution",
+    "Command",
     "Records",
     "RunStopped",
     "Scenario",
-    "Stream",
     "Table",
     "check_scenario",
     "complete_scenario",
@@ -92,22 +94,145 @@ def complete_scenario(json: str) -> str:
 def empty_tables() -> dict[str, Table]:
     """Every record table without rows, by its name: the schemas for records that are made elsewhere."""
 
+@disjoint_base
+class Command:
+    """What an application asks for; one class for each kind. `client` says which end of the connection."""
+
+    @final
+    class Connect(Command):
+        """Open a connection of this number."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = ("conn",)
+        @property
+        def conn(self) -> int: ...
+        def __new__(cls, conn: int) -> Self: ...
+
+    @final
+    class Write(Command):
+        """Append so many bytes to the send stream of one end."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client", "bytes")
+        @property
+        def conn(self) -> int: ...
+        @property
+        def client(self) -> bool: ...
+        @property
+        def bytes(self) -> int: ...
+        def __new__(cls, conn: int, client: bool, bytes: int) -> Self: ...
+
+    @final
+    class Close(Command):
+        """No more writes from this end: FIN, on the last data segment if that has not gone yet."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client")
+        @property
+        def conn(self) -> int: ...
+        @property
+        def client(self) -> bool: ...
+        def __new__(cls, conn: int, client: bool) -> Self: ...
+
+    @final
+    class NotifyAt(Command):
+        """Call `delivered` once, as soon as the bytes received in order at this end reach `total`."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client", "total")
+        @property
+        def conn(self) -> int: ...
+        @property
+        def client(self) -> bool: ...
+        @property
+        def total(self) -> int: ...
+        def __new__(cls, conn: int, client: bool, total: int) -> Self: ...
+
+    @final
+    class Hold(Command):
+        """Bytes received at this end stay in its buffer until they are read."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client")
+        @property
+        def conn(self) -> int: ...
+        @property
+        def client(self) -> bool: ...
+        def __new__(cls, conn: int, client: bool) -> Self: ...
+
+    @final
+    class Read(Command):
+        """Read so many of the bytes that have arrived at this end."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client", "bytes")
+        @property
+        def conn(self) -> int: ...
+        @property
+        def client(self) -> bool: ...
+        @property
+        def bytes(self) -> int: ...
+        def __new__(cls, conn: int, client: bool, bytes: int) -> Self: ...
+
+    @final
+    class Timer(Command):
+        """Call `timer` at this time. An application has one timer: a new one replaces the old."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = ("at_ns",)
+        @property
+        def at_ns(self) -> int: ...
+        def __new__(cls, at_ns: int) -> Self: ...
+
+    @final
+    class Record(Command):
+        """A page, file, transaction or object; without an end if it is unfinished."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = (
+            "kind",
+            "index",
+            "start_ns",
+            "end_ns",
+            "bytes",
+            "connections",
+        )
+        @property
+        def kind(self) -> str: ...
+        @property
+        def index(self) -> int: ...
+        @property
+        def start_ns(self) -> int: ...
+        @property
+        def end_ns(self) -> int | None: ...
+        @property
+        def bytes(self) -> int: ...
+        @property
+        def connections(self) -> int: ...
+        def __new__(
+            cls, kind: str, index: int, start_ns: int, end_ns: int | None, bytes: int, connections: int
+        ) -> Self: ...
+
 @final
-class Stream:
-    """The random stream of one purpose (sizes, pauses, …) of a traffic entry, as the simulator's."""
+class Application:
+    """An application of a scenario (`Scenario.application`), to be driven on any network.
 
-    def __new__(cls, seed: int, replicate: int, traffic: str, purpose: str) -> Stream: ...
+    Each method reports an event at a time in nanoseconds of any clock that does not go back, and returns the
+    commands to be carried out in order. `conn` is a number of the application's own; `client` says which end.
+    """
 
-@final
-class Distribution:
-    """A distribution of a scenario, as JSON, and those that it may name; ValueError says what is wrong."""
+    def start(self, now_ns: int) -> list[Command]:
+        """Its start time has come; once, before anything else."""
 
-    def __new__(cls, json: str, shared: str = "{}") -> Distribution: ...
-    def draw(self, stream: Stream) -> float:
-        """One value."""
+    def timer(self, now_ns: int) -> list[Command]:
+        """Its timer has expired."""
 
-    def draw_bytes(self, stream: Stream) -> int:
-        """One size, at least 1."""
+    def established(self, now_ns: int, conn: int, client: bool) -> list[Command]:
+        """One end of a connection is established."""
+
+    def delivered(self, now_ns: int, conn: int, client: bool, total: int) -> list[Command]:
+        """The bytes received in order at one end, `total`, have reached what `NotifyAt` asked for."""
+
+    def peer_closed(self, now_ns: int, conn: int, client: bool) -> list[Command]:
+        """One end has received the other's FIN."""
+
+    def finished(self, now_ns: int, conn: int, failed: bool) -> list[Command]:
+        """Both ends of a connection are gone: closed, or failed. The number may be used again."""
+
+    def end(self, now_ns: int) -> list[Command]:
+        """The run ends: what is under way is recorded as unfinished."""
 
 class BudgetError(RuntimeError):
     """A run that needed more than its budget. Its records are lost."""
@@ -156,6 +281,13 @@ class Scenario:
         ValueError if two nodes that talk are not connected; BudgetError if the run needs more than it may
         use, or simulated time stands still; RunStopped if `stopped` says so; RuntimeError with the scenario's
         hash if the engine breaks.
+        """
+
+    def application(self, traffic: int, segment_bytes: int, seed: int, replicate: int) -> Application:
+        """The application of a traffic entry, drawing the same numbers as in `run`.
+
+        `segment_bytes` is the payload of a full segment where it is driven. ValueError if there is no such
+        entry.
         """
 
 @final

@@ -11,8 +11,7 @@ import pytest
 
 from cwndlab import _core
 from cwndlab.backends.linux import netns, stack, validity
-from cwndlab.backends.linux.backend import check_applications
-from cwndlab.errors import RunError, StudyError
+from cwndlab.errors import StudyError
 from cwndlab.runs.estimate import real_seconds
 from cwndlab.runs.options import RunOptions
 from cwndlab.spec.schema import Limits
@@ -161,26 +160,6 @@ def test_limits_are_a_studys_own_and_mistakes_are_named() -> None:
     ):
         with pytest.raises(StudyError, match=says):
             base.set({key: value}).plan().check()
-
-
-@pytest.mark.parametrize(
-    ("app", "says"),
-    [
-        ({"kind": "bulk", "read_rate_bps": 160_000}, r"traffic slow: .* read_rate_bps of bulk; leave it out"),
-        ({"kind": "telnet"}, r"traffic slow: no telnet on a kernel; it has bulk, ftp"),
-    ],
-)
-def test_what_only_the_simulators_applications_do_is_refused_not_ignored(
-    app: dict[str, object], says: str
-) -> None:
-    with pytest.raises(RunError, match=says):
-        check_applications({"traffic": [{"name": "slow", "app": app}]})
-
-
-def test_every_key_that_the_applications_of_the_shipped_studies_have_is_followed_on_a_kernel() -> None:
-    for name in ("rfc2415", "rfc2416", "rfc2884"):
-        for cell in Study.load(name).plan().cells:
-            check_applications(cell.compiled.scenario)
 
 
 def test_what_is_of_a_kernel_is_refused_for_the_simulator_and_the_other_way_round(tmp_path: Path) -> None:

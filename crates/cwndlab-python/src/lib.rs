@@ -1,6 +1,6 @@
 //! `cwndlab._core`: arguments, errors and the hand-over of Arrow columns. No logic lives here.
 
-mod draws;
+mod applications;
 mod packetdrill;
 mod profiles;
 mod records;
@@ -25,7 +25,7 @@ fn engine_digest() -> &'static str {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::draws::{Distribution, Stream};
+    use super::applications::{Application, Command};
     #[pymodule_export]
     use super::packetdrill::packetdrill;
     #[pymodule_export]

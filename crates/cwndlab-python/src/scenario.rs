@@ -8,6 +8,7 @@ use cwndlab_records::Recorder;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::applications::Application;
 use crate::records::Records;
 
 pyo3::create_exception!(_core, BudgetError, PyRuntimeError, "A run that needed more than its budget.");
@@ -98,6 +99,12 @@ impl Scenario {
             Ok(Err(Failure::Ended(error))) => Err(watch.exception(py, &error)),
             Err(panic) => Err(self.broken(py, seed, replicate, panic.as_ref())),
         }
+    }
+
+    /// The application of a traffic entry, to be driven from Python.
+    fn application(&self, traffic: usize, segment_bytes: u32, seed: u64, replicate: u64) -> PyResult<Application> {
+        let app = self.scenario.application(traffic, segment_bytes, seed, replicate);
+        app.map(Application::new).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }
 

@@ -180,6 +180,19 @@ pub enum ObjectKind {
     Object,
 }
 
+impl ObjectKind {
+    /// Its name in the records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            ObjectKind::Page => "page",
+            ObjectKind::File => "file",
+            ObjectKind::Transaction => "transaction",
+            ObjectKind::Object => "object",
+        }
+    }
+}
+
 /// One page, file, transaction or object, as measured at the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectRecord {

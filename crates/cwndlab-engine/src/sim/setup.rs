@@ -1,10 +1,10 @@
 //! From a scenario to a simulation that is ready to run.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use cwndlab_net::impair::Impairments;
 use cwndlab_net::Link;
-use cwndlab_traffic::{App, Setup};
+use cwndlab_traffic::{App, Sampler, Setup};
 use cwndlab_units::Time;
 
 use super::apps::AppSlot;
@@ -66,20 +66,13 @@ impl<P: Probe> Simulation<P> {
     }
 
     fn build_apps(&mut self, scenario: &Scenario, streams: Streams) -> Result<Vec<AppSlot>, ScenarioError> {
-        let shared = scenario.distributions.samplers().map_err(|why| invalid("distributions", why))?;
+        let shared = samplers(scenario)?;
         let mut routes = Routes::new(scenario);
         let mut apps = Vec::with_capacity(scenario.traffic.len());
         for (index, traffic) in scenario.traffic.iter().enumerate() {
             let tcp = |index: u16| &scenario.tcp[usize::from(index)];
-            let mut setup = Setup {
-                tcp_client: traffic.tcp_client,
-                tcp_server: traffic.tcp_server,
-                mss: tcp(traffic.tcp_client).full_segment_bytes(tcp(traffic.tcp_server)),
-                shared: &shared,
-                stream: &mut |purpose| streams.traffic(&traffic.name, purpose),
-            };
-            let app = App::new(&traffic.app, &mut setup)
-                .map_err(|why| invalid(format!("traffic[{index}] ({}).app", traffic.name), why))?;
+            let mss = tcp(traffic.tcp_client).full_segment_bytes(tcp(traffic.tcp_server));
+            let app = application(scenario, index, mss, &shared, streams)?;
             let forth = routes.resolve(scenario, traffic.client, traffic.server)?;
             let back = routes.resolve(scenario, traffic.server, traffic.client)?;
             apps.push(AppSlot::new(app, [forth, back], [traffic.client, traffic.server], traffic.start_ns));
@@ -88,6 +81,52 @@ impl<P: Probe> Simulation<P> {
         self.watch.fixed_bytes = apps.iter().map(|slot| slot.app.memory_bytes()).sum();
         Ok(apps)
     }
+}
+
+impl Scenario {
+    /// The application of a traffic entry for another driver than the simulator: it draws the same numbers from the same
+    /// streams. `segment_bytes` is the payload of a full segment there.
+    ///
+    /// # Errors
+    /// If there is no such entry, or its specification is wrong.
+    pub fn application(
+        &self,
+        traffic: usize,
+        segment_bytes: u32,
+        seed: u64,
+        replicate: u64,
+    ) -> Result<App, ScenarioError> {
+        if traffic >= self.traffic.len() {
+            return Err(invalid(
+                "traffic",
+                format!("entry {traffic} does not exist; there are {}", self.traffic.len()),
+            ));
+        }
+        let shared = samplers(self)?;
+        application(self, traffic, segment_bytes, &shared, Streams::new(seed, replicate))
+    }
+}
+
+fn samplers(scenario: &Scenario) -> Result<BTreeMap<String, Sampler>, ScenarioError> {
+    scenario.distributions.samplers().map_err(|why| invalid("distributions", why))
+}
+
+fn application(
+    scenario: &Scenario,
+    index: usize,
+    mss: u32,
+    shared: &BTreeMap<String, Sampler>,
+    streams: Streams,
+) -> Result<App, ScenarioError> {
+    let traffic = &scenario.traffic[index];
+    let mut setup = Setup {
+        tcp_client: traffic.tcp_client,
+        tcp_server: traffic.tcp_server,
+        mss,
+        shared,
+        stream: &mut |purpose| streams.traffic(&traffic.name, purpose),
+    };
+    App::new(&traffic.app, &mut setup).map_err(|why| invalid(format!("traffic[{index}] ({}).app", traffic.name), why))
 }
 
 /// What class-based queues know each application's packets by; empty where there is no such queue.

@@ -28,7 +28,6 @@ from cwndlab.tables import decode_tables, encode_tables
 
 from . import records, stack, validity
 from .netns import make_folder, sweep
-from .workloads import APPS
 
 #: Testbeds at once; a run takes its real time, and little of a processor.
 AT_ONCE = 24
@@ -56,21 +55,6 @@ def find_router() -> Path:
             "name it in CWNDLAB_ROUTER"
         )
     return Path(on_path)
-
-
-def check_applications(scenario: Mapping[str, Any]) -> None:
-    """RunError for an application, or a key of one, that only the simulator's follow."""
-    for entry in scenario["traffic"]:
-        app = entry["app"]
-        known = APPS.get(app["kind"])
-        if known is None:
-            raise RunError(f"traffic {entry['name']}: no {app['kind']} on a kernel; it has {', '.join(APPS)}")
-        given = {key for key, value in app.items() if value is not None}
-        if alone := sorted(given.difference(known[1].split())):
-            raise RunError(
-                f"traffic {entry['name']}: the simulator alone follows {', '.join(alone)} of {app['kind']}; "
-                "leave it out on a kernel"
-            )
 
 
 def capture_name(cell: str) -> str:
@@ -183,7 +167,6 @@ class Kernel:
                 shutil.rmtree(run.folder, ignore_errors=True)
 
     def _begin(self, job: Job, scenario: Mapping[str, Any], router: Path, attempt: int) -> _Running:
-        check_applications(scenario)
         folder = make_folder()
         content = {
             "scenario": scenario,

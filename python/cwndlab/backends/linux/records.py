@@ -458,14 +458,14 @@ def _objects(reader: Reader, result: Mapping[str, Any], end: int) -> list[tuple[
         if began >= end:
             continue
         again = timeouts = 0
-        for key in item["connections"]:
+        for key in item["client_ends"]:
             for connection in ends.get(tuple(key), []):
                 again += sum(began <= time - zero <= ended for time in connection.retransmits)
                 timeouts += sum(began <= time - zero <= ended for time in connection.timeouts)
         rows.append(
             (
                 item["traffic"], item["kind"], item["index"], max(began, 0), ended if finished else None,
-                item["bytes"] if finished else 0, len(item["connections"]), again, timeouts, finished,
+                item["bytes"] if finished else 0, item["connections"], again, timeouts, finished,
             )
         )  # fmt: skip
     return rows

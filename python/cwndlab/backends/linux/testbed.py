@@ -20,10 +20,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cwndlab._core import Application, Scenario
 from cwndlab.errors import nearest
 from cwndlab.plan.scenario import snapshot_times
 
 from . import stack as stacks
+from .applications import Bed, Driver, Place
 from .netns import (
     Namespace,
     SetupError,
@@ -33,7 +35,6 @@ from .netns import (
     iproute,
     make_tun,
 )
-from .workloads import APPS, Bed, Place
 
 DEVICE = "cw0"
 CONTROL = "tcp_congestion_control"
@@ -212,18 +213,29 @@ class Hosts:
 
         return make
 
-    def place(self, index: int) -> Place:
-        """Both ends of a traffic entry."""
+    def driver(self, index: int, bed: Bed, application: Application) -> Driver:
+        """The driver of a traffic entry's application, between its two hosts."""
         entry = self.scenario["traffic"][index]
         pair = (entry["tcp_client"], entry["tcp_server"])
         client, server = entry["client"], entry["server"]
-        return Place(
-            self.socket_at(client, *pair),
-            self.socket_at(server, *reversed(pair)),
-            self.addresses[(client, *pair)],
-            self.addresses[(server, *pair)],
-            FIRST_PORT + index,
+        app = entry["app"]
+        # If the sender opens, its handshake's ACK takes a buffer of the path that its data then misses.
+        receiver_opens = app["kind"] == "bulk" and self.stack["opener"] == "receiver"
+        return Driver(
+            bed,
+            application,
+            client=Place(self.socket_at(client, *pair), self.addresses[(client, *pair)]),
+            server=Place(self.socket_at(server, *reversed(pair)), self.addresses[(server, *pair)]),
+            port=FIRST_PORT + index,
+            client_opens=not (receiver_opens and app.get("from", "client") == "client"),
+            answer_carries_ack=self.stack.get("answer_carries_ack", False),
         )
+
+    def segment_bytes(self, index: int) -> int:
+        """Payload of a full segment between the hosts of a traffic entry."""
+        entry = self.scenario["traffic"][index]
+        ends = [self.scenario["tcp"][entry[key]] for key in ("tcp_client", "tcp_server")]
+        return min(stacks.mtu(tcp) for tcp in ends) - 40
 
 
 class Router:
@@ -341,16 +353,19 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
             pass
     before = cpu_times()
     loop = asyncio.new_event_loop()
-    bed = Bed(loop, scenario, job["seed"], job["replicate"], job["stack"])
+    bed = Bed(loop)
     samples = Samples(bed, windows=bool(scenario.get("probes", {}).get("cwnd")))
-    apps = [
-        APPS[entry["app"]["kind"]][0](entry, hosts.place(index), bed)
-        for index, entry in enumerate(scenario["traffic"])
+    core = Scenario(json.dumps(scenario))
+    drivers = [
+        hosts.driver(
+            index, bed, core.application(index, hosts.segment_bytes(index), job["seed"], job["replicate"])
+        )
+        for index in range(len(scenario["traffic"]))
     ]
     wait = (router.start_ns + LEAD_NS) / 1e9 - loop.time()
     if wait > 0:
         time.sleep(wait)
-    zero_ns = loop.run_until_complete(_run(bed, apps, samples, scenario))
+    zero_ns = loop.run_until_complete(_run(bed, drivers, samples, scenario))
     summary = router.stop()
     after = cpu_times()
     used = [b - a for a, b in zip(before, after, strict=True)]
@@ -368,13 +383,14 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
                 "traffic": index,
                 "kind": record.kind,
                 "index": record.index,
-                "start_ns": round(record.start * 1e9),
-                "end_ns": None if record.end is None else round(record.end * 1e9),
+                "start_ns": record.start_ns,
+                "end_ns": record.end_ns,
                 "bytes": record.bytes,
                 "connections": record.connections,
+                "client_ends": client_ends,
             }
-            for index, app in enumerate(apps)
-            for record in app.records
+            for index, driver in enumerate(drivers)
+            for record, client_ends in driver.records
         ],
         "failures": bed.failures,
         "application": {
@@ -398,26 +414,23 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
     }
 
 
-async def _run(bed: Bed, apps: list[Any], samples: Samples, scenario: Mapping[str, Any]) -> int:
+async def _run(bed: Bed, drivers: list[Driver], samples: Samples, scenario: Mapping[str, Any]) -> int:
     """The applications for the scenario's duration; the monotonic time at which the clock is 0."""
     duration = scenario["duration_ns"] / 1e9
     zero = bed.loop.time()
     bed.start(samples.run())
-
-    async def begin(app: Any, entry: Mapping[str, Any]) -> None:
-        await asyncio.sleep(entry["start_ns"] / 1e9)
-        await app.run()
-
-    for app, entry in zip(apps, scenario["traffic"], strict=True):
-        bed.start(begin(app, entry))
+    for driver, entry in zip(drivers, scenario["traffic"], strict=True):
+        bed.loop.call_at(zero + entry["start_ns"] / 1e9, driver.start)
     deadline = zero + duration
     while True:
         await asyncio.sleep(max(0.001, min(deadline - bed.loop.time(), 0.25)))
         if shifted(scenario) and bed.first_ready is not None:
             # the handshake, which the study's TCP does not have, comes before the clock starts
             deadline = bed.first_ready + duration + 0.05
-        if bed.loop.time() >= deadline or (bed.failures and not bed.tasks):
+        if bed.loop.time() >= deadline or bed.failures:
             break
+    for driver in drivers:
+        driver.end()
     for task in list(bed.tasks):
         task.cancel()
     await asyncio.sleep(0)

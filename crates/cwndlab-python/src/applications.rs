@@ -1,0 +1,112 @@
+//! The applications of cwndlab-traffic for a driver in Python: events go in, commands come out.
+
+use cwndlab_traffic::{App, Event, Losses, Side};
+use cwndlab_units::Time;
+use pyo3::prelude::*;
+
+/// What an application asks for; see `cwndlab_traffic::Command`.
+#[pyclass(frozen, module = "cwndlab._core")]
+pub enum Command {
+    /// Open a connection.
+    Connect { conn: u32 },
+    /// Append bytes to the send stream of one end.
+    Write { conn: u32, client: bool, bytes: u64 },
+    /// No more writes from this end.
+    Close { conn: u32, client: bool },
+    /// Call `delivered` as soon as the in-order bytes received at this end reach the total.
+    NotifyAt { conn: u32, client: bool, total: u64 },
+    /// Bytes received at this end stay in its buffer until they are read.
+    Hold { conn: u32, client: bool },
+    /// Read bytes that have arrived at this end.
+    Read { conn: u32, client: bool, bytes: u64 },
+    /// Call `timer` at this time, in place of the timer before.
+    Timer { at_ns: u64 },
+    /// A page, file, transaction or object; without an end if it is unfinished.
+    Record { kind: String, index: u32, start_ns: u64, end_ns: Option<u64>, bytes: u64, connections: u16 },
+}
+
+impl From<cwndlab_traffic::Command> for Command {
+    fn from(command: cwndlab_traffic::Command) -> Command {
+        use cwndlab_traffic::Command as C;
+        let is_client = |side| side == Side::Client;
+        match command {
+            C::Connect { conn, .. } => Command::Connect { conn },
+            C::Write { conn, side, bytes } => Command::Write { conn, client: is_client(side), bytes },
+            C::Close { conn, side } => Command::Close { conn, client: is_client(side) },
+            C::NotifyAt { conn, side, total } => Command::NotifyAt { conn, client: is_client(side), total },
+            C::Hold { conn, side } => Command::Hold { conn, client: is_client(side) },
+            C::Read { conn, side, bytes } => Command::Read { conn, client: is_client(side), bytes },
+            C::Timer { at } => Command::Timer { at_ns: at.as_nanos() },
+            C::Record(record) => Command::Record {
+                kind: record.kind.name().to_owned(),
+                index: record.index,
+                start_ns: record.start.as_nanos(),
+                end_ns: (!record.end.is_never()).then_some(record.end.as_nanos()),
+                bytes: record.bytes,
+                connections: record.connections,
+            },
+        }
+    }
+}
+
+/// An application of a scenario. Each method reports an event and returns commands, to be carried out in order.
+#[pyclass(module = "cwndlab._core")]
+pub struct Application(App);
+
+impl Application {
+    pub fn new(app: App) -> Application {
+        Application(app)
+    }
+
+    fn handle(&mut self, now_ns: u64, event: Event) -> Vec<Command> {
+        let mut commands = Vec::new();
+        self.0.handle(Time::from_nanos(now_ns), event, &mut commands);
+        commands.into_iter().map(Command::from).collect()
+    }
+}
+
+fn side(client: bool) -> Side {
+    if client {
+        Side::Client
+    } else {
+        Side::Server
+    }
+}
+
+#[pymethods]
+impl Application {
+    /// Its start time has come.
+    fn start(&mut self, now_ns: u64) -> Vec<Command> {
+        self.handle(now_ns, Event::Start)
+    }
+
+    /// Its timer has expired.
+    fn timer(&mut self, now_ns: u64) -> Vec<Command> {
+        self.handle(now_ns, Event::Timer)
+    }
+
+    /// One end of a connection is established.
+    fn established(&mut self, now_ns: u64, conn: u32, client: bool) -> Vec<Command> {
+        self.handle(now_ns, Event::Established { conn, side: side(client) })
+    }
+
+    /// The bytes received in order at one end have reached what NotifyAt asked for.
+    fn delivered(&mut self, now_ns: u64, conn: u32, client: bool, total: u64) -> Vec<Command> {
+        self.handle(now_ns, Event::Delivered { conn, side: side(client), total, losses: Losses::default() })
+    }
+
+    /// One end has received the other's FIN.
+    fn peer_closed(&mut self, now_ns: u64, conn: u32, client: bool) -> Vec<Command> {
+        self.handle(now_ns, Event::PeerClosed { conn, side: side(client) })
+    }
+
+    /// Both ends of a connection are gone: closed, or failed.
+    fn finished(&mut self, now_ns: u64, conn: u32, failed: bool) -> Vec<Command> {
+        self.handle(now_ns, Event::Finished { conn, failed, losses: Losses::default() })
+    }
+
+    /// The run ends: what is under way is recorded as unfinished.
+    fn end(&mut self, now_ns: u64) -> Vec<Command> {
+        self.handle(now_ns, Event::End)
+    }
+}

@@ -1,0 +1,392 @@
+"""The simulator's applications (crates/cwndlab-traffic) on real sockets: events in, commands out.
+
+Both ends of a connection live in one process, each in its own namespace, so that the server knows what the
+client will ask for; the wire sees no difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import socket
+import struct
+import termios
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from cwndlab._core import Application, Command
+
+CHUNK = memoryview(bytes(1 << 16))
+#: Read into by all and looked at by nobody: applications count bytes.
+_SCRATCH = bytearray(1 << 16)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One end of a traffic entry: how to make its sockets, and its address."""
+
+    make: Callable[[], socket.socket]
+    address: str
+
+
+class Bed:
+    """What the applications share: the loop, open sockets, failures."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.sockets: dict[int, socket.socket] = {}
+        self.failures: list[str] = []
+        #: When both ends of a connection were first established, in seconds of the loop's clock.
+        self.first_ready: float | None = None
+        loop.set_exception_handler(lambda _, context: self._failed(context.get("exception"), context))
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs a coroutine; an unexpected end of one is a failure of the run."""
+        task = self.loop.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed(error, {})
+
+    def _failed(self, error: BaseException | None, context: dict[str, Any]) -> None:
+        self.failures.append(f"{type(error).__name__}: {error}" if error else str(context.get("message")))
+
+    def opened(self, sock: socket.socket) -> None:
+        """A connection is there."""
+        self.sockets[sock.fileno()] = sock
+
+    def closed(self, sock: socket.socket) -> None:
+        """Closes an end."""
+        self.sockets.pop(sock.fileno(), None)
+        sock.close()
+
+    def ready(self) -> None:
+        """Both ends of a connection are established."""
+        if self.first_ready is None:
+            self.first_ready = self.loop.time()
+
+
+class Driver:
+    """One application: hands it what happens on its sockets, and carries out its commands."""
+
+    def __init__(
+        self,
+        bed: Bed,
+        application: Application,
+        *,
+        client: Place,
+        server: Place,
+        port: int,
+        client_opens: bool = True,
+        answer_carries_ack: bool = False,
+    ) -> None:
+        self.bed, self.application = bed, application
+        self.places = {True: client, False: server}
+        self.port, self.client_opens, self.answer_carries_ack = port, client_opens, answer_carries_ack
+        #: What the application recorded, each with the client ends (address, port) of its connections.
+        self.records: list[tuple[Command.Record, list[tuple[str, int]]]] = []
+        self.listeners: list[socket.socket] = []
+        self._used: list[tuple[str, int]] = []
+        self._connections: dict[int, Connection] = {}
+        #: Connections that are not yet accepted, by the address that opened them.
+        self._opening: dict[tuple[str, int], Connection] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._touched: deque[End] = deque()
+        self._settling = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a connection is there for the application, or its timer is pending."""
+        return bool(self._connections) or self._timer is not None
+
+    def start(self) -> None:
+        """Begins to listen, and starts the application."""
+        place = self.places[not self.client_opens]
+        listener = place.make()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((place.address, self.port))
+        listener.listen(1024)
+        self.listeners.append(listener)
+        self.bed.loop.add_reader(listener.fileno(), self._accept, listener)
+        self.execute(self.application.start(now_ns()))
+
+    def end(self) -> None:
+        """Records what is under way as unfinished; nothing is carried out after it."""
+        self.execute(self.application.end(now_ns()))
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def execute(self, commands: list[Command]) -> None:
+        """Carries out commands in order, and what they make possible at once."""
+        for command in commands:
+            self._carry_out(command)
+        self.settle()
+
+    def settle(self, *ends: End) -> None:
+        """Does what these ends, and those that commands were for, can do at once."""
+        self._touched.extend(ends)
+        if self._settling:
+            return
+        self._settling = True
+        try:
+            while self._touched:
+                self._touched.popleft().settle()
+        finally:
+            self._settling = False
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case Command.Connect(conn):
+                self._connections[conn] = connection = Connection(self, conn)
+                self._open(connection)
+            case Command.Timer(at_ns):
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = self.bed.loop.call_at(at_ns / 1e9, self._expired)
+            case Command.Record():
+                # Pages, files and transactions follow each other: the connections opened since the last one
+                # are this one's. Objects are part of a page, which has a record of its own.
+                own = [] if command.kind == "object" else self._used
+                self.records.append((command, own))
+                if command.kind != "object":
+                    self._used = []
+            case Command.Write(conn, client, count):
+                if end := self._end(conn, client):
+                    end.to_write += count
+            case Command.Close(conn, client):
+                if end := self._end(conn, client):
+                    end.closing = True
+            case Command.NotifyAt(conn, client, total):
+                if end := self._end(conn, client):
+                    end.notify_at = total
+            case Command.Hold(conn, client):
+                if end := self._end(conn, client):
+                    end.held = True
+            case Command.Read(conn, client, count):
+                if end := self._end(conn, client):
+                    end.read(count)
+            case _:
+                raise AssertionError(f"no such command: {command}")
+
+    def _end(self, conn: int, client: bool) -> End | None:
+        """The end that a command means, to be settled after it; none if the connection is already over."""
+        connection = self._connections.get(conn)
+        if connection is None:
+            return None
+        end = connection.ends[client]
+        self._touched.append(end)
+        return end
+
+    def _expired(self) -> None:
+        self._timer = None
+        self.execute(self.application.timer(now_ns()))
+
+    def _open(self, connection: Connection) -> None:
+        active, passive = self.places[self.client_opens], self.places[not self.client_opens]
+        sock = active.make()
+        end = connection.ends[self.client_opens]
+        try:
+            sock.bind((active.address, 0))
+            mine: tuple[str, int] = sock.getsockname()
+            self._opening[mine] = connection
+            self._used.append(mine if self.client_opens else (passive.address, self.port))
+            sock.connect((passive.address, self.port))
+        except BlockingIOError:
+            self.bed.loop.add_writer(sock.fileno(), self._connected, end, sock)
+        except OSError:
+            sock.close()
+            self.bed.loop.call_soon(connection.fail)
+        else:
+            self.bed.loop.call_soon(end.establish, sock)
+
+    def _connected(self, end: End, sock: socket.socket) -> None:
+        self.bed.loop.remove_writer(sock.fileno())
+        if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            sock.close()
+            end.connection.fail()
+        else:
+            end.establish(sock)
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            sock, peer = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        sock.setblocking(False)
+        if self.answer_carries_ack:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+        connection = self._opening.pop(peer, None)
+        if connection is None:  # given up in the meantime
+            sock.close()
+        else:
+            connection.ends[not self.client_opens].establish(sock)
+
+    def over(self, connection: Connection, *, failed: bool) -> None:
+        """The application's number of a connection is free again."""
+        del self._connections[connection.number]
+        self.execute(self.application.finished(now_ns(), connection.number, failed))
+
+
+class Connection:
+    """A connection of an application; both its ends are here."""
+
+    def __init__(self, driver: Driver, number: int) -> None:
+        self.driver, self.number = driver, number
+        #: By whether it is the client's.
+        self.ends = {client: End(self, client) for client in (True, False)}
+        #: Whether it is gone for the application. One end may still be draining.
+        self.is_over = False
+
+    def fail(self) -> None:
+        """One end was reset or given up."""
+        self._finish(failed=True)
+
+    def end_closed(self) -> None:
+        """One end has sent and received its FIN."""
+        if all(end.is_closed for end in self.ends.values()):
+            self._finish(failed=False)
+
+    def _finish(self, *, failed: bool) -> None:
+        if not self.is_over:
+            self.is_over = True
+            self.driver.over(self, failed=failed)
+
+
+class End:
+    """One end of a connection: what the application wants of it, carried out on its socket."""
+
+    def __init__(self, connection: Connection, client: bool) -> None:
+        self.connection, self.driver, self.client = connection, connection.driver, client
+        self.sock: socket.socket | None = None
+        self.is_closed = False
+        #: Bytes still to be handed to the kernel, and whether a FIN follows them.
+        self.to_write = 0
+        self.closing = self._fin_sent = self._waits_for_room = False
+        #: Bytes that have arrived in order, and those of them that the application of a held end has read.
+        self.received = self._taken = 0
+        self.notify_at: int | None = None
+        self.held = self._fin_received = False
+
+    def establish(self, sock: socket.socket) -> None:
+        """Its socket is connected."""
+        self.sock = sock
+        bed = self.driver.bed
+        bed.opened(sock)
+        bed.loop.add_reader(sock.fileno(), self._readable)
+        if self.connection.ends[not self.client].sock is not None:
+            bed.ready()
+        if not self.connection.is_over:
+            self._report(self.driver.application.established)
+        self._settle_now()
+
+    def _report(self, event: Callable[..., list[Command]], *more: int) -> None:
+        self.driver.execute(event(now_ns(), self.connection.number, self.client, *more))
+
+    def settle(self) -> None:
+        """Does what can be done at once: writes, closes, reports what has arrived."""
+        if self.sock is None or self.is_closed:
+            return
+        try:
+            self._write(self.sock)
+        except OSError:
+            self._broken()
+            return
+        if self.held and self.notify_at is not None and not self._fin_received:
+            try:
+                self._look(self.sock)
+            except OSError:  # nothing is there, or the loop will say what is wrong
+                pass
+        if self.notify_at is not None and self.received >= self.notify_at:
+            self.notify_at = None
+            if not self.connection.is_over:
+                self._report(self.driver.application.delivered, self.received)
+        if self._fin_sent and self._fin_received:
+            self._close()
+            self.connection.end_closed()
+
+    def _write(self, sock: socket.socket) -> None:
+        """Writes until the kernel takes no more. MSG_MORE holds the last segment back for the FIN."""
+        loop, fd = self.driver.bed.loop, sock.fileno()
+        try:
+            while self.to_write > 0:
+                is_last = self.closing and self.to_write <= len(CHUNK)
+                self.to_write -= sock.send(CHUNK[: self.to_write], socket.MSG_MORE if is_last else 0)
+        except BlockingIOError:
+            if not self._waits_for_room:
+                self._waits_for_room = True
+                loop.add_writer(fd, self._settle_now)
+            return
+        if self._waits_for_room:
+            self._waits_for_room = False
+            loop.remove_writer(fd)
+        if self.closing and not self._fin_sent:
+            self._fin_sent = True
+            sock.shutdown(socket.SHUT_WR)
+
+    def _settle_now(self) -> None:
+        self.driver.settle(self)
+
+    def _readable(self) -> None:
+        assert self.sock is not None
+        try:
+            count = self._look(self.sock) if self.held else self.sock.recv_into(_SCRATCH)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._broken()
+            return
+        if not self.held:
+            self.received += count
+        if count == 0:
+            self.driver.bed.loop.remove_reader(self.sock.fileno())
+            self._fin_received = True
+            if self.connection.is_over:
+                self._close()
+                return
+            self._report(self.driver.application.peer_closed)
+        self._settle_now()
+
+    def _look(self, sock: socket.socket) -> int:
+        """How many bytes wait in a held end's buffer; 0 if the FIN has arrived, behind them all.
+
+        The loop does not watch the socket until the application has read: what stays would wake it for ever.
+        """
+        waiting: int = struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
+        self.received = self._taken + waiting
+        if waiting == 0:
+            return len(sock.recv(1, socket.MSG_PEEK))
+        self.driver.bed.loop.remove_reader(sock.fileno())
+        return waiting
+
+    def read(self, count: int) -> None:
+        """Reads bytes that have arrived at a held end."""
+        if self.sock is None or self.is_closed:
+            return
+        self._taken += count
+        while count > 0:
+            count -= self.sock.recv_into(_SCRATCH, min(count, len(_SCRATCH)))
+        self.driver.bed.loop.add_reader(self.sock.fileno(), self._readable)
+
+    def _broken(self) -> None:
+        self._close()
+        self.connection.fail()
+
+    def _close(self) -> None:
+        if self.sock is not None and not self.is_closed:
+            self.is_closed = True
+            loop, fd = self.driver.bed.loop, self.sock.fileno()
+            loop.remove_reader(fd)
+            loop.remove_writer(fd)
+            self.driver.bed.closed(self.sock)
+
+
+def now_ns() -> int:
+    """The time of the loop's clock."""
+    return time.monotonic_ns()
