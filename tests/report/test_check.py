@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from cwndlab.errors import StudyError
 from cwndlab.report.study import check_outputs
 from cwndlab.spec.load import shipped
 from cwndlab.study import Study
+from small_study import TEXT, edited
 
 
 @pytest.mark.parametrize("name", sorted(shipped()))
@@ -41,4 +43,51 @@ def test_a_mistake_stops_a_study_before_it_is_run(
     with pytest.raises(StudyError) as raised:
         cwndlab.run(tmp_path / "s", out=tmp_path / "o")
     assert says in str(raised.value)
+    assert Path(str(raised.value.file)).name == file
+    assert raised.value.line is not None
     assert not (tmp_path / "o").exists()
+
+
+RECORDS = '\n[[figures]]\nid = "f"\ntitle = "F"\nkind = "{kind}"\nwhere = {{ iw = 4 }}\n{key}\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "says"),
+    [
+        ("queue", 'link = "a>b"', 'the queue of a>b is not recorded; set [probes] queues = ["a>b"]'),
+        ("queue", 'link = "a>c"', 'there is no direction "a>c"; did you mean "a>b"'),
+        ("time-sequence", 'start = "1s"', "the run ends at 0.05 s"),
+        ("time-sequence", 'start = "fast"', "fast"),
+        ("time-sequence", "start = -1", "-1 is not a time of the run"),
+        ("time-sequence", 'start = "9ms"\nuntil = "8ms"', "this ends before it begins"),
+        ("time-sequence", "connection = -1", "must be at least 0"),
+        ("time-sequence", "log_x = true", "`log_x` has no effect in a time-sequence figure"),
+        ("cdf", 'quantity = "goodput"\nx = "iw"', "`x` has no effect in a cdf figure"),
+    ],
+)
+def test_a_key_of_a_figure_that_cannot_be_drawn_is_named_with_its_line(
+    kind: str, key: str, says: str
+) -> None:
+    text = TEXT + RECORDS.format(kind=kind, key=key)
+    with pytest.raises(StudyError, match=re.escape(says)) as raised:
+        check_outputs(Study.from_toml(text))
+    assert raised.value.line == text.count("\n")
+
+
+def test_a_figure_of_records_needs_their_probe() -> None:
+    text = TEXT + RECORDS.format(kind="cwnd", key="")
+    with pytest.raises(
+        StudyError, match=re.escape("iw=4: no cwnd are recorded; set [probes] cwnd")
+    ) as raised:
+        check_outputs(Study.from_toml(text))
+    assert raised.value.line == text[: text.index('kind = "cwnd"')].count("\n") + 1
+    check_outputs(Study.from_toml(text.replace("[probes]", "[probes]\ncwnd = true")))
+
+
+def test_a_logarithmic_axis_needs_values_above_zero() -> None:
+    figure = (
+        '\n[[figures]]\nid = "f"\ntitle = "F"\nkind = "line"\nx = "iw"\nquantity = "goodput"\nlog_x = true\n'
+    )
+    Study.from_toml(TEXT + figure)
+    with pytest.raises(StudyError, match="axis iw has the value 0"):
+        Study.from_toml(edited(("values = [1, 4]", "values = [0, 4]")) + figure)

@@ -45,6 +45,13 @@ CROWD = 200
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
 
+RECORDED = {"time-sequence": "segments", "queue": "queues", "cwnd": "cwnd"}
+"""The record table that a kind of figure shows."""
+
+PROBES = {"segments": 'segments_at = "NODE"', "queues": 'queues = ["a>b"]', "cwnd": "cwnd = true"}
+"""How a study has a table recorded."""
+
+
 @dataclass(frozen=True)
 class Drawing:
     """A figure, ready to be shown."""
@@ -71,10 +78,12 @@ class Drawing:
         return bytes(convert("svg_to_png", self.svg_file, scale=2))
 
 
-def draw(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> Drawing:
-    """Draws a figure; `seconds` reads a time of the study ("15s")."""
-    chart, rows, words = _KINDS[spec.kind](spec, results, seconds)
-    return Drawing(spec.id, spec.title, spec.about, words, to_svg(chart, rows))
+def draw(spec: Figure, results: Results) -> Drawing:
+    """Draws a figure, of other cells than it asks for if those were left out of the run."""
+    spec, instead = series.of_run_cells(spec, results)
+    chart, rows, words = _KINDS[spec.kind](spec, results)
+    title = f"{spec.title} (here {instead})" if instead else spec.title
+    return Drawing(spec.id, title, spec.about, words, to_svg(chart, rows))
 
 
 def to_svg(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]]) -> str:
@@ -157,11 +166,11 @@ def _xy(spec: Figure, results: Results) -> tuple[str, str]:
     return x, y
 
 
-def _line(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+def _line(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     return _points(spec, results, bars=False)
 
 
-def _bar(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+def _bar(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     return _points(spec, results, bars=True)
 
 
@@ -176,14 +185,14 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
     names = list(dict.fromkeys(p.series for p in found))
     many = len(found) > 60 * max(1, len(names))
     panels = list(dict.fromkeys(p.panel for p in found))
-    aside = _dodge(found, names) if numeric and not many else {}
+    widths = _widths(names, many)
     rows: dict[str, list[Row]] = {}
     charts = []
     for number, panel in enumerate(panels):
         name = f"panel{number}"
         rows[name] = [
             {
-                "x": _number(p.x) + aside.get(p.series, 0.0) if numeric else str(p.x),
+                "x": _number(p.x) if numeric else str(p.x),
                 "y": p.interval.value,
                 "low": p.interval.low if np.isfinite(p.interval.low) else p.interval.value,
                 "high": p.interval.high if np.isfinite(p.interval.high) else p.interval.value,
@@ -196,8 +205,11 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
         base = alt.Chart(alt.NamedData(name=name))
         if numeric:
             whole = all(isinstance(v, int) for v in places) and len(places) <= 20
-            axis = alt.Axis(values=sorted(map(_number, places)), format="d") if whole else alt.Axis()
-            x: Any = alt.X("x:Q", title=x_title, axis=axis, scale=alt.Scale(zero=False, nice=not whole))
+            axis = alt.Axis()
+            if whole or (spec.log_x and len(places) <= 20):
+                axis = alt.Axis(values=sorted(map(_number, places)), format="d" if whole else "~g")
+            scale = alt.Scale(zero=False, nice=not whole)
+            x: Any = alt.X("x:Q", title=x_title, axis=axis, scale=_log() if spec.log_x else scale)
         else:
             order = [str(v) for v in places]
             x = alt.X("x:N", title=x_title, sort=order, axis=alt.Axis(labelAngle=0))
@@ -216,9 +228,10 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
                 )
             ]
         if any(r["high"] > r["low"] for r in rows[name]):
-            rule = base.mark_rule(strokeWidth=1.2, color=INK) if bars else base.mark_rule(strokeWidth=1.2)
+            rule = base.mark_rule(strokeWidth=1.2, color=INK) if bars else base.mark_rule(opacity=0.7)
             error = rule.encode(x=x, y=alt.Y("low:Q", title=y_title), y2="high:Q", **offset)
-            layers.append(error if bars else error.encode(color=colour))
+            nested = alt.StrokeWidth("series:N", scale=alt.Scale(domain=names, range=widths), legend=None)
+            layers.append(error if bars else error.encode(color=colour, strokeWidth=nested))
         if not bars and not many:
             layers.append(base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour))
         charts.append(_sized(alt.layer(*layers), _panel_title(spec, panel)))
@@ -231,16 +244,23 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else float("nan")
 
 
-def _dodge(found: Sequence[series.Point], names: Sequence[str]) -> dict[str, float]:
-    """How far each series is moved along x, so that intervals at the same x do not hide each other."""
-    if len(names) < 2 or all(p.interval.exact or np.isnan(p.interval.low) for p in found):
-        return {}
-    xs = [_number(p.x) for p in found]
-    step = 0.012 * (max(xs) - min(xs))
-    return {name: (k - (len(names) - 1) / 2) * step for k, name in enumerate(names)}
+def _widths(names: Sequence[str], many: bool) -> list[float]:
+    """How wide each series' intervals are drawn, the first one widest.
+
+    So each can be seen at the same x, at the sides of those drawn over it. Moved along x, a point would show
+    a wrong value.
+    """
+    step = 0.0 if many else min(1.6, 6.0 / len(names))
+    return [1.2 + step * (len(names) - 1 - k) for k in range(len(names))]
 
 
-def _cdf(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+def _log() -> alt.Scale:
+    import altair as alt
+
+    return alt.Scale(type="log", nice=False)
+
+
+def _cdf(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     import altair as alt
 
     found = series.curves(spec, results)
@@ -259,8 +279,9 @@ def _cdf(spec: Figure, results: Results, seconds: Callable[[str | float], float]
             for c in found
             if c.panel == panel
             for v, s in zip(c.value, c.share, strict=True)
+            if v > 0 or not spec.log_x  # the curve begins at the share of what a logarithm cannot show
         ]
-        scale = alt.Scale(type="log", nice=False) if spec.log_x else alt.Scale()
+        scale = _log() if spec.log_x else alt.Scale()
         legend = _legend(names, "stroke")
         chart = (
             alt.Chart(alt.NamedData(name=data))
@@ -281,9 +302,9 @@ def _cdf(spec: Figure, results: Results, seconds: Callable[[str | float], float]
 # ── from records: time-sequence, cwnd, queue ────────────────────────────────────────────
 
 
-def _records(spec: Figure, results: Results, table: str, probe: str) -> list[tuple[str, str, Columns]]:
+def _records(spec: Figure, results: Results) -> list[tuple[str, str, Columns]]:
     """Cell, panel title and records of each panel; missing records are an error that names the probe."""
-    found = []
+    table, found = RECORDED[spec.kind], []
     for panel, name, cell in series.figure_cells(spec, results):
         title = ", ".join(part for part in (_panel_title(spec, panel), name) if part)
         try:
@@ -292,7 +313,7 @@ def _records(spec: Figure, results: Results, table: str, probe: str) -> list[tup
             raise StudyError(
                 f"cell {cell.id} has no {table} records",
                 key=f"figures.{spec.id}",
-                right=f"set [probes] {probe}",
+                right=f"set [probes] {PROBES[table]}",
             ) from None
     if not any(len(columns["time_ns"]) for _, _, columns in found):
         raise StudyError(f"no {table} were recorded", key=f"figures.{spec.id}")
@@ -309,20 +330,17 @@ def _records(spec: Figure, results: Results, table: str, probe: str) -> list[tup
     return found
 
 
-def _window(spec: Figure, seconds: Callable[[str | float], float]) -> tuple[float, float]:
-    start = seconds(spec.start) if spec.start is not None else 0.0
-    return start, seconds(spec.until) if spec.until is not None else float("inf")
+def _window(spec: Figure) -> tuple[float, float]:
+    return spec.start or 0.0, spec.until if spec.until is not None else float("inf")
 
 
-def _time_sequence(
-    spec: Figure, results: Results, seconds: Callable[[str | float], float]
-) -> tuple[Any, Any, str]:
+def _time_sequence(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     import altair as alt
 
-    window = _window(spec, seconds)
+    window = _window(spec)
     rows: dict[str, list[Row]] = {}
     titles = []
-    recorded = _records(spec, results, "segments", 'segments_at = "NODE"')
+    recorded = _records(spec, results)
     for number, (_, title, columns) in enumerate(recorded):
         rows[f"panel{number}"] = time_sequence_rows(columns, window, spec.connection or 0, WIDTH, HEIGHT)
         rows[f"panel{number}"].sort(key=lambda row: RANK[row["event"]])
@@ -357,9 +375,9 @@ def _time_sequence(
     return _stack(panels), rows, words
 
 
-def _cwnd(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+def _cwnd(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     panels = []
-    for _, title, columns in _records(spec, results, "cwnd", "cwnd = true"):
+    for _, title, columns in _records(spec, results):
         mine = columns["connection"] == (spec.connection or 0)
         mine &= np.asarray(columns["from_client"], dtype=bool) == _busy_side(columns, mine)
         time = columns["time_ns"][mine] / 1e9
@@ -368,7 +386,7 @@ def _cwnd(spec: Figure, results: Results, seconds: Callable[[str | float], float
         # An ssthresh not yet set is missing (-1) or endless; drawn, it would flatten everything else.
         ssthresh[(ssthresh < 0) | (ssthresh > 4 * max(1.0, float(cwnd.max(initial=1.0))))] = np.nan
         panels.append((title, time, {"cwnd": cwnd / 1000, "ssthresh": ssthresh / 1000}))
-    return _against_time(spec, panels, _window(spec, seconds), "window (kB)")
+    return _against_time(spec, panels, _window(spec), "window (kB)")
 
 
 def _busy_side(columns: Columns, mine: Any) -> bool:
@@ -392,9 +410,9 @@ def _link(spec: Figure, results: Results, cell: str, recorded: Any) -> int:
     return names.index(spec.link)
 
 
-def _queue(spec: Figure, results: Results, seconds: Callable[[str | float], float]) -> tuple[Any, Any, str]:
+def _queue(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     panels = []
-    for cell, title, columns in _records(spec, results, "queues", 'queues = ["a>b"]'):
+    for cell, title, columns in _records(spec, results):
         links = columns["link"]
         mine = links == _link(spec, results, cell, links)
         lines = {"queue": columns["packets"][mine].astype(np.float64)}
@@ -404,7 +422,7 @@ def _queue(spec: Figure, results: Results, seconds: Callable[[str | float], floa
             if np.isfinite(values).any() and np.nanmax(values) > 0:
                 lines["average"] = values
         panels.append((title, columns["time_ns"][mine] / 1e9, lines))
-    return _against_time(spec, panels, _window(spec, seconds), "queue (packets)")
+    return _against_time(spec, panels, _window(spec), "queue (packets)")
 
 
 def _against_time(
@@ -445,7 +463,7 @@ def _against_time(
     return _stack(charts), rows, f"{y_title} against time: {', '.join(names)}"
 
 
-_KINDS: dict[str, Callable[[Figure, Results, Callable[[str | float], float]], tuple[Any, Any, str]]] = {
+_KINDS: dict[str, Callable[[Figure, Results], tuple[Any, Any, str]]] = {
     "line": _line,
     "bar": _bar,
     "cdf": _cdf,

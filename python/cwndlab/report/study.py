@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab import metrics
-from cwndlab.plan.plan import make_plan
-from cwndlab.spec.outputs import AnyTable, Column, Table
+from cwndlab.errors import StudyError, nearest
+from cwndlab.plan.plan import Cell, make_plan
+from cwndlab.spec.load import CLAIMS
+from cwndlab.spec.outputs import AnyTable, Column, Figure, Table
 from cwndlab.spec.schema import Source
-from cwndlab.spec.study import StudySpec
-from cwndlab.spec.units import seconds
+from cwndlab.spec.study import Place, StudySpec
+from cwndlab.stats import series
 from cwndlab.stats.results import CellInfo, Results
 
 from .beside import Beside
 from .check import check, without_values
 from .definitions import definitions
 from .facts import facts, missing
+from .figures import PROBES, RECORDED
 from .judge import Outputs, Variation
 from .write import write
 
@@ -48,7 +51,6 @@ def write_report(
             for axis, value, varied in variations
         ],
         beside=beside,
-        seconds=seconds,
     )
     return folder / "report.html"
 
@@ -88,15 +90,79 @@ def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
 
 def check_outputs(study: StudySpec) -> None:
     """StudyError for a table, figure or claim that no run could show; restricted axes are no error."""
-    whole = replace(study, chosen={})
+    cells = make_plan(replace(study, chosen={})).cells
     quantities = {quantity.name: quantity for quantity in study.outline.quantities}
     results = without_values(
-        [CellInfo(cell.id, cell.axes) for cell in make_plan(whole).cells],
+        [CellInfo(cell.id, cell.axes) for cell in cells],
         {name: metrics.unit_of(quantity, quantities) for name, quantity in quantities.items()},
         [name for name, quantity in quantities.items() if metrics.is_list(quantity, quantities)],
         study.outline.cells,
     )
-    check(_outputs(study, study.folder or Path()), results)
+    try:
+        check(_outputs(study, study.folder or Path()), results)
+    except StudyError as error:
+        raise _placed(study, error) from None
+    _check_records(study, results, {cell.id: cell for cell in cells})
+
+
+def _placed(study: StudySpec, error: StudyError) -> StudyError:
+    """The error with the line of its key, "figures.ID.x", in the study's file or in claims.toml."""
+    outline, key = study.outline, error.key or ""
+    for section, ids in (
+        ("tables", [table.id for table in outline.tables]),
+        ("figures", [figure.id for figure in outline.figures]),
+        ("claims", [claim.id for claim in study.claims.claims]),
+    ):
+        for index, name in enumerate(ids):
+            head = f"{section}.{name}"
+            if error.file not in (None, CLAIMS) or not f"{key}.".startswith(f"{head}."):
+                continue
+            path: tuple[str | int, ...] = (section, index, *key[len(head) :].split(".")[1:])
+            if section != "claims":
+                return study.place.locate(error, path)
+            file = study.folder / CLAIMS if study.folder is not None else None
+            text = file.read_text(encoding="utf-8") if file is not None and file.exists() else None
+            raw = {section: [{"id": claim.id} for claim in study.claims.claims]}
+            return Place(raw, file, text).error(path, error.problem, error.right)
+    return error
+
+
+def _check_records(study: StudySpec, results: Results, cells: Mapping[str, Cell]) -> None:
+    """StudyError for a figure of records that a cell it shows does not record."""
+    for index, figure in enumerate(study.outline.figures):
+        if figure.kind not in RECORDED:
+            continue
+        for _, _, cell in series.figure_cells(figure, results):
+            found = _unrecorded(figure, cells[cell.id].compiled.scenario)
+            if found is not None:
+                key, problem, right = found
+                raise study.place.error(("figures", index, key), f"cell {cell.id}: {problem}", right)
+
+
+def _unrecorded(figure: Figure, scenario: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """The key of a figure for which a run of this scenario has no records, why, and what would be right."""
+    probes, links = scenario["probes"], scenario["links"]
+    end = scenario["duration_ns"] / 1e9
+    if figure.start is not None and figure.start >= end:
+        return "start", f"the run ends at {end:g} s", "make `start` earlier"
+    if figure.kind == "queue" and figure.link is not None:
+        names = [str(link["name"]) for link in links]
+        index = figure.link if isinstance(figure.link, int) else None
+        if index is None and figure.link not in names:
+            return "link", f'there is no direction "{figure.link}"', nearest(str(figure.link), names)
+        index = names.index(str(figure.link)) if index is None else index
+        if index not in probes["queues"]:
+            name = names[index] if index < len(names) else str(index)
+            return "link", f"the queue of {name} is not recorded", f'set [probes] queues = ["{name}"]'
+    table = RECORDED[figure.kind]
+    recorded = {
+        "segments": probes["segments_at"] is not None,
+        "queues": probes["queues"],
+        "cwnd": probes["cwnd"],
+    }
+    if not recorded[table]:
+        return "kind", f"no {table} are recorded", f"set [probes] {PROBES[table]}"
+    return None
 
 
 def _citation(source: Source) -> str:

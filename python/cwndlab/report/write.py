@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,18 +56,16 @@ def write(
     facts: Sequence[Fact] = (),
     variations: Sequence[Variation] = (),
     beside: Beside | None = None,
-    seconds: Callable[[str | float], float] = float,
 ) -> ReportView:
     """Writes the whole report into `directory` and returns what it shows.
 
-    `facts` tell what was run and how to run it again; `beside` is what the simulator made of the same runs;
-    `seconds` reads a time of the study ("15s").
+    `facts` tell what was run and how to run it again; `beside` is what the simulator made of the same runs.
     """
     judged = judge(outputs, results)
-    drawings = _draw(outputs, results, seconds, judged.omitted)
+    drawings = _draw(outputs, results, judged.omitted)
     section = None
     if beside is not None:
-        drawings = _pairs(drawings, _draw(outputs, beside.results, seconds, []))
+        drawings = _pairs(drawings, _draw(outputs, beside.results, []))
         rows = besides.rows_of(judge(outputs, beside.results), judged, beside, results)
         save(directory / "agreement.csv", besides.to_csv(rows))
         section = besides.view(beside, rows, results, {spec.id: spec.title for spec in outputs.tables})
@@ -131,7 +129,6 @@ def _margins(grids: Sequence[Table]) -> str:
 def _draw(
     outputs: Outputs,
     results: Results,
-    seconds: Callable[[str | float], float],
     omitted: list[Omitted],
 ) -> list[Drawing]:
     if not outputs.figures:
@@ -139,7 +136,7 @@ def _draw(
     drawings = []
     for spec in outputs.figures:
         try:
-            drawings.append(draw(spec, results, seconds))
+            drawings.append(draw(spec, results))
         except StudyError as error:
             omitted.append(Omitted("figure", spec.id, error))
     return drawings

@@ -15,7 +15,6 @@ from cwndlab.errors import StudyError, nearest
 from cwndlab.plan.plan import Plan
 from cwndlab.report.figures import Drawing, draw
 from cwndlab.spec.study import StudySpec
-from cwndlab.spec.units import seconds
 from cwndlab.spec.values import same_value
 from cwndlab.stats.results import Estimate, Results
 
@@ -166,7 +165,7 @@ class RunResult:
         specs = {spec.id: spec for spec in self.study.outline.figures}
         if id_ not in specs:
             raise KeyError(f'no figure "{id_}" in {self.study.name}; {nearest(id_, specs)}')
-        return draw(specs[id_], self.results, seconds)
+        return draw(specs[id_], self.results)
 
     def _first_figure(self) -> str:
         """The first figure whose cells were run, as HTML."""

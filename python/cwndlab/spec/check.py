@@ -12,7 +12,7 @@ from cwndlab.errors import StudyError, nearest
 from . import schema
 from .expr import names_in
 from .files import inside, read_csv
-from .outputs import Listing, Table
+from .outputs import FIGURE_KEYS, Figure, Listing, Table
 from .resolve import Names, references
 from .study import StudySpec
 from .values import same_value
@@ -272,6 +272,22 @@ def _figures(study: StudySpec) -> None:
         ):
             for axis in names:
                 _axis(study, axis, (*at, key))
+        _figure_keys(study, figure, at)
+
+
+def _figure_keys(study: StudySpec, figure: Figure, at: Path) -> None:
+    """Keys that this kind of figure does not take, and values that do not fit together."""
+    for key, kinds in FIGURE_KEYS.items():
+        if key in figure.model_fields_set and figure.kind not in kinds:
+            right = f"it belongs to {' and '.join(kinds)} figures"
+            raise _fail(study, (*at, key), f"`{key}` has no effect in a {figure.kind} figure", right)
+    if figure.until is not None and figure.until <= (figure.start or 0.0):
+        raise _fail(study, (*at, "until"), "this ends before it begins", "make `until` later than `start`")
+    if figure.log_x and figure.x in study.outline.axes:
+        for value in study.outline.axes[str(figure.x)].names:
+            if isinstance(value, bool | str) or value <= 0:
+                problem = f"axis {figure.x} has the value {value!r}, which a logarithmic axis cannot show"
+                raise _fail(study, (*at, "log_x"), problem, "leave out log_x")
 
 
 def _marks(study: StudySpec) -> None:

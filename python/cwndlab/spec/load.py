@@ -22,6 +22,8 @@ from .study import GRID, SETTABLE, Place, StudySpec
 from .validate import Invalid, as_study_error, validate
 
 SHIPPED = Path(__file__).parent.parent / "studies"
+#: The file of a study's claims, beside its own.
+CLAIMS = "claims.toml"
 _MAX_DEPTH = 30
 
 #: The class of the study that is made: `StudySpec` or one derived from it.
@@ -52,7 +54,7 @@ def load(kind: type[S], name_or_path: str | Path) -> S:
             )
     text = read_text(file, what="a study file")
     raw = _toml(text, file)
-    beside = file.parent / "claims.toml"
+    beside = file.parent / CLAIMS
     claims_text = read_text(beside, what="the claims") if beside.exists() else ""
     name = file.parent.name if file.name == "study.toml" and file.parent.name else file.stem
     return _build(kind, raw, name=name, file=file, text=text, claims_text=claims_text)
@@ -183,7 +185,7 @@ def _depth(value: Any) -> int:
 def _claims(text: str, file: Path | None) -> schema.Claims:
     if not text:
         return schema.Claims()
-    beside = file.parent / "claims.toml" if file is not None else None
+    beside = file.parent / CLAIMS if file is not None else None
     raw = _toml(text, beside)
     try:
         return validate(schema.Claims, raw)

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from .units import Seconds
+
 Scalar = bool | int | float | str
 """One value of an axis, as the study writes it."""
 
@@ -199,13 +201,15 @@ class Figure(Part):
     compare: Compare | None = None
     x_title: str | None = None
     y_title: str | None = None
-    start: str | float | None = None
-    until: str | float | None = None
+    start: Seconds | None = None
+    until: Seconds | None = None
     """time-sequence, queue, cwnd: the part of the run that is shown, e.g. `"15s"`."""
-    link: str | int | None = None
+    link: str | Annotated[int, Field(ge=0)] | None = None
     """queue: the link's name or index; without it the first link recorded."""
-    connection: int | None = None
+    connection: int | None = Field(default=None, ge=0)
+    """time-sequence, cwnd: the connection's serial number; without it the first one."""
     log_x: bool = False
+    """line, cdf: a logarithmic axis along x."""
 
     @model_validator(mode="after")
     def _complete(self) -> Figure:
@@ -214,6 +218,19 @@ class Figure(Part):
         if self.kind in ("line", "bar") and self.x is None:
             raise ValueError(f'a {self.kind} figure needs `x` (an axis, or "index" for a list)')
         return self
+
+
+#: The keys that only some kinds of figures take.
+FIGURE_KEYS = {
+    "x": ("line", "bar"),
+    "quantity": ("line", "bar", "cdf"),
+    "compare": ("line", "bar"),
+    "log_x": ("line", "cdf"),
+    "start": ("time-sequence", "queue", "cwnd"),
+    "until": ("time-sequence", "queue", "cwnd"),
+    "link": ("queue",),
+    "connection": ("time-sequence", "cwnd"),
+}
 
 
 class Claim(Part):

@@ -60,6 +60,14 @@ RateBps = Annotated[
 SizeBytes = Annotated[int, BeforeValidator(parse_bytes), _written("1460B", "a size: B kB KiB MB MiB GB GiB")]
 
 
-def seconds(time: str | float) -> float:
-    """A time of a study ("15s"), or a number that is in seconds already."""
-    return time if isinstance(time, (int, float)) else parse_time(time) / 1e9
+def parse_seconds(value: object) -> float:
+    """Seconds of "15s", or of a number that is in seconds already."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not 0 <= value < float("inf"):
+            raise ValueError(f'{value!r} is not a time of the run; write for instance "15s"')
+        return float(value)
+    return parse_time(value) / 1e9
+
+
+#: A time, held in seconds.
+Seconds = Annotated[float, BeforeValidator(parse_seconds), _written("15s", "a time: ns us ms s min h")]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.spec.values import same_value, text
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.intervals import Floats, Interval
-from cwndlab.stats.results import AxisValue, CellInfo, Results
+from cwndlab.stats.results import AxisValue, CellInfo, Results, listed
 from cwndlab.stats.tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:
@@ -40,6 +41,22 @@ class Curve:
     series: str
     value: Floats
     share: Floats
+
+
+def of_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
+    """The figure for the cells that were run, where a run was restricted to other values than `where` names;
+    and in words what it shows instead.
+    """
+    where, instead = dict(spec.where), []
+    for axis, wanted in spec.where.items():
+        run = results.axes.get(axis, [])
+        left = [value for value in listed(wanted) if any(same_value(value, known) for known in run)]
+        if run and not left:
+            where[axis] = run[0]
+            instead.append(f"{axis} = {text(run[0])}")
+        elif run:
+            where[axis] = left if isinstance(wanted, list) else left[0]
+    return spec.model_copy(update={"where": where}), ", ".join(instead)
 
 
 def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | None, str, CellInfo]]:
