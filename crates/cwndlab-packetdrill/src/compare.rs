@@ -51,7 +51,8 @@ fn options_fit(options: &ToolOptions, now: Time, expected: &Options, found: &Opt
     };
     timestamps
         && expected.mss == found.mss
-        && expected.window_scale == found.window_scale
+        && expected.window_scale.is_some() == found.window_scale.is_some()
+        && (options.ignore_windows || expected.window_scale == found.window_scale)
         && expected.sack_permitted == found.sack_permitted
         && expected.sack == found.sack
 }

@@ -34,6 +34,7 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
         bytes => (bytes / mss) as f64,
     };
     let fields = [
+        ("tcpi_state", crate::state::value(connection.state())),
         ("tcpi_ca_state", state),
         ("tcpi_retransmits", f64::from(info.backoffs)),
         ("tcpi_backoff", f64::from(info.backoffs)),
@@ -56,11 +57,12 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
     // these are not known at all times
     let more = [
         ("tcpi_retrans", info.retransmitted.map(|segments| segments as f64)),
+        ("tcpi_rcv_mss", info.receive_mss.map(f64::from)),
         ("tcpi_reord_seen", info.reorderings.map(f64::from)),
         ("tcpi_min_rtt", (!info.min_rtt.is_never()).then(|| microseconds(info.min_rtt))),
     ];
     names.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))));
-    for (name, value) in STATES.into_iter().chain(fields) {
+    for (name, value) in STATES.into_iter().chain(crate::state::values()).chain(fields) {
         names.insert(name.to_string(), value);
     }
 }

@@ -28,6 +28,7 @@ mod segment;
 mod settings;
 mod socket;
 mod sockopt;
+mod state;
 mod sysctl;
 mod timestamps;
 

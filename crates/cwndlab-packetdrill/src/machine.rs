@@ -37,8 +37,9 @@ pub(crate) struct Machine {
     pub event_before: Option<Time>,
     /// Whether the interface takes segments; while it does not, the endpoints are not asked for any.
     pub queue_takes: bool,
-    /// Whether the window offered waits for reads. Otherwise what arrives counts as read at once.
-    pub reads_make_room: bool,
+    /// The receive buffer that a BSD script sets. The window offered then waits for reads; otherwise what arrives counts as
+    /// read at once.
+    pub receive_buffer: Option<u64>,
     pub descriptors: BTreeMap<i64, Descriptor>,
     pub endpoints: Vec<Endpoint>,
     pub sent: VecDeque<Sent>,
@@ -56,7 +57,7 @@ impl Machine {
             options,
             event_before: None,
             queue_takes: true,
-            reads_make_room: false,
+            receive_buffer: None,
             descriptors: BTreeMap::new(),
             endpoints: Vec::new(),
             sent: VecDeque::new(),

@@ -4,7 +4,7 @@ use crate::error::{unsupported, wrong, Result, LONGEST_S};
 use cwndlab_units::Time;
 
 /// Options without influence on a run here: addresses, interfaces, how the tool runs and prints.
-const WITHOUT_EFFECT: [&str; 17] = [
+const WITHOUT_EFFECT: [&str; 16] = [
     "bind_port",
     "code_command",
     "code_format",
@@ -15,7 +15,6 @@ const WITHOUT_EFFECT: [&str; 17] = [
     "gateway_ip",
     "netmask_ip",
     "speed",
-    "mss", // of the tool's own large segments, which arrive here whole
     "send_omit_free",
     "is_anyip",
     "debug",
@@ -61,6 +60,8 @@ pub(crate) struct ToolOptions {
     pub strict_segments: bool,
     /// Whether windows offered are left out.
     pub ignore_windows: bool,
+    /// Bytes of the segments that a larger one was merged from on arrival (GRO).
+    pub merged_from: Option<u32>,
     mtu: Option<u32>,
     ipv6: bool,
 }
@@ -98,6 +99,10 @@ impl ToolOptions {
             "mtu" => match value.parse() {
                 Ok(bytes) if (IPV6_HEADERS + 8..=65_535).contains(&bytes) => self.mtu = Some(bytes),
                 _ => return wrong(line, format!("{option}: expected 68 to 65535 bytes, as in --mtu=1500")),
+            },
+            "mss" => match value.parse() {
+                Ok(bytes) if (1..=65_535).contains(&bytes) => self.merged_from = Some(bytes),
+                _ => return wrong(line, format!("{option}: expected 1 to 65535 bytes, as in --mss=1000")),
             },
             "ip_version" => match value {
                 "ipv4" | "ipv4-mapped-ipv6" => self.ipv6 = false,

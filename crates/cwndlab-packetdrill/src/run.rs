@@ -9,7 +9,8 @@ use crate::script::{Action, Call, Event, Packet, Script};
 use crate::segment::show;
 use crate::settings;
 use crate::socket::{Descriptor, Kind, LOCAL_ISS};
-use cwndlab_tcp::{Connection, Flags, TcpConfig};
+use crate::state::SocketCount;
+use cwndlab_tcp::{Connection, Flags, Segment, TcpConfig};
 use cwndlab_units::Time;
 
 /// What fits into one IP packet next to 20 bytes of IP header and 60 of TCP header.
@@ -109,9 +110,12 @@ impl Machine {
 
     /// A command is not run, but what it sets is set.
     fn command(&mut self, line: usize, text: &str) -> Result<()> {
+        if let Some(count) = SocketCount::parse(text) {
+            return count.check(line, &self.endpoints);
+        }
         match settings::command(&mut self.cfg, text) {
             Ok(effect) => {
-                self.reads_make_room |= effect.reads_make_room;
+                self.receive_buffer = effect.receive_buffer.or(self.receive_buffer);
                 self.queue_takes = effect.queue_takes.unwrap_or(self.queue_takes);
                 self.unset.extend(effect.unset.into_iter().map(|setting| Unset { line, setting }));
                 Ok(())
@@ -145,15 +149,17 @@ impl Machine {
         if packet.seq.is_none() {
             return unsupported(line, "a segment that arrives needs its sequence numbers");
         }
-        if flags.has(Flags::SYN) && packet.len > 0 {
+        if flags.has(Flags::SYN) && packet.len > 0 && self.receive_buffer.is_none() {
+            // BSD's scripts expect that such data is left out
             return unsupported(line, "a SYN that carries data (TCP Fast Open) is not supported");
         }
-        if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
+        if flags.has(Flags::SYN) && !flags.has(Flags::ACK) || self.endpoints.is_empty() {
             self.passive_open();
         }
-        let Some(endpoint) = self.endpoints.last_mut() else {
-            return wrong(line, "a segment arrives, but there is no connection, nor a socket that listens");
-        };
+        if self.endpoints.is_empty() {
+            self.add_closed_port();
+        }
+        let Some(endpoint) = self.endpoints.last_mut() else { return Ok(()) };
         let ts_ecr = packet.options.as_ref().and_then(|options| options.timestamps).map_or(0, |stamps| stamps.1);
         let echo = match endpoint.timestamps.live(ts_ecr) {
             Some(sent) => sent,
@@ -166,15 +172,35 @@ impl Machine {
                 return wrong(line, message);
             }
         };
-        let arriving = endpoint.inbound(packet, echo);
-        endpoint.connection.handle_segment(&endpoint.cfg, self.now, &arriving);
-        Ok(())
+        let whole = endpoint.inbound(packet, echo);
+        // what was merged arrives at one time, and is answered as one
+        let size = self.options.merged_from.unwrap_or(whole.len).max(1);
+        let (mut start, end) = (0, whole.len);
+        loop {
+            let len = size.min(end - start);
+            let last = start + len == end;
+            let flags = if last { whole.flags } else { Flags(whole.flags.0 & !(Flags::PSH.0 | Flags::FIN.0)) };
+            let wire_bytes = whole.wire_bytes - end + len;
+            let part = Segment { seq: whole.seq.wrapping_add(start), len, flags, wire_bytes, ..whole };
+            endpoint.connection.handle_segment(&endpoint.cfg, self.now, &part);
+            start += len;
+            if last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Nothing listens: what arrives is answered as by a port without a socket (RFC 9293, section 3.10.7.1).
+    fn add_closed_port(&mut self) {
+        let mut connection = Connection::server(&self.cfg, LOCAL_ISS, self.now);
+        connection.close();
+        self.add_endpoint(self.cfg, connection, true);
     }
 
     /// A SYN: a new endpoint if a socket listens, unless the last one still waits for its handshake's end.
     fn passive_open(&mut self) {
         let Some(listener) = self.descriptors.values().find(|d| d.kind == Kind::Listening) else { return };
-        if self.endpoints.last().is_some_and(|e| !e.accepted && !e.connection.is_finished()) {
+        if self.endpoints.last().is_some_and(|e| !e.connection.is_finished()) {
             return;
         }
         let Descriptor { cfg, corked, user_timeout_ms, .. } = *listener;

@@ -31,8 +31,8 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), 
 pub(crate) struct Effect {
     /// Whether from now on the interface's queue takes segments, if the command says so.
     pub queue_takes: Option<bool>,
-    /// Whether the window offered waits for reads, as BSD's scripts check.
-    pub reads_make_room: bool,
+    /// The receive buffer by the setting; the window offered then waits for reads, as BSD's scripts check.
+    pub receive_buffer: Option<u64>,
     /// Settings without a knob that may change what is sent.
     pub unset: Vec<String>,
 }
@@ -77,7 +77,7 @@ fn set(cfg: &mut TcpConfig, effect: &mut Effect, setting: &str) -> Result<(), St
     };
     match sysctl::set(cfg, name.trim(), value.trim())? {
         Setting::Taken => {}
-        Setting::ReadsMakeRoom => effect.reads_make_room = true,
+        Setting::ReceiveBuffer(bytes) => effect.receive_buffer = Some(bytes),
         Setting::MayMatter => effect.unset.push(format!("{}={value}", name.rsplit(['.', '/']).next().unwrap_or(name))),
     }
     Ok(())
@@ -116,6 +116,7 @@ fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resu
 /// What the public collection's `defaults.sh` sets beyond the profile.
 fn defaults(cfg: &mut TcpConfig) {
     cfg.restart_after_idle = false;
+    cfg.window_validation = false; // both by tcp_slow_start_after_idle=0
     cfg.receive_tuning = ReceiveTuning::Linux { initial_bytes: 540_000, most_bytes: 15 << 20 };
     cfg.ecn = EcnKind::Off;
 }
@@ -201,6 +202,16 @@ mod tests {
         assert_eq!(takes(&mut cfg, both), Some(false));
         assert!(!cfg.pacing);
         assert_eq!(takes(&mut cfg, "sysctl -q net.ipv4.tcp_sack=1"), None);
+    }
+
+    /// `tcp_cwnd_validate` of Linux 6.12 asks it, too.
+    #[test]
+    fn slow_start_after_idle_is_of_unused_windows_as_well() {
+        let mut cfg = Profile::Linux6.config();
+        for (text, on) in [("defaults.sh", false), ("sysctl -q net.ipv4.tcp_slow_start_after_idle=1", true)] {
+            command(&mut cfg, text).expect(text);
+            assert_eq!((cfg.restart_after_idle, cfg.window_validation), (on, on), "{text}");
+        }
     }
 
     #[test]

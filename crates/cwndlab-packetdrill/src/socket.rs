@@ -46,6 +46,8 @@ pub(crate) struct Endpoint {
     pub accepted: bool,
     peer_scale: Option<u8>,
     own_scale: Option<u8>,
+    /// Whether it has sent a SYN.
+    opened: bool,
     pub timestamps: Timestamps,
     /// Whether the application has shut down its sending and its receiving half.
     pub write_shut: bool,
@@ -72,6 +74,7 @@ impl Endpoint {
             accepted,
             peer_scale: None,
             own_scale: None,
+            opened: false,
             timestamps,
             write_shut: false,
             read_shut: false,
@@ -145,6 +148,7 @@ impl Endpoint {
     /// The endpoint's segment as a script would write it.
     pub fn outbound(&mut self, segment: &Segment, expected: &Packet) -> Packet {
         if segment.flags.has(Flags::SYN) {
+            self.opened = true;
             self.own_scale = segment.window_scale_plus_1.checked_sub(1);
         }
         let expected_val = expected.options.as_ref().and_then(|o| o.timestamps).map(|t| t.0);
@@ -161,10 +165,12 @@ impl Endpoint {
             (Some(_), Some(own), false) => own,
             _ => 0,
         };
+        // a closed port's RST to a segment without ACK: its number belongs to no connection (RFC 9293, section 3.10.7.1)
+        let foreign = !self.opened && segment.flags.has(Flags::RST) && segment.flags.has(Flags::ACK);
         Packet {
             ecn: Some([EcnBits::NotEct, EcnBits::Ect1, EcnBits::Ect0, EcnBits::Ce][usize::from(segment.ecn & 3)]),
             flags: segment.flags.0,
-            seq: Some(segment.seq.wrapping_sub(LOCAL_ISS)),
+            seq: Some(segment.seq.wrapping_sub(if foreign { 0 } else { LOCAL_ISS })),
             len: segment.len,
             ack: segment.flags.has(Flags::ACK).then(|| segment.ack.wrapping_sub(PEER_ISS)),
             window: Some((segment.window >> scale).min(0xffff)),

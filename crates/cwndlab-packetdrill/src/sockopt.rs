@@ -7,6 +7,7 @@ use crate::number::integer;
 use crate::script::Call;
 use crate::settings;
 use crate::socket::{Descriptor, Kind};
+use cwndlab_tcp::State;
 use cwndlab_units::Time;
 
 /// Options that concern addresses, routes, the IP header's other fields or what a signal does; and the send buffer, which is
@@ -86,7 +87,7 @@ impl Machine {
     /// Hands options to a connection that are no knobs of its configuration.
     pub fn apply_options(&mut self, index: usize, corked: bool, user_timeout_ms: i64) {
         let connection = &mut self.endpoints[index].connection;
-        connection.set_auto_read(!self.reads_make_room);
+        connection.set_auto_read(self.receive_buffer.is_none());
         connection.set_corked(corked);
         let timeout = u64::try_from(user_timeout_ms).unwrap_or(0);
         connection.set_user_timeout((timeout > 0).then(|| Time::from_millis(timeout)));
@@ -96,7 +97,14 @@ impl Machine {
         let name = call.arguments.get(2).map_or("", String::as_str);
         let expected = call.arguments.get(3).map_or("", String::as_str).trim_matches(['[', ']']);
         let Descriptor { cfg, kind, corked, user_timeout_ms, .. } = *self.descriptor(line, call)?;
+        // simultaneous opens among them
+        let opened = |index: usize| self.endpoints[index].connection.state() != State::SynSent;
         let found = match (name, kind) {
+            // BSD's buffer is rounded up to whole segments when the connection opens
+            ("SO_RCVBUF", Kind::Connected(index)) if self.receive_buffer.is_some() && opened(index) => {
+                cfg.receive_buffer_bytes.to_string()
+            }
+            ("SO_RCVBUF", _) if self.receive_buffer.is_some() => self.receive_buffer.unwrap_or_default().to_string(),
             ("SO_ERROR", Kind::Connected(index)) => self.endpoints[index].take_error().unwrap_or("0").to_string(),
             ("SO_ERROR", _) => "0".to_string(),
             ("TCP_NODELAY", _) => u8::from(!cfg.nagle).to_string(),

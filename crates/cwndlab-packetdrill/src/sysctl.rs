@@ -8,8 +8,8 @@ use cwndlab_units::Time;
 pub(crate) enum Setting {
     /// A knob was set, it has the value already, or it has no influence on what is sent.
     Taken,
-    /// As `Taken`; and the script checks windows that shrink until the application reads.
-    ReadsMakeRoom,
+    /// As `Taken`; and the script checks windows that shrink until the application reads, and the size of this buffer.
+    ReceiveBuffer(u64),
     /// It is no knob here, and may change what is sent: a script that does not hold proves nothing.
     MayMatter,
 }
@@ -62,14 +62,18 @@ const AS_HERE: [(&str, &[&str]); 12] = [
 /// Linux's settings that may change what is sent, but seldom do: probes of a tail, and when its segmentation defers.
 const MAY_MATTER: [&str; 2] = ["tcp_early_retrans", "tcp_tso_win_divisor"];
 
+/// Settings outside TCP without influence on what a connection sends here. FreeBSD's scripts set its largest buffer
+/// (`maxsockbuf`), from which its window scale follows; `--ignore-windows` leaves out both.
+const ELSEWHERE_WITHOUT_EFFECT: [&str; 4] =
+    ["net.core.default_qdisc", "net.core.wmem_max", "net.core.rmem_max", "kern.ipc.maxsockbuf"];
+
 /// FreeBSD's settings without influence on what a connection sends here.
-const BSD_WITHOUT_EFFECT: [&str; 6] = [
-    "net.inet.tcp.hostcache.purgenow",
-    "net.inet.tcp.sendspace",
-    "net.inet.tcp.syncookies",
-    "net.inet.tcp.blackhole", // checked below
-    "net.inet.tcp.keepinit",
-    "net.inet.tcp.icmp_may_rst", // ICMP is rejected
+const BSD_WITHOUT_EFFECT: [&str; 5] = [
+    "hostcache.purgenow",
+    "sendspace",
+    "syncookies",
+    "keepinit",
+    "icmp_may_rst", // ICMP is rejected
 ];
 
 /// Sets the knob of a setting named `net.ipv4.tcp_sack`, `net/ipv4/tcp_sack` or `/proc/sys/net/ipv4/tcp_sack`; an error
@@ -80,9 +84,7 @@ pub(crate) fn set(cfg: &mut TcpConfig, name: &str, value: &str) -> Result<Settin
     match name.strip_prefix("net.ipv4.") {
         Some(short) => linux(cfg, short, value).unwrap_or_else(refused),
         None if name.starts_with("net.inet.") => bsd(cfg, &name, value).map_or_else(refused, Ok),
-        None if matches!(name.as_str(), "net.core.default_qdisc" | "net.core.wmem_max" | "net.core.rmem_max") => {
-            Ok(Setting::Taken)
-        }
+        None if ELSEWHERE_WITHOUT_EFFECT.contains(&name.as_str()) => Ok(Setting::Taken),
         None => refused(),
     }
 }
@@ -107,7 +109,11 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
             }
         }
         "tcp_window_scaling" => cfg.window_scale = on,
-        "tcp_slow_start_after_idle" => cfg.restart_after_idle = on,
+        // of windows that were left idle, and of those that were not filled (`tcp_cwnd_validate`)
+        "tcp_slow_start_after_idle" => {
+            cfg.restart_after_idle = on;
+            cfg.window_validation = on && cfg.recovery == RecoveryKind::Rack && cfg.grow_only_if_cwnd_limited;
+        }
         "tcp_reordering" => cfg.dup_thresh = value.parse().ok().filter(|n| (1..=300).contains(n))?,
         "tcp_syn_linear_timeouts" => cfg.rto.syn_linear = value.parse().ok()?,
         "tcp_congestion_control" => {
@@ -159,12 +165,17 @@ fn bsd(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Setting> {
         }
         // the buffer is rounded up to whole segments
         "recvspace" => {
-            cfg.receive_buffer_bytes = buffer(value)?.next_multiple_of(u64::from(cfg.mss));
-            return Some(Setting::ReadsMakeRoom);
+            let bytes = buffer(value)?;
+            cfg.receive_buffer_bytes = bytes.next_multiple_of(u64::from(cfg.mss));
+            return Some(Setting::ReceiveBuffer(bytes));
         }
-        "blackhole" | "insecure_rst" | "insecure_syn" if value != "0" => return None,
-        "insecure_rst" | "insecure_syn" => {}
-        _ if BSD_WITHOUT_EFFECT.contains(&name) => {}
+        "rexmit_initial" => {
+            cfg.rto.initial_ns = Time::from_millis(value.parse::<u32>().ok().filter(|ms| *ms > 0)?.into());
+        }
+        "blackhole" | "insecure_rst" | "insecure_syn" | "drop_synfin" | "rexmit_drop_options" => {
+            return (value == "0").then_some(Setting::Taken);
+        }
+        name if BSD_WITHOUT_EFFECT.contains(&name) => {}
         _ => return None,
     }
     Some(Setting::Taken)

@@ -141,6 +141,14 @@ impl AckState {
         }
     }
 
+    /// Payload bytes of the peer's full segments, as Linux's receiver estimates them.
+    pub fn segment_bytes(&self) -> Option<u32> {
+        match self {
+            AckState::Linux(state) if state.counted.is_none() => Some(state.linux.segment_bytes()),
+            AckState::Counted(_) | AckState::Adaptive(_) | AckState::Linux(_) => None,
+        }
+    }
+
     /// The handshake is done, or left out: the size of segments to begin with, and the window offered.
     pub fn on_established(&mut self, now: Time, mss: u32, window: u32) {
         if let Some(buffer) = self.buffer_mut() {

@@ -240,6 +240,13 @@ fn windows_are_left_out_on_request() {
     let strictness = Strictness { ignore_windows: true, ..Strictness::default() };
     assert!(run(&script, &Profile::Linux6.config()).is_err());
     run_with(&script, &Profile::Linux6.config(), strictness).expect("but for the window");
+    // the window scale says how windows are written, and is left out with them; whether there is one is not
+    let scaled = OPENS.replace("sackOK>", "sackOK,nop,wscale 1>");
+    assert!(run(&scaled, &Profile::Linux6.config()).is_err());
+    run_with(&scaled, &Profile::Linux6.config(), strictness).expect("but for the scale");
+    let agreed = scaled
+        .replace("> S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 1>", "> S. 0:0(0) ack 1 <mss 1460,sackOK>");
+    assert!(run_with(&agreed, &Profile::Linux6.config(), strictness).is_err());
 }
 
 /// The newest last, and what was sent without being expected.

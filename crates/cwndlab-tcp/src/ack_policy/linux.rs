@@ -79,6 +79,11 @@ impl Linux {
         self.acknowledged = 1;
     }
 
+    /// `rcv_mss`.
+    pub fn segment_bytes(&self) -> u32 {
+        self.size.full()
+    }
+
     /// A segment with data came.
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;

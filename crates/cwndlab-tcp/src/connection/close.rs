@@ -65,11 +65,15 @@ impl Connection {
 
     /// Begins anew with a larger sequence number than any that was used (RFC 9293, 3.10.7.4; Linux: 65537 beyond).
     pub(super) fn reopen(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
-        let iss = self.wire(self.sender.max).wrapping_add(65_537);
+        self.listen_again(cfg, self.wire(self.sender.max).wrapping_add(65_537));
+        self.on_listen(cfg, now, seg);
+    }
+
+    /// Forgets the peer, and waits for a SYN.
+    pub(super) fn listen_again(&mut self, cfg: &TcpConfig, iss: u32) {
         let auto_read = self.receiver.auto_read;
         *self = Connection { stats: self.stats, ..Connection::new(cfg, iss, State::Listen) };
         self.receiver.auto_read = auto_read;
-        self.on_listen(cfg, now, seg);
     }
 
     /// Without FIN the closed end is over once everything is acknowledged.

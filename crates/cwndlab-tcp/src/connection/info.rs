@@ -46,6 +46,8 @@ pub struct Info {
     pub reordering: u32,
     /// Timeouts since the last progress.
     pub backoffs: u32,
+    /// Payload bytes of the peer's full segments, where the receiver is Linux's, which estimates them.
+    pub receive_mss: Option<u32>,
 }
 
 impl Connection {
@@ -96,6 +98,7 @@ impl Connection {
             min_rtt: s.rtt.min_rtt(),
             reordering,
             backoffs: u32::from(self.retries),
+            receive_mss: self.receiver.policy.segment_bytes(),
         }
     }
 }

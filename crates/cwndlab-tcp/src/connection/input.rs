@@ -141,6 +141,9 @@ impl Connection {
                 match self.state {
                     // both sides had closed: RFC 9293, 3.10.7.4 signals nothing
                     State::TimeWait | State::LastAck | State::Closing => self.end_quietly(),
+                    // the same section: a passive open listens again, and is told nothing; an active one was refused
+                    State::SynReceived if self.receiver.listens && !self.closing => self.listen_again(cfg, self.iss),
+                    State::SynReceived if !self.receiver.listens => self.fail(CloseReason::Refused),
                     _ => self.fail(CloseReason::Reset),
                 }
             } else if start > self.receiver.nxt as i64 && start < self.receiver.edge as i64 {

@@ -63,7 +63,7 @@ impl Connection {
         let s = &mut self.sender;
         if cfg.restart_after_idle
             && s.una == s.max
-            && s.nxt < s.end
+            && s.nxt < s.end.min(s.edge) // not by the peer's window
             && s.una > 1 // not before the first data
             && now.saturating_sub(s.last_sent) > s.rtt.rto(&cfg.rto)
         {

@@ -276,7 +276,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 5_000, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").map_or(5_000, |cases| cases.parse().expect("a number of cases")), max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_stream_arrives_whole_and_every_connection_ends((configs, pipe, plan) in case()) {
         check(&configs, &pipe, &plan);

@@ -110,6 +110,28 @@ fn an_idle_time_of_more_than_a_timeout_restarts_the_window() {
     );
 }
 
+/// Behind a closed window nothing is sent that a restart could be for; Linux asks at the window update
+/// (`tcp_ack_update_window`).
+#[test]
+fn a_closed_window_restarts_nothing_before_it_opens() {
+    let cfg = TcpConfig { restart_after_idle: true, ..config(1) };
+    client(
+        &cfg,
+        "0.0 write 6000
+         0.0 > data 0-1000
+         0.1 < ack 1000
+         0.1 > data 1000-2000
+         0.1 > data 2000-3000
+         0.2 < ack 3000 win 0
+         = cwnd 3000
+         1.2 > ack 0
+         = cwnd 3000
+         2.0 < ack 3000 win 9000
+         2.0 > data 3000-4000
+         = cwnd 1000",
+    );
+}
+
 /// The clock starts at 0: what was sent then was sent.
 #[test]
 fn what_was_sent_at_time_zero_counts_as_sent() {

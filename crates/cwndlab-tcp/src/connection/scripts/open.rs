@@ -159,6 +159,30 @@ fn a_reset_answers_a_syn_where_nobody_listens() {
     );
 }
 
+/// RFC 9293, 3.10.7.4, second check: after a passive open back to LISTEN, after an active one refused.
+#[test]
+fn a_reset_before_the_handshake_is_done_listens_again_or_refuses() {
+    server(
+        &with_handshake(),
+        "0.0 < syn
+         0.0 > syn ack 0
+         0.1 < rst
+         = state Listen
+         0.2 < syn
+         0.2 > syn ack 0
+         0.3 < ack 0
+         = state Established",
+    );
+    client(
+        &with_handshake(),
+        "0.0 > syn
+         0.1 < syn
+         0.1 > syn ack 0
+         0.2 < rst
+         = state Closed error Refused",
+    );
+}
+
 /// RFC 9293, figure 8: an old SYN-ACK is refused by the number it acknowledges.
 #[test]
 fn a_syn_ack_of_another_connection_is_refused() {

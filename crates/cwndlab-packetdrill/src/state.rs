@@ -1,0 +1,80 @@
+//! States of connections as FreeBSD's scripts see them: `tcpi_state`, and what `sockstat` prints.
+
+use crate::error::{wrong, Result};
+use crate::socket::Endpoint;
+use cwndlab_tcp::State;
+
+/// FreeBSD's names, in the order of its values of `tcpi_state` (`netinet/tcp_fsm.h`); `sockstat` prints the second ones.
+const STATES: [(State, &str, &str); 11] = [
+    (State::Closed, "TCPI_CLOSED", "CLOSED"),
+    (State::Listen, "TCPI_LISTEN", "LISTEN"),
+    (State::SynSent, "TCPI_SYN_SENT", "SYN_SENT"),
+    (State::SynReceived, "TCPI_SYN_RECEIVED", "SYN_RCVD"),
+    (State::Established, "TCPI_ESTABLISHED", "ESTABLISHED"),
+    (State::CloseWait, "TCPI_CLOSE_WAIT", "CLOSE_WAIT"),
+    (State::FinWait1, "TCPI_FIN_WAIT_1", "FIN_WAIT_1"),
+    (State::Closing, "TCPI_CLOSING", "CLOSING"),
+    (State::LastAck, "TCPI_LAST_ACK", "LAST_ACK"),
+    (State::FinWait2, "TCPI_FIN_WAIT_2", "FIN_WAIT_2"),
+    (State::TimeWait, "TCPI_TIME_WAIT", "TIME_WAIT"),
+];
+
+/// The values of all names for `tcpi_state`.
+pub(crate) fn values() -> impl Iterator<Item = (&'static str, f64)> {
+    STATES.iter().zip(0_u8..).map(|((_, name, _), value)| (*name, f64::from(value)))
+}
+
+/// `tcpi_state` of a connection in `state`.
+pub(crate) fn value(state: State) -> f64 {
+    STATES.iter().zip(0_u8..).find(|(row, _)| row.0 == state).map_or(0.0, |(_, value)| f64::from(value))
+}
+
+/// `sockstat … | grep -c STATE | grep N`: a script's assertion on how many connections are in a state.
+pub(crate) struct SocketCount {
+    state: State,
+    name: String,
+    expected: usize,
+}
+
+impl SocketCount {
+    /// `None` if the command is something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut commands = text.split('|').map(str::split_whitespace);
+        (commands.next()?.next()? == "sockstat").then_some(())?;
+        let (mut name, mut expected) = (None, None);
+        for mut words in commands {
+            match (words.next()?, words.next()?, words.next(), words.next()) {
+                ("grep", "-c", Some(state), None) => name = Some(state),
+                ("grep", count, None, None) => expected = count.parse().ok().or(expected),
+                _ => return None,
+            }
+        }
+        let name = name?;
+        let state = STATES.iter().find(|(_, _, printed)| *printed == name)?.0;
+        Some(SocketCount { state, name: name.to_string(), expected: expected? })
+    }
+
+    /// An error if another number of connections is in that state.
+    pub fn check(&self, line: usize, endpoints: &[Endpoint]) -> Result<()> {
+        let found = endpoints.iter().filter(|endpoint| endpoint.connection.state() == self.state).count();
+        if found == self.expected {
+            return Ok(());
+        }
+        wrong(line, format!("expected {} connections in {}, found {found}", self.expected, self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_sockets_is_read_from_its_pipeline() {
+        let count = SocketCount::parse("sockstat -4 -P tcp -s | grep packetdril | grep -c TIME_WAIT | grep 1");
+        let count = count.expect("a count");
+        assert_eq!((count.state, count.expected), (State::TimeWait, 1));
+        for other in ["sysctl -q a=1", "sockstat -4", "sockstat -4 | grep -c SLEEPING | grep 1", "sockstat | wc -l"] {
+            assert!(SocketCount::parse(other).is_none(), "{other}");
+        }
+    }
+}
