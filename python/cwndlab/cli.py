@@ -224,17 +224,9 @@ def run_command(
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")]) -> None:
     """Write the report of a finished run again."""
-    from cwndlab.report.study import write_report
-    from cwndlab.runs import folder as folders
-    from cwndlab.runs.agreement import simulated_beside
+    from cwndlab.runs.run import report_again
 
-    study, _, campaign, store, content = folders.load(folder)
-    try:
-        beside = simulated_beside(campaign, store) if content.get("backend") else None
-        path = write_report(study, campaign.results(), folder, content, campaign.variations(), beside)
-    finally:
-        store.close()
-    _echo(f"report: {path}")
+    _echo(f"report: {report_again(folder)}")
 
 
 @app.command()

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+#: The table of a kernel's first segments where the study observes none, and how many rows it has at most.
+FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS = "first_segments", 20_000
+
 _MAGIC = b"cwndlab records 2\n"
 _CHECKSUM_BYTES = 32
 

@@ -8,28 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from cwndlab.backends.threads import Threads
 from cwndlab.report.judge import Outputs
 from cwndlab.report.write import write
 from cwndlab.runs.agreement import beside
-from cwndlab.runs.campaign import Campaign
 from cwndlab.spec.units import seconds
-from cwndlab.store.folder import MemoryStore
 from cwndlab.study import Study
 
 
 def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -> list[dict[str, str]]:
     """The report of `other`, with `study` in the simulator's place; the lines of agreement.csv."""
-    made = []
-    for each in (study, other):
-        campaign = Campaign(each.plan(), MemoryStore(), Threads(1))
-        campaign.run()
-        made.append(campaign)
+    made = [each.run() for each in (study, other)]
     outline = study.outline
     assert study.folder is not None
     drawn = [figure for figure in outline.figures if figure.id in figures]
     outputs = Outputs("t", study.folder, tables=outline.tables, marks=outline.marks, figures=drawn)
-    write(outputs, made[1].results(), folder, beside=beside(*made), seconds=seconds)
+    write(outputs, made[1].results, folder, beside=beside(*made), seconds=seconds)
     with (folder / "agreement.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 

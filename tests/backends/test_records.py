@@ -12,6 +12,7 @@ import pytest
 from cwndlab import _core
 from cwndlab.backends.linux import records
 from cwndlab.backends.linux.records import Options
+from cwndlab.plan.scenario import watched
 from cwndlab.study import Study
 
 HEADER = (
@@ -87,7 +88,7 @@ def test_a_run_that_observes_nothing_keeps_the_beginning_of_one_host(tmp_path: P
     text = HANDSHAKE + data(50, "in", 0, 1) + ack(150, 1)
     unseen = made(tmp_path, text, probes={}, watch=None)
     assert not {"segments", "first_segments"} & set(unseen)
-    kept = made(tmp_path, text, probes={}, watch=records.watched(scenario()))
+    kept = made(tmp_path, text, probes={}, watch=watched(scenario()))
     assert "segments" not in kept
     rows = kept["first_segments"].to_pylist()
     assert [(r["event"], r["segment"]) for r in rows] == [("send", 1), ("ack", 1)]

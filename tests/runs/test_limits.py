@@ -199,6 +199,8 @@ try:
     study.run(backend="linux")
 except StudyError as error:
     print(error)
+from cwndlab.runs.doctor import examine
+print(*(item.detail for item in examine() if item.name.startswith("linux")))
 """
 
 
@@ -210,4 +212,4 @@ def test_elsewhere_than_on_linux_studies_run_and_the_kernel_backend_says_what_it
         [sys.executable, "-c", ELSEWHERE, str(tmp_path / "study.toml")], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "need Linux" in done.stdout
+    assert "need Linux" in done.stdout and "kernel backends need Linux" in done.stdout

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -35,8 +36,6 @@ class Done:
 
 def perform_batch(jobs: list[Job], work: Work) -> Done:
     """On a worker: performs jobs one after another."""
-    import time
-
     work.check()
     began = time.perf_counter()
     outcomes = list(work.perform(jobs))

@@ -76,3 +76,10 @@ def snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
     """The edges of the scenario's windows within the run, in order: when snapshots are taken."""
     edges = {int(edge) for window in scenario.get("windows", {}).values() for edge in window}
     return sorted(edge for edge in edges if 0 < edge < int(scenario["duration_ns"]))
+
+
+def watched(scenario: Mapping[str, Any]) -> int:
+    """The host that is watched where the study observes none: the first traffic entry's sender."""
+    first = scenario["traffic"][0]
+    from_client = first["app"]["kind"] == "bulk" and first["app"].get("from", "client") == "client"
+    return int(first["client" if from_client else "server"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -74,8 +74,6 @@ def index(entries: Sequence[IndexEntry]) -> str:
 
 def _with_safe_url(view: ReportView) -> ReportView:
     """A link of a study leads to the web or nowhere: `javascript:` and the like are dropped."""
-    from dataclasses import replace
-
     parts = urlsplit(view.url)
     if parts.scheme in ("http", "https") and parts.netloc and not re.search(r"[\s<>\"'\\]", view.url):
         return view

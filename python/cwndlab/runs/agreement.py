@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from cwndlab.backends.linux.records import BEGINNING, BEGINNING_ROWS, watched
-from cwndlab.backends.threads import Threads
 from cwndlab.core import core
+from cwndlab.plan.plan import Cell
+from cwndlab.plan.scenario import watched
 from cwndlab.records.tracediff import DEFAULT_TOLERANCE_S, Event, first_difference, of_columns
+from cwndlab.records.view import Columns
 from cwndlab.report.beside import Beside
 from cwndlab.report.model import Parting
-from cwndlab.store.folder import Kept
+from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS
 
-from .campaign import Campaign
+from .result import RunResult
 
 _WORDS = {
     "send": "packet {} sent",
@@ -26,27 +27,20 @@ _WORDS = {
 }
 
 
-def simulated_beside(measured: Campaign, kept: Kept) -> Beside:
-    """What the simulator makes of a kernel's plan; its runs are kept under keys of their own."""
-    simulated = Campaign(measured.plan.beside_a_kernel(), kept, Threads(None), measured.rule)
-    simulated.run()
-    return beside(simulated, measured)
-
-
-def beside(simulated: Campaign, measured: Campaign) -> Beside:
-    """The simulator's side of a report of the kernel's."""
+def beside(simulated: RunResult, measured: RunResult) -> Beside:
+    """The simulator's side of a report of the kernel's results."""
     about = (
         "What the host at the observation point sends and gets (without one, the sender of the first "
         "traffic), first replicates, until an event is not the same on both; times may be "
         f"{DEFAULT_TOLERANCE_S * 1e3:g} ms apart. The earlier of the two is what the other does not do then."
     )
     complete = not simulated.failures and not measured.failures
-    return Beside(simulated.results(), tuple(_partings(simulated, measured)), about, complete)
+    return Beside(simulated.results, tuple(_partings(simulated, measured)), about, complete)
 
 
-def _partings(simulated: Campaign, measured: Campaign) -> Iterator[Parting]:
+def _partings(simulated: RunResult, measured: RunResult) -> Iterator[Parting]:
     """Each cell's first event in which the traces of the first replicates part."""
-    for cell in measured.cells:
+    for cell in measured.plan.cells:
         try:
             a, b = _traces(cell, simulated, measured)
         except KeyError:  # the first run of one of them failed
@@ -54,22 +48,24 @@ def _partings(simulated: Campaign, measured: Campaign) -> Iterator[Parting]:
         found = first_difference(a, b, DEFAULT_TOLERANCE_S)
         within = f", their times within {found.apart_s * 1e3:.3f} ms" if found.agree else ""
         if found.a is None and found.b is None:
-            yield Parting(cell, f"all {found.agree}{within}", "", "")
+            yield Parting(cell.id, f"all {found.agree}{within}", "", "")
         else:
-            yield Parting(cell, f"{found.agree}{within}", found.side("a", told), found.side("b", told))
+            yield Parting(cell.id, f"{found.agree}{within}", found.side("a", told), found.side("b", told))
 
 
-def _traces(cell: str, simulated: Campaign, measured: Campaign) -> tuple[list[Event], list[Event]]:
-    scenario = measured.cells[cell].compiled.scenario
+def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list[Event], list[Event]]:
+    scenario = cell.compiled.scenario
     if scenario.get("probes", {}).get("segments_at") is not None:
-        sides = (simulated.records(cell, "segments"), measured.records(cell, "segments"))
-        return of_columns(sides[0]), of_columns(sides[1])
-    b = measured.records(cell, BEGINNING)
+        return _events(simulated.records(cell.id)["segments"]), _events(measured.records(cell.id)["segments"])
+    b = measured.records(cell.id)[FIRST_SEGMENTS]
     # Its run is simulated once more, with the host that was watched on the kernel observed.
     probes = {**scenario.get("probes", {}), "segments_at": watched(scenario)}
     again = core().run(json.dumps({**scenario, "probes": probes}), measured.plan.seed, 0)
-    a = pa.table(again.table("segments")).slice(0, BEGINNING_ROWS)
-    return of_columns({name: a[name].to_pylist() for name in a.column_names}), of_columns(b)
+    return _events(pa.table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)), _events(b)
+
+
+def _events(segments: pa.Table) -> list[Event]:
+    return of_columns(Columns(segments))
 
 
 def told(event: Event) -> str:

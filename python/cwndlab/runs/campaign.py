@@ -340,6 +340,11 @@ class Campaign:
                 titles[name] = (axis.title or name) + (f" ({axis.unit})" if axis.unit else "")
         return titles
 
+    @property
+    def damaged(self) -> list[str]:
+        """What was found damaged, in words; each was computed again."""
+        return [*(self.store.damaged if isinstance(self.store, FolderStore) else []), *self.notes]
+
     def values(self, cell: str, replicate: int) -> dict[str, Value]:
         """The quantities of a replicate that is in the store."""
         found = self.store.values(self.key(cell, replicate))

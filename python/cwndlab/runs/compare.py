@@ -51,12 +51,12 @@ def compare(a: Path, b: Path) -> Comparison:
     With equal seeds replicate k saw the same random numbers in both, so the difference is paired, over the
     replicates that both have; otherwise it is Welch's (B. L. Welch, Biometrika 34, 1947).
     """
-    _, plan_a, campaign_a, store_a, _ = folder.load(a)
+    campaign_a, store_a, _ = folder.load(a)
     if a.resolve() == b.resolve():
         numbers = len(campaign_a.results().data)
         store_a.close()
         return Comparison([], numbers, [], [])
-    _, plan_b, campaign_b, store_b, _ = folder.load(b)
+    campaign_b, store_b, _ = folder.load(b)
     try:
         left, right = campaign_a.results(), campaign_b.results()
     finally:
@@ -68,7 +68,7 @@ def compare(a: Path, b: Path) -> Comparison:
         if (cell, quantity) not in right.data or left.is_list(quantity):
             continue
         x, y = left.values(cell, quantity), right.values(cell, quantity)
-        paired = plan_a.seed == plan_b.seed
+        paired = campaign_a.plan.seed == campaign_b.plan.seed
         if paired:
             x, y = x[: len(y)], y[: len(x)]
         if np.array_equal(x, y, equal_nan=True):
@@ -97,7 +97,7 @@ def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference
 def _events(path: Path) -> dict[str, list[Event]]:
     """Events of each cell of a result folder, or of a trace in CSV (under the name "")."""
     if path.is_dir():
-        _, _, campaign, store, _ = folder.load(path)
+        campaign, store, _ = folder.load(path)
         with store:
             try:
                 return {cell: of_columns(campaign.records(cell, "segments")) for cell in campaign.cells}

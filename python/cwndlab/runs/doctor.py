@@ -51,11 +51,15 @@ def examine() -> Iterator[Item]:
     for tool, use in (("ns", "the comparison with ns-2"), ("tshark", "reading pcapng traces")):
         path = shutil.which(tool)
         yield Item(tool, path is not None, False, path or f"not installed; it is for {use}")
-    from cwndlab.backends.linux import doctor as linux
-    from cwndlab.backends.linux_virtual import doctor as linux_virtual
+    if sys.platform == "linux":
+        # Elsewhere these modules cannot be imported.
+        from cwndlab.backends.linux import doctor as linux
+        from cwndlab.backends.linux_virtual import doctor as linux_virtual
 
-    for found in (*linux.examine(), linux_virtual.examine()):
-        yield Item(f"linux: {found.name}", found.works, False, found.detail)
+        for found in (*linux.examine(), linux_virtual.examine()):
+            yield Item(f"linux: {found.name}", found.works, False, found.detail)
+    else:
+        yield Item("linux", False, False, f"the kernel backends need Linux; this is {sys.platform}")
     try:
         for name in shipped():
             load(StudySpec, name)

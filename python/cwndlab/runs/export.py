@@ -16,7 +16,7 @@ from .folder import with_cell
 
 def export(folder: Path, target: Path) -> list[Path]:
     """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
-    _, _, campaign, store, _ = folders.load(folder)
+    campaign, store, _ = folders.load(folder)
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
     with store, writing(target):
         target.mkdir(parents=True, exist_ok=True)

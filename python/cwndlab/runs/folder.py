@@ -14,7 +14,7 @@ import pyarrow as pa
 from cwndlab.backends.threads import Threads
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
-from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.plan.plan import make_plan
 from cwndlab.spec import load as spec
 from cwndlab.spec import toml
 from cwndlab.spec.files import inside
@@ -122,7 +122,7 @@ def with_cell(table: pa.Table, cell: str) -> pa.Table:
     return table.add_column(0, pa.field("cell", label.type), label)
 
 
-def load(folder: Path) -> tuple[StudySpec, Plan, Campaign, FolderStore, dict[str, Any]]:
+def load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     """What a result folder holds, for `report` and `compare`; OutputError if something in it is missing."""
     content = read_provenance(folder)
     study = spec.load(StudySpec, folder / "study.toml")
@@ -144,4 +144,4 @@ def load(folder: Path) -> tuple[StudySpec, Plan, Campaign, FolderStore, dict[str
             f"{folder}: {lacking} replicates are missing, damaged, or made by another version of cwndlab; "
             f"`cwndlab run {folder / 'study.toml'} -o DIR` makes them anew"
         )
-    return study, plan, campaign, store, content
+    return campaign, store, content

@@ -18,7 +18,7 @@ from cwndlab.spec.study import StudySpec
 from cwndlab.spec.values import same_value
 from cwndlab.stats.results import Estimate, Results
 
-from .campaign import Failure
+from .campaign import Campaign, Failure
 from .folder import with_cell
 
 
@@ -100,6 +100,24 @@ class RunResult:
     performed: int = 0
     #: What the store found damaged and computed again.
     damaged: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
+        """The results of a plan that was run, or opened in its folder."""
+        axes = {cell.id: cell.axes for cell in campaign.plan.cells}
+        return cls(
+            campaign.plan.study,
+            campaign.plan,
+            campaign.results(),
+            RecordTables(axes, campaign.tables),
+            failures=campaign.failures,
+            folder=folder,
+            packets=campaign.packets,
+            fetched=campaign.fetched,
+            measured=campaign.measured,
+            performed=campaign.performed,
+            damaged=campaign.damaged,
+        )
 
     def __repr__(self) -> str:
         size = f"{len(self.plan.cells)} cells, {self.plan.runs} runs"

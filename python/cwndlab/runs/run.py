@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,12 +23,12 @@ from cwndlab.store import shared
 from cwndlab.store.folder import FolderStore, MemoryStore
 from cwndlab.store.provenance import provenance
 
+from . import agreement
 from . import folder as folders
-from .agreement import simulated_beside
 from .campaign import Campaign
 from .options import RunOptions
 from .progress import Progress, Quiet
-from .result import RecordTables, RunResult
+from .result import RunResult
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
@@ -68,21 +69,7 @@ def run_study(
             max_memory_bytes=options.max_memory_bytes,
         )
         campaign.run()
-        result = RunResult(
-            study,
-            plan,
-            campaign.results(),
-            RecordTables(
-                {cell: plan_cell.axes for cell, plan_cell in campaign.cells.items()}, campaign.tables
-            ),
-            failures=campaign.failures,
-            folder=folder,
-            packets=campaign.packets,
-            fetched=campaign.fetched,
-            measured=campaign.measured,
-            performed=campaign.performed,
-            damaged=[*(kept.damaged if isinstance(kept, FolderStore) else []), *campaign.notes],
-        )
+        result = RunResult.of(campaign, folder)
         if folder is not None:
             content = provenance(
                 plan,
@@ -113,10 +100,7 @@ def run_study(
                 write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
             folders.write_provenance(folder, content)
             if result.results.data:
-                beside = simulated_beside(campaign, kept) if kernel is not None else None
-                result.report = write_report(
-                    study, result.results, folder, content, campaign.variations(), beside
-                )
+                result.report = _report(campaign, result, content)
         return result
     finally:
         if isinstance(kept, FolderStore):
@@ -125,12 +109,31 @@ def run_study(
 
 def open_results(folder: str | Path) -> RunResult:
     """The results in a folder that `run` wrote; OutputError if it has none. Takes no lock, writes nothing."""
-    study, plan, campaign, store, _ = folders.load(Path(folder))
+    campaign, store, _ = folders.load(Path(folder))
     with store:
-        results = campaign.results()
-    records = RecordTables({name: cell.axes for name, cell in campaign.cells.items()}, campaign.tables)
-    report = Path(folder) / "report.html"
-    return RunResult(study, plan, results, records, folder=Path(folder), report=report)
+        result = RunResult.of(campaign, Path(folder))
+    result.report = Path(folder) / "report.html"
+    return result
+
+
+def report_again(folder: Path) -> Path:
+    """Writes the report of a finished run again; its path. OutputError as `open_results`."""
+    campaign, store, content = folders.load(folder)
+    with store:
+        return _report(campaign, RunResult.of(campaign, folder), content)
+
+
+def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -> Path:
+    """Writes the report. Beside a kernel's results stand the simulator's; runs what is missing of those."""
+    beside = None
+    if campaign.backend:
+        # Their keys are their own, so that one store holds both.
+        plan = campaign.plan.beside_a_kernel()
+        simulated = Campaign(plan, campaign.store, Threads(None), campaign.rule)
+        simulated.run()
+        beside = agreement.beside(RunResult.of(simulated), result)
+    assert result.folder is not None
+    return write_report(result.study, result.results, result.folder, content, campaign.variations(), beside)
 
 
 def _executor(options: RunOptions) -> Executor:

@@ -23,6 +23,7 @@ from cwndlab.backends.protocol import Job, Outcome, Work
 from cwndlab.errors import RunError
 from cwndlab.files import write_atomic
 from cwndlab.plan.plan import Cell
+from cwndlab.plan.scenario import watched
 from cwndlab.spec.schema import Limits
 from cwndlab.tables import decode_tables, encode_tables
 
@@ -253,7 +254,7 @@ class Kernel:
             said = "invalid, no number of it counts: " + "; ".join(reasons)
             return Outcome(job, {}, 0, error=said, advice=validity.advice(reasons)), reasons
         try:
-            watch = records.watched(run.scenario) if job.is_first else None
+            watch = watched(run.scenario) if job.is_first else None
             made, zero = records.tables(run.scenario, result, run.folder / "trace.csv", watch)
             capture = run.folder / "capture.pcapng"
             if self.keep is not None and capture.is_file():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import shutil
 import signal
@@ -170,8 +171,6 @@ class Namespace:
 
     def offloads(self, device: str) -> dict[str, bool | None]:
         """Which offloads of a device are on there; None where the kernel does not tell."""
-        import fcntl  # not on Windows, where this module is imported for its names
-
         self.enter()
         found: dict[str, bool | None] = {}
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
@@ -192,8 +191,6 @@ def _file(key: str) -> Path:
 
 def make_tun(name: str) -> None:
     """A TUN device in the current namespace that stays until the namespace ends."""
-    import fcntl
-
     with open("/dev/net/tun", "r+b", buffering=0) as device:  # noqa: PTH123 - a device, not a file
         fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI))
         fcntl.ioctl(device, _TUNSETPERSIST, 1)
@@ -201,8 +198,6 @@ def make_tun(name: str) -> None:
 
 def can_open_tun() -> bool:
     """Whether this process may use TUN devices; otherwise the router takes packet sockets."""
-    import fcntl
-
     try:
         with open("/dev/net/tun", "r+b", buffering=0) as device:  # noqa: PTH123 - a device, not a file
             fcntl.ioctl(device, _TUNGETFEATURES, bytes(4))

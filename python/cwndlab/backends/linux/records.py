@@ -18,6 +18,7 @@ import pyarrow.csv as pc
 from cwndlab._core import empty_tables
 from cwndlab.backends.protocol import ANSWER_S
 from cwndlab.plan.scenario import snapshot_times
+from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS
 
 from .testbed import FIRST_PORT, observed_port, shifted
 
@@ -30,17 +31,6 @@ ANSWER_NS = round(ANSWER_S * 1e9)
 SCHEMAS: dict[str, pa.Schema] = {name: pa.table(table).schema for name, table in empty_tables().items()}
 #: By the numbers of <linux/tcp.h>, enum tcp_ca_state.
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
-
-
-#: The table of a run's first segments, and how many: enough for two traces to part.
-BEGINNING, BEGINNING_ROWS = "first_segments", 20_000
-
-
-def watched(scenario: Mapping[str, Any]) -> int:
-    """The host that is watched where the study observes none: the first traffic entry's sender."""
-    first = scenario["traffic"][0]
-    from_client = first["app"]["kind"] == "bulk" and first["app"].get("from", "client") == "client"
-    return int(first["client" if from_client else "server"])
 
 
 @dataclass
@@ -372,7 +362,7 @@ def tables(
         if probes.get("segments_at") is not None:
             made["segments"] = _table("segments", rows)
         else:
-            made[BEGINNING] = _table("segments", rows[:BEGINNING_ROWS])
+            made[FIRST_SEGMENTS] = _table("segments", rows[:FIRST_SEGMENTS_ROWS])
     # What was not asked for is empty, as the simulator's is.
     sampled = probes.get("queue_interval_ns") and probes.get("queues")
     queues = trace.with_name(trace.name + ".queues.csv")
