@@ -14,6 +14,7 @@ import pytest
 import cwndlab
 from cwndlab.core import replace_core
 from cwndlab.errors import OutputError, StudyError
+from cwndlab.report import study as report_study
 from cwndlab.runs import folder
 from cwndlab.study import Study
 from fake_core import FakeCore
@@ -54,6 +55,19 @@ def test_a_scenario_is_read_once_for_all_replicates(fake_core: FakeCore) -> None
     Study.from_toml(TEXT).run(replicates=30)
     assert fake_core.runs == 60
     assert fake_core.scenarios_read <= 4  # of two cells, the first replicate's has all probes
+
+
+def test_outputs_are_checked_once_for_a_loaded_study_and_anew_when_it_changes(
+    fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = []
+    monkeypatch.setattr(report_study, "check", lambda outputs, results: checked.append(outputs))
+    study = Study.from_toml(TEXT)
+    study.run()
+    study.set({"iw": 4}).run()
+    assert len(checked) == 1
+    study.set({"run.duration": "1s"}).run()
+    assert len(checked) == 2
 
 
 def test_a_failed_run_is_told_and_the_others_are_there(tmp_path: Path, fake_core: FakeCore) -> None:

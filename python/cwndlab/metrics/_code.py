@@ -47,8 +47,13 @@ def _path(name: str) -> Path | None:
     return None
 
 
-def _imports(source: bytes, package: str) -> Iterator[str]:
+@cache
+def _imports(source: bytes, package: str) -> tuple[str, ...]:
     """Modules of cwndlab that a source imports, without `cwndlab.`; some are names in a module."""
+    return tuple(_named(source, package))
+
+
+def _named(source: bytes, package: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (a.name.removeprefix("cwndlab.") for a in node.names if a.name.startswith("cwndlab."))

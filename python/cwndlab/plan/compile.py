@@ -44,6 +44,9 @@ def compile_model(
     """
     compiled = _Compiler(model, core, folder).compile(named_windows(model, quantities))
     switch_on(compiled.scenario, model, quantities, tables_of)
+    if not compiled.is_finite:
+        place = origin(compiled, not_finite(compiled.scenario))
+        raise Invalid(place, "this number is not finite", "write a plain number", 0)
     return compiled
 
 
@@ -87,10 +90,7 @@ class _Compiler:
         }
         if distributions:
             scenario["distributions"] = distributions
-        compiled = Compiled(scenario, self.origins)
-        if place := not_finite(scenario):
-            raise Invalid(origin(compiled, place), "this number is not finite", "write a plain number", 0)
-        return compiled
+        return Compiled(scenario, self.origins)
 
     def _node(self, name: str, at: Path) -> int:
         if name not in self.nodes:
@@ -372,19 +372,21 @@ class _Compiler:
                 made["counts"] = given.counts
             return made
         try:
-            columns, lines = read_csv(self.folder, given.file)
+            table = read_csv(self.folder, given.file)
         except StudyError as error:
             raise Invalid((*at, "file"), error.problem, error.right, 0) from None
         wanted = {"values": given.values, "counts": given.counts}
         for key, column in wanted.items():
             if not isinstance(column, str):
-                raise Invalid(at, f"which column has the {key}?", f'write {key} = "{columns[0]}" (say)', 0)
-            if column not in columns:
                 raise Invalid(
-                    (*at, key), f'{given.file} has no column "{column}"', nearest(column, columns), 0
+                    at, f"which column has the {key}?", f'write {key} = "{table.columns[0]}" (say)', 0
+                )
+            if column not in table.columns:
+                raise Invalid(
+                    (*at, key), f'{given.file} has no column "{column}"', nearest(column, table.columns), 0
                 )
             try:
-                made[key] = [float(line[column]) if key == "values" else int(line[column]) for line in lines]
+                made[key] = table.numbers(column, float if key == "values" else int)
             except ValueError as error:
                 raise Invalid(
                     (*at, key), f'{given.file}, column "{column}": {error}', "it must hold numbers", 0

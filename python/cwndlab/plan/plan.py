@@ -90,11 +90,11 @@ class Cell:
 
     def check(self) -> None:
         """StudyError if the cell does not compile or the core refuses its scenario."""
-        text = self.scenario
         try:
-            core().check_scenario(text)
+            _ = self.completed
         except ValueError as error:
-            raise self.study.refused(core_error(self.compiled, text, str(error)), self.axes) from None
+            invalid = core_error(self.compiled, self.scenario, str(error))
+            raise self.study.refused(invalid, self.axes) from None
 
 
 @dataclass(frozen=True)

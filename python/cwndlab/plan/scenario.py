@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 Path = tuple[str | int, ...]
@@ -23,10 +24,18 @@ class Compiled:
     #: "links.4" -> path in the study, for errors of the core.
     origins: dict[str, Path] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def json(self) -> str:
         """The scenario as the core takes it; equal scenarios give equal text."""
         return json.dumps(self.scenario, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether JSON can hold all of its numbers."""
+        try:
+            return bool(self.json)
+        except ValueError:
+            return False
 
     @property
     def deterministic(self) -> bool:

@@ -170,7 +170,7 @@ def _files(study: StudySpec, model: schema.Model) -> None:
             continue
         at: Path = ("tables", index, "published")
         try:
-            columns, _ = read_csv(study.folder, table.published)
+            columns = read_csv(study.folder, table.published).columns
         except StudyError as error:
             raise _at(study, error, at) from None
         if isinstance(table, Listing):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -64,8 +66,24 @@ def inside(folder: Path | None, name: str) -> Path:
     return path
 
 
-def read_csv(folder: Path | None, name: str) -> tuple[list[str], list[dict[str, str]]]:
-    """Column names and lines of a CSV file that a study names."""
+@dataclass(frozen=True)
+class Csv:
+    """Column names and lines of a CSV file, shared by all that read it: not to be changed."""
+
+    columns: list[str]
+    lines: list[dict[str, str]]
+    _numbers: dict[tuple[str, Callable[[str], float]], list[float]] = field(default_factory=dict)
+
+    def numbers(self, column: str, kind: Callable[[str], float]) -> list[float]:
+        """A column as `kind` (int or float) reads it; ValueError if something in it is no such number."""
+        known = (column, kind)
+        if known not in self._numbers:
+            self._numbers[known] = [kind(line[column]) for line in self.lines]
+        return self._numbers[known]
+
+
+def read_csv(folder: Path | None, name: str) -> Csv:
+    """A CSV file that a study names."""
     path = inside(folder, name)
     try:
         state = path.stat()
@@ -76,7 +94,7 @@ def read_csv(folder: Path | None, name: str) -> tuple[list[str], list[dict[str, 
 
 
 @lru_cache(maxsize=32)
-def _csv(path: Path, version: tuple[int, int]) -> tuple[list[str], list[dict[str, str]]]:
+def _csv(path: Path, version: tuple[int, int]) -> Csv:
     """Parsed once for all cells, as long as the file does not change."""
     text = read_text(path, what="a CSV file")
     try:
@@ -95,4 +113,4 @@ def _csv(path: Path, version: tuple[int, int]) -> tuple[list[str], list[dict[str
         dict(zip(heading, [field.strip() for field in row] + [""] * len(heading), strict=False))
         for row in rows[1:]
     ]
-    return heading, lines
+    return Csv(heading, lines)

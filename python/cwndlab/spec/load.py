@@ -117,6 +117,8 @@ def changed(study: S, changes: Mapping[str, Any]) -> S:
             except StudyError as error:
                 raise error.located(file=study.file, line=None, key=f"--set {key}") from None
             changed[key] = _plain(value)
+    if changed == study.changed and not extra:
+        return replace(study, chosen=chosen)
     for axis, more in extra.items():
         raw["axes"][axis]["values"] = [*raw["axes"][axis]["values"], *more]
     made = _build(type(study), raw, name=study.name, file=study.file, text=study.text, claims_text="")

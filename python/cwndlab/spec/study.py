@@ -42,6 +42,9 @@ class StudySpec:
     chosen: Mapping[str, tuple[schema.Scalar, ...]] = field(default_factory=dict)
     #: Other keys changed by `set`.
     changed: Mapping[str, Any] = field(default_factory=dict)
+    #: What was found sound in this content, so that it is checked once; shared with the studies that `set`
+    #: makes of it by restricting axes alone.
+    sound: set[str] = field(default_factory=set, repr=False, compare=False)
 
     @property
     def title(self) -> str:

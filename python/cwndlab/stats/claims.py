@@ -71,11 +71,11 @@ def _judge(claim: Claim, evaluator: Evaluator, file: str) -> JudgedClaim:
     if claim.assert_ is None:
         return JudgedClaim(claim, Verdict.SUSPECT if claim.suspect else Verdict.NOT_CHECKED, "", ())
     try:
-        value = evaluator.evaluate(claim.assert_)
+        tree = parse(claim.assert_)
+        value = evaluator.value(tree)
         if not value.condition:
             raise ExpressionError("the claim gives a number, not a condition", 1, "compare it with something")
         whole = field.reduce(value, every, None)
-        tree = parse(claim.assert_)
         text = claim.assert_.replace("\n", " ")
         detail = _detail(tree, text, evaluator)
         parts = _parts(tree, text, evaluator)

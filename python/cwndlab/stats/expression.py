@@ -17,7 +17,7 @@ import sys
 import tokenize
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -59,8 +59,9 @@ class ExpressionError(ValueError):
         super().__init__(f"column {column}: {problem}" + (f"; {right}" if right else ""))
 
 
+@lru_cache(maxsize=1024)
 def parse(text: str) -> ast.expr:
-    """The tree of an expression; ExpressionError says where it goes wrong."""
+    """The tree of an expression, which nobody may change; ExpressionError says where it goes wrong."""
     if len(text) > LONGEST:
         raise ExpressionError(f"longer than {LONGEST} characters", LONGEST)
     flat = text.replace("\n", " ").replace("\t", " ")
@@ -175,10 +176,13 @@ FUNCTIONS = (
 
 
 class Evaluator:
-    """Evaluates expressions over the results of a study."""
+    """Evaluates expressions over the results of a study, each node and each selection once."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
+        #: By identity, with the node itself so that no other takes its place.
+        self._nodes: dict[int, tuple[ast.expr, Field]] = {}
+        self._quantities: dict[str, Field] = {}
 
     def evaluate(self, text: str) -> Field:
         """The value of an expression; ExpressionError names the place of what is wrong."""
@@ -190,8 +194,12 @@ class Evaluator:
 
     def _node(self, node: ast.expr) -> Field:
         column = node.col_offset + 1
+        if id(node) in self._nodes:
+            return self._nodes[id(node)][1]
         try:
-            return self._dispatch(node)
+            value = self._dispatch(node)
+            self._nodes[id(node)] = (node, value)
+            return value
         except ExpressionError:
             raise
         except StudyError as error:
@@ -344,6 +352,14 @@ class Evaluator:
                 f"no quantity or function {name!r}", column, nearest(name, [*self.results.units, *FUNCTIONS])
             )
         where, positions = self._where(args, keywords)
+        asked = repr((name, where, positions))
+        if asked not in self._quantities:
+            self._quantities[asked] = self._selected(name, where, positions, column)
+        return self._quantities[asked]
+
+    def _selected(
+        self, name: str, where: dict[str, Any], positions: list[int] | int | None, column: int
+    ) -> Field:
         cells = self.results.select(where)
         if not cells:
             raise ExpressionError("no cell of the study has all of these axis values", column)

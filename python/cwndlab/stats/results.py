@@ -107,6 +107,15 @@ class Results:
                     values.append(value)
         return seen
 
+    @cached_property
+    def places(self) -> dict[str, dict[str, int]]:
+        """Where each cell is on each of its axes, counted in the axis's values."""
+        known = {axis: {label(v): k for k, v in enumerate(values)} for axis, values in self.axes.items()}
+        return {
+            cell.id: {axis: known[axis][label(value)] for axis, value in cell.axes.items()}
+            for cell in self.cells
+        }
+
     def unit(self, quantity: str) -> str:
         """The quantity's unit; StudyError when the study has no such quantity."""
         if quantity not in self.units:

@@ -68,7 +68,7 @@ class JudgedTable:
 def read_published(folder: Path, name: str, what: str) -> list[dict[str, str]]:
     """The rows of a published CSV file, which lies inside the study's folder."""
     try:
-        return read_csv(folder, name)[1]
+        return read_csv(folder, name).lines
     except StudyError as error:
         raise error.located(file=name, line=None, key=what) from None
 
@@ -342,14 +342,11 @@ def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -
 
 
 def _one_step(results: Results, a: CellInfo, b: CellInfo) -> bool:
-    if a.axes.keys() != b.axes.keys():
+    one, other = results.places[a.id], results.places[b.id]
+    if one.keys() != other.keys():
         return False
-    apart = [axis for axis in a.axes if not same_value(a.axes[axis], b.axes[axis])]
-    if len(apart) != 1:
-        return False
-    values = results.axes[apart[0]]
-    at = [next(i for i, v in enumerate(values) if same_value(v, c.axes[apart[0]])) for c in (a, b)]
-    return abs(at[0] - at[1]) == 1
+    apart = [abs(place - other[axis]) for axis, place in one.items() if place != other[axis]]
+    return apart == [1]
 
 
 def _marked(mark: Mark, spec: Table, column: Column, row: Sequence[AxisValue]) -> bool:
