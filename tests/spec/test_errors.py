@@ -66,6 +66,21 @@ CASES = {
         "has no effect",
         "window_law",
     ),
+    "a knob with its unit, without effect": (
+        ("rto =", 'window_law = "reno-packets"\nslow_start_limit = "8pkt"\nrto ='),
+        "tcp.slow_start_limit",
+        "has no effect",
+        "a window_law in bytes",
+    ),
+    "a buffer that grows beside adaptive acknowledgments": (
+        (
+            'profile = "rfc5681"',
+            'profile = "linux-2.0"\nreceive_tuning = { linux = { initial_bytes = 4096, most_bytes = 9999 } }',
+        ),
+        "tcp.receive_tuning",
+        "has no effect",
+        "an ack_policy other than adaptive",
+    ),
     "unknown queue": (
         ('kind = "drop-tail"', 'kind = "drop-tial"'),
         "topology.links.wire.queue",

@@ -257,8 +257,11 @@ class _Compiler:
         for knob, needs in idle[0].items():
             *table, name = knob.split(".")
             inside = given.get(table[0], {}) if table else given
-            if isinstance(inside, Mapping) and name in inside and all(knob in other for other in idle):
-                raise Invalid((*at, *table, name), f"{knob} has no effect here", f"it needs {needs}", 0)
+            if not isinstance(inside, Mapping) or not all(knob in other for other in idle):
+                continue
+            for key in inside:
+                if knobs.plain_name(key) == knobs.plain_name(name):
+                    raise Invalid((*at, *table, key), f"{knob} has no effect here", f"it needs {needs}", 0)
 
     def _group(self, config: dict[str, Any], at: Path) -> int:
         if config not in self.tcp_groups:

@@ -91,6 +91,11 @@ def _with_suffix(key: str, kind: str) -> str:
     return key if key.endswith(suffix) else key + suffix
 
 
+def plain_name(key: str) -> str:
+    """The knob's name without the unit that may be part of it."""
+    return next((key.removesuffix(suffix) for suffix in _SUFFIX.values() if key.endswith(suffix)), key)
+
+
 def _known(key: str, template: Mapping[str, Any], at: Path) -> None:
     if key in template:
         return
