@@ -1,8 +1,8 @@
 //! Congestion control decides a window (or a rate), and nothing else: it never retransmits and never sees the sender.
 //!
 //! Contract of the calls of [`Controller`], for every law:
-//! - `on_delivered`: once per ACK that delivers new data, before the others.
-//! - `on_ack(&AckSample)`: exactly once per ACK that cumulatively or selectively delivers new data.
+//! - `on_feedback(&AckReport)`: once per ACK that tells something, before losses are looked for.
+//! - `on_ack(&AckReport)`: once per ACK that tells something, in recovery too, after losses have been looked for.
 //! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards `cwnd == ssthresh` (`Loss`, `Ecn`; CUBIC
 //!   lets cwnd go below for `Ecn`) or one segment (`Rto`, `RtoRepeat`).
 //! - `on_episode(episode, …)`: each step of an episode that the window follows. Recovery reports it; only the controller
@@ -20,30 +20,7 @@ mod reno;
 
 pub use controller::Controller;
 
-use cwndlab_units::Time;
-
-/// What one ACK told the sender; every field's unit is in its name.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AckSample {
-    /// When the ACK arrived.
-    pub now: Time,
-    /// Sender's maximum segment size in force, in payload bytes (RFC 5681, section 2: SMSS).
-    pub mss: u32,
-    /// Bytes newly acknowledged cumulatively.
-    pub acked_bytes: u64,
-    /// Bytes newly known to be delivered (cumulatively or by SACK).
-    pub delivered_bytes: u64,
-    /// Round-trip time measured by this ACK, if any (Karn's rule already applied).
-    pub rtt: Option<Time>,
-    /// Smoothed round-trip time.
-    pub srtt: Time,
-    /// First sequence position not yet sent (stream position; delimits rounds).
-    pub snd_nxt: u64,
-    /// Cumulative acknowledgment (stream position).
-    pub snd_una: u64,
-    /// Whether the sender was limited by cwnd when it last sent (RFC 7661 / RFC 9438, section 5.8: do not grow otherwise).
-    pub cwnd_limited: bool,
-}
+pub use crate::report::{AckKind, AckReport};
 
 /// Why the window must shrink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -232,9 +232,9 @@ impl Connection {
         if let Some(packets) = s.extra.as_mut().and_then(|extra| extra.packets.as_mut()) {
             packets.on_timeout(s.max);
         }
-        self.recovery.on_timeout(cfg, s);
+        self.recovery.on_timeout(cfg, s, now);
         self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
-        self.arm_rack(cfg, now);
+        self.note_timeout(cfg, now);
     }
 
     /// The retransmission timer, where it counts from the last sending of the first segment that is out: Linux 2.0.32,

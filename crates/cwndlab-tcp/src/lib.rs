@@ -12,6 +12,7 @@ mod profile;
 mod reassembly;
 mod receiver;
 mod recovery;
+mod report;
 mod rto;
 mod scoreboard;
 mod segment;
@@ -29,7 +30,7 @@ pub use config::{
     AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
     RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect,
 };
-pub use congestion::{AckSample, CongestionEvent, Controller, Episode};
+pub use congestion::{AckKind, AckReport, CongestionEvent, Controller, Episode};
 pub use connection::{CongestionState, Connection, Info};
 pub use ecn::EcnKind;
 pub use profile::{knobs_json, Knob, KNOBS};

@@ -1,9 +1,8 @@
 //! Loss recovery: what to send again, and when an episode begins and ends. Each algorithm is a type of its own.
 //!
 //! Contract, for every type:
-//! - `on_dup_ack`: for each duplicate ACK (RFC 5681, section 2), after the scoreboard has learnt its blocks.
-//! - `on_new_ack`: for each ACK of new data, after `una` has moved; says whether the window law may grow and whether the
-//!   retransmission timer restarts.
+//! - [`Recovery::on_ack`]: once per ACK, after `una` has moved and the scoreboard has learnt its blocks; returns a
+//!   [`Decision`]. It never writes a window: it reports steps of the episode to the controller ([`Episode`]).
 //! - `on_timeout`: once per expiry, after the window law has cut and `nxt` has gone back.
 //! - `next`: the next piece to send, or none; `on_sent` for each piece that went.
 
@@ -18,41 +17,49 @@ mod sack_1998;
 mod selective;
 mod tahoe;
 
+use cwndlab_units::Time;
+
 use crate::config::{RecoveryKind, TcpConfig};
-use crate::congestion::CongestionEvent;
+use crate::congestion::{AckKind, AckReport, CongestionEvent};
 use crate::sender::{Piece, Sender};
 use fack::Fack;
 use fack_1998::Fack1998;
 use new_reno::NewReno;
 use prr::Prr;
+pub(crate) use rack::Expiry;
 use rack::Rack;
 use reno::Reno;
 use sack::Sack;
 use sack_1998::Sack1998;
 use tahoe::Tahoe;
 
-/// What an ACK of new data was.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewAck {
-    /// Bytes newly acknowledged cumulatively.
-    pub acked: u64,
-    /// Bytes newly known to have arrived, by SACK or cumulatively.
-    pub delivered: u64,
-    /// Whether it carried SACK blocks.
-    pub blocks: bool,
-}
-
-/// What follows from an ACK of new data.
+/// What loss detection and the episode make of one ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Reaction {
-    /// The window law takes the ACK.
-    pub grow: bool,
+pub(crate) struct Decision {
+    /// By what the window may grow.
+    pub growth: Growth,
     /// The retransmission timer restarts (RFC 6298, 5.3).
     pub restart_timer: bool,
+    /// An episode of fast recovery has begun.
+    pub began: bool,
+    /// Bytes newly deemed lost.
+    pub lost_bytes: u64,
 }
 
-pub(crate) const GROW: Reaction = Reaction { grow: true, restart_timer: true };
-pub(crate) const HOLD: Reaction = Reaction { grow: false, restart_timer: true };
+/// By what the window may grow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Growth {
+    None,
+    /// By what the ACK acknowledges.
+    Acked,
+    /// By these bytes, which it only reports.
+    Reported(u64),
+}
+
+pub(crate) const GROW: Decision = Decision { growth: Growth::Acked, restart_timer: true, began: false, lost_bytes: 0 };
+pub(crate) const HOLD: Decision = Decision { growth: Growth::None, ..GROW };
+/// Neither the window nor the timer changes.
+const NOTHING: Decision = Decision { restart_timer: false, ..HOLD };
 
 /// One recovery algorithm.
 #[derive(Clone, Debug)]
@@ -105,17 +112,70 @@ impl Recovery {
         }
     }
 
+    /// Loss detection and the episode take an ACK, once.
+    #[inline]
+    pub fn on_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
+        if let Recovery::Rack(rack) = self {
+            return rack.on_ack(cfg, s, ack);
+        }
+        match ack.kind {
+            AckKind::New => {
+                let decision = self.on_new_ack(cfg, s, ack);
+                if ack.sacked_bytes > 0 {
+                    return self.with_news(cfg, s, decision);
+                }
+                decision
+            }
+            AckKind::Duplicate => {
+                s.dup_acks += 1;
+                let began = self.on_dup_ack(cfg, s, ack.sacked_bytes);
+                Decision { began, restart_timer: began, ..NOTHING }
+            }
+            AckKind::Old | AckKind::Other => NOTHING,
+        }
+    }
+
+    /// RFC 6675, section 4: the blocks of an ACK of new data may tell that the new first segment is lost. The agents of
+    /// 1998 see to that themselves.
+    #[cold]
+    fn with_news(&mut self, cfg: &TcpConfig, s: &mut Sender, decision: Decision) -> Decision {
+        if !self.in_recovery() && !cfg.one_way_agents && self.on_dup_ack(cfg, s, 0) {
+            return Decision { growth: Growth::None, began: true, ..decision };
+        }
+        decision
+    }
+
     /// A duplicate ACK that newly reported `delivered` bytes; true if it began an episode.
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) -> bool {
-        each!(self, r => r.on_dup_ack(cfg, s, delivered))
+    fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) -> bool {
+        match self {
+            Recovery::Tahoe(r) => r.on_dup_ack(cfg, s),
+            Recovery::Reno(r) => r.on_dup_ack(cfg, s),
+            Recovery::NewReno(r) => r.on_dup_ack(cfg, s),
+            Recovery::Sack(r) => r.on_dup_ack(cfg, s),
+            Recovery::Fack(r) => r.on_dup_ack(cfg, s),
+            Recovery::Prr(r) => r.on_dup_ack(cfg, s, delivered),
+            Recovery::Sack1998(r) => r.on_dup_ack(cfg, s, delivered),
+            Recovery::Fack1998(r) => r.on_dup_ack(cfg, s),
+            Recovery::Rack(_) => false, // duplicates mean nothing by themselves
+        }
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
-        each!(self, r => r.on_new_ack(cfg, s, ack))
+    fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
+        match self {
+            Recovery::Tahoe(r) => r.on_new_ack(s),
+            Recovery::Reno(r) => r.on_new_ack(cfg, s),
+            Recovery::NewReno(r) => r.on_new_ack(cfg, s, ack),
+            Recovery::Sack(r) => r.on_new_ack(cfg, s),
+            Recovery::Fack(r) => r.on_new_ack(s),
+            Recovery::Prr(r) => r.on_new_ack(cfg, s, ack),
+            Recovery::Sack1998(r) => r.on_new_ack(s),
+            Recovery::Fack1998(r) => r.on_new_ack(cfg, s, ack),
+            Recovery::Rack(r) => r.on_ack(cfg, s, ack),
+        }
     }
 
-    pub fn on_timeout(&mut self, cfg: &TcpConfig, s: &mut Sender) {
+    pub fn on_timeout(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) {
         match self {
             Recovery::Reno(r) => r.on_timeout(cfg, s),
             Recovery::Tahoe(r) => r.on_timeout(s),
@@ -123,7 +183,7 @@ impl Recovery {
             Recovery::Sack(r) => r.on_timeout(s),
             Recovery::Fack(r) => r.on_timeout(s),
             Recovery::Prr(r) => r.on_timeout(s),
-            Recovery::Rack(r) => r.on_timeout(s),
+            Recovery::Rack(r) => r.on_timeout(s, now),
             Recovery::Sack1998(r) => r.on_timeout(s),
             Recovery::Fack1998(r) => r.on_timeout(s),
         }

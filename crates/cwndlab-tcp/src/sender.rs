@@ -3,10 +3,11 @@
 use cwndlab_units::Time;
 
 use crate::config::{MaxWindow, TcpConfig};
-use crate::congestion::{AckSample, Controller};
+use crate::congestion::Controller;
 use crate::ecn::Echo;
 use crate::pacing::Pacer;
 use crate::packet_times::PacketTimes;
+use crate::report::AckReport;
 use crate::rto::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_times::SendTimes;
@@ -264,27 +265,16 @@ impl Sender {
             || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.mss))
     }
 
-    /// Tells the window law of a round trip.
+    /// A report with what is known of the sender after this ACK; what the ACK told is to be filled in.
     #[inline]
-    pub fn note_rtt(&mut self, now: Time, rtt: Time) {
-        let (mss, snd_nxt, snd_una) = (self.mss, self.nxt, self.una);
-        self.cc.on_rtt(&AckSample { now, mss, rtt: Some(rtt), snd_nxt, snd_una, ..AckSample::default() });
-    }
-
-    /// Grows the window by an ACK of `acked` bytes, of which `delivered` were not known to have arrived.
-    #[inline]
-    pub fn grow(&mut self, cfg: &TcpConfig, now: Time, (acked, delivered): (u64, u64), rtt: Option<Time>) {
-        let sample = AckSample {
+    pub fn report(&self, cfg: &TcpConfig, now: Time) -> AckReport {
+        AckReport {
             now,
             mss: self.mss,
-            acked_bytes: acked,
-            delivered_bytes: delivered,
-            rtt,
             srtt: self.rtt.srtt(&cfg.rto),
             snd_nxt: self.nxt,
             snd_una: self.una,
-            cwnd_limited: self.uses_cwnd(),
-        };
-        self.cc.on_ack(cfg, &sample);
+            ..AckReport::default()
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::dctcp::Dctcp;
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
-use super::{AckSample, CongestionEvent, Episode};
+use super::{AckKind, AckReport, CongestionEvent, Episode};
 use crate::config::{InitialWindow, ReductionBase, SlowStartKind, TcpConfig, WindowLawKind};
 use cwndlab_units::Time;
 
@@ -150,10 +150,10 @@ impl Controller {
         }
     }
 
-    /// An ACK of new data, outside recovery.
+    /// An ACK, in recovery too.
     #[inline]
-    pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckSample) {
-        if ack.acked_bytes == 0 {
+    pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckReport) {
+        if !ack.may_grow || ack.acked_bytes == 0 {
             return;
         }
         if cfg.grow_only_if_cwnd_limited && !ack.cwnd_limited {
@@ -195,7 +195,7 @@ impl Controller {
     }
 
     /// Grows by slow start, not beyond ssthresh; returns acknowledged bytes left for congestion avoidance.
-    fn slow_start(&mut self, cfg: &TcpConfig, ack: &AckSample) -> u64 {
+    fn slow_start(&mut self, cfg: &TcpConfig, ack: &AckReport) -> u64 {
         if self.cwnd == 0 {
             return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
         }
@@ -227,26 +227,22 @@ impl Controller {
         }
     }
 
-    /// Whether [`Self::on_rtt`] and [`Self::on_delivered`] mean anything to it.
+    /// What the path reports, by any ACK, before losses are looked for.
     #[inline]
-    pub fn minds_every_ack(&self) -> bool {
-        matches!(self.law, Law::CubicLinux(_) | Law::Dctcp(_))
-    }
-
-    /// `delivered` bytes have arrived, and the ACK that tells it has ECE or not.
-    pub fn on_delivered(&mut self, delivered: u64, echo: bool, una: u64, nxt: u64) {
-        if let Law::Dctcp(dctcp) = &mut self.law {
-            dctcp.on_delivered(delivered, echo, una, nxt);
-        }
-    }
-
-    /// A round trip has been measured (`ack.rtt`), by an ACK of new data or by a report; before the window grows.
-    #[inline]
-    pub fn on_rtt(&mut self, ack: &AckSample) {
-        let slow_start = self.in_slow_start();
-        if let (Law::CubicLinux(cubic), Some(rtt)) = (&mut self.law, ack.rtt) {
-            if cubic.on_rtt(ack, rtt, self.cwnd / ack.mss, slow_start) {
-                self.ssthresh = self.cwnd;
+    pub fn on_feedback(&mut self, ack: &AckReport) {
+        match &mut self.law {
+            Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) => {}
+            Law::CubicLinux(cubic) => {
+                let Some(rtt) = ack.rtt else { return };
+                let slow_start = self.cwnd < self.ssthresh;
+                if cubic.on_rtt(ack, rtt, self.cwnd / ack.mss, slow_start) {
+                    self.ssthresh = self.cwnd;
+                }
+            }
+            Law::Dctcp(dctcp) => {
+                if matches!(ack.kind, AckKind::New | AckKind::Duplicate) {
+                    dctcp.on_delivered(ack.delivered_bytes, ack.ece, ack.snd_una, ack.snd_nxt);
+                }
             }
         }
     }

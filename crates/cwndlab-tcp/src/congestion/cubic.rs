@@ -3,7 +3,7 @@
 //! Cost: the cube root is taken once per congestion episode; an ACK in congestion avoidance costs one cube and
 //! two divisions.
 
-use super::AckSample;
+use super::AckReport;
 use cwndlab_units::Time;
 
 /// RFC 9438, section 4.6.
@@ -71,7 +71,7 @@ impl Cubic {
 
     /// An ACK in congestion avoidance; the new cwnd in bytes.
     #[inline]
-    pub fn avoid(&mut self, cwnd_bytes: u32, acked_bytes: u64, ack: &AckSample) -> u32 {
+    pub fn avoid(&mut self, cwnd_bytes: u32, acked_bytes: u64, ack: &AckReport) -> u32 {
         // Two divisions an ACK in all: the rest are products.
         let mss = f64::from(ack.mss);
         let per_mss = 1.0 / mss;

@@ -4,7 +4,7 @@
 //! and not the smoothed one for the time to come, has alpha = 0.53 for ever, and its undo restores the window alone.
 
 use super::hystart_linux::HystartLinux;
-use super::AckSample;
+use super::AckReport;
 use crate::config::{SlowStartKind, TcpConfig};
 use cwndlab_units::Time;
 
@@ -71,7 +71,7 @@ impl CubicLinux {
     }
 
     /// A round trip, before the window grows by its ACK; whether slow start ends at `cwnd` segments.
-    pub fn on_rtt(&mut self, ack: &AckSample, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
+    pub fn on_rtt(&mut self, ack: &AckReport, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
         if !self.epoch_start.is_never() && ack.now.saturating_sub(self.epoch_start) < DEAF {
             return false;
         }

@@ -1,6 +1,6 @@
 //! RFC 5681's window law in bytes, and the same law counted in packets as ns-2 and early Linux do.
 
-use super::AckSample;
+use super::AckReport;
 use crate::config::{MaxWindow, TcpConfig};
 
 /// RFC 5681, section 3.1, in bytes: +SMSS per window's worth of acknowledged bytes.
@@ -100,9 +100,9 @@ impl RenoLinux2 {
 /// Bytes that count towards growth: cumulatively acknowledged ones (RFC 5681, RFC 3465); without a limit, as the kernel
 /// counts, only those not known before to have arrived.
 #[inline]
-pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckSample) -> u64 {
+pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     if cfg.slow_start_limit_segments == 0 {
-        ack.delivered_bytes.min(ack.acked_bytes)
+        ack.fresh_bytes.min(ack.acked_bytes)
     } else {
         ack.acked_bytes
     }
@@ -110,7 +110,7 @@ pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckSample) -> u64 {
 
 /// Bytes by which slow start may open the window for this ACK (RFC 5681, equation 2; RFC 3465, section 2.3: L).
 #[inline]
-pub(super) fn slow_start_increase(cfg: &TcpConfig, ack: &AckSample) -> u64 {
+pub(super) fn slow_start_increase(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     match cfg.slow_start_limit_segments {
         0 => new_bytes(cfg, ack),
         limit => ack.acked_bytes.min(u64::from(limit) * u64::from(ack.mss)),

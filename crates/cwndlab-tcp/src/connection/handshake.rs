@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use super::{timestamp, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::{ReceiveTuning, TcpConfig};
-use crate::congestion::{CongestionEvent, Episode};
+use crate::congestion::{AckReport, CongestionEvent, Episode};
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
@@ -118,7 +118,14 @@ impl Connection {
             let mss = u64::from(s.mss);
             s.stopped_by_cwnd = true;
             s.note_usage();
-            s.grow(cfg, now, (mss, mss), None);
+            let opened = AckReport {
+                acked_bytes: mss,
+                fresh_bytes: mss,
+                may_grow: true,
+                cwnd_limited: s.uses_cwnd(),
+                ..s.report(cfg, now)
+            };
+            s.cc.on_ack(cfg, &opened);
         }
     }
 

@@ -2,11 +2,12 @@
 
 use cwndlab_units::Time;
 
+use super::timed::dsack;
 use super::{schedule_ack, timestamp, Agreed, Connection, Control};
 use crate::config::TcpConfig;
-use crate::congestion::CongestionEvent;
+use crate::congestion::{AckKind, AckReport, CongestionEvent};
 use crate::receiver::Arriving;
-use crate::recovery::{reduce, NewAck, Recovery};
+use crate::recovery::{reduce, Decision, Growth, Recovery};
 use crate::segment::{Flags, Segment};
 use crate::sequence::{from_wire, to_wire};
 use crate::state::{CloseReason, State};
@@ -182,19 +183,20 @@ impl Connection {
         true
     }
 
+    /// An ACK: its account, then loss detection and the episode, the controller, and the timer.
     #[inline]
     fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.una);
-        self.begin_rack(cfg, now, seg);
         if ack < self.sender.una as i64 {
-            if self.agreed.sack && matches!(self.recovery, Recovery::Rack(_)) {
-                self.learn_sack(seg); // an old ACK may tell of what arrived later
-                self.end_rack(cfg, now, true);
+            // an old ACK may tell of what arrived later
+            if matches!(self.recovery, Recovery::Rack(_)) {
+                let report = self.account_report(cfg, now, seg, AckKind::Old);
+                self.on_reporting_ack(cfg, &report);
+                self.arm_rack(cfg);
             }
             return;
         }
         let ack = ack as u64;
-        let reported = if seg.sack.len > 0 && self.agreed.sack { self.learn_sack(seg) } else { 0 };
         // RFC 9293, 3.10.7.4: the window of the newest segment counts. Older ones are told by their position.
         let edge = ack + u64::from(seg.window);
         let window_changed = edge != self.sender.edge;
@@ -203,18 +205,39 @@ impl Connection {
         }
         self.sender.window_bits = self.sender.window_bits.max((u32::BITS - seg.window.leading_zeros()) as u8);
         if ack > self.sender.una {
-            self.on_new_ack(cfg, now, seg, ack, reported);
-        } else if self.is_duplicate(cfg, seg, window_changed, reported) {
-            self.on_duplicate_ack(cfg, now, seg, reported);
-        } else if self.sender.una == self.sender.max && self.sender.edge > self.sender.nxt && self.sender.cc.cwnd() > 0
-        {
-            self.timers.stop(Timer::Retransmit); // a window update ends probing
-            self.retries = 0;
+            let report = self.account_new(cfg, now, seg, ack);
+            self.on_new_ack(cfg, ack, &report);
+        } else {
+            self.on_other_ack(cfg, now, seg, window_changed);
         }
         if self.sender.extra.is_some() {
             self.note_ack(self.retries == 0 && self.sender.edge > self.sender.nxt);
         }
-        self.end_rack(cfg, now, false);
+        self.arm_rack(cfg);
+    }
+
+    /// An ACK that acknowledges nothing new.
+    #[inline]
+    fn on_other_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) {
+        let tells = self.agreed.sack && (seg.sack.len > 0 || matches!(self.recovery, Recovery::Rack(_)));
+        let account = tells.then(|| self.account_report(cfg, now, seg, AckKind::Other));
+        if self.is_duplicate(cfg, seg, window_changed, account.map_or(0, |account| account.sacked_bytes)) {
+            let account = account.unwrap_or_else(|| AckReport {
+                prior_flight_bytes: self.sender.flight_size(),
+                ece: seg.flags.has(Flags::ECE),
+                has_blocks: seg.sack.len > 0,
+                ..self.sender.report(cfg, now)
+            });
+            return self.on_duplicate_ack(cfg, seg, &AckReport { kind: AckKind::Duplicate, ..account });
+        }
+        let s = &self.sender;
+        if s.una == s.max && s.edge > s.nxt && s.cc.cwnd() > 0 {
+            self.timers.stop(Timer::Retransmit); // a window update ends probing
+            self.retries = 0;
+        }
+        if let Some(account) = account.filter(|_| matches!(self.recovery, Recovery::Rack(_))) {
+            self.on_reporting_ack(cfg, &account);
+        }
     }
 
     /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new (the agents of 1998 see
@@ -244,11 +267,16 @@ impl Connection {
         reported
     }
 
+    /// The account of an ACK of new data: moves SND.UNA and takes the round trip.
     #[inline]
-    fn on_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64, reported: u64) {
+    fn account_new(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> AckReport {
+        let has_blocks = seg.sack.len > 0 && self.agreed.sack;
+        let prior_flight_bytes = self.sender.flight_size();
+        let keeps_times = matches!(self.recovery, Recovery::Rack(_));
+        let (dsack, echoed_stamp) = if keeps_times { self.begin_account(cfg, now, seg) } else { (None, None) };
+        let sacked_bytes = if has_blocks { self.learn_sack(seg) } else { 0 };
         let s = &mut self.sender;
         let acked = ack - s.una;
-        let flight_size = s.flight_size();
         // without SACK each duplicate ACK told of a segment that had arrived
         let told = u64::from(s.dup_acks) * u64::from(s.mss);
         s.una = ack;
@@ -256,52 +284,91 @@ impl Connection {
         s.resend_first = false;
         let known = s.scoreboard.advance(ack);
         self.retries = 0;
-        let blocks = seg.sack.len > 0 && self.agreed.sack;
-        if self.recovery.times_echo(true, blocks) {
+        if self.recovery.times_echo(true, has_blocks) {
             self.time_echo(cfg, now, seg, ack);
         }
-        let rtt = if matches!(self.recovery, Recovery::Rack(_)) {
-            self.measure_record(cfg, now, seg, ack)
-        } else {
-            self.measure(cfg, now, seg, ack)
-        };
+        let rtt = if keeps_times { self.measure_record(cfg, now, seg, ack) } else { self.measure(cfg, now, seg, ack) };
         let s = &mut self.sender;
         let rtt = s.times().and_then(|times| times.on_ack(ack, now)).or(rtt);
-        let data_acked = acked - u64::from(s.fin && ack > s.end);
-        let new = NewAck { acked: data_acked, delivered: data_acked + reported - known, blocks };
-        if s.cc.minds_every_ack() {
-            if let Some(rtt) = rtt {
-                s.note_rtt(now, rtt);
+        let acked_bytes = acked - u64::from(s.fin && ack > s.end);
+        let delivered_bytes = acked_bytes + sacked_bytes - known;
+        AckReport {
+            kind: AckKind::New,
+            acked_bytes,
+            sacked_bytes,
+            delivered_bytes,
+            fresh_bytes: if self.agreed.sack {
+                delivered_bytes
+            } else {
+                acked_bytes - told.min(acked_bytes - acked_bytes.min(u64::from(s.mss)))
+            },
+            prior_flight_bytes,
+            rtt,
+            has_blocks,
+            dsack,
+            echoed_stamp,
+            ece: seg.flags.has(Flags::ECE),
+            ..s.report(cfg, now)
+        }
+    }
+
+    /// The account of an ACK that acknowledges nothing new: what its blocks report.
+    #[inline(never)]
+    fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, kind: AckKind) -> AckReport {
+        let prior_flight_bytes = self.sender.flight_size();
+        let (dsack, echoed_stamp) = self.begin_account(cfg, now, seg);
+        let sacked_bytes = self.learn_sack(seg);
+        let mut rtt = None;
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            if let Some((first, last)) = rack.reported_rtts() {
+                let s = &mut self.sender;
+                s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
+                s.rtt.note_least(last);
+                rtt = Some(last);
             }
-            s.cc.on_delivered(new.delivered, seg.flags.has(Flags::ECE), s.una, s.nxt);
         }
-        let mut reaction = self.recovery.on_new_ack(cfg, s, &new);
-        if reported > 0 && !self.recovery.in_recovery() && !cfg.one_way_agents && self.recovery.on_dup_ack(cfg, s, 0) {
-            // RFC 6675, section 4: its blocks tell that the new first segment is lost
-            self.stats.fast_retransmits += 1;
-            reaction.grow = false;
+        AckReport {
+            kind,
+            sacked_bytes,
+            delivered_bytes: sacked_bytes,
+            prior_flight_bytes,
+            rtt,
+            has_blocks: seg.sack.len > 0,
+            dsack,
+            echoed_stamp,
+            ece: seg.flags.has(Flags::ECE),
+            ..self.sender.report(cfg, now)
         }
+    }
+
+    /// Where the record of segments is kept, it begins the account of an ACK; what arrived twice, and the stamp echoed.
+    fn begin_account(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> (Option<(u64, u64)>, Option<u32>) {
+        let dsack = if seg.sack.len > 0 { dsack(seg, self.iss, self.sender.una) } else { None };
+        let echo = (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr);
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            rack.begin_ack(cfg, &self.sender, now, dsack, echo);
+        }
+        (dsack, echo)
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, cfg: &TcpConfig, ack: u64, report: &AckReport) {
+        let now = report.now;
+        let s = &mut self.sender;
+        s.cc.on_feedback(report);
+        let decision = self.recovery.on_ack(cfg, s, report);
+        self.stats.fast_retransmits += u32::from(decision.began);
         if s.una == s.max && s.cc.cwnd() == 0 {
             // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
         } else if s.una == s.max {
             self.timers.stop(Timer::Retransmit); // RFC 6298, 5.2
-        } else if reaction.restart_timer {
+        } else if decision.restart_timer {
             self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
             // 5.3
         }
-        if seg.flags.has(Flags::ECE) && self.on_echo(cfg, now, flight_size) {
-            reaction.grow = false;
-        }
-        let s = &mut self.sender;
-        if reaction.grow && data_acked > 0 {
-            let delivered = if self.agreed.sack {
-                new.delivered
-            } else {
-                data_acked - told.min(data_acked - data_acked.min(u64::from(s.mss)))
-            };
-            s.grow(cfg, now, (data_acked, delivered), rtt);
-        }
-        if s.extra.is_some() {
+        let held = report.ece && self.on_echo(cfg, now, report.prior_flight_bytes, true);
+        self.conclude(cfg, report, decision, !held);
+        if self.sender.extra.is_some() {
             self.measure_segments(cfg, now);
         }
         let s = &self.sender;
@@ -310,6 +377,45 @@ impl Connection {
         }
         if !self.ends_by_fin {
             self.finish_without_fin();
+        }
+    }
+
+    /// Losses have been looked for: the controller takes the ACK.
+    #[inline]
+    fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, decision: Decision, may_grow: bool) {
+        let s = &mut self.sender;
+        let (acked_bytes, fresh_bytes, rtt) = match decision.growth {
+            Growth::None | Growth::Acked => (report.acked_bytes, report.fresh_bytes, report.rtt),
+            Growth::Reported(bytes) => (bytes, bytes, None),
+        };
+        let report = AckReport {
+            acked_bytes,
+            fresh_bytes,
+            rtt,
+            lost_bytes: decision.lost_bytes,
+            in_recovery: self.recovery.in_recovery(),
+            cwnd_limited: s.uses_cwnd(),
+            may_grow: may_grow && decision.growth != Growth::None,
+            ..*report
+        };
+        s.cc.on_ack(cfg, &report);
+    }
+
+    /// An ACK that is neither one of new data nor a duplicate, of which the record may have learnt.
+    #[inline(never)]
+    fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
+        let s = &mut self.sender;
+        s.cc.on_feedback(report);
+        let decision = self.recovery.on_ack(cfg, s, report);
+        self.note_beginning(cfg, report.now, decision);
+        self.conclude(cfg, report, decision, true);
+    }
+
+    /// An episode may have begun: its timer runs from now.
+    fn note_beginning(&mut self, cfg: &TcpConfig, now: Time, decision: Decision) {
+        if decision.began {
+            self.stats.fast_retransmits += 1;
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
         }
     }
 
@@ -381,14 +487,14 @@ impl Connection {
     /// the letter a go-back would fill one hole a round trip. Linux up to 3.x has this very rule (`tcp_may_raise_cwnd`); later
     /// kernels and FreeBSD hold back no ACK for its ECE; ns-2 has the letter, but its retransmissions carry CWR (as `rfc2481`).
     #[cold]
-    fn on_echo(&mut self, cfg: &TcpConfig, now: Time, flight: u64) -> bool {
+    fn on_echo(&mut self, cfg: &TcpConfig, now: Time, flight: u64, processed: bool) -> bool {
         let s = &mut self.sender;
         if s.ecn.may_reduce(s.una) {
             let before = s.cc.cwnd();
             reduce(cfg, s, CongestionEvent::Ecn, flight.min(before));
             self.stats.ecn_reductions += 1;
             if let Recovery::Rack(rack) = &mut self.recovery {
-                rack.on_echo(cfg, s, before);
+                rack.on_echo(cfg, s, before, processed);
             }
             if s.cc.cwnd() == 0 {
                 // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
@@ -415,22 +521,19 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn on_duplicate_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, reported: u64) {
+    fn on_duplicate_ack(&mut self, cfg: &TcpConfig, seg: &Segment, report: &AckReport) {
+        let now = report.now;
         self.stats.dup_acks += 1;
-        let s = &mut self.sender;
-        s.cc.on_delivered(reported, seg.flags.has(Flags::ECE), s.una, s.nxt);
-        if seg.flags.has(Flags::ECE) {
-            self.on_echo(cfg, now, self.sender.flight_size());
+        self.sender.cc.on_feedback(report);
+        if report.ece {
+            self.on_echo(cfg, now, report.prior_flight_bytes, false);
         }
-        if self.recovery.times_echo(false, seg.sack.len > 0) {
+        if self.recovery.times_echo(false, report.has_blocks) {
             self.time_echo(cfg, now, seg, self.sender.una);
         }
-        let s = &mut self.sender;
-        s.dup_acks += 1;
-        if self.recovery.on_dup_ack(cfg, s, reported) {
-            self.stats.fast_retransmits += 1;
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
-        }
+        let decision = self.recovery.on_ack(cfg, &mut self.sender, report);
+        self.note_beginning(cfg, now, decision);
+        self.conclude(cfg, report, decision, true);
         self.time_first(cfg, now);
     }
 }

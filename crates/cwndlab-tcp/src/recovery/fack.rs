@@ -3,7 +3,7 @@
 //! episode; here cwnd is halved, as in the paper's section 4.
 
 use super::selective::SackEpisode;
-use super::{cut, NewAck, Reaction, GROW, HOLD};
+use super::{cut, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 
@@ -18,7 +18,7 @@ impl Fack {
         s.scoreboard.highest().unwrap_or(s.una)
     }
 
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
         let forward = Fack::forward(s);
         if self.episode.active {
             self.episode.set_pipe(s, forward); // awnd = snd.nxt - snd.fack + retran_data
@@ -37,7 +37,7 @@ impl Fack {
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, _: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
+    pub fn on_new_ack(&mut self, s: &mut Sender) -> Decision {
         s.dup_acks = 0;
         if !self.episode.active {
             return GROW;

@@ -2,9 +2,9 @@
 //! overdamping; ns-2's Fack): an episode begins when the furthest report is `dup_thresh` segments beyond the first hole;
 //! the window falls to one segment and every ACK opens it; each ACK restarts the timer and is timed by the stamp it echoes.
 
-use super::{cut, next_cumulative, NewAck, Reaction, GROW};
+use super::{cut, next_cumulative, Decision, GROW, HOLD, NOTHING};
 use crate::config::TcpConfig;
-use crate::congestion::{AckSample, Episode};
+use crate::congestion::{AckReport, Episode};
 use crate::sender::{Piece, Sender};
 
 /// A segment sent again and not known to have arrived.
@@ -33,7 +33,7 @@ pub(crate) struct Fack1998 {
 }
 
 impl Fack1998 {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
         self.hold = false;
         if self.active {
             self.on_any_ack(cfg, s);
@@ -43,25 +43,25 @@ impl Fack1998 {
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
         self.hold = false;
         s.dup_acks = 0;
         if !self.active {
-            if !ack.blocks {
+            if !ack.has_blocks {
                 if !s.scoreboard.is_empty() {
                     self.forget(s);
                 }
                 return GROW;
             }
             let begun = self.look(cfg, s);
-            return Reaction { grow: false, restart_timer: begun };
+            return Decision { restart_timer: begun, ..HOLD };
         }
         self.on_any_ack(cfg, s);
-        if !ack.blocks && s.una >= self.recover {
+        if !ack.has_blocks && s.una >= self.recover {
             self.active = false;
             self.forget(s);
         }
-        Reaction { grow: false, restart_timer: false }
+        NOTHING
     }
 
     pub fn on_timeout(&mut self, s: &mut Sender) {
@@ -103,8 +103,14 @@ impl Fack1998 {
         self.resent.retain(|r| r.next_then >= forward);
         self.stuck |= self.resent.len() < listed;
         let (mss, bytes) = (s.mss, u64::from(s.mss));
-        let ack =
-            AckSample { mss, acked_bytes: bytes, delivered_bytes: bytes, cwnd_limited: true, ..AckSample::default() };
+        let ack = AckReport {
+            mss,
+            acked_bytes: bytes,
+            fresh_bytes: bytes,
+            cwnd_limited: true,
+            may_grow: true,
+            ..AckReport::default()
+        };
         s.cc.on_ack(cfg, &ack);
     }
 

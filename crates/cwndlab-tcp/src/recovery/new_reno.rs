@@ -1,8 +1,8 @@
 //! NewReno: fast recovery that lasts until all data outstanding at its start is acknowledged (RFC 6582).
 
-use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW, HOLD};
+use super::{beyond, cut, next_cumulative, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
-use crate::congestion::Episode;
+use crate::congestion::{AckReport, Episode};
 use crate::sender::{Piece, Sender};
 
 /// Pieces sent for one ACK in recovery by the agents of 1998 (RFC 6582, section 5 leaves the burst to the implementation).
@@ -18,7 +18,7 @@ pub(crate) struct NewReno {
 }
 
 impl NewReno {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
         if self.active {
             s.inflation += s.mss; // RFC 5681, section 3.2, step 4
             self.limit_burst(cfg, s);
@@ -38,7 +38,7 @@ impl NewReno {
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
         if !self.active {
             s.dup_acks = 0;
             return GROW;
@@ -47,7 +47,7 @@ impl NewReno {
     }
 
     #[inline(never)]
-    fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+    fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
         if s.una > self.recover {
             // step 3, full acknowledgment: cwnd is ssthresh
             self.active = false;
@@ -64,13 +64,13 @@ impl NewReno {
         // less one segment
         s.resend_first = true;
         if cfg.partial_window_deflation {
-            self.deflate(cfg, s, ack.acked);
+            self.deflate(cfg, s, ack.acked_bytes);
         } else if cfg.one_way_agents {
             s.inflation = 0;
         }
         self.limit_burst(cfg, s);
         let first = !std::mem::replace(&mut self.partial_seen, true);
-        Reaction { grow: false, restart_timer: first || !cfg.new_reno_impatient }
+        Decision { restart_timer: first || !cfg.new_reno_impatient, ..HOLD }
     }
 
     #[allow(clippy::unused_self)]

@@ -1,9 +1,9 @@
 //! Proportional rate reduction (RFC 9937) over the loss detection of RFC 6675.
 
 use super::selective::SackEpisode;
-use super::{cut, NewAck, Reaction, GROW, HOLD};
+use super::{cut, Decision, GROW, HOLD};
 use crate::config::{ReductionBase, TcpConfig};
-use crate::congestion::Episode;
+use crate::congestion::{AckReport, Episode};
 use crate::sender::{Piece, Sender};
 
 /// The window of an episode.
@@ -102,7 +102,7 @@ impl Prr {
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
         s.dup_acks = 0;
         if !self.episode.active {
             return GROW;
@@ -111,7 +111,7 @@ impl Prr {
     }
 
     #[inline(never)]
-    fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &NewAck) -> Reaction {
+    fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
         if s.una > self.episode.recover {
             // RFC 9937, section 6.4: recovery ends at ssthresh
             self.episode.active = false;
@@ -122,7 +122,7 @@ impl Prr {
             self.episode.set_pipe(s, lost_below);
             // RFC 9937, section 6: an ACK is safe that advances SND.UNA and finds no further loss
             let safe = self.episode.lost_below <= lost_before.max(s.una);
-            self.window.on_ack(cfg, s, self.episode.pipe, ack.delivered, safe);
+            self.window.on_ack(cfg, s, self.episode.pipe, ack.delivered_bytes, safe);
         }
         HOLD
     }

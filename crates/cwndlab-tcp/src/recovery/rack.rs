@@ -10,12 +10,13 @@ mod usage;
 use cwndlab_units::Time;
 
 use super::prr::Reduction;
-use super::{flight_lost, reduce, NewAck, Reaction, GROW, HOLD};
+use super::{flight_lost, reduce, Decision, Growth, GROW, HOLD};
 use crate::config::TcpConfig;
-use crate::congestion::{CongestionEvent, Episode};
+use crate::congestion::{AckKind, AckReport, CongestionEvent, Episode};
 use crate::connection::timestamp;
 use crate::sender::{Piece, Sender};
 use record::{sent_after, Record, Sent, REPEATED, SACKED};
+pub(crate) use tail::Expiry;
 use undo::Doubt;
 use usage::Usage;
 
@@ -41,18 +42,14 @@ enum Pending {
     Probe,
 }
 
-/// What one ACK told, while it is processed.
+/// What the record says of the segments that one ACK told of; complete before [`Rack::on_ack`].
 #[derive(Clone, Debug, Default)]
-struct Ack {
+struct Arrivals {
     now: Time,
-    /// `FlightSize` before it.
-    out: u64,
     /// Bytes of segments newly known to have arrived.
     delivered: u64,
-    dsack: bool,
-    /// The stamp that it echoes, if timestamps are agreed on.
-    echo: Option<u32>,
-    /// The same for the test of RFC 8985, section 6.2, step 2; Linux (`tcp_rack_advance`) tests by the round trip alone.
+    /// The echoed stamp for the test of RFC 8985, section 6.2, step 2; Linux (`tcp_rack_advance`) tests by the round trip
+    /// alone.
     tested_echo: Option<u32>,
     /// It reported something new, and a segment of this flight that was sent only once.
     reported: bool,
@@ -61,9 +58,6 @@ struct Ack {
     fack: u64,
     /// It told of reordering, by acknowledging and by SACK.
     reordered: [bool; 2],
-    /// It has been processed, as one of new data.
-    done: bool,
-    advanced: bool,
     /// It acknowledged a segment that had been sent again.
     repeated: bool,
     /// Round trips of the first and of the last segment that it acknowledged, and that it reported.
@@ -86,9 +80,7 @@ pub(crate) struct Rack {
     usage: Usage,
     /// Only new data goes until the next ACK (RFC 5682, section 3.1, step 2 b).
     new_only: bool,
-    ack: Ack,
-    /// Whether an episode began since it was last asked.
-    began: bool,
+    arrivals: Arrivals,
     /// `RACK.xmit_ts` and `RACK.end_seq`: the most recently sent segment that has arrived; `RACK.rtt`.
     newest: (Time, u64),
     rtt: Time,
@@ -126,8 +118,7 @@ impl Default for Rack {
             doubt: Doubt::default(),
             usage: Usage::default(),
             new_only: false,
-            ack: Ack::default(),
-            began: false,
+            arrivals: Arrivals::default(),
             newest: (Time::ZERO, 0),
             rtt: Time::ZERO,
             fack: 0,
@@ -154,27 +145,26 @@ impl Rack {
         self.phase == Phase::Recovery
     }
 
-    /// An ACK begins to be processed: what its DSACK says arrived twice, the stamp that it echoes.
+    /// Opens the account of an ACK: what its DSACK says arrived twice, the stamp that it echoes.
     pub fn begin_ack(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, dsack: Option<(u64, u64)>, echo: Option<u32>) {
         let tested_echo = echo.filter(|_| !cfg.whole_segments());
-        let (dsacked, out) = (dsack.is_some(), s.max - s.una);
-        self.ack = Ack { now, dsack: dsacked, echo, tested_echo, fack: self.fack, out, ..Ack::default() };
+        self.arrivals = Arrivals { now, tested_echo, fack: self.fack, ..Arrivals::default() };
         self.new_only = false;
         if let Some(twice) = dsack {
-            self.ack.delivered = (twice.1 - twice.0).min(s.max - s.una); // what arrived twice has left the network, too
+            self.arrivals.delivered = (twice.1 - twice.0).min(s.max - s.una); // what arrived twice has left the network, too
             self.doubt.on_dsack(twice, s.una, s.mss);
         }
     }
 
-    /// An ECN echo has reduced the window, of which `before` bytes were in use.
-    pub fn on_echo(&mut self, cfg: &TcpConfig, s: &mut Sender, before: u64) {
+    /// An ECN echo has reduced the window, of which `before` bytes were in use; `processed` if its ACK has been.
+    pub fn on_echo(&mut self, cfg: &TcpConfig, s: &mut Sender, before: u64, processed: bool) {
         self.doubt.settle(); // congestion it was
         if self.phase == Phase::Open {
             self.phase = Phase::Reduced;
             self.recover = s.max - 1;
-            self.window = Reduction::new(cfg, s, before, self.ack.delivered);
-            if self.ack.done {
-                self.window.on_ack(cfg, s, self.sent.pipe, self.ack.delivered, true);
+            self.window = Reduction::new(cfg, s, before, self.arrivals.delivered);
+            if processed {
+                self.window.on_ack(cfg, s, self.sent.pipe, self.arrivals.delivered, true);
             }
         }
     }
@@ -202,11 +192,17 @@ impl Rack {
         let mut sent = std::mem::take(&mut self.sent);
         sent.acknowledge(s.una, |segment| self.arrived(segment, mss, min_rtt, false));
         self.sent = sent;
-        let ack = &self.ack;
+        let ack = &self.arrivals;
         let first = ack.first_rtt.filter(|_| !ack.repeated).or(ack.sack_rtts.map(|rtts| rtts.0))?;
         let last = ack.sack_rtts.map(|rtts| rtts.1).or(ack.last_rtt).unwrap_or(first);
         self.measured = true;
         Some((first, last))
+    }
+
+    /// The same of an ACK that acknowledges nothing new, by the segments that it reports.
+    pub fn reported_rtts(&mut self) -> Option<(Time, Time)> {
+        self.measured |= self.arrivals.sack_rtts.is_some();
+        self.arrivals.sack_rtts
     }
 
     /// `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) for a segment newly known to have arrived, as it was before.
@@ -215,20 +211,20 @@ impl Rack {
         if segment.flags & SACKED != 0 {
             return; // known
         }
-        self.ack.reported |= sacked;
-        self.ack.original |= !repeated && segment.end <= self.recover + 1;
-        self.ack.delivered += segment.end - segment.start;
-        let rtt = self.ack.now.saturating_sub(segment.at);
+        self.arrivals.reported |= sacked;
+        self.arrivals.original |= !repeated && segment.end <= self.recover + 1;
+        self.arrivals.delivered += segment.end - segment.start;
+        let rtt = self.arrivals.now.saturating_sub(segment.at);
         // step 3: reordering
         self.fack = self.fack.max(segment.end);
-        if segment.end < self.ack.fack && !repeated {
-            let told = std::mem::replace(&mut self.ack.reordered[usize::from(sacked)], true);
+        if segment.end < self.arrivals.fack && !repeated {
+            let told = std::mem::replace(&mut self.arrivals.reordered[usize::from(sacked)], true);
             self.reorderings += u32::from(!told);
-            let distance = (self.ack.fack - segment.start).div_ceil(u64::from(mss)).min(300) as u32; // Linux's most
+            let distance = (self.arrivals.fack - segment.start).div_ceil(u64::from(mss)).min(300) as u32; // Linux's most
             self.reordering = self.reordering.max(distance);
         }
         if !repeated {
-            let ack = &mut self.ack;
+            let ack = &mut self.arrivals;
             if sacked {
                 ack.sack_rtts = Some((ack.sack_rtts.map_or(rtt, |rtts| rtts.0), rtt));
             } else {
@@ -236,73 +232,61 @@ impl Rack {
                 ack.last_rtt = Some(rtt);
             }
         } else if !sacked {
-            self.ack.repeated = true;
+            self.arrivals.repeated = true;
         }
         // step 2: an older stamp echoed, or faster than ever, means that an earlier copy was acknowledged
         let older = |echo: u32| (echo.wrapping_sub(timestamp(segment.at)) as i32) < 0;
-        if repeated && (self.ack.tested_echo.is_some_and(older) || rtt < min_rtt) {
+        if repeated && (self.arrivals.tested_echo.is_some_and(older) || rtt < min_rtt) {
             return;
         }
         self.rtt = rtt;
-        self.ack.moved = true;
+        self.arrivals.moved = true;
         if sent_after((segment.at, segment.end), self.newest) {
             self.newest = (segment.at, segment.end);
         }
     }
 
-    /// Duplicate ACKs mean nothing by themselves: [`Rack::end_ack`] does what their blocks ask for.
-    #[allow(clippy::unused_self)] // one signature for all
-    pub fn on_dup_ack(&mut self, _: &TcpConfig, _: &mut Sender, _: u64) -> bool {
-        false
-    }
-
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
-        s.dup_acks = 0;
+    pub fn on_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
+        match ack.kind {
+            AckKind::New => s.dup_acks = 0,
+            AckKind::Duplicate => s.dup_acks += 1,
+            AckKind::Old | AckKind::Other => {}
+        }
         let shrinks = |phase: Phase| matches!(phase, Phase::Recovery | Phase::Reduced);
-        let before = self.phase;
-        self.process(cfg, s, true);
+        let (before, lost_before) = (self.phase, self.sent.lost_bytes);
+        let began = self.process(cfg, s, ack);
+        let lost_bytes = self.sent.lost_bytes - lost_before;
+        if ack.kind != AckKind::New {
+            let growth = self.opens_by_report(cfg, ack);
+            return Decision { growth, restart_timer: began, began, lost_bytes };
+        }
         // Linux lets the ACK that ends an episode open the window; RFC 6582, section 3.2 leaves it at ssthresh
-        if shrinks(self.phase) || (shrinks(before) && !cfg.whole_segments()) {
-            HOLD
-        } else {
-            GROW
-        }
+        let holds = shrinks(self.phase) || (shrinks(before) && !cfg.whole_segments());
+        Decision { began, lost_bytes, ..if holds { HOLD } else { GROW } }
     }
 
-    /// The ACK just done with opens the window by these bytes, though it is not one of new data: where the path is known to
-    /// reorder, what is reported counts as what is acknowledged in order (Linux: `tcp_may_raise_cwnd`).
-    pub fn opens_by_report(&self, cfg: &TcpConfig) -> Option<u64> {
+    /// What an ACK that is not one of new data opens the window by: where the path is known to reorder, what is reported
+    /// counts as what is acknowledged in order (Linux: `tcp_may_raise_cwnd`).
+    fn opens_by_report(&self, cfg: &TcpConfig, ack: &AckReport) -> Growth {
         let calm = matches!(self.phase, Phase::Open | Phase::Loss);
-        let opens = calm && self.ack.reported && !self.ack.advanced && self.reordering > cfg.dup_thresh;
-        opens.then_some(self.ack.delivered)
+        if calm && ack.kind != AckKind::Old && self.arrivals.reported && self.reordering > cfg.dup_thresh {
+            Growth::Reported(self.arrivals.delivered)
+        } else {
+            Growth::None
+        }
     }
 
-    /// An ACK that may not have been one of new data is done with; whether an episode has begun.
-    pub fn end_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        if !self.ack.done {
-            self.process(cfg, s, false);
-        }
-        std::mem::take(&mut self.began)
-    }
-
-    fn process(&mut self, cfg: &TcpConfig, s: &mut Sender, advanced: bool) {
-        (self.ack.done, self.ack.advanced) = (true, advanced);
-        let (now, delivered) = (self.ack.now, self.ack.delivered);
-        if !advanced {
-            if let Some((first, last)) = self.ack.sack_rtts {
-                s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
-                s.rtt.note_least(last);
-                s.note_rtt(now, last);
-                self.measured = true;
-            }
-        }
-        self.end_probe(cfg, s, advanced);
-        let ended = advanced && self.end_episode(s);
-        self.adapt(s, ended);
+    /// Whether an episode has begun.
+    fn process(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> bool {
+        let advanced = ack.kind == AckKind::New;
+        let (now, delivered) = (ack.now, self.arrivals.delivered);
+        self.end_probe(cfg, s, ack);
+        let ended = advanced && self.end_episode(s, ack.echoed_stamp);
+        self.adapt(s, ended, ack.dsack.is_some());
         let looks = match self.phase {
-            Phase::Recovery => self.doubt_recovery(s, advanced),
+            Phase::Recovery => self.doubt_recovery(s, ack),
             Phase::Loss => {
-                self.after_timeout(s, advanced);
+                self.after_timeout(s, ack);
                 true
             }
             Phase::Open => {
@@ -326,12 +310,13 @@ impl Rack {
         } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.window.on_ack(cfg, s, self.sent.pipe, delivered, safe);
         }
-        self.set_timer(cfg, s, advanced);
+        self.set_timer(cfg, s, now, advanced);
+        begins
     }
 
     /// Ends fast recovery once all that was out at its beginning is acknowledged, and the reduction for an echo once
     /// something later is, so that CWR has arrived. Whether an episode of losses has ended.
-    fn end_episode(&mut self, s: &mut Sender) -> bool {
+    fn end_episode(&mut self, s: &mut Sender, echo: Option<u32>) -> bool {
         let over = match self.phase {
             Phase::Recovery => s.una > self.recover,
             Phase::Reduced => s.una > self.recover + 1,
@@ -342,7 +327,7 @@ impl Rack {
             return false;
         }
         let repaired = self.phase == Phase::Recovery;
-        if !(repaired && self.doubt_end(s)) {
+        if !(repaired && self.doubt_end(s, echo)) {
             // RFC 9937, section 6.2: it ends at ssthresh
             s.cc.on_episode(Episode::Ended, s.mss);
         }
@@ -352,11 +337,11 @@ impl Rack {
 
     /// Widens the reordering window per round with DSACK, until as many recoveries have passed without one (RFC 8985,
     /// section 6.2, step 4).
-    fn adapt(&mut self, s: &Sender, ended: bool) {
+    fn adapt(&mut self, s: &Sender, ended: bool, dsack: bool) {
         if self.dsack_round != 0 && s.una >= self.dsack_round {
             self.dsack_round = 0;
         }
-        if self.dsack_round == 0 && self.ack.dsack {
+        if self.dsack_round == 0 && dsack {
             self.dsack_round = s.max;
             self.multiplier += 1;
             self.persist = PERSIST;
@@ -407,7 +392,6 @@ impl Rack {
             }
         }
         self.phase = Phase::Recovery;
-        self.began = true;
         self.probe_end = 0;
         self.probe_at = Time::MAX;
         self.window.on_ack(cfg, s, self.sent.pipe, delivered, safe);
@@ -431,10 +415,10 @@ impl Rack {
     }
 
     /// RFC 8985, section 6.3.
-    pub fn on_timeout(&mut self, s: &mut Sender) {
+    pub fn on_timeout(&mut self, s: &mut Sender, now: Time) {
         let quarter = Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4);
         let window = if self.reorderings > 0 { quarter * u64::from(self.multiplier) } else { Time::ZERO };
-        if self.sent.time_out(self.rtt + window, self.ack.now) {
+        if self.sent.time_out(self.rtt + window, now) {
             s.scoreboard.clear();
         }
         s.nxt = s.max; // what is lost is in the record

@@ -1,6 +1,6 @@
 //! Reno: fast retransmit and fast recovery (RFC 5681, section 3.2).
 
-use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW, HOLD};
+use super::{beyond, cut, next_cumulative, Decision, GROW, HOLD};
 use crate::config::{RetransmitGuard, TcpConfig};
 use crate::congestion::Episode;
 use crate::sender::{Piece, Sender};
@@ -16,7 +16,7 @@ pub(crate) struct Reno {
 }
 
 impl Reno {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
         if self.active {
             s.inflation += s.mss; // step 4
             return false;
@@ -38,7 +38,7 @@ impl Reno {
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Decision {
         s.dup_acks = 0;
         if std::mem::take(&mut self.resumes) {
             s.cc.on_episode(Episode::Ended, s.mss);

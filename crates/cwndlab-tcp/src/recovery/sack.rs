@@ -1,7 +1,7 @@
 //! Conservative loss recovery based on SACK (RFC 6675).
 
 use super::selective::SackEpisode;
-use super::{cut, NewAck, Reaction, GROW, HOLD};
+use super::{cut, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 
@@ -11,7 +11,7 @@ pub(crate) struct Sack {
 }
 
 impl Sack {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
         let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
         if self.episode.active {
             self.episode.set_pipe(s, lost_below);
@@ -30,7 +30,7 @@ impl Sack {
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
+    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Decision {
         s.dup_acks = 0;
         if !self.episode.active {
             return GROW;
@@ -39,7 +39,7 @@ impl Sack {
     }
 
     #[inline(never)]
-    fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Reaction {
+    fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Decision {
         if s.una > self.episode.recover {
             self.episode.active = false; // step A
         } else {

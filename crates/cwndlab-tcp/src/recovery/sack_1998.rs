@@ -2,7 +2,7 @@
 //! pipe in place of RFC 6675's `SetPipe`. It goes down with every ACK of an episode, twice with a partial one, and up
 //! with every segment sent.
 
-use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW, HOLD};
+use super::{beyond, cut, next_cumulative, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 
@@ -45,7 +45,7 @@ impl Sack1998 {
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, _: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
+    pub fn on_new_ack(&mut self, s: &mut Sender) -> Decision {
         self.hold = false;
         if !self.active {
             s.dup_acks = 0;

@@ -1,6 +1,6 @@
 //! Tahoe: fast retransmit, then slow start from one segment (Jacobson 1988; Fall & Floyd 1996, section 2.1).
 
-use super::{beyond, cut, next_cumulative, NewAck, Reaction, GROW};
+use super::{beyond, cut, next_cumulative, Decision, GROW};
 use crate::config::TcpConfig;
 use crate::congestion::Episode;
 use crate::sender::{Piece, Sender};
@@ -12,7 +12,7 @@ pub(crate) struct Tahoe {
 }
 
 impl Tahoe {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, _: u64) -> bool {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
         if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
             return false;
         }
@@ -27,7 +27,7 @@ impl Tahoe {
 
     #[inline]
     #[allow(clippy::unused_self)] // one signature for all
-    pub fn on_new_ack(&mut self, _: &TcpConfig, s: &mut Sender, _: &NewAck) -> Reaction {
+    pub fn on_new_ack(&mut self, s: &mut Sender) -> Decision {
         s.dup_acks = 0;
         GROW
     }

@@ -3,8 +3,15 @@ use crate::config::{MaxWindow, Profile, ReductionBase};
 
 const MSS: u32 = 1000;
 
-fn ack(bytes: u64) -> AckSample {
-    AckSample { mss: MSS, acked_bytes: bytes, delivered_bytes: bytes, cwnd_limited: true, ..AckSample::default() }
+fn ack(bytes: u64) -> AckReport {
+    AckReport {
+        mss: MSS,
+        acked_bytes: bytes,
+        fresh_bytes: bytes,
+        cwnd_limited: true,
+        may_grow: true,
+        ..AckReport::default()
+    }
 }
 
 #[test]
@@ -157,7 +164,7 @@ fn undo_of_reno_restores_both_values_and_keeps_what_grew() {
 fn the_window_does_not_grow_while_the_application_limits_it() {
     let cfg = Profile::Linux6.config();
     let mut law = Controller::new(&cfg, MSS);
-    law.on_ack(&cfg, &AckSample { cwnd_limited: false, ..ack(1000) });
+    law.on_ack(&cfg, &AckReport { cwnd_limited: false, ..ack(1000) });
     assert_eq!(law.cwnd(), 10_000);
     law.on_ack(&cfg, &ack(1000));
     assert_eq!(law.cwnd(), 11_000);
@@ -202,7 +209,7 @@ fn conservative_slow_start_grows_by_a_quarter() {
         for _ in 0..window {
             una += 1000;
             let snd_nxt = una - 1000 + law.cwnd();
-            law.on_ack(&cfg, &AckSample { snd_una: una - 1, snd_nxt, rtt: Some(rtt), srtt: rtt, ..ack(1000) });
+            law.on_ack(&cfg, &AckReport { snd_una: una - 1, snd_nxt, rtt: Some(rtt), srtt: rtt, ..ack(1000) });
         }
         sizes.push((law.cwnd() / 1000, law.in_conservative_slow_start()));
         window = law.cwnd() / 1000;

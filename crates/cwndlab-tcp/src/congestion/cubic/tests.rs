@@ -18,16 +18,17 @@ fn config() -> TcpConfig {
     }
 }
 
-fn ack(now: Time, rtt: Time) -> AckSample {
+fn ack(now: Time, rtt: Time) -> AckReport {
     let mss = u64::from(MSS);
-    AckSample {
+    AckReport {
         now,
         mss: MSS,
         acked_bytes: mss,
-        delivered_bytes: mss,
+        fresh_bytes: mss,
         srtt: rtt,
         cwnd_limited: true,
-        ..AckSample::default()
+        may_grow: true,
+        ..AckReport::default()
     }
 }
 
@@ -222,7 +223,7 @@ fn application_limited_time_does_not_count() {
         if pause {
             for _ in 0..100 {
                 p.now_s += 0.1;
-                let limited = AckSample { cwnd_limited: false, ..ack(Time::from_secs_f64(p.now_s), p.rtt) };
+                let limited = AckReport { cwnd_limited: false, ..ack(Time::from_secs_f64(p.now_s), p.rtt) };
                 p.law.on_ack(&p.cfg, &limited);
             }
         }

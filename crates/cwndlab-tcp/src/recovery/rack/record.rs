@@ -56,6 +56,8 @@ pub(super) struct Record {
     pub sacked: u32,
     /// Segments deemed lost and not reported, sent again or not.
     pub lost: u32,
+    /// Bytes ever deemed lost, again for each copy.
+    pub lost_bytes: u64,
     /// Of these, not sent again.
     pub waiting: u32,
     /// Segments of which a copy sent again is thought to be in the network.
@@ -156,6 +158,7 @@ impl Record {
     fn lose(&mut self, index: usize) {
         let sent = self.list[index];
         self.hint = self.hint.min(sent.start);
+        self.lost_bytes += sent.end - sent.start;
         self.set(index, (sent.flags | LOST) & !AGAIN);
     }
 

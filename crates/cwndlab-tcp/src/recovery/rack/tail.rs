@@ -3,34 +3,44 @@
 use cwndlab_units::Time;
 
 use super::record::SACKED;
-use super::{Ack, Pending, Phase, Rack};
+use super::{Pending, Phase, Rack};
 use crate::config::TcpConfig;
-use crate::congestion::CongestionEvent;
+use crate::congestion::{AckKind, AckReport, CongestionEvent};
 use crate::recovery::reduce;
 use crate::sender::{Piece, Sender};
 
+/// What the expiry of the timer's place was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expiry {
+    /// The retransmission timeout.
+    Timeout,
+    /// The reordering timer, by which an episode of fast recovery has begun.
+    Began,
+    /// The reordering or the probe timer, and no more.
+    Other,
+}
+
 impl Rack {
-    /// The reordering or the probe timer may have expired; false if it was the retransmission timeout.
-    pub fn on_expiry(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) -> bool {
-        self.ack = Ack { now, ..Ack::default() };
+    /// The retransmission timer's place has expired.
+    pub fn on_expiry(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) -> Expiry {
         if s.una == s.max || self.pending == Pending::Timeout {
-            return false;
+            return Expiry::Timeout;
         }
         if self.pending == Pending::Reordering {
-            if self.detect(cfg, s, now) && self.phase != Phase::Recovery {
+            let begins = self.detect(cfg, s, now) && self.phase != Phase::Recovery;
+            if begins {
                 self.begin(cfg, s, u64::from(s.mss), false); // Linux counts one segment here
             }
             self.reset_timeout(cfg, s, now);
-            return true;
+            return if begins { Expiry::Began } else { Expiry::Other };
         }
         // RFC 8985, section 7.3: one probe at a time, and one a measured round trip
         self.probe_due = self.probe_end == 0 && (self.measured || cfg.rto.from_first);
-        self.after_probe(cfg, s, now)
-    }
-
-    /// Whether an episode has begun since this was last asked.
-    pub fn take_began(&mut self) -> bool {
-        std::mem::take(&mut self.began)
+        if self.after_probe(cfg, s, now) {
+            Expiry::Other
+        } else {
+            Expiry::Timeout
+        }
     }
 
     /// `TLP_send_probe` (RFC 8985, section 7.3): new data if there is and the peer admits it, else the last segment again.
@@ -48,20 +58,20 @@ impl Rack {
     }
 
     /// `TLP_process_ack` (RFC 8985, section 7.4.2).
-    pub(super) fn end_probe(&mut self, cfg: &TcpConfig, s: &mut Sender, advanced: bool) {
+    pub(super) fn end_probe(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) {
         if self.probe_end == 0 || s.una < self.probe_end {
             return;
         }
         let beyond = s.una > self.probe_end;
         // the original and the probe have both arrived: DSACK says so, or a plain duplicate ACK
-        let both = self.ack.dsack || (!advanced && self.ack.delivered == 0);
+        let both = ack.dsack.is_some() || (ack.kind != AckKind::New && self.arrivals.delivered == 0);
         if !self.probe_repeats || both {
             self.probe_end = 0;
         } else if beyond {
             // the probe has repaired a loss, which congestion control is to know of
             self.probe_end = 0;
             if self.phase == Phase::Open {
-                let flight = self.ack.out.min(s.cc.cwnd()).max(u64::from(s.mss));
+                let flight = ack.prior_flight_bytes.min(s.cc.cwnd()).max(u64::from(s.mss));
                 reduce(cfg, s, CongestionEvent::Loss, flight);
                 self.doubt.settle();
             }

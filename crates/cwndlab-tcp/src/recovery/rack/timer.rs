@@ -27,18 +27,17 @@ fn allowance(cfg: &TcpConfig) -> Time {
 
 impl Rack {
     /// An ACK has been processed.
-    pub(super) fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, advanced: bool) {
-        let now = self.ack.now;
+    pub(super) fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, advanced: bool) {
         if !cfg.rto.from_first {
             if advanced {
                 self.probe_at = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
             }
         } else if s.una == s.max {
             self.pending = Pending::Timeout;
-        } else if self.ack.moved && !self.reordering_at.is_never() {
+        } else if self.arrivals.moved && !self.reordering_at.is_never() {
             let wait = self.reordering_at.saturating_sub(now) + allowance(cfg);
             self.set(cfg, now, Pending::Reordering, wait.min(s.rtt.rto(&cfg.rto)));
-        } else if advanced || self.tells_of_time_before_first() {
+        } else if advanced || self.tells_of_time_before_first(now) {
             match self.probe_wait(cfg, s) {
                 Some(wait) => self.set(cfg, now, Pending::Probe, wait.min(s.rtt.rto(&cfg.rto))),
                 None => self.reset_timeout(cfg, s, now),
@@ -47,9 +46,9 @@ impl Rack {
     }
 
     /// A report of what was sent before the first segment was (again): in recovery later ones must not put off its timeout.
-    fn tells_of_time_before_first(&self) -> bool {
-        let Some((rtt, _)) = self.ack.sack_rtts else { return false };
-        self.sent.first().is_some_and(|first| self.ack.now.saturating_sub(rtt) < first.at)
+    fn tells_of_time_before_first(&self, now: Time) -> bool {
+        let Some((rtt, _)) = self.arrivals.sack_rtts else { return false };
+        self.sent.first().is_some_and(|first| now.saturating_sub(rtt) < first.at)
     }
 
     /// `piece` goes, `new` or again; nothing was out if `was_quiet`.

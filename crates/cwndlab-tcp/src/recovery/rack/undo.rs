@@ -4,6 +4,7 @@
 use cwndlab_units::Time;
 
 use super::{Phase, Rack};
+use crate::congestion::{AckKind, AckReport};
 use crate::connection::timestamp;
 use crate::sender::Sender;
 
@@ -70,8 +71,9 @@ impl Rack {
     }
 
     /// An ACK during fast recovery that does not end it: whether losses are to be looked for.
-    pub(super) fn doubt_recovery(&mut self, s: &mut Sender, advanced: bool) -> bool {
-        if advanced && self.doubt.answers_original(self.ack.echo) {
+    pub(super) fn doubt_recovery(&mut self, s: &mut Sender, ack: &AckReport) -> bool {
+        let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
+        if advanced && self.doubt.answers_original(echo) {
             // the hole was filled by a segment that was late; copies on their way will tell of themselves
             if self.sent.again > 0 {
                 return false;
@@ -93,8 +95,8 @@ impl Rack {
     }
 
     /// The last position of the episode is acknowledged: whether it was for nothing.
-    pub(super) fn doubt_end(&mut self, s: &mut Sender) -> bool {
-        let in_vain = self.doubt.explained() || self.doubt.answers_original(self.ack.echo);
+    pub(super) fn doubt_end(&mut self, s: &mut Sender, echo: Option<u32>) -> bool {
+        let in_vain = self.doubt.explained() || self.doubt.answers_original(echo);
         if in_vain {
             self.undo(s, false);
         }
@@ -102,22 +104,23 @@ impl Rack {
     }
 
     /// An ACK after a timeout.
-    pub(super) fn after_timeout(&mut self, s: &mut Sender, advanced: bool) {
-        if advanced && (self.doubt.explained() || self.doubt.answers_original(self.ack.echo)) {
+    pub(super) fn after_timeout(&mut self, s: &mut Sender, ack: &AckReport) {
+        let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
+        if advanced && (self.doubt.explained() || self.doubt.answers_original(echo)) {
             self.undo(s, true);
             self.phase = Phase::Open;
             return;
         }
         let recovered = s.una > self.recover;
         if self.doubt.frto {
-            if self.ack.original {
+            if self.arrivals.original {
                 // RFC 5682, section 3.1, step 3 b: data that was not sent again has arrived, so not all was lost
                 self.undo(s, true);
                 self.phase = Phase::Open;
                 return;
             }
             if s.max > self.recover + 1 {
-                self.doubt.frto = advanced && !self.ack.reported; // step 3 a
+                self.doubt.frto = advanced && !self.arrivals.reported; // step 3 a
             } else if advanced && !recovered {
                 // step 2 b: new data, if there is, instead of what is deemed lost
                 self.recover = s.max - 1;
@@ -127,7 +130,7 @@ impl Rack {
             }
         }
         if recovered {
-            self.doubt_end(s);
+            self.doubt_end(s, echo);
             self.phase = Phase::Open;
         }
     }

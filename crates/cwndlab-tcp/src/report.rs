@@ -1,0 +1,62 @@
+//! What one ACK told: a value, built once, then passed from loss detection to the episode, the controller and the timer.
+
+use cwndlab_units::Time;
+
+/// How an ACK relates to what has been acknowledged before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AckKind {
+    /// Acknowledges new data.
+    New,
+    /// A duplicate (RFC 5681, section 2); with SACK, one that reports something new (RFC 6675, section 2).
+    Duplicate,
+    /// Below SND.UNA: it was overtaken, but its blocks may tell of later arrivals.
+    Old,
+    /// Neither: it comes with data, updates the window, or nothing is outstanding.
+    #[default]
+    Other,
+}
+
+/// What one ACK told the sender. Every field's unit is in its name; positions are of the stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckReport {
+    /// When the ACK arrived.
+    pub now: Time,
+    /// How it relates to earlier ones.
+    pub kind: AckKind,
+    /// Sender's maximum segment size in force, in payload bytes (RFC 5681, section 2: SMSS).
+    pub mss: u32,
+    /// Payload bytes newly acknowledged cumulatively.
+    pub acked_bytes: u64,
+    /// Payload bytes newly reported by SACK.
+    pub sacked_bytes: u64,
+    /// Payload bytes newly known to have arrived: acknowledged or reported, and not known before.
+    pub delivered_bytes: u64,
+    /// Of `acked_bytes`, what no SACK block and no duplicate ACK had told of before.
+    pub fresh_bytes: u64,
+    /// Bytes newly deemed lost.
+    pub lost_bytes: u64,
+    /// `FlightSize` (RFC 5681, section 2) before this ACK.
+    pub prior_flight_bytes: u64,
+    /// Round-trip time measured by this ACK, if any (Karn's rule already applied).
+    pub rtt: Option<Time>,
+    /// Smoothed round-trip time, with this measurement.
+    pub srtt: Time,
+    /// SND.UNA, with this ACK.
+    pub snd_una: u64,
+    /// First position not yet sent (delimits rounds).
+    pub snd_nxt: u64,
+    /// Whether it carries SACK blocks.
+    pub has_blocks: bool,
+    /// What it says arrived twice (RFC 2883).
+    pub dsack: Option<(u64, u64)>,
+    /// The stamp it echoes, where timestamps are agreed on.
+    pub echoed_stamp: Option<u32>,
+    /// Whether it carries ECE.
+    pub ece: bool,
+    /// Whether the sender was limited by cwnd when it last sent (RFC 7661; RFC 9438, section 5.8).
+    pub cwnd_limited: bool,
+    /// Whether the sender is in loss recovery, with this ACK.
+    pub in_recovery: bool,
+    /// Whether the window may grow by this ACK.
+    pub may_grow: bool,
+}
