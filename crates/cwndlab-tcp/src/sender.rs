@@ -145,6 +145,12 @@ impl Sender {
         self.end + u64::from(self.fin)
     }
 
+    /// The peer offers a window of these bytes.
+    #[inline]
+    pub fn note_largest_window(&mut self, window: u32) {
+        self.window_bits = self.window_bits.max((u32::BITS - window.leading_zeros()) as u8);
+    }
+
     /// The times of the segments that are out, where they are kept.
     #[inline]
     pub fn packets(&self) -> Option<&PacketTimes> {

@@ -18,6 +18,59 @@ impl Connection {
     #[inline]
     pub fn handle_segment(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.stats.segments_received += 1;
+        if self.is_expected(seg) && self.take_expected(cfg, now, seg) {
+            return;
+        }
+        self.take_any(cfg, now, seg);
+    }
+
+    /// Whether a segment is what a connection in the open mostly gets, by its header ("header prediction", Jacobson 1990):
+    /// in order, without blocks and without flags but ACK and PSH, and nothing seldom is under way.
+    #[inline]
+    pub(super) fn is_expected(&self, seg: &Segment) -> bool {
+        self.state == State::Established
+            && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
+            && seg.sack.len == 0
+            && seg.seq == to_wire(self.irs, self.receiver.nxt)
+            && self.receiver.fin_at == 0
+            && self.sender.extra.is_none()
+    }
+
+    /// A plain ACK of new data, or data in order that acknowledges nothing new; false, and nothing done, if it is neither.
+    /// Does what [`Self::take_any`] does of these, without asking what they are not.
+    #[inline]
+    fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
+        let s = &self.sender;
+        let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.una)));
+        let data = seg.len > 0;
+        let plain = if data {
+            acked == 0 && !s.ecn.minds(seg) && !matches!(self.recovery, Recovery::Rack(_))
+        } else {
+            acked > 0 && acked <= s.max - s.una
+        };
+        if !plain {
+            return false;
+        }
+        let start = self.receiver.nxt;
+        if self.agreed.timestamps && seg.has_timestamps || data && cfg.one_way_agents {
+            self.receiver.note_timestamp(start as i64, seg.ts_val);
+        }
+        let ack = s.una + acked;
+        self.note_window(ack, seg);
+        if data {
+            self.note_window_update();
+            self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
+        } else {
+            let report = self.account_new(cfg, now, seg, ack);
+            self.on_new_ack(cfg, ack, report);
+            self.arm_rack(cfg);
+        }
+        true
+    }
+
+    /// Any segment, in any state.
+    #[inline(never)]
+    pub(super) fn take_any(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         match self.state {
             // without FIN the peer is not told that we are over: what it still sends is acknowledged
             State::Closed if !self.ends_by_fin && self.error.is_none() => self.on_synchronized(cfg, now, seg),
@@ -197,16 +250,14 @@ impl Connection {
             return;
         }
         let ack = ack as u64;
-        // RFC 9293, 3.10.7.4: the window of the newest segment counts. Older ones are told by their position.
-        let edge = ack + u64::from(seg.window);
-        let window_changed = edge != self.sender.edge;
-        if start >= self.receiver.nxt as i64 || edge > self.sender.edge {
-            self.sender.edge = edge;
+        let window_changed = ack + u64::from(seg.window) != self.sender.edge;
+        if start >= self.receiver.nxt as i64 || ack + u64::from(seg.window) > self.sender.edge {
+            self.note_window(ack, seg);
         }
-        self.sender.window_bits = self.sender.window_bits.max((u32::BITS - seg.window.leading_zeros()) as u8);
+        self.sender.note_largest_window(seg.window);
         if ack > self.sender.una {
             let report = self.account_new(cfg, now, seg, ack);
-            self.on_new_ack(cfg, ack, &report);
+            self.on_new_ack(cfg, ack, report);
         } else {
             self.on_other_ack(cfg, now, seg, window_changed);
         }
@@ -214,6 +265,24 @@ impl Connection {
             self.note_ack(self.retries == 0 && self.sender.edge > self.sender.nxt);
         }
         self.arm_rack(cfg);
+    }
+
+    /// The window that a segment offers with its ACK. RFC 9293, 3.10.7.4: that of the newest segment counts; older ones are
+    /// told by their position.
+    #[inline]
+    fn note_window(&mut self, ack: u64, seg: &Segment) {
+        self.sender.edge = ack + u64::from(seg.window);
+        self.sender.note_largest_window(seg.window);
+    }
+
+    /// Nothing new is acknowledged: a window that opens ends probing.
+    #[inline]
+    fn note_window_update(&mut self) {
+        let s = &self.sender;
+        if s.una == s.max && s.edge > s.nxt && s.cc.cwnd() > 0 {
+            self.timers.stop(Timer::Retransmit);
+            self.retries = 0;
+        }
     }
 
     /// An ACK that acknowledges nothing new.
@@ -230,11 +299,7 @@ impl Connection {
             });
             return self.on_duplicate_ack(cfg, seg, &AckReport { kind: AckKind::Duplicate, ..account });
         }
-        let s = &self.sender;
-        if s.una == s.max && s.edge > s.nxt && s.cc.cwnd() > 0 {
-            self.timers.stop(Timer::Retransmit); // a window update ends probing
-            self.retries = 0;
-        }
+        self.note_window_update();
         if let Some(account) = account.filter(|_| matches!(self.recovery, Recovery::Rack(_))) {
             self.on_reporting_ack(cfg, &account);
         }
@@ -352,11 +417,11 @@ impl Connection {
     }
 
     #[inline]
-    fn on_new_ack(&mut self, cfg: &TcpConfig, ack: u64, report: &AckReport) {
+    fn on_new_ack(&mut self, cfg: &TcpConfig, ack: u64, report: AckReport) {
         let now = report.now;
         let s = &mut self.sender;
-        s.cc.on_feedback(report);
-        let decision = self.recovery.on_ack(cfg, s, report);
+        s.cc.on_feedback(&report);
+        let decision = self.recovery.on_ack(cfg, s, &report);
         self.stats.fast_retransmits += u32::from(decision.began);
         if s.una == s.max && s.cc.cwnd() == 0 {
             // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
@@ -382,22 +447,15 @@ impl Connection {
 
     /// Losses have been looked for: the controller takes the ACK.
     #[inline]
-    fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, decision: Decision, may_grow: bool) {
+    fn conclude(&mut self, cfg: &TcpConfig, mut report: AckReport, decision: Decision, may_grow: bool) {
         let s = &mut self.sender;
-        let (acked_bytes, fresh_bytes, rtt) = match decision.growth {
-            Growth::None | Growth::Acked => (report.acked_bytes, report.fresh_bytes, report.rtt),
-            Growth::Reported(bytes) => (bytes, bytes, None),
-        };
-        let report = AckReport {
-            acked_bytes,
-            fresh_bytes,
-            rtt,
-            lost_bytes: decision.lost_bytes,
-            in_recovery: self.recovery.in_recovery(),
-            cwnd_limited: s.uses_cwnd(),
-            may_grow: may_grow && decision.growth != Growth::None,
-            ..*report
-        };
+        if let Growth::Reported(bytes) = decision.growth {
+            (report.acked_bytes, report.fresh_bytes, report.rtt) = (bytes, bytes, None);
+        }
+        report.lost_bytes = decision.lost_bytes;
+        report.in_recovery = self.recovery.in_recovery();
+        report.cwnd_limited = s.uses_cwnd();
+        report.may_grow = may_grow && decision.growth != Growth::None;
         s.cc.on_ack(cfg, &report);
     }
 
@@ -408,7 +466,7 @@ impl Connection {
         s.cc.on_feedback(report);
         let decision = self.recovery.on_ack(cfg, s, report);
         self.note_beginning(cfg, report.now, decision);
-        self.conclude(cfg, report, decision, true);
+        self.conclude(cfg, *report, decision, true);
     }
 
     /// An episode may have begun: its timer runs from now.
@@ -533,7 +591,7 @@ impl Connection {
         }
         let decision = self.recovery.on_ack(cfg, &mut self.sender, report);
         self.note_beginning(cfg, now, decision);
-        self.conclude(cfg, report, decision, true);
+        self.conclude(cfg, *report, decision, true);
         self.time_first(cfg, now);
     }
 }
