@@ -13,7 +13,7 @@ from cwndlab.errors import StudyError
 from cwndlab.records.view import RunView
 from cwndlab.records.window import WindowedRun
 from cwndlab.study import Study
-from small_study import TEXT
+from small_study import TEXT, edited
 
 S = 1_000_000_000
 BUSY = """
@@ -176,3 +176,12 @@ def test_a_window_that_does_not_fit_is_found_with_its_line(key: str, problem: st
 def test_a_phase_that_ends_after_the_run_is_an_error() -> None:
     with pytest.raises(StudyError, match=r"phases.late.*this window ends at 1 s"):
         Study.from_toml(TEXT.replace("[probes]", '[phases]\nlate = ["10ms", "1s"]\n[probes]'))
+
+
+def test_results_know_the_window_of_each_quantity() -> None:
+    more = '\n[[quantities]]\nname = "late"\nmetric = "goodput"\nwindow = ["20ms", "40ms"]\n'
+    more += '\n[[quantities]]\nname = "gain"\nderived = "ratio"\nof = "late"\nby = "goodput"\n'
+    text = edited(("replicates = 3", 'replicates = 1\nwarmup = "10ms"'), ('unit = "kbit/s"\n', more))
+    results = Study.from_toml(text).run().results
+    asked = [results.window(results.cells[0].id, name) for name in ("goodput", "late", "gain")]
+    assert asked == [(0.01, 0.05), (0.02, 0.04), None]

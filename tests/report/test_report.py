@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,6 +25,7 @@ from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
 from cwndlab.report.write import CSV_COLUMNS
 from cwndlab.spec.outputs import AnyTable, Claims, Figure, Mark
+from cwndlab.spec.schema import Quantity
 from cwndlab.study import Study
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"`|[a](javascript:alert(3))&lt;{{7*7}}</style>"
@@ -274,12 +276,26 @@ def test_changes_that_one_run_would_not_tell_from_none_are_named(tmp_path: Path)
 
 
 def test_each_number_has_its_metric_and_formula() -> None:
-    found = definitions(Study.load("rfc2415").outline.quantities)
+    found = definitions(Study.load("rfc2415").outline.quantities, synthetic.rfc2415())
     texts = {d.metric: " ".join(d.text) for d in found}
     assert "p = drops / arrivals" in texts["drop_rate"] and "U = t_busy / T" in texts["link_utilization"]
     assert not any(sign in text for text in texts.values() for sign in ("$", "\\", "`"))
     [delay] = [d for d in found if d.metric == "median_page_delay"]
     assert delay.quantities[0] == "median page delay (s): traffic = web"
+
+
+def test_the_window_that_each_number_covers_is_stated() -> None:
+    quantity = Quantity(name="page_delay", metric="median_page_delay")
+
+    def stated(window: Callable[[str, str], tuple[float, float] | None]) -> str:
+        [found] = definitions([quantity], replace(synthetic.rfc2415(), window=window))
+        return found.quantities[0].removeprefix("page delay (s): measured ")
+
+    assert stated(lambda cell, q: (1.5, 60.0)) == "from 1.5 s to 60 s"
+    by_iw = stated(lambda cell, q: (0.0, 60.0) if cell.endswith("iw=1") else (10.0, 60.0))
+    assert by_iw == "from 0 s to 60 s (iw = 1), from 10 s to 60 s (iw = 2, 3, 4)"
+    one = stated(lambda cell, q: (0.0, 60.0) if cell == "webs=8,ftps=0,iw=1" else (10.0, 60.0))
+    assert one == "from 0 s to 60 s (cells: 1), from 10 s to 60 s (cells: 47)"
 
 
 def test_the_same_results_give_the_same_report_to_the_byte(tmp_path: Path) -> None:

@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from cwndlab import metrics
 from cwndlab.spec.schema import Quantity
+from cwndlab.spec.values import text
+from cwndlab.stats.results import Results, Value
 
 
 @dataclass(frozen=True)
@@ -19,15 +23,17 @@ class Definition:
     quantities: tuple[str, ...]
 
 
-def definitions(quantities: Iterable[Quantity]) -> list[Definition]:
-    """The metrics behind these quantities, in the study's order."""
+def definitions(quantities: Iterable[Quantity], results: Results) -> list[Definition]:
+    """The metrics behind these quantities, in the study's order, and the window that each measured."""
     by_metric: dict[str, list[Quantity]] = {}
     known = {quantity.name: quantity for quantity in quantities}
     for quantity in known.values():
         if quantity.metric is not None:
             by_metric.setdefault(quantity.metric, []).append(quantity)
     found = [
-        Definition(name, _paragraphs(metrics.get(name).formula), tuple(_asked(q, known) for q in asked))
+        Definition(
+            name, _paragraphs(metrics.get(name).formula), tuple(_asked(q, known, results) for q in asked)
+        )
         for name, asked in by_metric.items()
     ]
     derived = tuple(
@@ -40,14 +46,38 @@ def definitions(quantities: Iterable[Quantity]) -> list[Definition]:
     return found
 
 
-def _asked(quantity: Quantity, known: Mapping[str, Quantity]) -> str:
-    options = ", ".join(f"{name} = {value}" for name, value in quantity.options.items())
-    text = f"{quantity.title or quantity.name.replace('_', ' ')} ({metrics.unit_of(quantity, known)})"
+def _asked(quantity: Quantity, known: Mapping[str, Quantity], results: Results) -> str:
+    details = [f"{name} = {value}" for name, value in quantity.options.items()]
     if quantity.within is not None:
-        options += f"{', ' if options else ''}{quantity.within} of each run"
-    if options:
-        text += f": {options}"
-    return f"{text}. {quantity.about}" if quantity.about else text
+        details.append(f"{quantity.within} of each run")
+    if window := _window(quantity.name, results):
+        details.append(f"measured {window}")
+    words = f"{quantity.title or quantity.name.replace('_', ' ')} ({metrics.unit_of(quantity, known)})"
+    if details:
+        words += f": {', '.join(details)}"
+    return f"{words}. {quantity.about}" if quantity.about else words
+
+
+def _window(quantity: str, results: Results) -> str:
+    """The part of the run that was measured, and in which cells if it differs between them."""
+    found = {cell.id: results.window(cell.id, quantity) for cell in results.cells}
+    if len(set(found.values())) > 1:  # that of cells without a number says nothing
+        data = results.data
+        found = {c: w for c, w in found.items() if any(_is_number(v) for v in data.get((c, quantity), ()))}
+    cells = {window: [c for c in results.cells if found.get(c.id) == window] for window in found.values()}
+    words = {window: f"from {window[0]:g} s to {window[1]:g} s" for window in cells if window is not None}
+    if len(words) < 2:
+        return "".join(words.values())
+    for axis in results.axes:
+        values = {w: list(dict.fromkeys(text(c.axes.get(axis, "")) for c in cells[w])) for w in words}
+        every = [value for those in values.values() for value in those]
+        if len(every) == len(set(every)) and "" not in every:
+            return ", ".join(f"{words[w]} ({axis} = {', '.join(those)})" for w, those in values.items())
+    return ", ".join(f"{words[w]} (cells: {len(cells[w])})" for w in words)
+
+
+def _is_number(value: Value) -> bool:
+    return bool(np.isfinite(value).any())
 
 
 def _paragraphs(doc: str) -> tuple[str, ...]:

@@ -35,7 +35,12 @@ def write_report(
     beside: Beside | None = None,
 ) -> Path:
     """Writes verdicts, figures and the report from the folder's own copy of the study."""
-    outputs, outline = replace(_outputs(study, folder), missing=missing(content)), study.outline
+    outline = study.outline
+    outputs = replace(
+        _outputs(study, folder),
+        missing=missing(content),
+        definitions=definitions(outline.quantities, results),
+    )
     write(
         outputs,
         results,
@@ -67,7 +72,6 @@ def _outputs(study: StudySpec, folder: Path) -> Outputs:
         figures=outline.figures,
         marks=outline.marks,
         claims=study.claims.claims,
-        definitions=definitions(outline.quantities),
     )
 
 

@@ -19,8 +19,10 @@ from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
 from cwndlab.core import core
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.records.view import Columns
+from cwndlab.records.window import window_of
 from cwndlab.spec.choices import COMBINATIONS, words
 from cwndlab.spec.outputs import Table
+from cwndlab.spec.schema import Quantity
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, NotRunError, Results
 from cwndlab.stats.stopping import StoppingRule
@@ -329,7 +331,15 @@ class Campaign:
             deterministic=lambda cell: self._exact(self.cells[cells[cell]]),
             records=lambda cell, table: self.records(cells[cell], table),
             links=lambda cell: [link["name"] for link in self._scenario(cells[cell])["links"]],
+            window=lambda cell, name: self._window(cells[cell], quantities[name]),
         )
+
+    def _window(self, cell: str, quantity: Quantity) -> tuple[float, float] | None:
+        """From and to, in seconds, of what a quantity's metric measures in a cell."""
+        if quantity.metric is None:
+            return None
+        start, end = window_of(self._scenario(cell), quantity.window_name)
+        return start / 1e9, end / 1e9
 
     def _titles(self) -> dict[str, str]:
         """What axes and quantities are called, the axes with their units."""

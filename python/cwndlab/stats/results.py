@@ -81,6 +81,8 @@ class Results:
     replicates alone are no proof of it.
     `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off, and
     `links(cell id)` the names of the links that its `link` columns number.
+    `window(cell id, quantity)` is the part of the run that a metric measured, from and to in seconds; None of
+    a derived quantity.
     `answer_s`: a segment sent so soon after another arrived is its answer; a real stack takes a while.
     """
 
@@ -94,6 +96,7 @@ class Results:
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
     links: Callable[[str], Sequence[str]] = field(default=lambda cell: ())
+    window: Callable[[str, str], tuple[float, float] | None] = field(default=lambda cell, quantity: None)
     answer_s: float = 0.0
 
     @cached_property
