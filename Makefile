@@ -5,7 +5,7 @@
 # make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
 # make images  the README's pictures
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
-# make fuzz   study files, scenarios and packetdrill scripts, damaged at random for FUZZ_S seconds (600)
+# make fuzz   study files, scenarios, packetdrill scripts and stores, damaged at random for FUZZ_S seconds (600)
 # make lock   requirements/*.txt anew        make clean  all that was made here
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
@@ -55,7 +55,7 @@ fuzz: setup
 	cargo test --workspace --locked --no-run
 	PROPTEST_CASES=100000 timeout $$(($(FUZZ_S) / 2)) cargo test --locked --quiet -p cwndlab-packetdrill fuzz || [ $$? = 124 ]
 	CWNDLAB_FUZZ=1000 timeout $$(($(FUZZ_S) / 2)) $(BIN)/python -m pytest -x -p no:cacheprovider \
-	  tests/binding/test_scenario_fuzz.py tests/spec/test_fuzz.py || [ $$? = 124 ]
+	  tests/binding/test_scenario_fuzz.py tests/spec/test_fuzz.py tests/runs/test_store_fuzz.py || [ $$? = 124 ]
 
 validate: setup
 	$(BIN)/python -m validation

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,6 +41,9 @@ def _lock(file: IO[str]) -> None:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+_JOURNAL = re.compile(r"journal-[0-9]+\.log\Z")
 
 
 class Kept(Protocol):
@@ -129,8 +133,10 @@ class FolderStore:
                 raise OutputError(
                     f"{folder.parent}: another run is writing there; wait for it, or choose another folder"
                 ) from None
-        for path in (*folder.glob("*.tmp-*"), *folder.glob("records/*/*.tmp-*")):
-            path.unlink(missing_ok=True)
+        with writing(folder):
+            for path in (*folder.glob("*.tmp-*"), *folder.glob("records/*/*.tmp-*")):
+                if path.is_file():
+                    path.unlink(missing_ok=True)
 
     def _index(self, path: Path) -> None:
         # Stays open: another process may put a new pack in its place.
@@ -174,7 +180,7 @@ class FolderStore:
         return self.folder / f"journal-{number}.log"
 
     def _journals(self) -> list[Path]:
-        return sorted(self.folder.glob("journal-*.log"), key=_number)
+        return sorted((p for p in self.folder.glob("journal-*.log") if _JOURNAL.match(p.name)), key=_number)
 
     def _path(self, key: str) -> Path:
         return self.folder / "records" / key[:2] / f"{key}.arrows"
@@ -208,8 +214,9 @@ class FolderStore:
                 self._where.pop(key, None)
         elif self.records(key) is None:
             self.damaged.append(f"{path}: does not fit its checksum; computed again")
-            if self._lock is not None:
-                path.unlink(missing_ok=True)
+            if self._lock is not None and path.is_file():
+                with writing(self.folder):
+                    path.unlink(missing_ok=True)
             self._where.pop(key, None)
 
     def finish(self) -> None:
