@@ -11,7 +11,6 @@ import pytest
 from cwndlab.report.judge import Outputs
 from cwndlab.report.write import write
 from cwndlab.runs.agreement import beside
-from cwndlab.spec.units import seconds
 from cwndlab.study import Study
 
 
@@ -22,7 +21,7 @@ def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -
     assert study.folder is not None
     drawn = [figure for figure in outline.figures if figure.id in figures]
     outputs = Outputs("t", study.folder, tables=outline.tables, marks=outline.marks, figures=drawn)
-    write(outputs, made[1].results, folder, beside=beside(*made), seconds=seconds)
+    write(outputs, made[1].results, folder, beside=beside(*made))
     with (folder / "agreement.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 

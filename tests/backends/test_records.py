@@ -12,7 +12,7 @@ import pytest
 from cwndlab import _core
 from cwndlab.backends.linux import records
 from cwndlab.backends.linux.records import Options
-from cwndlab.plan.scenario import watched
+from cwndlab.plan.scenario import kernel_run, kernel_snapshot_times, watched
 from cwndlab.study import Study
 
 HEADER = (
@@ -57,11 +57,11 @@ def made(tmp_path: Path, text: str, watch: int | None = None, **changes: Any) ->
         "arrivals": 1, "accepted": 1, "bytes": 1, "drops_full": 0, "drops_aqm": 0, "drops_loss": 0,
         "marks": 0, "busy_ns": 1, "sojourn_ns": 5, "max_queue_packets": 1, "red_ns": None,
     }  # fmt: skip
-    windows = changes.get("windows", {})
+    edges = kernel_snapshot_times(scenario() | changes)
     result = {
         "zero_ns": 0, "router_start_ns": 0, "ports": [[0, [S]], [3, [R]]], "objects": [],
         "windows": [],
-        "summary": {"links": [link] * 6, "link_snapshots": [[link] * 6] * len(windows), "wall_ns": 10},
+        "summary": {"links": [link] * 6, "link_snapshots": [[link] * 6] * len(edges), "wall_ns": 10},
     }  # fmt: skip
     return records.tables(scenario() | changes, result, trace, watch)[0]
 
@@ -157,9 +157,18 @@ def test_what_stood_when_the_warm_up_was_over_is_kept(tmp_path: Path) -> None:
     assert (before["bytes_up"], before["marks"], before["drops"]) == (960, 1, 0)
     assert (end["bytes_up"], end["marks"], end["drops"]) == (2 * 960, 1, 1)
     assert end["segments_sent"] - before["segments_sent"] == 2
-    assert tables["link_snapshots"]["time_ns"].to_pylist() == [105_000_000] * 6
-    without = made(tmp_path, text)
-    assert not any(without[f"{name}_snapshots"].num_rows for name in ("connection", "object", "link"))
+    each_second = [second * 10**9 for second in range(1, 60)]
+    times = tables["link_snapshots"]["time_ns"].to_pylist()
+    assert times == [at for at in (105_000_000, *each_second) for _ in range(6)]
+
+
+def test_what_a_kernels_run_records_anyway_makes_it_no_other_run() -> None:
+    first = scenario() | {"probes": {}, "windows": {"measured": [0, 60 * 10**9]}}
+    same = first | {"windows": {"late": [5 * 10**9, 15 * 10**9]}, "probes": {"connections": True}}
+    between = first | {"windows": {"late": [5_500_000_000, 15 * 10**9]}}
+    observed = first | {"probes": {"segments_at": 0}}
+    keys = [kernel_run(_core.complete_scenario(json.dumps(one))) for one in (first, same, between, observed)]
+    assert keys[0] == keys[1] and len(set(keys)) == 3
 
 
 def test_bytes_count_without_the_fin_and_a_connection_ends_when_both_are_acknowledged(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 Path = tuple[str | int, ...]
 
+KERNEL_SNAPSHOT_NS = 1_000_000_000
+
 #: Kinds that draw no random number; a scenario of these alone gives the same in every replicate.
 _SCRIPTED = {"drop-nth", "drop-every", "drop-seq", "delay-nth"}
 _DETERMINISTIC_QUEUES = {"infinite", "drop-tail", "codel"}
@@ -85,6 +87,24 @@ def snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
     """The edges of the scenario's windows within the run, in order: when snapshots are taken."""
     edges = {int(edge) for window in scenario.get("windows", {}).values() for edge in window}
     return sorted(edge for edge in edges if 0 < edge < int(scenario["duration_ns"]))
+
+
+def kernel_snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
+    """When a run on a kernel takes snapshots: each second and at the edges of the scenario's windows."""
+    grid = range(KERNEL_SNAPSHOT_NS, int(scenario["duration_ns"]), KERNEL_SNAPSHOT_NS)
+    return sorted({*snapshot_times(scenario), *grid})
+
+
+def kernel_run(completed: str) -> str:
+    """What of a completed scenario decides a run on a kernel, as JSON.
+
+    Such a run takes real time, so it records what later quantities may ask for: connections always, and
+    counters each second. Windows between whole seconds, and these probes, make it no other run.
+    """
+    scenario = json.loads(completed)
+    scenario["windows"] = [at for at in snapshot_times(scenario) if at % KERNEL_SNAPSHOT_NS]
+    scenario["probes"].pop("connections", None)
+    return json.dumps(scenario, sort_keys=True)
 
 
 def watched(scenario: Mapping[str, Any]) -> int:

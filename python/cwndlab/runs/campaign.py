@@ -18,6 +18,7 @@ from cwndlab import metrics
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
 from cwndlab.core import core
 from cwndlab.plan.plan import Cell, Plan, cell_id
+from cwndlab.plan.scenario import kernel_run
 from cwndlab.records.view import Columns
 from cwndlab.records.window import window_of
 from cwndlab.spec.choices import COMBINATIONS, words
@@ -79,7 +80,10 @@ class Campaign:
         self._ids = set(self.work.ids.values())
         self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
         self._keys = {
-            cell.id: cell_key(cell.completed, self.plan.seed, self.backend) for cell in self.plan.cells
+            cell.id: cell_key(
+                kernel_run(cell.completed) if self.backend else cell.completed, self.plan.seed, self.backend
+            )
+            for cell in self.plan.cells
         }
         #: Of cells that are the same run under several names, the first.
         self._own = set({key: cell for cell, key in reversed(self._keys.items())}.values())

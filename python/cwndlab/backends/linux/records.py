@@ -17,7 +17,7 @@ import pyarrow.csv as pc
 
 from cwndlab._core import empty_tables
 from cwndlab.backends.protocol import ANSWER_S
-from cwndlab.plan.scenario import snapshot_times
+from cwndlab.plan.scenario import kernel_snapshot_times
 from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS
 
 from .testbed import FIRST_PORT, observed_port, shifted
@@ -145,12 +145,13 @@ class Reader:
         self.scenario, self.result, self.trace = scenario, result, trace
         self.node_of: dict[str, int] = {mine: node for node, all_ in result["ports"] for mine in all_}
         self.connections: list[Connection] = []
+        self.by_client_end: dict[tuple[str, int], list[Connection]] = {}
         self.current: dict[tuple[str, int, str, int], Connection] = {}
         self.segments: list[tuple[Any, ...]] = []
         self.zero = int(result["zero_ns"]) - int(result["router_start_ns"])
         self.first_data: int | None = None
         #: The edges of windows still to come, and the connections that were open at those before.
-        self.edges = snapshot_times(scenario)
+        self.edges = kernel_snapshot_times(scenario)
         self.snapshots: list[dict[str, Any]] = []
         nodes = [node for node, _ in result["ports"]]
         self.observed = observed_port(scenario, nodes)
@@ -174,6 +175,8 @@ class Reader:
                 self._packet(row)
         while self.edges:
             self._snapshot(self.edges.pop(0))
+        for connection in self.connections:
+            self.by_client_end.setdefault(connection.client_end, []).append(connection)
 
     def _snapshot(self, edge: int) -> None:
         open_ = [c for c in self.connections if c.end is None]
@@ -340,10 +343,10 @@ def tables(
     summary = result["summary"]
     made = {"links": _filled("links", _links(summary["links"], summary["wall_ns"]))}
     made["objects"] = _table("objects", _objects(reader, result, end))
-    edges = snapshot_times(scenario)
+    edges = kernel_snapshot_times(scenario)
     made["object_snapshots"] = _table(
         "object_snapshots",
-        [(edge, *row) for edge in edges for row in _objects(reader, result, edge) if not row[-1]],
+        [(edge, *row) for edge in edges for row in _objects(reader, result, edge, unfinished=True)],
     )
     made["link_snapshots"] = _filled(
         "link_snapshots",
@@ -353,9 +356,8 @@ def tables(
             for row in _links(links, edge)
         ],
     )
-    if probes.get("connections"):
-        made["connections"] = _filled("connections", [_connection(c, zero, end) for c in reader.connections])
-        made["connection_snapshots"] = _filled("connection_snapshots", reader.snapshots)
+    made["connections"] = _filled("connections", [_connection(c, zero, end) for c in reader.connections])
+    made["connection_snapshots"] = _filled("connection_snapshots", reader.snapshots)
     if reader.observed is not None:
         # A handshake before the clock's start is none of the study's TCP.
         rows = [(row[0] - zero, *row[1:]) for row in reader.segments if zero <= row[0] <= zero + end]
@@ -434,22 +436,21 @@ def _connection(c: Connection, zero: int, end: int) -> dict[str, Any]:
     }
 
 
-def _objects(reader: Reader, result: Mapping[str, Any], end: int) -> list[tuple[Any, ...]]:
-    """Rows of the objects that began before `end`; what ended later is unfinished."""
+def _objects(
+    reader: Reader, result: Mapping[str, Any], end: int, *, unfinished: bool = False
+) -> list[tuple[Any, ...]]:
+    """Rows of the objects that began before `end`, or of the unfinished of them; what ended later is."""
     start, zero = int(result["router_start_ns"]), reader.zero
-    ends: dict[tuple[str, int], list[Connection]] = {}
-    for connection in reader.connections:
-        ends.setdefault(connection.client_end, []).append(connection)
     rows = []
     for item in result["objects"]:
         began = item["start_ns"] - start - zero
         finished = item["end_ns"] is not None and item["end_ns"] - start - zero <= end
         ended = item["end_ns"] - start - zero if finished else end
-        if began >= end:
+        if began >= end or (unfinished and finished):
             continue
         again = timeouts = 0
         for key in item["client_ends"]:
-            for connection in ends.get(tuple(key), []):
+            for connection in reader.by_client_end.get(tuple(key), []):
                 again += sum(began <= time - zero <= ended for time in connection.retransmits)
                 timeouts += sum(began <= time - zero <= ended for time in connection.timeouts)
         rows.append(

@@ -22,7 +22,7 @@ from typing import Any
 
 from cwndlab._core import Application, Scenario
 from cwndlab.errors import nearest
-from cwndlab.plan.scenario import snapshot_times
+from cwndlab.plan.scenario import kernel_snapshot_times
 
 from . import stack as stacks
 from .applications import Bed, Driver, Place
@@ -251,7 +251,7 @@ class Router:
             "real_time_priority": ROUTER_PRIORITY if job.get("real_time", True) else 0,
             "limits": job.get("limits", {}),
         }
-        config["snapshots_ns"] = [at + LEAD_NS for at in snapshot_times(job["scenario"])]
+        config["snapshots_ns"] = [at + LEAD_NS for at in kernel_snapshot_times(job["scenario"])]
         observed = observed_port(job["scenario"], list(hosts.of_node))
         if job.get("capture") and observed is not None:
             config["capture"] = {"path": str(Path(job["folder"], "capture.pcapng")), "port": observed}
