@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +44,7 @@ class Case:
     interval: Callable[[np.random.Generator, int], tuple[Interval, float]]
     """One trial: the interval from n replicates, and what it should contain."""
     short: str = ""
-    """Why it covers less than claimed, and what a report does about it."""
+    """Why it covers less than claimed."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Coverage:
     hits: int
     given: int
     trials: int
+    warned: int
 
     @property
     def share(self) -> float:
@@ -150,6 +151,9 @@ def _both(a: Draw, b: Draw) -> Pairs:
 NORMALS = _both(_normal(12.0, 2.4), _normal(10.0, 2.0))
 LOADED = _shared(0.1, _lognormal(0.5))
 SKEWED = _shared(0.2, _lognormal(1.0))
+LOAD = _shared(0.1, _exponential)
+RARE = _both(_poisson(1.5), _poisson(0.5))
+SHARES = _both(_beta(9.0, 0.5), _beta(8.0, 1.0))
 
 TAIL = "a heavy tail shows only once a run has met it"
 JUMP = "what happens in one of five runs is mostly not among three"
@@ -174,10 +178,14 @@ CASES = (
     _compared("difference", "normal", NORMALS, 2.0),
     _compared("difference", "lognormal, σ = 0.5, common load", LOADED, 0.2 * math.exp(0.13), short=SOME),
     _compared("difference", "lognormal, σ = 1, common load", SKEWED, 0.2 * math.exp(0.52), short=WIDE),
+    _compared("difference", "exponential, common load", LOAD, 0.2 * math.exp(0.005), short=WIDE),
+    _compared("difference", "Poisson, means 1.5 and 0.5", RARE, 1.0, COUNT),
+    _compared("difference", "beta (9, 0.5) and (8, 1)", SHARES, 9.0 / 9.5 - 8.0 / 9.0, SHARE),
     _compared("ratio", "normal", NORMALS, 1.2),
     _compared("ratio", "lognormal, σ = 0.5", _both(_lognormal(0.5), _lognormal(0.5)), 1.0),
     _compared("ratio", "lognormal, σ = 0.5, common load", LOADED, 1.2),
     _compared("ratio", "lognormal, σ = 1, common load", SKEWED, 1.2, short=WIDE),
+    _compared("ratio", "Poisson, means 1.5 and 0.5", RARE, 3.0, COUNT),
     _compared("ratio", "exponential denominator", _both(_normal(1.2, 0.05), _exponential), 1.2),
     _compared("ratio", "normal", NORMALS, 1.2, ANY),
     _compared("ratio", "lognormal, σ = 0.5, common load", LOADED, 1.2, NON_NEGATIVE, "median"),
@@ -197,14 +205,15 @@ CASES = (
 def cover(case: Case, n: int, trials: int) -> Coverage:
     """Tries a method `trials` times; the seed depends on the case alone."""
     rng = np.random.default_rng([zlib.crc32(f"{case.method}: {case.data}".encode()), n])
-    hits = given = 0
+    hits = given = warned = 0
     for _ in range(trials):
         interval, truth = case.interval(rng, n)
         if not math.isnan(interval.low):
             slack = 1e-9 * abs(truth)
             given += 1
+            warned += bool(interval.warning)
             hits += interval.low - slack <= truth <= interval.high + slack
-    return Coverage(hits, given, trials)
+    return Coverage(hits, given, trials, warned)
 
 
 def rows(trials: int) -> Iterator[tuple[Case, tuple[Coverage, ...]]]:
@@ -221,8 +230,15 @@ def table(trials: int) -> str:
     ]
     for case, found in rows(trials):
         cells = " | ".join(map(text, found))
-        lines.append(f"| {case.method} | {case.data} | {cells} | {case.short} |")
+        lines.append(f"| {case.method} | {case.data} | {cells} | {_why(case, found)} |")
     return "\n".join(lines)
+
+
+def _why(case: Case, found: Sequence[Coverage]) -> str:
+    """Why a case falls short, and in how many of its trials the interval carries a warning."""
+    if not case.short:
+        return ""
+    return f"{case.short}; warned: {', '.join(f'{100 * c.warned / c.trials:.0f}' for c in found)}"
 
 
 def text(found: Coverage) -> str:

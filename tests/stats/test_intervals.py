@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cwndlab.metrics._range import COUNT, NON_NEGATIVE, SHARE, Range
+from cwndlab.metrics._range import ANY, COUNT, NON_NEGATIVE, SHARE, Range
 from cwndlab.stats import intervals
-from cwndlab.stats.within import batch_means, censored_quantile, warm_up
 
 TRIALS = 1000
 
@@ -35,15 +34,6 @@ def test_mean_over_replicates_of_mm1_is_covered_about_95_percent() -> None:
         estimate = intervals.mean(runs)
         hits += estimate.low <= truth <= estimate.high
     assert 0.91 <= hits / TRIALS <= 0.97
-
-
-def test_batch_means_of_one_mm1_run_cover_about_95_percent() -> None:
-    rng = np.random.default_rng(2)
-    hits = 0
-    for _ in range(300):
-        estimate = batch_means(mm1_waits(rng, 20_000, 0.5), batches=20)
-        hits += estimate.low <= 1.0 <= estimate.high
-    assert 0.90 <= hits / 300 <= 0.98
 
 
 def test_the_median_is_covered_at_least_95_percent_whatever_the_distribution() -> None:
@@ -153,9 +143,15 @@ def test_the_paired_difference_is_the_paired_t() -> None:
     assert (found.low, found.high) == (pytest.approx(plain.low), pytest.approx(plain.high))
 
 
-def test_runs_that_scatter_by_more_than_their_mean_carry_a_warning() -> None:
-    assert intervals.mean(np.array([0.1, 0.1, 0.2, 5.0]), NON_NEGATIVE).warning
-    assert not intervals.mean(np.array([1.0, 1.2, 0.9]), NON_NEGATIVE).warning
+def test_runs_that_scatter_widely_carry_a_warning_in_comparisons_too() -> None:
+    wide, even = np.array([0.1, 0.1, 0.2, 5.0]), np.array([1.0, 1.2, 0.9, 1.1])
+    assert "less than 95 %" in intervals.mean(wide, NON_NEGATIVE).warning
+    assert not intervals.mean(even, NON_NEGATIVE).warning
+    for kind in ("difference", "ratio", "increase"):
+        assert intervals.compare(kind, even, wide, NON_NEGATIVE).warning
+        assert intervals.compare(kind, wide, even, NON_NEGATIVE).warning
+        assert not intervals.compare(kind, even, even[::-1], NON_NEGATIVE).warning
+    assert not intervals.compare("difference", wide - 1.0, even, ANY).warning
 
 
 def test_one_random_replicate_has_no_interval() -> None:
@@ -170,22 +166,6 @@ def test_replicates_that_could_not_be_measured_are_left_out_in_pairs() -> None:
     assert i.n == 2
     assert i.value == 2.0
     assert intervals.mean(np.array([np.nan])).method == "not measurable"
-
-
-def test_unfinished_objects_count_as_larger_than_all_finished() -> None:
-    durations = np.array([1.0, 2.0, 3.0, 0.5, 0.1])
-    finished = np.array([True, True, True, False, False])
-    result = censored_quantile(durations, finished, 0.5)
-    assert (result.value, result.finished, result.unfinished) == (3.0, 3, 2)
-    assert math.isnan(censored_quantile(durations, np.array([True, True, False, False, False]), 0.5).value)
-
-
-def test_warm_up_cuts_a_start_that_is_unlike_the_rest() -> None:
-    rng = np.random.default_rng(7)
-    steady = rng.normal(10.0, 1.0, 1000)
-    steady[:100] += np.linspace(40.0, 0.0, 100)
-    assert 60 <= warm_up(steady) <= 150
-    assert warm_up(rng.normal(10.0, 1.0, 1000)) <= 500
 
 
 def test_a_report_imports_no_scipy() -> None:

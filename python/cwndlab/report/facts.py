@@ -36,7 +36,7 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
     fetched = content.get("replicates_fetched", 0)
     if until := content.get("until"):
         span += f", until the half-width is {until:.3g} of each number, or the cap"
-        span += " (Chow and Robbins 1965; Law and Kelton, 9.4.1)"
+        span += " (Chow and Robbins 1965)"
     return [
         Fact("cells", str(len(replicates))),
         Fact("replicates of each", span),

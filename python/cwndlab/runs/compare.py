@@ -49,7 +49,7 @@ def compare(a: Path, b: Path) -> Comparison:
     """Compares every number of every cell that both folders have.
 
     With equal seeds replicate k saw the same random numbers in both, so the difference is paired, over the
-    replicates that both have; otherwise it is Welch's (B. L. Welch, Biometrika 34, 1947).
+    replicates that both have; otherwise it is Welch's.
     """
     campaign_a, store_a, _ = folder.load(a)
     if a.resolve() == b.resolve():

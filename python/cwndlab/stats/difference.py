@@ -16,7 +16,7 @@ def difference(x: Floats, y: Floats, *, paired: bool, deterministic: bool = Fals
     """Mean of y less mean of x, with its 95 % interval (NaN where there are too few replicates).
 
     Paired over the replicates that both have where replicate k saw the same random numbers in both;
-    otherwise Welch's (B. L. Welch, Biometrika 34, 1947).
+    otherwise Welch's.
     """
     if paired:
         x, y = x[: len(y)], y[: len(x)]

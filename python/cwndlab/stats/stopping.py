@@ -20,11 +20,11 @@ FIRST_LOOK = 10
 class StoppingRule:
     """Run until the 95 % interval reaches at most `relative` of the estimate, or `cap` replicates are done.
 
-    Chow & Robbins (Annals of Mathematical Statistics 36, 1965) show that stopping when the half-width
-    first falls below a bound keeps the coverage asymptotically; Law & Kelton ("Simulation Modeling and
-    Analysis") give the relative form used here, with the bound relative / (1 + relative), because the
-    half-width is compared with the estimated and not with the true mean. Of an interval that is not
-    symmetric the farther end counts. Equal replicates never stop a run: they have no spread to judge by.
+    Stopping when the half-width first falls below a bound keeps the coverage asymptotically (Y. S. Chow,
+    H. Robbins, Annals of Mathematical Statistics 36, 1965, pages 457-462). The bound is
+    relative / (1 + relative) of the estimate: a half-width of that much is at most `relative` of the true
+    value, wherever in the interval that lies. Of an interval that is not symmetric the farther end counts.
+    Equal replicates never stop a run: they have no spread to judge by.
     """
 
     relative: float
