@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -217,40 +218,107 @@ run_study(Study.load(sys.argv[2]), out=sys.argv[3], threads=2)
 """
 
 
-def test_thirty_kills_lose_nothing_that_was_finished(tmp_path: Path, fake_core: FakeCore) -> None:
-    (tmp_path / "study.toml").write_text(edited(("replicates = 3", "replicates = 400")))
-    out = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-c",
-        RUNNER,
-        str(Path(__file__).parent.parent),
-        str(tmp_path / "study.toml"),
-        str(out),
-    ]
-    chance = random.Random(1)
-    kills, counted = 0, 0
-    while kills < 30:
-        before = len(list((out / "store").glob("journal-*.log")))
-        process = subprocess.Popen(command)
-        for _ in range(6000):  # until it writes: start-up is most of its life
-            if len(list((out / "store").glob("journal-*.log"))) > before or process.poll() is not None:
+#: Imports once; then each line on its standard input is a run in a forked child. Prints its id, then its end.
+FORKING = RUNNER.replace(
+    "run_study(S",
+    """
+import os
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        sys.stdout = sys.stderr
+        run_study(Study.load(sys.argv[2]), out=sys.argv[3], threads=2)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
+#""",
+)
+
+
+class Runs:
+    """Runs of a study in processes that are killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store, self.mark = folder / "out/store", folder / "out/provenance.json"
+        here = Path(__file__).parent.parent
+        command = [sys.executable, "-c", FORKING, here, folder / "study.toml", folder / "out"]
+        self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def killed(self, when: Callable[[], bool], delay_s: float) -> bool:
+        """Kills a run so long after `when`; whether it was still running."""
+        assert self.server.stdin is not None and self.server.stdout is not None
+        print(file=self.server.stdin, flush=True)
+        child = int(self.server.stdout.readline())
+        try:
+            while not when():
+                os.kill(child, 0)
+                time.sleep(0.001)
+            time.sleep(delay_s)
+            os.kill(child, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        status = int(self.server.stdout.readline())
+        assert status in (0, signal.SIGKILL)
+        return status == signal.SIGKILL
+
+    def writes_values(self) -> Callable[[], bool]:
+        """Whether a journal more is there than now."""
+        before = len(list(self.store.glob("journal-*.log")))
+        return lambda: len(list(self.store.glob("journal-*.log"))) > before
+
+    def writes_report(self) -> Callable[[], bool]:
+        """Whether all runs of the next process are over: its report follows."""
+        before = self.mark.stat().st_mtime_ns
+
+        def over() -> bool:
+            return self.mark.stat().st_mtime_ns > before and "unfinished" not in self.mark.read_text()
+
+        return over
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """Values and records that are kept."""
+        lines = sum(path.read_bytes().count(b"\n") for path in self.store.glob("journal-*.log"))
+        return lines, len(list(self.store.glob("records/*/*.arrows")))
+
+
+def test_thirty_kills_in_all_phases_lose_nothing_and_change_no_byte(
+    tmp_path: Path, fake_core: FakeCore
+) -> None:
+    study, out = tmp_path / "study.toml", tmp_path / "out"
+    study.write_text(edited(("replicates = 3", "replicates = 150")))
+    runs, chance = Runs(tmp_path), random.Random(1)
+    try:
+        before = (0, 0)
+        for _ in range(14):
+            assert runs.killed(runs.writes_values(), chance.uniform(0, 0.02))
+            assert runs.kept >= before
+            before = runs.kept
+        assert 0 < before[0] < 300
+        study.write_text(study.read_text() + '[[quantities]]\nname = "again"\nmetric = "retransmits"\n')
+        for k in range(8):
+            assert runs.killed(runs.writes_values(), chance.uniform(0, 0.01))
+            values, records = runs.kept
+            assert values >= before[0] and (k > 0 or records == before[1])  # measured, and nothing run
+            before = values, records
+        assert not runs.killed(lambda: False, 0)
+        reports = 0
+        for _ in range(40):
+            reports += runs.killed(runs.writes_report(), chance.uniform(0, 0.1))
+            if reports == 8:
                 break
-            time.sleep(0.01)
-        time.sleep(chance.uniform(0, 0.04))
-        if process.poll() is not None:
-            break
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += 1
-        lines = sum(path.read_bytes().count(b"\n") for path in (out / "store").glob("journal-*.log"))
-        assert lines >= counted
-        counted = lines
-    assert kills >= 5 and 0 < counted < 800
-    run_study(Study.load(tmp_path / "study.toml"), out=out)
-    assert fake_core.runs == 800 - counted
-    run_study(Study.load(tmp_path / "study.toml"), out=tmp_path / "plain")
+        assert reports == 8
+    finally:
+        runs.server.kill()
+        runs.server.communicate()
+    run_study(Study.load(study), out=out)
+    assert fake_core.runs == 0
+    run_study(Study.load(study), out=tmp_path / "plain")
     assert content(out) == content(tmp_path / "plain")
+    assert (out / "verdicts.csv").read_bytes() == (tmp_path / "plain/verdicts.csv").read_bytes()
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        path.name for path in (tmp_path / "plain").iterdir()
+    )
 
 
 def test_ctrl_c_stops_cleanly_and_keeps_what_is_done(tmp_path: Path, fake_core: FakeCore) -> None:
