@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from cwndlab.runs.run import open_results, run_study
 from cwndlab.runs.work import Measure
 from cwndlab.store import shared
 from cwndlab.store.folder import FolderStore
+from cwndlab.store.provenance import git_hash
 from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT
@@ -188,6 +190,27 @@ def test_provenance_holds_no_credentials(
     assert content["store"] == f"file://{tmp_path}/shared"
     written = "".join(path.read_text() for path in (tmp_path / "out").glob("*.*") if path.suffix != ".pack")
     assert "secret" not in written
+
+
+def test_a_modified_work_tree_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "crates/cwndlab-engine").mkdir(parents=True)
+    source, note = tmp_path / "crates/cwndlab-engine/lib.rs", tmp_path / "note.txt"
+    source.write_text("before")
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "m"],
+    ):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    commit = git_hash(tmp_path)
+    assert commit is not None and len(commit) == 40
+    note.write_text("no source")
+    assert git_hash(tmp_path) == commit
+    source.with_name("new.rs").write_text("a new source")
+    assert git_hash(tmp_path) == commit + "+"
+    source.with_name("new.rs").unlink()
+    source.write_text("after")
+    assert git_hash(tmp_path) == commit + "+"
 
 
 def test_the_engines_digest_is_baked_in() -> None:

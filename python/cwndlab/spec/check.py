@@ -63,13 +63,10 @@ def _axes(study: StudySpec) -> None:
         if name in outline.axes:
             raise _fail(study, ("sensitivity", name), f'"{name}" is an axis already', "give it another name")
         _selection(study, outline.sensitivity[name].where, ("sensitivity", name, "where"))
-        known = [quantity.name for quantity in outline.quantities]
         for k, value in enumerate(outline.sensitivity[name].values):
             if isinstance(value, schema.Choice):
                 for quantity in (*value.read, *value.read.values()):
-                    if quantity not in known:
-                        where = ("sensitivity", name, "values", k, "read")
-                        raise _fail(study, where, f'no quantity "{quantity}"', nearest(quantity, known))
+                    _quantity(study, quantity, ("sensitivity", name, "values", k, "read"))
 
 
 def _parameters(study: StudySpec) -> None:
@@ -174,20 +171,16 @@ def _files(study: StudySpec, model: schema.Model) -> None:
         except StudyError as error:
             raise _at(study, error, at) from None
         if isinstance(table, Listing):
-            for name in [*table.axes, "time_s", "event"]:
-                if name not in columns:
-                    raise _fail(
-                        study, at, f'{table.published} has no column "{name}"', nearest(name, columns)
-                    )
-            continue
-        for position, column in enumerate(table.columns):
-            if column.published is not None and column.published not in columns:
-                raise _fail(
-                    study,
-                    ("tables", index, "columns", position, "published"),
-                    f'{table.published} has no column "{column.published}"',
-                    nearest(column.published, columns),
-                )
+            named: list[tuple[str | None, Path]] = [(name, at) for name in [*table.axes, "time_s", "event"]]
+        else:
+            named = [
+                (column.published, ("tables", index, "columns", position, "published"))
+                for position, column in enumerate(table.columns)
+            ]
+        for name, path in named:
+            if name is not None and name not in columns:
+                problem = f'{table.published} has no column "{name}"'
+                raise _fail(study, path, problem, nearest(name, columns))
     for name, distribution in model.distributions.items():
         if distribution.file is not None:
             try:
@@ -208,8 +201,8 @@ def _quantities(study: StudySpec) -> None:
         _once(study, "quantity", [q.name for q in study.outline.quantities], index, (*at, "name"))
         for key in ("of", "by"):
             name = getattr(quantity, key)
-            if name is not None and name not in quantities:
-                raise _fail(study, (*at, key), f'there is no quantity "{name}"', nearest(name, quantities))
+            if name is not None:
+                _quantity(study, name, (*at, key))
     _no_circles(study, quantities)
 
 

@@ -16,17 +16,20 @@ from cwndlab.core import core
 from cwndlab.plan.plan import Plan
 
 
-def git_hash() -> str | None:
-    """The commit of the source tree that cwndlab runs from, "+" after it if the tree was changed; None if
-    installed.
+def git_hash(here: Path = Path(__file__).resolve().parent) -> str | None:
+    """The commit of the source tree that cwndlab runs from; None if it is installed.
+
+    A "+" follows if the work tree was modified: a tracked file was changed, or the sources have a new one.
     """
-    here = Path(__file__).resolve().parent
     try:
         commit = _git(here, "rev-parse", "HEAD")
         top = Path(_git(here, "rev-parse", "--show-toplevel"))
         if not (top / "crates" / "cwndlab-engine").exists():
             return None  # some other repository that holds the environment
-        return commit + ("+" if _git(here, "status", "--porcelain", "--untracked-files=no") else "")
+        changes = _git(here, "status", "--porcelain").splitlines()
+        sources = ("?? crates/", "?? python/")
+        modified = any(not line.startswith("??") or line.startswith(sources) for line in changes)
+        return commit + "+" * modified
     except (OSError, subprocess.SubprocessError):
         return None
 
