@@ -247,12 +247,13 @@ impl Sender {
     }
 
     /// Nothing more can be sent now: how much of cwnd is used. Once full it counts as full for a round trip; in slow start
-    /// half of it is enough, as it doubles (RFC 7661, section 4.1; Linux: `tcp_cwnd_validate`).
+    /// half of it is enough, as it doubles (RFC 7661, section 4.1; Linux: `tcp_cwnd_validate`, which `tcp_write_xmit` asks
+    /// after it has sent something: ACKs of a transfer's end still open the window that was full when it was sent).
     #[inline]
-    pub fn note_usage(&mut self) {
+    pub fn note_usage(&mut self, now: Time) {
         let flight = self.flight();
         let full = self.stopped_by_cwnd || flight + u64::from(self.mss) > self.cc.cwnd();
-        let round_over = (self.una as u32).wrapping_sub(self.usage_end) as i32 >= 0;
+        let round_over = self.last_sent == now && (self.una as u32).wrapping_sub(self.usage_end) as i32 >= 0;
         self.stopped_by_cwnd = false;
         if full {
             self.cwnd_limited = true;

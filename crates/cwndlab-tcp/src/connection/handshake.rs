@@ -117,7 +117,7 @@ impl Connection {
         if cfg.handshake_ack_opens_window {
             let mss = u64::from(s.mss);
             s.stopped_by_cwnd = true;
-            s.note_usage();
+            s.note_usage(now);
             let opened = AckReport {
                 acked_bytes: mss,
                 fresh_bytes: mss,

@@ -49,7 +49,7 @@ impl Connection {
     /// Nothing more can be sent now.
     #[inline]
     pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
-        self.sender.note_usage();
+        self.sender.note_usage(now);
         if let Recovery::Rack(rack) = &mut self.recovery {
             if cfg.window_validation {
                 rack.validate_window(cfg, &mut self.sender, now);

@@ -234,7 +234,8 @@ impl Rack {
         } else if !sacked {
             self.arrivals.repeated = true;
         }
-        // step 2: an older stamp echoed, or faster than ever, means that an earlier copy was acknowledged
+        // step 2: an older stamp echoed (not tested with whole segments: Linux has no such test), or faster than ever, means
+        // that an earlier copy was acknowledged
         let older = |echo: u32| (echo.wrapping_sub(timestamp(segment.at)) as i32) < 0;
         if repeated && (self.arrivals.tested_echo.is_some_and(older) || rtt < min_rtt) {
             return;

@@ -217,6 +217,30 @@ fn a_window_that_was_not_full_for_a_timeout_falls_half_the_way_to_what_was_used(
     }
 }
 
+/// Linux 6.12, `tcp_write_xmit` and `tcp_cwnd_validate`: usage is looked at when something is sent, so that the last ACKs of
+/// a transfer that filled the window open it, too.
+#[test]
+fn the_last_acks_of_a_full_window_open_it_too() {
+    let cfg = TcpConfig { grow_only_if_cwnd_limited: true, ..config(4) };
+    client(
+        &cfg,
+        "0.0 write 4000
+         0.0 > data 0-1000
+         0.0 > data 1000-2000
+         0.0 > data 2000-3000
+         0.0 > data 3000-4000    # the window is full
+         0.1 < ack 1000
+         0.1 write 1000
+         0.1 > data 4000-5000    # and is not, but the round goes on
+         0.2 < ack 2000
+         0.2 < ack 3000
+         0.2 < ack 4000          # the round is over, and nothing is sent
+         = cwnd 8000
+         0.2 < ack 5000
+         = cwnd 9000",
+    );
+}
+
 /// Probes of a closed window say nothing of the path: once it is open, a loss waits for the timeout that was.
 #[test]
 fn backing_off_the_probes_leaves_the_retransmission_timeout_alone() {
