@@ -173,8 +173,11 @@ impl Machine {
             }
         };
         let whole = endpoint.inbound(packet, echo);
-        // what was merged arrives at one time, and is answered as one
-        let size = self.options.merged_from.unwrap_or(whole.len).max(1);
+        // what was merged arrives at one time, and is answered as one; what fills a hole or repeats is one piece, as its
+        // duplicate's report is of the whole
+        let beyond = packet.seq.is_some_and(|seq| seq >= endpoint.furthest);
+        endpoint.furthest = endpoint.furthest.max(packet.seq.unwrap_or(0).saturating_add(whole.len));
+        let size = self.options.merged_from.filter(|_| beyond).unwrap_or(whole.len).max(1);
         let (mut start, end) = (0, whole.len);
         loop {
             let len = size.min(end - start);

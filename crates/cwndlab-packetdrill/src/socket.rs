@@ -48,6 +48,8 @@ pub(crate) struct Endpoint {
     own_scale: Option<u8>,
     /// Whether it has sent a SYN.
     opened: bool,
+    /// Where the data that arrived furthest on ends, in the script's numbers.
+    pub furthest: u32,
     pub timestamps: Timestamps,
     /// Whether the application has shut down its sending and its receiving half.
     pub write_shut: bool,
@@ -75,6 +77,7 @@ impl Endpoint {
             peer_scale: None,
             own_scale: None,
             opened: false,
+            furthest: 0,
             timestamps,
             write_shut: false,
             read_shut: false,
