@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -216,3 +217,33 @@ def test_a_modified_work_tree_is_shown(tmp_path: Path) -> None:
 def test_the_engines_digest_is_baked_in() -> None:
     digest = cwndlab._core.engine_digest()
     assert len(digest) == 32 and int(digest, 16)
+
+
+def test_the_engines_digest_follows_every_source_and_the_compiler(tmp_path: Path) -> None:
+    target = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[2] / "target"))
+    built = sorted(
+        target.glob("*/build/cwndlab-python-*/build-script-build"), key=lambda p: p.stat().st_mtime
+    )
+    if not built:
+        pytest.skip("the core was not built here")
+
+    def digest(root: Path, compiler: str = "/bin/echo") -> str:
+        environment = os.environ | {
+            "CARGO_MANIFEST_DIR": str(root / "crates/cwndlab-python"),
+            "RUSTC": compiler,
+        }
+        said = subprocess.run([built[-1]], env=environment, capture_output=True, text=True, check=True).stdout
+        return said.rpartition("CWNDLAB_ENGINE_DIGEST=")[2].strip()
+
+    digests = []
+    for name, constant in (("a", "0.5"), ("b", "0.5"), ("c", "0.7")):
+        for crate in ("cwndlab-python", "cwndlab-tcp"):
+            (tmp_path / name / "crates" / crate / "src").mkdir(parents=True)
+            (tmp_path / name / "crates" / crate / "Cargo.toml").write_text("")
+        law = tmp_path / name / "crates/cwndlab-tcp/src/reno.rs"
+        law.write_text(f"const BETA: f64 = {constant};")
+        digests.append(digest(tmp_path / name))
+    assert digests[0] == digests[1] != digests[2]
+    assert digest(tmp_path / "a", "/bin/true") != digests[0]
+    law.with_name("new.rs").touch()
+    assert digest(tmp_path / "c") != digests[2]
