@@ -1,5 +1,6 @@
 //! One end of a TCP connection (RFC 9293).
 
+mod ack;
 mod close;
 mod handshake;
 mod info;
@@ -286,6 +287,9 @@ impl Connection {
     /// Appends bytes to the send stream. Ignored after [`Connection::close`].
     pub fn write(&mut self, bytes: u64) {
         if !self.closing {
+            if self.sender.extra.is_some() {
+                self.sender.note_write();
+            }
             self.sender.end = self.sender.end.saturating_add(bytes);
             if let Some(extra) = &mut self.sender.extra {
                 (extra.socket.more, extra.socket.pushed) = (false, false);

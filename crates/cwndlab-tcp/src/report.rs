@@ -1,5 +1,6 @@
 //! What one ACK told: a value, built once, then passed from loss detection to the episode, the controller and the timer.
 
+use crate::rate::RateSample;
 use cwndlab_units::Time;
 
 /// How an ACK relates to what has been acknowledged before.
@@ -41,15 +42,17 @@ pub struct AckReport {
     pub rtt: Option<Time>,
     /// Smoothed round-trip time, with this measurement.
     pub srtt: Time,
+    /// Delivery rate, where the controller asks for it ([`crate::Controller::min_rtt_window`]).
+    pub rate: Option<RateSample>,
     /// SND.UNA, with this ACK.
     pub snd_una: u64,
     /// First position not yet sent (delimits rounds).
     pub snd_nxt: u64,
     /// Whether it carries SACK blocks.
     pub has_blocks: bool,
-    /// What it says arrived twice (RFC 2883).
-    pub dsack: Option<(u64, u64)>,
-    /// The stamp it echoes, where timestamps are agreed on.
+    /// Whether its first block says that something arrived twice (RFC 2883); known to RACK only.
+    pub has_dsack: bool,
+    /// The stamp it echoes, where timestamps are agreed on; known to RACK only.
     pub echoed_stamp: Option<u32>,
     /// Whether it carries ECE.
     pub ece: bool,

@@ -7,6 +7,7 @@ use crate::congestion::Controller;
 use crate::ecn::Echo;
 use crate::pacing::Pacer;
 use crate::packet_times::PacketTimes;
+use crate::rate::{RateSample, RateSampler};
 use crate::report::AckReport;
 use crate::rto::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -79,6 +80,8 @@ pub(crate) struct Extra {
     pub packets: Option<PacketTimes>,
     /// Where HyStart needs a round trip of every ACK and neither timestamps nor RACK's record give it.
     pub times: Option<SendTimes>,
+    /// Where the controller asks for the delivery rate.
+    pub rate: Option<RateSampler>,
 }
 
 impl Sender {
@@ -107,10 +110,11 @@ impl Sender {
             fin: false,
             ecn: Echo::default(),
             scoreboard: Scoreboard::default(),
-            extra: (cfg.pacing || PacketTimes::needed(cfg)).then(|| {
+            extra: (cfg.pacing || PacketTimes::needed(cfg) || Controller::min_rtt_window(cfg).is_some()).then(|| {
                 let (pacer, packets) =
                     (cfg.pacing.then(Pacer::default), PacketTimes::needed(cfg).then(Default::default));
-                Box::new(Extra { pacer, packets, ..Extra::default() })
+                let rate = Controller::min_rtt_window(cfg).map(RateSampler::new);
+                Box::new(Extra { pacer, packets, rate, ..Extra::default() })
             }),
         }
     }
@@ -125,6 +129,33 @@ impl Sender {
     #[inline]
     pub fn times(&mut self) -> Option<&mut SendTimes> {
         self.extra.as_mut()?.times.as_mut()
+    }
+
+    /// Where the delivery rate is measured.
+    #[inline]
+    pub fn rate(&mut self) -> Option<&mut RateSampler> {
+        self.extra.as_mut()?.rate.as_mut()
+    }
+
+    /// What few connections measure by an ACK of new data: a round trip, if times of sending are kept, in place of `rtt`;
+    /// the delivery rate.
+    #[cold]
+    pub fn sample_extra(&mut self, now: Time, rtt: Option<Time>) -> (Option<Time>, Option<RateSample>) {
+        let una = self.una;
+        let Some(extra) = &mut self.extra else { return (rtt, None) };
+        let rtt = extra.times.as_mut().and_then(|times| times.on_ack(una, now)).or(rtt);
+        (rtt, extra.rate.as_mut().and_then(|rate| rate.on_ack(una, now, rtt)))
+    }
+
+    /// The application writes. If it had left less than a segment to send while the window and the peer had room, it has
+    /// been what limits the sender (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
+    #[cold]
+    pub fn note_write(&mut self) {
+        let (queued, in_flight) = (self.end.saturating_sub(self.nxt), self.nxt - self.una);
+        let idle = queued < u64::from(self.mss) && self.nxt == self.max && in_flight < self.cc.cwnd();
+        if let Some(rate) = self.rate().filter(|_| idle) {
+            rate.on_app_limited(in_flight);
+        }
     }
 
     /// What counts against the window: less than `FlightSize` while everything goes again after a timeout.

@@ -83,6 +83,19 @@ impl Controller {
         }
     }
 
+    /// How long a round trip counts for the least one, if the law asks for the delivery rate ([`AckReport::rate`]); none of
+    /// the present ones does. Decides once per connection whether the rate is measured at all.
+    pub fn min_rtt_window(cfg: &TcpConfig) -> Option<Time> {
+        match cfg.window_law {
+            WindowLawKind::Reno
+            | WindowLawKind::RenoPackets
+            | WindowLawKind::RenoLinux2
+            | WindowLawKind::Cubic
+            | WindowLawKind::CubicLinux
+            | WindowLawKind::Dctcp => None,
+        }
+    }
+
     /// The law's own state, for tests of it.
     #[cfg(test)]
     pub(super) fn law(&self) -> &Law {

@@ -93,7 +93,7 @@ impl Connection {
         let mut end = piece.start + u64::from(piece.len);
         let fin = s.fin && end == s.end && (piece.len == 0 || !cfg.fin_alone);
         end += u64::from(fin);
-        let again = piece.start < s.max;
+        let (again, was_quiet) = (piece.start < s.max, s.max == s.una);
         if s.resend_first && piece.start == s.una {
             s.resend_first = false;
         } else if s.burst_left != u8::MAX {
@@ -129,9 +129,14 @@ impl Connection {
             self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
             // RFC 6298, 5.1
         }
-        if let Some(packets) = self.sender.extra.as_mut().and_then(|extra| extra.packets.as_mut()) {
-            packets.on_sent(piece.start, end, now);
-            self.time_first(cfg, now);
+        if let Some(extra) = &mut self.sender.extra {
+            if let Some(rate) = &mut extra.rate {
+                rate.on_sent(piece.start, end, now, was_quiet);
+            }
+            if let Some(packets) = &mut extra.packets {
+                packets.on_sent(piece.start, end, now);
+                self.time_first(cfg, now);
+            }
         }
         self.note_sent(cfg, now, piece, end, again);
         self.stats.bytes_sent += u64::from(piece.len);

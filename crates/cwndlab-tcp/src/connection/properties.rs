@@ -2,6 +2,7 @@
 //! connection ends or says why not.
 
 use super::Connection;
+use crate::rate::RateSampler;
 use crate::*;
 use cwndlab_units::Time;
 use proptest::prelude::*;
@@ -48,6 +49,19 @@ struct Outcome {
     over: bool,
 }
 
+/// Hands over a segment; if asked, one that is expected is also taken in full, which must come to the same.
+fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segment, compare: bool) {
+    let full = (compare && end.is_expected(segment)).then(|| {
+        let mut full = end.clone();
+        full.stats.segments_received += 1;
+        full.take_any(cfg, now, segment);
+        format!("{full:?}")
+    });
+    end.handle_segment(cfg, now, segment);
+    let same = full.is_none_or(|full| full == format!("{end:?}"));
+    assert!(same, "an expected segment is taken otherwise than in full: {segment:?}");
+}
+
 /// Runs until both ends are over, or nothing is left to happen.
 fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
     let mut dice = Dice(pipe.seed | 1);
@@ -61,6 +75,9 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
     let mut read = [0_u64; 2];
     for (end, reads) in ends.iter_mut().zip(plan.reads) {
         end.set_auto_read(reads == 0);
+        if pipe.seed & 2 != 0 {
+            end.sender.extra.get_or_insert_default().rate = Some(RateSampler::new(Time::from_secs(10)));
+        }
     }
     let mut is_over = false;
     for round in 0.. {
@@ -138,16 +155,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
         }
         while let Some(entry) = wire.first_entry().filter(|e| e.key().0 <= now) {
             let (side, segment) = entry.remove();
-            let differ = "an expected segment is taken otherwise than in full";
-            // of some: to print a connection takes longer than to run it
-            let full = (ends[side].is_expected(&segment) && sent.is_multiple_of(16)).then(|| {
-                let mut full = ends[side].clone();
-                full.stats.segments_received += 1;
-                full.take_any(&configs[side], now, &segment);
-                format!("{full:?}")
-            });
-            ends[side].handle_segment(&configs[side], now, &segment);
-            assert!(full.is_none_or(|full| full == format!("{:?}", ends[side])), "{differ}: {segment:?}");
+            deliver(&configs[side], &mut ends[side], now, &segment, sent.is_multiple_of(16));
         }
     }
     Outcome { ends, end: now, over: is_over }
@@ -163,6 +171,12 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
         if a.error().is_none() && b.error().is_none() {
             assert_eq!(to.received(), bytes, "not whole: {told}");
         }
+    }
+    for end in [a, b] {
+        // segments whose ACK has not come yet are still on the sampler's list
+        let rate = end.sender.extra.as_ref().and_then(|extra| extra.rate.as_ref());
+        let counted = rate.is_none_or(|rate| rate.delivered_bytes() == end.sender.una - 1);
+        assert!(end.error().is_some() || end.sender.una < end.sender.max || counted, "delivered otherwise: {told}");
     }
     let gave_up = a.error().is_some() || b.error().is_some(); // the other end need not hear of it
     assert!(gave_up || outcome.over, "does not end: {told}");

@@ -283,7 +283,7 @@ impl Rack {
         let (now, delivered) = (ack.now, self.arrivals.delivered);
         self.end_probe(cfg, s, ack);
         let ended = advanced && self.end_episode(s, ack.echoed_stamp);
-        self.adapt(s, ended, ack.dsack.is_some());
+        self.adapt(s, ended, ack.has_dsack);
         let looks = match self.phase {
             Phase::Recovery => self.doubt_recovery(s, ack),
             Phase::Loss => {

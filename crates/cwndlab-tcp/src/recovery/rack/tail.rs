@@ -64,7 +64,7 @@ impl Rack {
         }
         let beyond = s.una > self.probe_end;
         // the original and the probe have both arrived: DSACK says so, or a plain duplicate ACK
-        let both = ack.dsack.is_some() || (ack.kind != AckKind::New && self.arrivals.delivered == 0);
+        let both = ack.has_dsack || (ack.kind != AckKind::New && self.arrivals.delivered == 0);
         if !self.probe_repeats || both {
             self.probe_end = 0;
         } else if beyond {

@@ -1,0 +1,380 @@
+//! An ACK: it becomes an [`AckReport`], which passes through loss detection, the episode and the controller to the timer.
+
+use cwndlab_units::Time;
+
+use super::timed::dsack;
+use super::{timestamp, Connection};
+use crate::config::TcpConfig;
+use crate::congestion::{AckKind, AckReport, CongestionEvent};
+use crate::recovery::{reduce, Decision, Growth, Recovery};
+use crate::segment::{Flags, Segment};
+use crate::sequence::from_wire;
+use crate::timers::Timer;
+
+impl Connection {
+    /// An ACK: its account, then loss detection and the episode, the controller, and the timer.
+    #[inline]
+    pub(super) fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
+        let ack = from_wire(self.iss, seg.ack, self.sender.una);
+        if ack < self.sender.una as i64 {
+            // an old ACK may tell of what arrived later
+            if matches!(self.recovery, Recovery::Rack(_)) {
+                let mut report = self.account_report(cfg, now, seg, AckKind::Old);
+                self.on_reporting_ack(cfg, &mut report);
+                self.arm_rack(cfg);
+            }
+            return;
+        }
+        let ack = ack as u64;
+        let window_changed = ack + u64::from(seg.window) != self.sender.edge;
+        if start >= self.receiver.nxt as i64 || ack + u64::from(seg.window) > self.sender.edge {
+            self.note_window(ack, seg);
+        }
+        self.sender.note_largest_window(seg.window);
+        if ack > self.sender.una {
+            let mut report = self.account_new(cfg, now, seg, ack);
+            self.on_new_ack(cfg, ack, &mut report);
+        } else {
+            self.on_other_ack(cfg, now, seg, window_changed);
+        }
+        if self.sender.extra.is_some() {
+            self.note_ack(self.retries == 0 && self.sender.edge > self.sender.nxt);
+        }
+        self.arm_rack(cfg);
+    }
+
+    /// The window that a segment offers with its ACK. RFC 9293, 3.10.7.4: that of the newest segment counts; older ones are
+    /// told by their position.
+    #[inline]
+    pub(super) fn note_window(&mut self, ack: u64, seg: &Segment) {
+        self.sender.edge = ack + u64::from(seg.window);
+        self.sender.note_largest_window(seg.window);
+    }
+
+    /// Nothing new is acknowledged: a window that opens ends probing.
+    #[inline]
+    pub(super) fn note_window_update(&mut self) {
+        let s = &self.sender;
+        if s.una == s.max && s.edge > s.nxt && s.cc.cwnd() > 0 {
+            self.timers.stop(Timer::Retransmit);
+            self.retries = 0;
+        }
+    }
+
+    /// An ACK that acknowledges nothing new.
+    #[inline]
+    fn on_other_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) {
+        let tells = self.agreed.sack && (seg.sack.len > 0 || matches!(self.recovery, Recovery::Rack(_)));
+        let account = tells.then(|| self.account_report(cfg, now, seg, AckKind::Other));
+        if self.is_duplicate(cfg, seg, window_changed, account.map_or(0, |account| account.sacked_bytes)) {
+            let account = account.unwrap_or_else(|| AckReport {
+                prior_flight_bytes: self.sender.flight_size(),
+                ece: seg.flags.has(Flags::ECE),
+                has_blocks: seg.sack.len > 0,
+                ..self.sender.report(cfg, now)
+            });
+            return self.on_duplicate_ack(cfg, seg, &mut AckReport { kind: AckKind::Duplicate, ..account });
+        }
+        self.note_window_update();
+        if let Some(mut account) = account.filter(|_| matches!(self.recovery, Recovery::Rack(_))) {
+            self.on_reporting_ack(cfg, &mut account);
+        }
+    }
+
+    /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new (the agents of 1998 see
+    /// to that themselves).
+    fn is_duplicate(&self, cfg: &TcpConfig, seg: &Segment, window_changed: bool, reported: u64) -> bool {
+        let outstanding = self.sender.max > self.sender.una;
+        let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
+        if self.agreed.sack && !cfg.one_way_agents {
+            return outstanding && (reported > 0 || (bare && !window_changed && seg.sack.len == 0));
+        }
+        outstanding && bare && !window_changed
+    }
+
+    /// Bytes that the blocks newly report. A block at or below the ACK is a duplicate's (RFC 2883).
+    fn learn_sack(&mut self, seg: &Segment) -> u64 {
+        let una = from_wire(self.iss, seg.ack, self.sender.una).max(self.sender.una as i64);
+        let mut reported = 0;
+        for &(left, right) in seg.sack.as_slice() {
+            let (left, right) = (from_wire(self.iss, left, una as u64), from_wire(self.iss, right, una as u64));
+            if left >= una && left < right && right <= self.sender.max as i64 {
+                if let Recovery::Rack(rack) = &mut self.recovery {
+                    rack.on_block(&self.sender, left as u64, right as u64);
+                }
+                if let Some(rate) = self.sender.rate() {
+                    rate.on_block(left as u64, right as u64);
+                }
+                reported += self.sender.scoreboard.insert(left as u64, right as u64);
+            }
+        }
+        reported
+    }
+
+    /// The account of an ACK of new data: moves SND.UNA and takes the round trip.
+    #[inline]
+    pub(super) fn account_new(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> AckReport {
+        let has_blocks = seg.sack.len > 0 && self.agreed.sack;
+        let prior_flight_bytes = self.sender.flight_size();
+        let keeps_times = matches!(self.recovery, Recovery::Rack(_));
+        let (has_dsack, echoed_stamp) = if keeps_times { self.begin_account(cfg, now, seg) } else { (false, None) };
+        let sacked_bytes = if has_blocks { self.learn_sack(seg) } else { 0 };
+        let s = &mut self.sender;
+        let acked = ack - s.una;
+        // without SACK each duplicate ACK told of a segment that had arrived
+        let told = u64::from(s.dup_acks) * u64::from(s.mss);
+        s.una = ack;
+        s.nxt = s.nxt.max(ack);
+        s.resend_first = false;
+        let known = s.scoreboard.advance(ack);
+        self.retries = 0;
+        if self.recovery.times_echo(true, has_blocks) {
+            self.time_echo(cfg, now, seg, ack);
+        }
+        let rtt = if keeps_times { self.measure_record(cfg, now, seg, ack) } else { self.measure(cfg, now, seg, ack) };
+        let s = &mut self.sender;
+        let (rtt, rate) = if s.extra.is_some() { s.sample_extra(now, rtt) } else { (rtt, None) };
+        let acked_bytes = acked - u64::from(s.fin && ack > s.end);
+        let delivered_bytes = acked_bytes + sacked_bytes - known;
+        AckReport {
+            kind: AckKind::New,
+            acked_bytes,
+            sacked_bytes,
+            delivered_bytes,
+            fresh_bytes: if self.agreed.sack {
+                delivered_bytes
+            } else {
+                acked_bytes - told.min(acked_bytes - acked_bytes.min(u64::from(s.mss)))
+            },
+            prior_flight_bytes,
+            rtt,
+            rate,
+            has_blocks,
+            has_dsack,
+            echoed_stamp,
+            ece: seg.flags.has(Flags::ECE),
+            ..s.report(cfg, now)
+        }
+    }
+
+    /// The account of an ACK that acknowledges nothing new: what its blocks report.
+    #[inline(never)]
+    fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, kind: AckKind) -> AckReport {
+        let prior_flight_bytes = self.sender.flight_size();
+        let (has_dsack, echoed_stamp) = self.begin_account(cfg, now, seg);
+        let sacked_bytes = self.learn_sack(seg);
+        let mut rtt = None;
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            if let Some((first, last)) = rack.reported_rtts() {
+                let s = &mut self.sender;
+                s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
+                s.rtt.note_least(last);
+                rtt = Some(last);
+            }
+        }
+        let s = &mut self.sender;
+        let rate = s.extra.as_mut().and_then(|extra| extra.rate.as_mut()?.on_ack(s.una, now, rtt));
+        AckReport {
+            kind,
+            sacked_bytes,
+            delivered_bytes: sacked_bytes,
+            prior_flight_bytes,
+            rtt,
+            rate,
+            has_blocks: seg.sack.len > 0,
+            has_dsack,
+            echoed_stamp,
+            ece: seg.flags.has(Flags::ECE),
+            ..self.sender.report(cfg, now)
+        }
+    }
+
+    /// Where the record of segments is kept, it begins the account of an ACK; whether something arrived twice, and the stamp echoed.
+    fn begin_account(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> (bool, Option<u32>) {
+        let dsack = if seg.sack.len > 0 { dsack(seg, self.iss, self.sender.una) } else { None };
+        let echo = (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr);
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            rack.begin_ack(cfg, &self.sender, now, dsack, echo);
+        }
+        (dsack.is_some(), echo)
+    }
+
+    #[inline]
+    pub(super) fn on_new_ack(&mut self, cfg: &TcpConfig, ack: u64, report: &mut AckReport) {
+        let now = report.now;
+        let s = &mut self.sender;
+        s.cc.on_feedback(report);
+        let decision = self.recovery.on_ack(cfg, s, report);
+        self.stats.fast_retransmits += u32::from(decision.began);
+        if s.una == s.max && s.cc.cwnd() == 0 {
+            // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
+        } else if s.una == s.max {
+            self.timers.stop(Timer::Retransmit); // RFC 6298, 5.2
+        } else if decision.restart_timer {
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
+            // 5.3
+        }
+        let held = report.ece && self.on_echo(cfg, now, report.prior_flight_bytes, true);
+        self.conclude(cfg, report, decision, !held);
+        if self.sender.extra.is_some() {
+            self.measure_segments(cfg, now);
+        }
+        let s = &self.sender;
+        if s.fin && ack > s.end {
+            self.on_fin_acked(cfg, now);
+        }
+        if !self.ends_by_fin {
+            self.finish_without_fin();
+        }
+    }
+
+    /// Losses have been looked for, which completes the report: the controller takes the ACK.
+    #[inline]
+    fn conclude(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision, may_grow: bool) {
+        let s = &mut self.sender;
+        if let Growth::Reported(bytes) = decision.growth {
+            (report.acked_bytes, report.fresh_bytes, report.rtt) = (bytes, bytes, None);
+        }
+        report.lost_bytes = decision.lost_bytes;
+        report.in_recovery = self.recovery.in_recovery();
+        report.cwnd_limited = s.uses_cwnd();
+        report.may_grow = may_grow && decision.growth != Growth::None;
+        s.cc.on_ack(cfg, report);
+    }
+
+    /// An ACK that is neither one of new data nor a duplicate, of which the record may have learnt.
+    #[inline(never)]
+    fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &mut AckReport) {
+        let s = &mut self.sender;
+        s.cc.on_feedback(report);
+        let decision = self.recovery.on_ack(cfg, s, report);
+        self.note_beginning(cfg, report.now, decision);
+        self.conclude(cfg, report, decision, true);
+    }
+
+    /// An episode may have begun: its timer runs from now.
+    fn note_beginning(&mut self, cfg: &TcpConfig, now: Time, decision: Decision) {
+        if decision.began {
+            self.stats.fast_retransmits += 1;
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
+        }
+    }
+
+    /// Takes a round-trip time if this ACK gives one: Karn's rule, or RFC 7323's timestamps.
+    #[inline]
+    fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> Option<Time> {
+        let s = &mut self.sender;
+        if cfg.rto.per_segment {
+            return None; // taken once the window has grown: `measure_segments`
+        }
+        if cfg.rto.estimator.is_linux_2() {
+            s.rtt.note_window(&cfg.rto, s.cc.cwnd() / u64::from(s.mss));
+        }
+        let timed = s.timed_end != 0 && ack >= s.timed_end;
+        let rtt = if cfg.rto.one_way {
+            // the authors' TCP of RFC 2415: one-way delays, on the timed segment's ACK
+            timed.then(|| Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val))))
+        } else if self.agreed.timestamps && seg.ts_ecr != 0 {
+            Some(Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_ecr))))
+        } else {
+            timed.then(|| now - s.timed_at)
+        };
+        if timed {
+            s.timed_end = 0;
+        }
+        let rtt = rtt?;
+        s.rtt.on_sample(&cfg.rto, now, rtt, (s.una, s.max));
+        s.rtt.clear_backoff();
+        Some(rtt)
+    }
+
+    /// Each segment acknowledged gives a measurement (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), but for those that a
+    /// timeout found outstanding; the window has grown before. Then the timer counts from the next segment.
+    #[inline(never)]
+    fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
+        let s = &mut self.sender;
+        let Some(packets) = s.extra.as_mut().and_then(|extra| extra.packets.as_mut()) else { return };
+        let (rtt, una, max, window) = (&mut s.rtt, s.una, s.max, s.cc.cwnd() / u64::from(s.mss));
+        rtt.note_window(&cfg.rto, window);
+        packets.on_ack(una, |when| {
+            if cfg.rto.per_segment {
+                rtt.on_sample(&cfg.rto, now, now - when, (una, max));
+                rtt.clear_backoff();
+            }
+        });
+        self.time_first(cfg, now);
+    }
+
+    /// Takes the round trips of RACK's record, else of the stamp; the one for the window law.
+    #[inline(never)]
+    fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> Option<Time> {
+        let s = &mut self.sender;
+        let Recovery::Rack(rack) = &mut self.recovery else { return None };
+        let Some((first, last)) = rack.acknowledge(s).filter(|_| !cfg.rto.one_way) else {
+            // the segment timed was sent again, or everything would be in the record
+            return self.measure(cfg, now, seg, ack);
+        };
+        s.timed_end = 0;
+        s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
+        s.rtt.clear_backoff();
+        Some(last)
+    }
+
+    /// An ACK with ECE (RFC 3168, section 6.1.2): the window shrinks as for a loss, at most once a window of data. Whether the
+    /// ACK does not open it.
+    ///
+    /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed above
+    /// ssthresh only. Below it, after a timeout, the echo of a reduction already made lasts until new data can carry CWR, and by
+    /// the letter a go-back would fill one hole a round trip. Linux up to 3.x has this very rule (`tcp_may_raise_cwnd`); later
+    /// kernels and FreeBSD hold back no ACK for its ECE; ns-2 has the letter, but its retransmissions carry CWR (as `rfc2481`).
+    #[cold]
+    fn on_echo(&mut self, cfg: &TcpConfig, now: Time, flight: u64, processed: bool) -> bool {
+        let s = &mut self.sender;
+        if s.ecn.may_reduce(s.una) {
+            let before = s.cc.cwnd();
+            reduce(cfg, s, CongestionEvent::Ecn, flight.min(before));
+            self.stats.ecn_reductions += 1;
+            if let Recovery::Rack(rack) = &mut self.recovery {
+                rack.on_echo(cfg, s, before, processed);
+            }
+            if s.cc.cwnd() == 0 {
+                // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
+                self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
+            }
+            return true;
+        }
+        s.ecn.is_agreed() && (cfg.one_way_agents || !s.cc.in_slow_start())
+    }
+
+    /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.
+    #[inline(never)]
+    fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) {
+        let s = &mut self.sender;
+        if s.max > ack {
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
+        }
+        if s.timed_end != 0 && ack >= s.timed_end {
+            s.timed_end = 0;
+            s.rtt.clear_backoff();
+        }
+        let echoed = u64::from(timestamp(now).wrapping_sub(seg.ts_ecr));
+        s.rtt.on_sample(&cfg.rto, now, Time::from_micros(echoed), (s.una, s.max));
+    }
+
+    #[inline(never)]
+    fn on_duplicate_ack(&mut self, cfg: &TcpConfig, seg: &Segment, report: &mut AckReport) {
+        let now = report.now;
+        self.stats.dup_acks += 1;
+        self.sender.cc.on_feedback(report);
+        if report.ece {
+            self.on_echo(cfg, now, report.prior_flight_bytes, false);
+        }
+        if self.recovery.times_echo(false, report.has_blocks) {
+            self.time_echo(cfg, now, seg, self.sender.una);
+        }
+        let decision = self.recovery.on_ack(cfg, &mut self.sender, report);
+        self.note_beginning(cfg, now, decision);
+        self.conclude(cfg, report, decision, true);
+        self.time_first(cfg, now);
+    }
+}

@@ -1,0 +1,194 @@
+//! Delivery rate by ACK, as Linux measures it (`net/ipv4/tcp_rate.c`), in bytes: each segment remembers how much had been
+//! delivered when it was sent. Kept only for controllers that ask for it.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::Time;
+
+/// How fast the network delivered, over the time from a segment's transmission to its acknowledgment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateSample {
+    /// Bytes delivered meanwhile.
+    pub delivered_bytes: u64,
+    /// The longer of the times below, so that compressed ACKs do not exceed the sending rate.
+    pub interval: Time,
+    /// How long what was delivered took to send.
+    pub send_elapsed: Time,
+    /// How long it took to be acknowledged.
+    pub ack_elapsed: Time,
+    /// Bytes delivered in all when the segment was sent (delimits rounds).
+    pub prior_delivered_bytes: u64,
+    /// Whether the application limited the sender at some time in between.
+    pub app_limited: bool,
+    /// Whether the segment had been sent before.
+    pub retransmission: bool,
+    /// Least round trip within the window of [`RateSampler::new`].
+    pub min_rtt: Time,
+}
+
+/// A segment, with the state of the connection when it was last sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    start: u64,
+    end: u64,
+    at: Time,
+    first_sent_at: Time,
+    delivered: u64,
+    delivered_at: Time,
+    app_limited: bool,
+    again: bool,
+    /// Counted as delivered.
+    arrived: bool,
+}
+
+/// The state of one sender.
+#[derive(Clone, Debug)]
+pub(crate) struct RateSampler {
+    /// Bytes known to have arrived, and when the last of them were.
+    delivered: u64,
+    delivered_at: Time,
+    /// When the segment was sent that was delivered last.
+    first_sent_at: Time,
+    /// The application limits the sender until more than this has been delivered; 0 = it does not.
+    app_limited_until: u64,
+    sent: VecDeque<Sent>,
+    /// Of the segments that the present ACK told of, the one sent last.
+    newest: Option<Sent>,
+    min_rtt: WindowedMin,
+}
+
+impl RateSampler {
+    /// `min_rtt_window`: how long a round trip counts for the least one.
+    pub fn new(min_rtt_window: Time) -> Self {
+        RateSampler {
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            first_sent_at: Time::ZERO,
+            app_limited_until: 0,
+            sent: VecDeque::new(),
+            newest: None,
+            min_rtt: WindowedMin { window: min_rtt_window, falling: VecDeque::new() },
+        }
+    }
+
+    /// Bytes known to have arrived.
+    #[cfg(test)]
+    pub fn delivered_bytes(&self) -> u64 {
+        self.delivered
+    }
+
+    /// `[start, end)` goes, for the first time or again (`tcp_rate_skb_sent`); nothing was out if `quiet`.
+    pub fn on_sent(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
+        if quiet {
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        let stamped = Sent {
+            start,
+            end,
+            at: now,
+            first_sent_at: self.first_sent_at,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            app_limited: self.app_limited_until > 0,
+            again: false,
+            arrived: false,
+        };
+        let known = self.sent.back().map_or(start, |last| last.end);
+        let from = self.sent.partition_point(|sent| sent.end <= start);
+        for sent in self.sent.range_mut(from..).take_while(|sent| sent.start < end).filter(|sent| !sent.arrived) {
+            *sent = Sent { start: sent.start, end: sent.end, again: true, ..stamped };
+        }
+        if end > known {
+            self.sent.push_back(Sent { start: known.max(start), ..stamped });
+        }
+    }
+
+    /// A SACK block tells that `[left, right)` has arrived.
+    pub fn on_block(&mut self, left: u64, right: u64) {
+        let from = self.sent.partition_point(|sent| sent.start < left);
+        for index in from..self.sent.len() {
+            let sent = self.sent[index];
+            if sent.end > right {
+                break;
+            }
+            self.sent[index].arrived = true;
+            self.arrive(sent);
+        }
+    }
+
+    /// `tcp_rate_skb_delivered`
+    fn arrive(&mut self, sent: Sent) {
+        if sent.arrived {
+            return;
+        }
+        self.delivered += sent.end - sent.start;
+        if self.newest.is_none_or(|newest| (sent.delivered, sent.at) >= (newest.delivered, newest.at)) {
+            self.newest = Some(sent);
+        }
+    }
+
+    /// An ACK up to `una` is complete, its blocks included (`tcp_rate_gen`): a sample, unless it tells of nothing new or of
+    /// less time than a round trip takes.
+    pub fn on_ack(&mut self, una: u64, now: Time, rtt: Option<Time>) -> Option<RateSample> {
+        while let Some(&sent) = self.sent.front().filter(|sent| sent.end <= una) {
+            self.sent.pop_front();
+            self.arrive(sent);
+        }
+        if let Some(rtt) = rtt {
+            self.min_rtt.note(now, rtt);
+        }
+        if self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        let newest = self.newest.take()?;
+        self.first_sent_at = newest.at;
+        self.delivered_at = now;
+        let send_elapsed = newest.at.saturating_sub(newest.first_sent_at);
+        let ack_elapsed = now.saturating_sub(newest.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed);
+        let min_rtt = self.min_rtt.get();
+        (min_rtt.is_never() || interval >= min_rtt).then_some(RateSample {
+            delivered_bytes: self.delivered - newest.delivered,
+            interval,
+            send_elapsed,
+            ack_elapsed,
+            prior_delivered_bytes: newest.delivered,
+            app_limited: newest.app_limited,
+            retransmission: newest.again,
+            min_rtt,
+        })
+    }
+
+    /// The application has left the sender without data while `in_flight` bytes were out (`tcp_rate_check_app_limited`).
+    pub fn on_app_limited(&mut self, in_flight: u64) {
+        self.app_limited_until = (self.delivered + in_flight).max(1);
+    }
+}
+
+/// The least of the values of the last `window`, exactly.
+#[derive(Clone, Debug)]
+struct WindowedMin {
+    window: Time,
+    /// Values that may become the least, each smaller than those behind it.
+    falling: VecDeque<(Time, Time)>,
+}
+
+impl WindowedMin {
+    fn note(&mut self, now: Time, value: Time) {
+        while self.falling.back().is_some_and(|last| last.1 >= value) {
+            self.falling.pop_back();
+        }
+        self.falling.push_back((now, value));
+        while self.falling.front().is_some_and(|first| first.0 + self.window < now) {
+            self.falling.pop_front();
+        }
+    }
+
+    /// [`Time::MAX`] before the first.
+    fn get(&self) -> Time {
+        self.falling.front().map_or(Time::MAX, |first| first.1)
+    }
+}
+
+#[cfg(test)]
+mod tests;
