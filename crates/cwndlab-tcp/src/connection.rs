@@ -85,15 +85,15 @@ enum Control {
     Abort,
     /// ACK of what came before a segment that changed DCTCP.CE, with the state before (RFC 8257, section 3.2).
     AckBefore(u32),
-    /// None, but data is paced: a check more only where it is.
-    Paced,
+    /// Nothing; ask the pacer before sending data.
+    AskPacer,
 }
 
 impl Control {
     /// Nothing outside the stream.
     fn rest(cfg: &TcpConfig) -> Self {
         if cfg.pacing {
-            Control::Paced
+            Control::AskPacer
         } else {
             Control::None
         }

@@ -113,7 +113,8 @@ impl Recovery {
     }
 
     /// Loss detection and the episode take an ACK, once.
-    #[inline]
+    #[allow(clippy::inline_always)] // see connection/ack.rs
+    #[inline(always)]
     pub fn on_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
         if let Recovery::Rack(rack) = self {
             return rack.on_ack(cfg, s, ack);
@@ -133,6 +134,12 @@ impl Recovery {
             }
             AckKind::Old | AckKind::Other => NOTHING,
         }
+    }
+
+    /// The same, out of line, of an ACK that is not one of new data.
+    #[inline(never)]
+    pub fn on_rare_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
+        self.on_ack(cfg, s, ack)
     }
 
     /// RFC 6675, section 4: the blocks of an ACK of new data may tell that the new first segment is lost. The agents of

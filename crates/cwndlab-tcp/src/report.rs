@@ -56,7 +56,8 @@ pub struct AckReport {
     pub echoed_stamp: Option<u32>,
     /// Whether it carries ECE.
     pub ece: bool,
-    /// Whether the sender was limited by cwnd when it last sent (RFC 7661; RFC 9438, section 5.8).
+    /// Whether the sender was limited by cwnd when it last sent (RFC 7661; RFC 9438, section 5.8); true where nobody asks
+    /// ([`crate::TcpConfig::grow_only_if_cwnd_limited`]).
     pub cwnd_limited: bool,
     /// Whether the sender is in loss recovery, with this ACK.
     pub in_recovery: bool,

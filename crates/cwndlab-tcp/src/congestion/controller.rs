@@ -164,7 +164,8 @@ impl Controller {
     }
 
     /// An ACK, in recovery too.
-    #[inline]
+    #[allow(clippy::inline_always)] // see connection/ack.rs
+    #[inline(always)]
     pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckReport) {
         if !ack.may_grow || ack.acked_bytes == 0 {
             return;
@@ -241,7 +242,8 @@ impl Controller {
     }
 
     /// What the path reports, by any ACK, before losses are looked for.
-    #[inline]
+    #[allow(clippy::inline_always)] // see connection/ack.rs
+    #[inline(always)]
     pub fn on_feedback(&mut self, ack: &AckReport) {
         match &mut self.law {
             Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) => {}

@@ -1,4 +1,8 @@
 //! An ACK: it becomes an [`AckReport`], which passes through loss detection, the episode and the controller to the timer.
+//!
+//! The steps of an ACK of new data are inlined into the short path for expected segments, so that the report stays in
+//! registers; every other caller goes through one copy out of line ([`Connection::take_new_ack`]).
+#![allow(clippy::inline_always)]
 
 use cwndlab_units::Time;
 
@@ -32,8 +36,7 @@ impl Connection {
         }
         self.sender.note_largest_window(seg.window);
         if ack > self.sender.una {
-            let mut report = self.account_new(cfg, now, seg, ack);
-            self.on_new_ack(cfg, ack, &mut report);
+            self.take_new_ack(cfg, now, seg, ack);
         } else {
             self.on_other_ack(cfg, now, seg, window_changed);
         }
@@ -111,8 +114,15 @@ impl Connection {
         reported
     }
 
+    /// An ACK of new data.
+    #[inline(never)]
+    fn take_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) {
+        let mut report = self.account_new(cfg, now, seg, ack);
+        self.on_new_ack(cfg, ack, &mut report);
+    }
+
     /// The account of an ACK of new data: moves SND.UNA and takes the round trip.
-    #[inline]
+    #[inline(always)]
     pub(super) fn account_new(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> AckReport {
         let has_blocks = seg.sack.len > 0 && self.agreed.sack;
         let prior_flight_bytes = self.sender.flight_size();
@@ -199,7 +209,7 @@ impl Connection {
         (dsack.is_some(), echo)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_new_ack(&mut self, cfg: &TcpConfig, ack: u64, report: &mut AckReport) {
         let now = report.now;
         let s = &mut self.sender;
@@ -229,7 +239,7 @@ impl Connection {
     }
 
     /// Losses have been looked for, which completes the report: the controller takes the ACK.
-    #[inline]
+    #[inline(always)]
     fn conclude(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision, may_grow: bool) {
         let s = &mut self.sender;
         if let Growth::Reported(bytes) = decision.growth {
@@ -237,9 +247,15 @@ impl Connection {
         }
         report.lost_bytes = decision.lost_bytes;
         report.in_recovery = self.recovery.in_recovery();
-        report.cwnd_limited = s.uses_cwnd();
+        report.cwnd_limited = !cfg.grow_only_if_cwnd_limited || s.uses_cwnd();
         report.may_grow = may_grow && decision.growth != Growth::None;
         s.cc.on_ack(cfg, report);
+    }
+
+    /// The same of an ACK that is not one of new data.
+    #[inline(never)]
+    fn conclude_rare(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision) {
+        self.conclude(cfg, report, decision, true);
     }
 
     /// An ACK that is neither one of new data nor a duplicate, of which the record may have learnt.
@@ -247,9 +263,9 @@ impl Connection {
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &mut AckReport) {
         let s = &mut self.sender;
         s.cc.on_feedback(report);
-        let decision = self.recovery.on_ack(cfg, s, report);
+        let decision = self.recovery.on_rare_ack(cfg, s, report);
         self.note_beginning(cfg, report.now, decision);
-        self.conclude(cfg, report, decision, true);
+        self.conclude_rare(cfg, report, decision);
     }
 
     /// An episode may have begun: its timer runs from now.
@@ -372,9 +388,9 @@ impl Connection {
         if self.recovery.times_echo(false, report.has_blocks) {
             self.time_echo(cfg, now, seg, self.sender.una);
         }
-        let decision = self.recovery.on_ack(cfg, &mut self.sender, report);
+        let decision = self.recovery.on_rare_ack(cfg, &mut self.sender, report);
         self.note_beginning(cfg, now, decision);
-        self.conclude(cfg, report, decision, true);
+        self.conclude_rare(cfg, report, decision);
         self.time_first(cfg, now);
     }
 }

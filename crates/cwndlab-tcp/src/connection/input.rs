@@ -36,7 +36,7 @@ impl Connection {
 
     /// A plain ACK of new data, or data in order that acknowledges nothing new; false, and nothing done, if it is neither.
     /// Does what [`Self::take_any`] does of these, without asking what they are not.
-    #[allow(clippy::inline_always)] // it is most of what an endpoint does; out of line costs 8 instructions per hop
+    #[allow(clippy::inline_always)] // most of what an endpoint does: see connection/ack.rs
     #[inline(always)]
     fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
         let s = &self.sender;
@@ -175,7 +175,7 @@ impl Connection {
             return;
         }
         if self.sender.ecn.state_ends(seg) {
-            let free = matches!(self.control, Control::None | Control::Paced);
+            let free = matches!(self.control, Control::None | Control::AskPacer);
             if self.timers.is_running(Timer::DelayedAck) && free {
                 self.control = Control::AckBefore(to_wire(self.irs, self.receiver.nxt));
             }

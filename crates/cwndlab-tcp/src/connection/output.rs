@@ -279,14 +279,14 @@ impl Connection {
         let control = std::mem::replace(&mut self.control, Control::rest(cfg));
         match control {
             Control::Probe => return Some(self.window_probe(cfg, now)),
-            Control::Paced => return self.held_segment(cfg, now),
+            Control::AskPacer => return self.held_segment(cfg, now),
             Control::AckBefore(ack) => return Some(self.ack_before(cfg, now, ack)),
             _ => {}
         }
         self.stats.segments_sent += 1;
         let again = self.retries > 0;
         let segment = match control {
-            Control::None | Control::Paced | Control::Probe | Control::AckBefore(_) => return None,
+            Control::None | Control::AskPacer | Control::Probe | Control::AckBefore(_) => return None,
             Control::Abort => {
                 let (seq, ack) = (self.wire(self.sender.nxt), to_wire(self.irs, self.receiver.nxt));
                 return Some(self.reset(cfg, now, Segment { seq, ack, flags: Flags::ACK, ..Segment::default() }));

@@ -13,7 +13,7 @@ impl Connection {
     /// last call is charged first, so that sending itself knows nothing of pacing.
     #[cold]
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
-        if self.control != Control::Paced {
+        if self.control != Control::AskPacer {
             return false; // something else is to go
         }
         let Some(mut pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.take()) else { return true };
