@@ -167,7 +167,8 @@ impl Recovery {
         }
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // see connection/ack.rs
+    #[inline(always)]
     fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
         match self {
             Recovery::Tahoe(r) => r.on_new_ack(s),

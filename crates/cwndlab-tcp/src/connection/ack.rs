@@ -277,7 +277,7 @@ impl Connection {
     }
 
     /// Takes a round-trip time if this ACK gives one: Karn's rule, or RFC 7323's timestamps.
-    #[inline]
+    #[inline(always)]
     fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
         if cfg.rto.per_segment {

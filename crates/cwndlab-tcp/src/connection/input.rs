@@ -156,7 +156,8 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // see connection/ack.rs
+    #[inline(always)]
     fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: u64, end: u64) {
         if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
             return;
