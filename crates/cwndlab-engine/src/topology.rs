@@ -1,6 +1,7 @@
 //! Routes, resolved once to flat arrays of link indices.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 use crate::scenario::{invalid, Scenario, ScenarioError};
 
@@ -13,9 +14,17 @@ pub(crate) struct Routes {
     /// Link indices, each route ended by [`DELIVER`].
     pub(crate) hops: Vec<u32>,
     starts: BTreeMap<(u32, u32), u32>,
+    /// The scenario's explicit routes by their ends, the first of several.
+    explicit: BTreeMap<(u32, u32), usize>,
     /// Links that leave each node, in order of their index.
     leaving: Vec<Vec<u32>>,
+    /// Shortest-path trees by their root: the link by which each node is entered, or [`NO_LINK`].
+    trees: BTreeMap<u32, Rc<[u32]>>,
 }
+
+const NO_LINK: u32 = u32::MAX;
+/// Hosts have one link, so that their routes share the trees of a few routers. More trees than this are not kept.
+const MAX_TREES: usize = 64;
 
 impl Routes {
     pub(crate) fn new(scenario: &Scenario) -> Routes {
@@ -23,7 +32,8 @@ impl Routes {
         for (index, link) in scenario.links.iter().enumerate() {
             leaving[link.from as usize].push(index as u32);
         }
-        Routes { leaving, ..Routes::default() }
+        let ends = scenario.routes.iter().enumerate().rev().map(|(index, route)| ((route.from, route.to), index));
+        Routes { leaving, explicit: ends.collect(), ..Routes::default() }
     }
 
     /// The position in `hops` of the route's first hop: explicit if the scenario has one, else a shortest path
@@ -32,11 +42,10 @@ impl Routes {
         if let Some(&start) = self.starts.get(&(from, to)) {
             return Ok(start);
         }
-        let explicit = scenario.routes.iter().enumerate().find(|(_, r)| r.from == from && r.to == to);
-        let links = match explicit {
-            Some((i, route)) => {
-                check_route(scenario, i)?;
-                route.via.clone()
+        let links = match self.explicit.get(&(from, to)) {
+            Some(&index) => {
+                check_route(scenario, index)?;
+                scenario.routes[index].via.clone()
             }
             None => self.shortest_path(scenario, from, to).ok_or_else(|| {
                 let name = |node: u32| &scenario.nodes[node as usize];
@@ -50,30 +59,52 @@ impl Routes {
         Ok(start)
     }
 
-    fn shortest_path(&self, scenario: &Scenario, from: u32, to: u32) -> Option<Vec<u32>> {
-        let mut entered_by: Vec<Option<u32>> = vec![None; scenario.nodes.len()];
-        let mut frontier = VecDeque::from([from]);
-        while let Some(node) = frontier.pop_front() {
-            if node == to {
-                break;
+    fn shortest_path(&mut self, scenario: &Scenario, from: u32, to: u32) -> Option<Vec<u32>> {
+        let mut path = Vec::new();
+        let mut root = from;
+        // Where one link leaves a node, every path takes it.
+        while let (true, [link]) = (root != to, &self.leaving[root as usize][..]) {
+            path.push(*link);
+            root = scenario.links[*link as usize].to;
+            if root == from || path.len() > scenario.nodes.len() {
+                return None;
             }
+        }
+        let tree = self.tree(scenario, root);
+        let (forced, mut at) = (path.len(), to);
+        while at != root {
+            let link = tree[at as usize];
+            if link == NO_LINK {
+                return None;
+            }
+            path.push(link);
+            at = scenario.links[link as usize].from;
+        }
+        path[forced..].reverse();
+        Some(path)
+    }
+
+    fn tree(&mut self, scenario: &Scenario, root: u32) -> Rc<[u32]> {
+        if let Some(tree) = self.trees.get(&root) {
+            return Rc::clone(tree);
+        }
+        let mut entered_by = vec![NO_LINK; scenario.nodes.len()];
+        let mut frontier = VecDeque::from([root]);
+        while let Some(node) = frontier.pop_front() {
             for &index in &self.leaving[node as usize] {
                 let next = scenario.links[index as usize].to;
-                if next != from && entered_by[next as usize].is_none() {
-                    entered_by[next as usize] = Some(index);
+                if next != root && entered_by[next as usize] == NO_LINK {
+                    entered_by[next as usize] = index;
                     frontier.push_back(next);
                 }
             }
         }
-        let mut path = Vec::new();
-        let mut at = to;
-        while at != from {
-            let link = entered_by[at as usize]?;
-            path.push(link);
-            at = scenario.links[link as usize].from;
+        if self.trees.len() == MAX_TREES {
+            self.trees.clear();
         }
-        path.reverse();
-        Some(path)
+        let tree: Rc<[u32]> = entered_by.into();
+        self.trees.insert(root, Rc::clone(&tree));
+        tree
     }
 }
 
@@ -83,8 +114,7 @@ impl Routes {
 /// If the scenario's explicit route between them is broken.
 pub fn route(scenario: &Scenario, from: u32, to: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
     let mut routes = Routes::new(scenario);
-    let explicit = scenario.routes.iter().any(|r| r.from == from && r.to == to);
-    if !explicit && routes.shortest_path(scenario, from, to).is_none() {
+    if !routes.explicit.contains_key(&(from, to)) && routes.shortest_path(scenario, from, to).is_none() {
         return Ok(None);
     }
     let start = routes.resolve(scenario, from, to)? as usize;
@@ -149,6 +179,26 @@ mod tests {
         assert_eq!(route(&scenario, 0, 3), Ok(vec![0, 3]));
         assert_eq!(route(&scenario, 0, 1), Ok(vec![1]));
         assert_eq!(route(&scenario, 1, 0), Ok(vec![2, 5]));
+    }
+
+    #[test]
+    fn a_path_through_nodes_with_one_way_out_is_found_and_a_ring_has_an_end() {
+        let chain = scenario(&[(0, 1), (1, 2), (2, 1), (2, 3), (3, 2)], "");
+        assert_eq!(route(&chain, 0, 3), Ok(vec![0, 1, 3]));
+        assert_eq!(route(&chain, 3, 1), Ok(vec![4, 2]));
+        assert_eq!(route(&chain, 0, 1), Ok(vec![0]));
+        let ring = scenario(&[(0, 1), (1, 2), (2, 1)], "");
+        assert!(route(&ring, 0, 3).unwrap_err().contains("no path leads from node a to node d"));
+    }
+
+    #[test]
+    fn hosts_behind_one_router_share_its_tree() {
+        let star = scenario(&[(0, 3), (3, 0), (1, 3), (3, 1), (2, 3), (3, 2)], "");
+        let mut routes = Routes::new(&star);
+        for (from, to) in [(0, 1), (1, 2), (2, 0), (1, 0)] {
+            routes.resolve(&star, from, to).unwrap();
+        }
+        assert_eq!(routes.trees.keys().copied().collect::<Vec<_>>(), [3]);
     }
 
     #[test]

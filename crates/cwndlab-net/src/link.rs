@@ -76,6 +76,8 @@ struct Served<P> {
     queue: DepartureQueue<P>,
     /// When [`Link::serve`] is due: the end of the service, or when a class is within its limit again.
     due: Time,
+    /// Nothing that waits may be sent before: the same as `due` where a class is over its limit, else zero.
+    held_until: Time,
     /// Until when the waiting packets have been added to [`LinkCounters::sojourn`].
     counted_until: Time,
     dropped: Vec<Dropped<P>>,
@@ -135,6 +137,7 @@ impl<P: Packet + Copy> Link<P> {
             Queue::Departure(queue) => Discipline::AtDeparture(Box::new(Served {
                 queue,
                 due: Time::MAX,
+                held_until: Time::ZERO,
                 counted_until: Time::ZERO,
                 dropped: Vec::new(),
                 marked: None,
@@ -430,14 +433,18 @@ impl<P: Packet + Copy> Link<P> {
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
         self.counters.sojourn += served.waited(now);
         let before = served.dropped.len();
+        let held = (now < served.held_until).then(|| served.queue.waiting_classes());
         let marked = served.queue.enqueue(now, packet, &mut self.rng, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
         self.counters.max_packets =
             self.counters.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
-        if now >= self.free_at {
+        if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
+            // Nothing that waits may be sent before it is due.
+        } else if now >= self.free_at {
             self.serve(now);
-        } else if served.due.is_never() {
+        } else {
             served.due = self.free_at;
+            served.held_until = Time::ZERO;
         }
         if marked {
             self.counters.marks += 1;
@@ -470,7 +477,9 @@ impl<P: Packet + Copy> Link<P> {
         let next = served.queue.dequeue(now, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
         let Some(next) = next else {
-            served.due = served.queue.next_ready(now).filter(|&ready| ready > now).unwrap_or(Time::MAX);
+            let ready = served.queue.next_ready(now).filter(|&ready| ready > now);
+            served.held_until = ready.unwrap_or(Time::ZERO);
+            served.due = ready.unwrap_or(Time::MAX);
             return;
         };
         if next.marked {
@@ -479,7 +488,8 @@ impl<P: Packet + Copy> Link<P> {
         }
         let bytes = next.packet.wire_bytes() + self.header_bytes;
         let free_at = now + self.serializer.time(bytes);
-        served.due = if served.queue.packets() > 0 { free_at } else { Time::MAX };
+        served.due = if served.queue.packets() > 0 { served.queue.next_turn(free_at) } else { Time::MAX };
+        served.held_until = if served.due.is_never() || served.due == free_at { Time::ZERO } else { served.due };
         self.transmit(now, bytes, &next.packet);
         self.counters.sojourn += free_at - now;
     }

@@ -43,7 +43,7 @@ impl Time {
     /// From seconds, rounded to the nearest nanosecond; negative and NaN become zero, too large becomes [`Time::MAX`].
     #[inline]
     pub fn from_secs_f64(s: f64) -> Time {
-        Time((s * 1e9).round() as u64) // `as` saturates at both ends
+        Time(rounded(s * 1e9))
     }
     /// Integer nanoseconds.
     #[inline]
@@ -77,13 +77,21 @@ impl Time {
     #[inline]
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Time {
-        Time((self.0 as f64 * factor).round() as u64)
+        Time(rounded(self.0 as f64 * factor))
     }
     /// Whether this is [`Time::MAX`].
     #[inline]
     pub const fn is_never(self) -> bool {
         self.0 == u64::MAX
     }
+}
+
+/// The nearest integer, halves up, 0 below zero and for NaN: as `f64::round`, which is a call into the C library, on
+/// all that a [`Time`] holds.
+#[inline]
+fn rounded(x: f64) -> u64 {
+    let whole = x as u64; // saturates at both ends
+    whole.saturating_add(u64::from(x - whole as f64 >= 0.5)) // the difference is exact
 }
 
 impl Add for Time {
@@ -137,5 +145,20 @@ impl fmt::Display for Time {
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_round_as_the_c_library_does() {
+        let edges =
+            [0.0, 0.5, 0.499_999_999_999_999_94, 1.5, 2.5, -0.5, -3.0, 4_503_599_627_370_495.5, 9e15, 1e19, 1e30];
+        let spread = (0..10_000).map(|k| f64::from(k) * 0.1).chain((0..10_000).map(|k| 1.7_f64.powi(k % 80) + 0.25));
+        for x in edges.into_iter().chain([f64::INFINITY, f64::NAN, f64::MAX, f64::MIN]).chain(spread) {
+            assert_eq!(rounded(x), x.round() as u64, "{x}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rand::SeedableRng as _;
 
 use super::*;
-use crate::queue::{CodelConfig, DropTailConfig, Unit};
+use crate::queue::{CbqClassConfig, CbqConfig, CodelConfig, DropTailConfig, Sharing, Unit};
 use crate::test_packet::TestPacket;
 
 fn drop_tail(limit: u64) -> QueueConfig {
@@ -50,6 +50,41 @@ fn the_header_of_the_link_takes_time_on_it() {
         Link::new(Rate::from_bps(8_000_000), Time::ZERO, 18, &queue, crate::Rng::seed_from_u64(1));
     link.offer(Time::ZERO, &packet(982));
     assert_eq!(link.next_arrival(), Time::from_millis(1));
+}
+
+#[test]
+fn a_class_over_its_limit_is_not_served_before_it_may_send() {
+    let class = |rate_bps: u64| CbqClassConfig {
+        parent: None,
+        rate_bps: Rate::from_bps(rate_bps),
+        priority: 0,
+        bounded: false,
+        traffic: Vec::new(),
+        numbers: Vec::new(),
+        flows: Vec::new(),
+        queue: None,
+        max_burst: 1,
+        min_idle_ns: None,
+        max_packet_bytes: 1000,
+    };
+    let queue = Some(Box::new(QueueConfig::Infinite {}));
+    let leaf = CbqClassConfig { parent: Some(0), bounded: true, queue, ..class(1_000_000) };
+    let cbq = CbqConfig { classes: vec![class(8_000_000), leaf], default: 1, sharing: Sharing::Formal };
+    let mut link = link(8_000_000, Time::ZERO, &QueueConfig::Cbq(cbq));
+    let mut now = Time::ZERO;
+    let mut services = Vec::new();
+    for _ in 0..20 {
+        link.offer(now, &packet(1000)); // more than the class may send, each while the link is free or busy
+        let due = link.next_service();
+        if due <= now + Time::from_millis(3) {
+            let before = link.counters().accepted;
+            link.serve(due);
+            assert_eq!(link.counters().accepted, before + 1, "a service at {due} found nothing");
+            services.push(due);
+        }
+        now += Time::from_millis(3);
+    }
+    assert!(services.len() > 3, "{services:?}");
 }
 
 #[test]

@@ -189,6 +189,24 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
+    /// When to call [`DepartureQueue::dequeue`] after a packet whose service ends at `free_at`, if packets wait: then,
+    /// or later if those that wait may not be sent by then.
+    pub fn next_turn(&self, free_at: Time) -> Time {
+        match self {
+            DepartureQueue::Cbq(queue) => queue.next_turn(free_at),
+            _ => free_at,
+        }
+    }
+
+    /// Classes with packets waiting. As long as their number stays the same while packets only arrive,
+    /// [`DepartureQueue::next_ready`] does.
+    pub fn waiting_classes(&self) -> u32 {
+        match self {
+            DepartureQueue::Cbq(queue) => queue.waiting_classes(),
+            _ => u32::from(self.packets() > 0),
+        }
+    }
+
     /// Packets waiting (the one in service has left the queue).
     pub fn packets(&self) -> u32 {
         match self {

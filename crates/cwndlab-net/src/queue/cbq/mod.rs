@@ -31,6 +31,10 @@ pub struct Cbq<P> {
     rounds: Vec<Round>,
     packets: u32,
     bytes: u64,
+    /// Leaves with packets waiting.
+    waiting: u32,
+    /// Whether several leaves share a priority.
+    takes_turns: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -99,6 +103,8 @@ impl<P> Cbq<P> {
             rounds: Vec::new(),
             packets: 0,
             bytes: 0,
+            waiting: 0,
+            takes_turns: false,
             classes,
         };
         for index in (0..cbq.classes.len()).filter(is_leaf) {
@@ -116,6 +122,7 @@ impl<P> Cbq<P> {
         for priority in priorities {
             let in_round = |&place: &usize| priority_of(&cbq.leaves[place]) == priority;
             let leaves: Vec<usize> = (0..cbq.leaves.len()).filter(in_round).collect();
+            cbq.takes_turns |= leaves.len() > 1;
             cbq.rounds.push(Round { leaves, turn: 0 });
         }
         cbq
@@ -171,13 +178,38 @@ impl<P> Cbq<P> {
 
     /// When a packet may be sent: `now`, or later if all that wait are in bounded classes over their limit.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
-        let mut waiting = self.leaves.iter().filter(|leaf| leaf.fifo.len() > 0).peekable();
-        waiting.peek()?;
-        if waiting.any(|leaf| leaf.free || self.permitted(leaf.class, now)) {
-            return Some(now);
+        let mut earliest = None;
+        for leaf in self.leaves.iter().filter(|leaf| leaf.fifo.len() > 0) {
+            if leaf.free || self.permitted(leaf.class, now) {
+                return Some(now);
+            }
+            // Time alone permits a class to send only when it, or a class that it may borrow from, comes within its
+            // limit.
+            let within = self.lenders(leaf.class).map(|at| self.classes[at].estimator.undertime);
+            let next = within.filter(|&at| at > now).min();
+            earliest = [earliest, next].into_iter().flatten().min();
         }
-        // Permissions change only when some class comes within its limit.
-        self.classes.iter().map(|class| class.estimator.undertime).filter(|&at| at > now).min()
+        earliest
+    }
+
+    /// When to choose next after a packet whose service ends at `free_at`.
+    ///
+    /// A choice that finds nothing ends the turns of all leaves, so it is left out only where no leaf takes turns.
+    pub fn next_turn(&self, free_at: Time) -> Time {
+        if self.takes_turns {
+            return free_at;
+        }
+        self.next_ready(free_at).unwrap_or(free_at)
+    }
+
+    /// Leaves with packets waiting.
+    pub fn waiting_classes(&self) -> u32 {
+        self.waiting
+    }
+
+    /// A class and those that it may borrow from.
+    fn lenders(&self, class: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(Some(class), |&at| self.classes[at].parent.filter(|_| !self.classes[at].bounded))
     }
 
     /// Whether a class may send at `now`: it is within its limit, or may borrow from an ancestor that is.
@@ -286,6 +318,7 @@ impl<P: Packet> Cbq<P> {
                 return false;
             }
         };
+        self.waiting += u32::from(leaf.fifo.len() == 0);
         leaf.fifo.push(now, packet);
         self.packets += 1;
         self.bytes += u64::from(bytes);
@@ -297,6 +330,7 @@ impl<P: Packet> Cbq<P> {
         let place = self.choose(now)?;
         let leaf = &mut self.leaves[place];
         let (_, packet) = leaf.fifo.pop()?;
+        self.waiting -= u32::from(leaf.fifo.len() == 0);
         let bytes = packet.wire_bytes();
         self.packets -= 1;
         self.bytes -= u64::from(bytes);
