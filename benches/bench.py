@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     commands: dict[str, Command] = {}
     if "cwndlab" in options.tool:
-        build = ["cargo", "build", "--release", "-p", "cwndlab-engine", "--example", "bench"]
+        build = ["cargo", "build", "--release", "-p", "cwndlab-records", "--example", "bench"]
         subprocess.run(build, cwd=ROOT, check=True)
         commands["cwndlab"] = cwndlab
     if "ns-2" in options.tool:

@@ -1,14 +1,19 @@
 //! The benchmark workloads on the simulator; prints one JSON object.
 //!
 //! `bench WORKLOAD [DURATION_S]`: CPU seconds of the run loop (set-up is not counted), packet-hops, goodput and drops.
-//! The workloads are those of `benches/README.md`, shared with the peers.
+//! The workloads are those of `benches/README.md`, shared with the peers; `WORKLOAD+PROBE` records what a probe sees
+//! (`connections`, `segments`, `queue` at every arrival, `samples` of it every 10 ms, or `cwnd`).
+//! `bench SCENARIO.json [DURATION_S]`: one recorded run of any scenario; its tables are part of its cost.
 
 use std::error::Error;
 use std::fs;
+use std::path::Path;
 
+use arrow_array::RecordBatch;
 use cwndlab_engine::{Budget, ConnectionRecord, LinkSpec, Probe, ProbeSpec, Scenario, Simulation, TrafficSpec};
 use cwndlab_net::queue::{DropTailConfig, QueueConfig, Unit};
 use cwndlab_net::{DropCause, LinkCounters};
+use cwndlab_records::{Recorder, Records};
 use cwndlab_tcp::{InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, TcpConfig};
 use cwndlab_traffic::{AppSpec, BulkSpec, Distributions, Side};
 use cwndlab_units::{Rate, Time};
@@ -27,12 +32,14 @@ struct Workload {
     pairs: u32,
 }
 
-const WORKLOADS: [Workload; 5] = [
+const WORKLOADS: [Workload; 7] = [
     workload("10x1.5M", 10, 1_500_000, 100, 25, 2400, 100_000, 10),
     workload("50x100M", 50, 100_000_000, 20, 250, 60, 20_000, 50),
     workload("200x1G", 200, 1_000_000_000, 20, 2500, 10, 5_000, 200),
     workload("1000x10G", 1000, 10_000_000_000, 20, 25_000, 2, 500, 1000),
     Workload { segments: Some(10), ..workload("short100k", 100_000, 1_000_000_000, 20, 2500, 16, 150, 100) },
+    workload("live10k", 10_000, 10_000_000_000, 100, 25_000, 3, 10, 100),
+    workload("live100k", 100_000, 10_000_000_000, 200, 25_000, 3, 10, 100),
 ];
 
 #[allow(clippy::too_many_arguments)] // a row of the table above
@@ -158,26 +165,63 @@ fn cpu_s() -> f64 {
     stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
+/// The largest size that this process had, in MB.
+fn peak_mb() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse::<f64>().map_or(0.0, |kb| kb * 1024.0 / 1e6)
+}
+
+fn probes(names: Option<&str>) -> Result<ProbeSpec, Box<dyn Error>> {
+    let mut probes = ProbeSpec { connections: true, ..ProbeSpec::default() };
+    match names {
+        None | Some("connections") => {}
+        Some("segments") => probes.segments_at = Some(2),
+        Some("queue") => probes.queues = vec![0],
+        Some("samples") => (probes.queues, probes.queue_interval_ns) = (vec![0], Some(Time::from_millis(10))),
+        Some("cwnd") => probes.cwnd = true,
+        Some(other) => return Err(format!("there is no probe {other}").into()),
+    }
+    Ok(probes)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let name = arguments.next().unwrap_or_default();
+    let asked = arguments.next().unwrap_or_default();
+    let given = arguments.next().map(|seconds| seconds.parse().map(Time::from_secs_f64)).transpose()?;
+    if Path::new(&asked).extension().is_some_and(|extension| extension == "json") {
+        let mut scenario = Scenario::from_json(&fs::read_to_string(&asked)?)?;
+        if let Some(duration) = given {
+            scenario.duration_ns = duration;
+            scenario.windows.clear();
+        }
+        return recorded(&asked, &scenario);
+    }
+    let (name, probe) = asked.split_once('+').map_or((&asked[..], None), |(name, probe)| (name, Some(probe)));
     let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {
         let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name).collect();
-        return Err(format!("usage: bench WORKLOAD [DURATION_S]; the workloads are {}", names.join(", ")).into());
+        let names = names.join(", ");
+        return Err(format!("usage: bench WORKLOAD|FILE.json [DURATION_S]; the workloads are {names}").into());
     };
-    let duration = match arguments.next() {
-        Some(seconds) => Time::from_secs_f64(seconds.parse()?),
-        None => workload.duration,
-    };
-    let scenario = scenario(workload, duration);
-    let mut simulation = Simulation::new(&scenario, 1, 0, Totals::default())?.with_budget(Budget::UNLIMITED);
+    let scenario = Scenario { probes: probes(probe)?, ..scenario(workload, given.unwrap_or(workload.duration)) };
+    if probe.is_some() {
+        recorded(&asked, &scenario)
+    } else {
+        counted(workload, &scenario)
+    }
+}
+
+/// One run of which nothing is recorded but totals.
+fn counted(workload: &Workload, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
+    let duration = scenario.duration_ns;
+    let mut simulation = Simulation::new(scenario, 1, 0, Totals::default())?.with_budget(Budget::UNLIMITED);
     let start = cpu_s();
     simulation.run_until(duration)?;
     let (cpu_s, bytes) = (cpu_s() - start, simulation.connection_bytes());
     let (summary, totals) = simulation.run()?;
     println!(
         "{{\"tool\": \"cwndlab\", \"workload\": \"{}\", \"duration_s\": {}, \"flows\": {}, \"goodput_bps\": {:.0}, \
-         \"cpu_s\": {cpu_s:.4}, \"hops\": {}, \"drops\": {}, \"bytes_per_flow\": {}}}",
+         \"cpu_s\": {cpu_s:.4}, \"hops\": {}, \"drops\": {}, \"bytes_per_flow\": {}, \"peak_mb\": {:.1}}}",
         workload.name,
         duration.as_secs_f64(),
         workload.flows,
@@ -185,6 +229,25 @@ fn main() -> Result<(), Box<dyn Error>> {
         summary.hops,
         totals.drops,
         bytes / workload.flows as usize,
+        peak_mb(),
+    );
+    Ok(())
+}
+
+/// One run with its records.
+fn recorded(name: &str, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
+    let simulation = Simulation::new(scenario, 1, 0, Recorder::new(scenario))?.with_budget(Budget::UNLIMITED);
+    let start = cpu_s();
+    let (summary, recorder) = simulation.run()?;
+    let records = recorder.finish();
+    let cpu_s = cpu_s() - start;
+    let rows: usize = Records::names().filter_map(|table| records.table(table)).map(RecordBatch::num_rows).sum();
+    println!(
+        "{{\"tool\": \"cwndlab\", \"workload\": \"{name}\", \"duration_s\": {}, \"cpu_s\": {cpu_s:.4}, \"hops\": {}, \
+         \"rows\": {rows}, \"peak_mb\": {:.1}}}",
+        scenario.duration_ns.as_secs_f64(),
+        summary.hops,
+        peak_mb(),
     );
     Ok(())
 }
