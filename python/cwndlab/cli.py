@@ -166,7 +166,7 @@ def run_command(
         int | None, typer.Option(help="that one run of the simulator may take; default: 10^9")
     ] = None,
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="of one run of the simulator; default: 512MiB")
+        str | None, typer.Option(metavar="SIZE", help="of one run of the simulator; default: 384MiB")
     ] = None,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""

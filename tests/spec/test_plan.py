@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
 from cwndlab.errors import StudyError
+from cwndlab.plan import plan as plans
 from cwndlab.spec.choices import draw
 from cwndlab.study import Study
 from small_study import TEXT, edited
@@ -178,13 +178,14 @@ def test_beside_a_kernel_the_simulator_runs_as_often_as_the_study_asks_for_or_mo
     assert {more.beside_a_kernel().asked_of(c) for c in more.cells} == {4}
 
 
-def test_a_sweep_of_a_thousand_million_cells_is_refused_before_it_is_expanded() -> None:
+def test_a_sweep_of_a_thousand_million_cells_is_refused_before_it_is_expanded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plans, "_expand", None)
     axes = "".join(f'[axes.x{i}]\nsets = "run.seed"\nvalues = {list(range(1000))}\n' for i in range(3))
     text = edited(("[[quantities]]", axes + "[[quantities]]"))
-    began = time.perf_counter()
-    with pytest.raises(StudyError, match="cells"):
+    with pytest.raises(StudyError, match=r"sweep has 2,000,000,000 cells"):
         Study.from_toml(text).plan()
-    assert time.perf_counter() - began < 5
 
 
 def test_a_cell_without_randomness_runs_once() -> None:

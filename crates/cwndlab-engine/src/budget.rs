@@ -20,7 +20,7 @@ impl Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { events: 1_000_000_000, memory_bytes: 512 << 20 }
+        Budget { events: 1_000_000_000, memory_bytes: 384 << 20 }
     }
 }
 

@@ -60,7 +60,11 @@ class _Compiler:
         self.directions: dict[str, int] = {}
         self.leaving: list[list[int]] = [[] for _ in model.topology.nodes]
         self.limits: list[tuple[int, float]] = []  # links whose limit is a multiple of the BDP
-        self.origins: dict[str, Path] = {}
+        self.origins: dict[str, Path] = {
+            "duration_ns": ("run", "duration"),
+            "probes": ("probes",),
+            "probes.queue_interval_ns": ("probes", "queue_interval"),
+        }
         self.tcp_groups: list[dict[str, Any]] = []
 
     def compile(self, windows: Mapping[str, list[int]]) -> Compiled:

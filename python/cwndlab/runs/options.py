@@ -37,7 +37,7 @@ class RunOptions:
     stack: str | None = None
     #: Events that one run of the simulator may take; default: 10^9. More is an error of its cell.
     max_events: int | None = None
-    #: Memory that one run of the simulator may take, about; default: 512 MiB.
+    #: Memory that one run of the simulator may take, about; default: 384 MiB.
     max_memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
