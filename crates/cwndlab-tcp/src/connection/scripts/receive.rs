@@ -224,6 +224,8 @@ fn a_probe_of_a_closed_window_with_data_is_acknowledged_at_once() {
 #[test]
 fn a_segment_at_the_right_edge_leaves_no_empty_block() {
     let cfg = TcpConfig { receive_buffer_bytes: 3000, sack: true, ..config(1) };
+    let end = server(&cfg, "0 < data 3000-4000\n0 > ack 0");
+    assert!(end.receiver.beyond.is_none(), "{:?}", end.receiver.beyond);
     server(
         &cfg,
         "0 < data 3000-4000
