@@ -6,6 +6,7 @@
 # make images  the README's pictures
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
 # make fuzz   study files, scenarios, packetdrill scripts and stores, damaged at random for FUZZ_S seconds (600)
+# make wheel  a wheel with profile-guided optimization: build/dist/
 # make lock   requirements/*.txt anew        make clean  all that was made here
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
@@ -18,7 +19,7 @@ SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -name build.rs -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 
-.PHONY: run test test-rust test-python check bench digests fuzz validate images docs setup lock clean
+.PHONY: run test test-rust test-python check bench wheel digests fuzz validate images docs setup lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -64,6 +65,9 @@ digests: setup
 	@mkdir -p build
 	$(BIN)/python tools/digests.py $(if $(SAMPLE),--sample $(SAMPLE)) > build/digests.tsv
 	@echo 'digests: build/digests.tsv'
+
+wheel: $(VENV)/.deps
+	$(BIN)/python tools/wheel.py
 
 images: setup
 	$(BIN)/python tools/images.py
