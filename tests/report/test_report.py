@@ -23,9 +23,11 @@ from cwndlab.report import Fact, Outputs, ReportView, Variation, write, write_in
 from cwndlab.report.definitions import definitions
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
+from cwndlab.report.view import interval_text
 from cwndlab.report.write import CSV_COLUMNS
 from cwndlab.spec.outputs import AnyTable, Claims, Figure, Mark
 from cwndlab.spec.schema import Quantity
+from cwndlab.stats.intervals import Interval
 from cwndlab.study import Study
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"`|[a](javascript:alert(3))&lt;{{7*7}}</style>"
@@ -260,6 +262,19 @@ def test_a_part_that_was_not_run_is_told_and_the_rest_is_shown(tmp_path: Path) -
     assert view.omitted == ("Of cells that were not run: claims falls, wrong",)
     assert "Not shown" in (tmp_path / "o/report.html").read_text()
     assert len(view.tables) == 1
+
+
+def test_an_axis_that_no_cell_has_that_was_run_is_not_an_error_of_the_study(tmp_path: Path) -> None:
+    results = synthetic.rfc2415()
+    without = tuple(replace(c, axes={"webs": c.axes["webs"]}) for c in results.cells if c.axes["ftps"] == 0)
+    restricted = replace(results, cells=without[::4], study_axes=("webs", "ftps", "iw"))
+    view = write(outputs(tmp_path), restricted, tmp_path / "o")
+    assert view.omitted and not any("no axis" in line for line in view.omitted)
+
+
+def test_a_share_next_to_zero_is_no_row_of_zeros() -> None:
+    interval = Interval(2e-200, 1e-220, 3e-200, 3, "t")
+    assert interval_text(interval, None) == "1.00e\N{MINUS SIGN}220 … 3.00e\N{MINUS SIGN}200"
 
 
 def test_changes_that_one_run_would_not_tell_from_none_are_named(tmp_path: Path) -> None:

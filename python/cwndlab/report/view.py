@@ -64,7 +64,9 @@ def interval_text(interval: Interval, digits: int | None) -> str:
             return f"{interval.method}: up to {100 * unseen(interval.n):.0f} % may differ"
         return "one run" if interval.n == 1 else "no interval"
     if digits is None:
-        scale = max(abs(interval.low), abs(interval.high), 1e-300)
+        scale = max(abs(interval.low), abs(interval.high))
+        if scale < 1e-4:  # with a fixed number of digits it would be a row of zeros
+            return f"{number(interval.low)} … {number(interval.high)}"
         digits = max(0, 2 - math.floor(math.log10(scale)))
     width = interval.high - interval.low
     # One digit more where the interval would look like a point, never endlessly.

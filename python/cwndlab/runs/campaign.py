@@ -331,6 +331,7 @@ class Campaign:
             ranges={name: metrics.range_of(quantity, quantities) for name, quantity in quantities.items()},
             names=self.plan.study.outline.cells,
             titles=self._titles(),
+            study_axes=tuple(self.plan.study.outline.axes),
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic=lambda cell: self._exact(self.cells[cells[cell]]),
             records=lambda cell, table: self.records(cells[cell], table),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -83,6 +83,7 @@ class Results:
     `links(cell id)` the names of the links that its `link` columns number.
     `window(cell id, quantity)` is the part of the run that a metric measured, from and to in seconds; None of
     a derived quantity.
+    `study_axes` are all axes of the study; a run may be restricted to cells that lack some.
     `answer_s`: a segment sent so soon after another arrived is its answer; a real stack takes a while.
     """
 
@@ -97,6 +98,7 @@ class Results:
     records: Callable[[str, str], Columns] = field(default=_no_records)
     links: Callable[[str], Sequence[str]] = field(default=lambda cell: ())
     window: Callable[[str, str], tuple[float, float] | None] = field(default=lambda cell, quantity: None)
+    study_axes: Collection[str] = ()
     answer_s: float = 0.0
 
     @cached_property
@@ -189,17 +191,24 @@ class Results:
 
         An axis or a value that no cell has is a StudyError that says what would be right.
         """
-        known = self.axes
         for axis, wanted in where.items():
-            if axis not in known:
-                raise StudyError(f"no axis {axis!r}", right=nearest(axis, known))
+            known = self.values_on(axis)
             for value in listed(wanted):
-                if not any(same_value(value, have) for have in known[axis]):
-                    values = [str(v) for v in known[axis]]
+                if not any(same_value(value, have) for have in known):
+                    values = [str(v) for v in known]
                     raise NotRunError(
                         f"axis {axis!r} has no value {value!r}", right=nearest(str(value), values)
                     )
         return self.having(where)
+
+    def values_on(self, axis: str) -> Sequence[AxisValue]:
+        """The values of an axis; NotRunError if none of the study's cells that have it was run, StudyError if
+        the study has no such axis.
+        """
+        if axis not in self.axes:
+            error = NotRunError if axis in self.study_axes else StudyError
+            raise error(f"no axis {axis!r}", right=nearest(axis, self.axes))
+        return self.axes[axis]
 
     def having(self, where: Mapping[str, Any]) -> list[CellInfo]:
         """The cells whose axes have the wanted values, none if there are none."""

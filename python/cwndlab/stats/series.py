@@ -64,8 +64,7 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
     try:
         cells = results.select(spec.where)
         for axis in (*spec.series, *((spec.panels,) if spec.panels else ())):
-            if axis not in results.axes:
-                raise StudyError(f"no axis {axis!r}", right=nearest(axis, results.axes))
+            results.values_on(axis)
         if spec.quantity is not None:
             results.unit(spec.quantity)
     except StudyError as error:

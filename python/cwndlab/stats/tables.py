@@ -108,8 +108,10 @@ def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mar
     """Fills in and judges a table; `folder` is the study's."""
     what = f"tables.{spec.id}"
     for axis in spec.rows:
-        if axis not in results.axes:
-            raise StudyError(f"no axis {axis!r}", key=f"{what}.rows", right=nearest(axis, results.axes))
+        try:
+            results.values_on(axis)
+        except StudyError as error:
+            raise error.located(file=None, line=None, key=f"{what}.rows") from None
     printed = read_published(folder, spec.published, what) if spec.published else []
     rows = _rows(spec, results, printed, what)
     grid = [
@@ -195,8 +197,7 @@ class _Draft:
                     f"{column.quantity!r} is a list", right="a quantity with `within` is one number"
                 )
             for axis in where:
-                if axis not in results.axes:
-                    raise StudyError(f"no axis {axis!r}", right=nearest(axis, results.axes))
+                results.values_on(axis)
             cell = results.find(where)
         except StudyError as error:
             raise error.located(file=None, line=None, key=place) from None
