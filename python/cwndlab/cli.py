@@ -116,10 +116,11 @@ def check(
     plan.check()
     check_outputs(loaded)
     _echo(f"{loaded.name}: {loaded.title}")
+    width = 2 + max(map(len, [*loaded.outline.axes, *loaded.outline.sensitivity]), default=0)
     for name, axis in loaded.outline.axes.items():
-        _echo(f"  {name:<14}{', '.join(str(value) for value in axis.names)}")
+        _echo(f"  {name:<{width}}{', '.join(str(value) for value in axis.names)}")
     for name, extra in loaded.outline.sensitivity.items():
-        _echo(f"  {name:<14}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
+        _echo(f"  {name:<{width}}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
     fixed = sum(cell.deterministic for cell in plan.cells)
     each = _range({plan.replicates_of(cell) for cell in plan.cells if not cell.deterministic})
     each += " replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")

@@ -31,15 +31,16 @@ def measured(study: Study, scenario: Cell, replicate: int = 0) -> dict[str, Any]
     return metrics.measure_all(study.outline.quantities, view)
 
 
-def test_transactions_run_for_an_hour_a_cell_and_the_others_ten_times(study: Study) -> None:
+def test_the_memos_transactions_run_for_an_hour_a_cell_and_its_transfers_ten_times(study: Study) -> None:
     plan = study.plan()
-    for one in plan.cells:
-        scenario = one.compiled.scenario
-        if one.axes.get("workload") == "transactions":
-            start_ns, end_ns = scenario["windows"]["measured"]
+    memo = [one for one in plan.cells if one.axes.get("recovery") and one.axes["path"] == "one-way"]
+    for one in memo:
+        if one.axes["workload"] == "transactions":
+            start_ns, end_ns = one.compiled.scenario["windows"]["measured"]
             assert (end_ns - start_ns) * plan.replicates_of(one) == 3600 * 10**9
-        elif one.axes.get("workload") != "traced":
+        else:
             assert plan.replicates_of(one) == 10
+    assert len(memo) == 3 * 18 + 3 * 4 * 18
 
 
 def test_replicates_asked_for_hold_in_every_cell(study: Study) -> None:
