@@ -171,6 +171,14 @@ def test_a_grid_may_have_replicates_of_its_own() -> None:
     assert {plan.replicates_of(c) for c in plan.cells if "iw" not in c.axes} == {3} != {7}
 
 
+@pytest.mark.parametrize("few", [2, 7])
+def test_a_cell_of_several_grids_runs_as_often_as_any_of_them_asks_for(few: int) -> None:
+    plan = study(
+        f'[[grids]]\naxes = ["iw", "flows"]\nreplicates = {few}\n[[grids]]\naxes = ["iw", "flows"]\n'
+    ).plan()
+    assert {plan.replicates_of(c) for c in plan.cells} == {max(few, 3)}
+
+
 def test_beside_a_kernel_the_simulator_runs_as_often_as_the_study_asks_for_or_more() -> None:
     cells = study("").plan(replicates=2)
     assert {cells.beside_a_kernel().asked_of(c) for c in cells.cells} == {3}

@@ -164,7 +164,8 @@ def make_plan(
     for axes, own in _expand(study):
         cell = Cell(cell_id(axes), axes, study, own_replicates=own)
         before = cells.setdefault(cell.id, cell)
-        if (cell.own_replicates or 0) > (before.own_replicates or 0):
+        # Of several grids' demands the largest; one without a demand asks for those of the run.
+        if cell.own_replicates != before.own_replicates and cell.replicates > before.replicates:
             cells[cell.id] = cell
     if not cells:
         raise study.place.locate(
