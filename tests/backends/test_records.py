@@ -11,7 +11,7 @@ import pytest
 
 from cwndlab import _core
 from cwndlab.backends.linux import records
-from cwndlab.backends.linux.records import Options
+from cwndlab.backends.linux.trace import Options
 from cwndlab.plan.scenario import kernel_run, kernel_snapshot_times, watched
 from cwndlab.study import Study
 

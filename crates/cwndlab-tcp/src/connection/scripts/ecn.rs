@@ -1,5 +1,6 @@
 //! What the sender makes of echoes (RFC 3168, section 6.1.2).
 
+use super::loss::after_ten;
 use super::*;
 
 fn capable() -> TcpConfig {
@@ -31,20 +32,9 @@ fn a_window_that_an_echo_closed_opens_by_the_timer_even_if_nothing_is_out() {
 #[test]
 fn a_go_back_after_an_echo_grows_as_slow_start_does() {
     let cfg = TcpConfig { initial_window: InitialWindow::Segments(10), ..capable() };
-    client(
+    after_ten(
         &cfg,
-        "0.0 write 30000
-         0.0 > data 0-1000
-         0.0 > data 1000-2000
-         0.0 > data 2000-3000
-         0.0 > data 3000-4000
-         0.0 > data 4000-5000
-         0.0 > data 5000-6000
-         0.0 > data 6000-7000
-         0.0 > data 7000-8000
-         0.0 > data 8000-9000
-         0.0 > data 9000-10000
-         0.1 < ack 1000 ece
+        "0.1 < ack 1000 ece
          = cwnd 5000 ssthresh 5000
          1.1 > data 1000-2000            # the ACK has restarted the timer
          = cwnd 1000 ssthresh 4500
@@ -71,20 +61,9 @@ fn a_go_back_after_an_echo_grows_as_slow_start_does() {
 #[test]
 fn an_echo_never_opens_the_window() {
     let cfg = TcpConfig { initial_window: InitialWindow::Segments(10), ..capable() };
-    client(
+    after_ten(
         &cfg,
-        "0.0 write 30000
-         0.0 > data 0-1000
-         0.0 > data 1000-2000
-         0.0 > data 2000-3000
-         0.0 > data 3000-4000
-         0.0 > data 4000-5000
-         0.0 > data 5000-6000
-         0.0 > data 6000-7000
-         0.0 > data 7000-8000
-         0.0 > data 8000-9000
-         0.0 > data 9000-10000
-         1.0 > data 0-1000
+        "1.0 > data 0-1000
          1.2 < ack 9000
          1.2 > data 9000-10000
          1.2 > data 10000-11000
