@@ -20,7 +20,7 @@ mod reno;
 
 pub use controller::Controller;
 
-pub use crate::report::{AckKind, AckReport};
+pub use crate::flight::{AckKind, AckReport};
 
 /// Why the window must shrink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,13 +5,13 @@ use cwndlab_units::Time;
 use crate::config::{MaxWindow, TcpConfig};
 use crate::congestion::Controller;
 use crate::ecn::Echo;
+use crate::flight::packet_times::PacketTimes;
+use crate::flight::rate::{RateSample, RateSampler};
+use crate::flight::scoreboard::Scoreboard;
+use crate::flight::send_times::SendTimes;
+use crate::flight::AckReport;
 use crate::pacing::Pacer;
-use crate::packet_times::PacketTimes;
-use crate::rate::{RateSample, RateSampler};
-use crate::report::AckReport;
 use crate::rto::RttEstimator;
-use crate::scoreboard::Scoreboard;
-use crate::send_times::SendTimes;
 use crate::socket_options::SocketOptions;
 
 /// A piece of the stream to send.

@@ -2,7 +2,7 @@
 //! connection ends or says why not.
 
 use super::Connection;
-use crate::rate::RateSampler;
+use crate::flight::rate::RateSampler;
 use crate::*;
 use cwndlab_units::Time;
 use proptest::prelude::*;

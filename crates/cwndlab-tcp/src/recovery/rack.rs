@@ -1,6 +1,5 @@
 //! RACK-TLP (RFC 8985): loss by the times at which segments were sent, tail loss probes, and PRR (RFC 9937) for the window.
 
-mod record;
 mod shown;
 mod tail;
 mod timer;
@@ -14,8 +13,8 @@ use super::{flight_lost, reduce, Decision, Growth, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, CongestionEvent, Episode};
 use crate::connection::timestamp;
+use crate::flight::record::{sent_after, Record, Sent, REPEATED, SACKED};
 use crate::sender::{Piece, Sender};
-use record::{sent_after, Record, Sent, REPEATED, SACKED};
 pub(crate) use tail::Expiry;
 use undo::Doubt;
 use usage::Usage;

@@ -2,10 +2,10 @@
 
 use cwndlab_units::Time;
 
-use super::record::SACKED;
 use super::{Pending, Phase, Rack};
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, CongestionEvent};
+use crate::flight::record::SACKED;
 use crate::recovery::reduce;
 use crate::sender::{Piece, Sender};
 

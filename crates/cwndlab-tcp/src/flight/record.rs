@@ -6,17 +6,17 @@ use std::collections::VecDeque;
 use cwndlab_units::Time;
 
 /// Reported by SACK.
-pub(super) const SACKED: u8 = 1;
+pub(crate) const SACKED: u8 = 1;
 /// Deemed lost.
-pub(super) const LOST: u8 = 2;
+pub(crate) const LOST: u8 = 2;
 /// A copy sent again is thought to be in the network.
 const AGAIN: u8 = 4;
 /// Was sent more than once.
-pub(super) const REPEATED: u8 = 8;
+pub(crate) const REPEATED: u8 = 8;
 
 /// One segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(crate) struct Sent {
     pub start: u64,
     /// One past its last position.
     pub end: u64,
@@ -46,7 +46,7 @@ impl Sent {
 
 /// The segments sent, by position, and their transmissions, by time. An event costs in proportion to what it changes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Record {
+pub(crate) struct Record {
     list: VecDeque<Sent>,
     /// Time and end of each transmission, oldest first; those that are of no more use are skipped later.
     order: VecDeque<(Time, u64)>,
@@ -67,7 +67,7 @@ pub(super) struct Record {
 }
 
 /// Whether the transmission `a` is the later one (RFC 8985, section 6.2, `RACK_sent_after`).
-pub(super) fn sent_after(a: (Time, u64), b: (Time, u64)) -> bool {
+pub(crate) fn sent_after(a: (Time, u64), b: (Time, u64)) -> bool {
     a > b
 }
 

@@ -1,6 +1,6 @@
 //! What one ACK told: a value, built once, then passed from loss detection to the episode, the controller and the timer.
 
-use crate::rate::RateSample;
+use super::rate::RateSample;
 use cwndlab_units::Time;
 
 /// How an ACK relates to what has been acknowledged before.
