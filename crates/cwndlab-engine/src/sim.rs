@@ -23,6 +23,7 @@ use crate::events::EventQueue;
 use crate::packet::{Packet, SackTable};
 use crate::probe::{Probe, QueueSample, SegmentEvent, Way};
 use crate::scenario::ProbeSpec;
+use crate::streams::Streams;
 use crate::topology::DELIVER;
 use apps::AppSlot;
 use connection::{Conn, Signals};
@@ -88,6 +89,9 @@ pub struct Simulation<P: Probe> {
     configs: Vec<TcpConfig>,
     sacks: SackTable,
     apps: Vec<AppSlot>,
+    streams: Streams,
+    /// Names of the traffic entries, where a window law draws random numbers.
+    traffic_names: Vec<String>,
     /// Ends to be looked at before the clock moves: an application wrote to them.
     dirty: VecDeque<u32>,
     commands: Vec<Command>,

@@ -24,6 +24,11 @@ impl Streams {
         self.stream(&format!("traffic:{name}:{purpose}"))
     }
 
+    /// The stream of one end of a traffic entry's connection of this number, for a window law that draws.
+    pub fn connection(self, traffic: &str, number: u32, end: &str) -> Rng {
+        self.stream(&format!("tcp:{traffic}:{number}:{end}"))
+    }
+
     /// The stream of a component, the same whenever it is asked for.
     ///
     /// A 128-bit FNV-1a hash over seed, replicate and name, finished by an avalanche, seeds a PCG generator.
@@ -57,6 +62,9 @@ mod tests {
     fn a_stream_depends_on_seed_replicate_and_name_and_on_nothing_else() {
         let first = |seed, replicate, name| Streams::new(seed, replicate).stream(name).next_u64();
         assert_eq!(first(1, 2, "loss"), first(1, 2, "loss"));
+        let end = |number, end| Streams::new(1, 2).connection("web", number, end).next_u64();
+        assert_eq!(end(0, "client"), end(0, "client"));
+        assert!(end(0, "client") != end(1, "client") && end(0, "client") != end(0, "server"));
         let all = [first(1, 2, "loss"), first(2, 1, "loss"), first(1, 3, "loss"), first(1, 2, "sizes")];
         for (i, a) in all.iter().enumerate() {
             assert!(all[i + 1..].iter().all(|b| a != b));

@@ -8,6 +8,7 @@ pub use effect::WithoutEffect;
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::congestion::Controller;
 use crate::ecn::EcnKind;
 use crate::segment::TIMESTAMPS_BYTES;
 
@@ -380,6 +381,12 @@ impl TcpConfig {
     /// Whether windows are counted in whole segments, as in Linux.
     pub(crate) fn whole_segments(&self) -> bool {
         self.reduce_from == ReductionBase::CwndWholeSegments
+    }
+
+    /// Whether data is paced: by [`TcpConfig::pacing`], or as the window law states a rate.
+    #[must_use]
+    pub fn paces(&self) -> bool {
+        self.pacing || Controller::paces(self)
     }
 
     /// How the receive buffer is sized: kernels with `adaptive` acknowledgments did not tune it.

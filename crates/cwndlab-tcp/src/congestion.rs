@@ -8,6 +8,8 @@
 //! - `on_episode(episode, …)`: each step of an episode that the window follows. Recovery reports it; only the controller
 //!   writes cwnd and ssthresh.
 //! - `on_undo()`: at most once, if the last episode is found spurious.
+//! - `on_start(Start)`: once, when the connection is established, for laws that need it.
+//! - `grant()`: what may be sent, and how fast; asked at any time.
 //! - `on_idle_restart()`: once, before the first segment after an idle time.
 
 mod controller;
@@ -21,6 +23,50 @@ mod reno;
 pub use controller::Controller;
 
 pub use crate::flight::{AckKind, AckReport};
+
+use cwndlab_units::Time;
+
+/// What a law grants the sender. A law that states no rate is paced by its window, if the endpoint paces at all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grant {
+    /// Congestion window, in bytes: any number of them, not only whole segments.
+    pub cwnd_bytes: u64,
+    /// Bytes a second at which data leaves.
+    pub pacing_rate: Option<u64>,
+    /// How much leaves at once where data is paced.
+    pub quantum: Quantum,
+    /// Whether the law's window counts in recovery too: recovery then finds losses and chooses what to send again, and no
+    /// step of its episodes writes the window but the timeout's (Linux: `cong_control`).
+    pub owns_recovery: bool,
+}
+
+/// How much leaves at once where data is paced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantum {
+    /// As much as Linux sends at this rate (`tcp_tso_autosize`), and at least so many segments.
+    OfRate {
+        /// Linux: `tcp_min_tso_segs`
+        least_segments: u32,
+    },
+    /// These bytes.
+    Bytes(u64),
+}
+
+impl Quantum {
+    /// Linux's default.
+    pub const DEFAULT: Quantum = Quantum::OfRate { least_segments: 2 };
+}
+
+/// What is known when a connection is established.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// When that is.
+    pub now: Time,
+    /// Sender's maximum segment size, in payload bytes.
+    pub mss: u32,
+    /// Smoothed round-trip time; zero if the handshake was not measured.
+    pub srtt: Time,
+}
 
 /// Why the window must shrink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,7 +16,7 @@ use cwndlab_units::Time;
 
 use crate::ack_policy::Due;
 use crate::config::{SlowStartKind, TcpConfig, TimerStart};
-use crate::congestion::{CongestionEvent, Episode};
+use crate::congestion::{CongestionEvent, Controller, Episode};
 use crate::flight::packet_times::PacketTimes;
 use crate::flight::send_times::SendTimes;
 use crate::receiver::Receiver;
@@ -26,6 +26,7 @@ use crate::sender::Sender;
 use crate::state::{CloseReason, State};
 use crate::stats::Stats;
 use crate::timers::{Timer, Timers};
+use crate::Rng;
 
 /// RFC 9293, 3.8.3: R2, in retransmissions of the same data (Linux's default).
 const MAX_RETRIES: u8 = 15;
@@ -92,7 +93,7 @@ enum Control {
 impl Control {
     /// Nothing outside the stream.
     fn rest(cfg: &TcpConfig) -> Self {
-        if cfg.pacing {
+        if cfg.paces() {
             Control::AskPacer
         } else {
             Control::None
@@ -123,6 +124,12 @@ impl Connection {
             connection.skip_handshake(cfg, now);
         }
         connection
+    }
+
+    /// The random numbers of this end, for a law that draws any ([`crate::Controller::draws`]); before anything else happens.
+    pub fn set_random(&mut self, random: Rng) {
+        self.sender.extra.get_or_insert_default().random = Some(random.clone());
+        self.sender.cc.set_random(random);
     }
 
     fn new(cfg: &TcpConfig, iss: u32, state: State) -> Self {
@@ -157,6 +164,7 @@ impl Connection {
         self.receiver.on_established(now, self.offered_mss(cfg));
         self.state = State::Established;
         self.was_established = true;
+        self.sender.start(cfg, now);
     }
 
     /// The sending half begins anew with the effective segment size, before anything but a SYN was sent.
@@ -164,7 +172,10 @@ impl Connection {
         let mss = mss - if self.agreed.timestamps { TIMESTAMPS_BYTES.min(mss - 1) } else { 0 };
         if mss != self.sender.mss {
             self.sender.mss = mss;
-            self.sender.cc = crate::congestion::Controller::new(cfg, mss);
+            self.sender.cc = Controller::new(cfg, mss);
+            if let Some(random) = self.sender.extra.as_ref().and_then(|extra| extra.random.clone()) {
+                self.sender.cc.set_random(random);
+            }
         }
         self.recovery = Recovery::new(cfg, self.agreed.sack);
         let measured = self.agreed.timestamps || matches!(self.recovery, Recovery::Rack(_));

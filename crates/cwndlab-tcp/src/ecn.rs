@@ -134,6 +134,16 @@ impl Echo {
         self.0 & PER_PACKET != 0 && (self.0 & ECE != 0) != (segment.ecn == CE)
     }
 
+    /// Of the bytes that this ACK delivers, those that it reports as CE-marked: all, if it has ECE (RFC 8257, section 3.3).
+    #[inline]
+    pub fn ce_bytes(ack: &Segment, delivered: u64) -> u64 {
+        if ack.flags.has(Flags::ECE) {
+            delivered
+        } else {
+            0
+        }
+    }
+
     /// What any segment of an established connection carries of it: ECE.
     #[inline]
     pub fn flags(self) -> Flags {

@@ -27,7 +27,7 @@ pub use config::{
     AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
     RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect,
 };
-pub use congestion::{AckKind, AckReport, CongestionEvent, Controller, Episode};
+pub use congestion::{AckKind, AckReport, CongestionEvent, Controller, Episode, Grant, Quantum, Start};
 pub use connection::{CongestionState, Connection, Info};
 pub use ecn::EcnKind;
 pub use flight::RateSample;
@@ -36,3 +36,6 @@ pub use rto::RttEstimator;
 pub use segment::{Flags, SackBlocks, Segment};
 pub use state::{CloseReason, State};
 pub use stats::Stats;
+
+/// Generator of every random stream.
+pub type Rng = rand_pcg::Pcg64Mcg;

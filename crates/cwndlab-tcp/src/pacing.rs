@@ -3,6 +3,7 @@
 
 use cwndlab_units::Time;
 
+use crate::congestion::{Grant, Quantum};
 use crate::sender::Sender;
 use crate::TcpConfig;
 
@@ -11,8 +12,6 @@ const FREE_SEGMENTS: u8 = 10;
 /// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, in percent of cwnd a round trip.
 const SLOW_START_PERCENT: u128 = 200;
 const AVOIDANCE_PERCENT: u128 = 120;
-/// `tcp_min_tso_segs`: least segments of a train.
-const LEAST_SEGMENTS: u64 = 2;
 /// `sk_pacing_shift`: a train lasts up to 2^-10 s.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 /// `sk_gso_max_size`: most bytes of a train.
@@ -31,17 +30,35 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The pace of `rate` bytes a second, in trains as Linux sizes them.
-    pub fn of_rate(s: &Sender, rate: u64) -> Pace {
+    /// As the window law states, else by its window where the endpoint paces; none before the first measurement.
+    pub fn granted(cfg: &TcpConfig, s: &Sender) -> Option<Pace> {
+        Pace::of_grant(cfg, s, s.cc.grant())
+    }
+
+    fn of_grant(cfg: &TcpConfig, s: &Sender, grant: Grant) -> Option<Pace> {
+        let rate = match grant.pacing_rate {
+            Some(rate) => rate,
+            None if cfg.pacing => Pace::rate_of_window(cfg, s)?,
+            None => return None,
+        };
+        let train_bytes = match grant.quantum {
+            Quantum::Bytes(bytes) => bytes.max(1),
+            Quantum::OfRate { least_segments } => Pace::train_bytes(s, rate, least_segments),
+        };
+        Some(Pace { rate, train_bytes })
+    }
+
+    /// Bytes of a train as Linux sizes it (`tcp_tso_autosize`).
+    fn train_bytes(s: &Sender, rate: u64, least_segments: u32) -> u64 {
         let halvings = (s.rtt.min_rtt().as_nanos() / 1000) >> NEAR_BITS;
         let near = if halvings < NEAR_HALVINGS { MOST_BYTES >> halvings } else { 0 };
         let bytes = (rate / TRAINS_PER_SECOND + near).min(MOST_BYTES);
         let mss = u64::from(s.mss);
-        Pace { rate, train_bytes: (bytes / mss).max(LEAST_SEGMENTS) * mss }
+        (bytes / mss).max(u64::from(least_segments)) * mss
     }
 
     /// By window and smoothed round trip; none before the first measurement.
-    pub fn of_window(cfg: &TcpConfig, s: &Sender) -> Option<Pace> {
+    fn rate_of_window(cfg: &TcpConfig, s: &Sender) -> Option<u64> {
         let srtt = s.rtt.srtt(&cfg.rto).as_nanos();
         if srtt == 0 {
             return None;
@@ -50,7 +67,7 @@ impl Pace {
         let percent = if cwnd < ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
         let window = u128::from(cwnd.max(s.flight()).max(u64::from(s.mss)));
         let rate = window * percent * 10_000_000 / u128::from(srtt); // ns a second, over 100 %
-        Some(Pace::of_rate(s, rate.min(u128::from(u64::MAX)) as u64))
+        Some(rate.min(u128::from(u64::MAX)) as u64)
     }
 }
 

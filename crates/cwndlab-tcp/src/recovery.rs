@@ -223,6 +223,23 @@ impl Recovery {
         matches!(self, Recovery::Fack1998(fack) if fack.times_echo(new, blocks))
     }
 
+    /// Bytes thought to be in the network: neither acknowledged, nor reported to have arrived, nor deemed lost; without SACK
+    /// each duplicate ACK stands for a segment that has arrived.
+    pub fn in_flight(&self, s: &Sender) -> u64 {
+        match self {
+            Recovery::Rack(r) => r.in_flight(),
+            Recovery::Sack(Sack { episode }) | Recovery::Fack(Fack { episode }) if episode.active => episode.pipe,
+            Recovery::Prr(r) if r.episode.active => r.episode.pipe,
+            _ if s.scoreboard.is_empty() => s.flight().saturating_sub(u64::from(s.dup_acks) * u64::from(s.mss)),
+            _ => s.flight().saturating_sub(s.scoreboard.total()),
+        }
+    }
+
+    /// Whether what a timeout found outstanding is still being repaired; known to RACK only.
+    pub fn in_loss(&self) -> bool {
+        matches!(self, Recovery::Rack(r) if r.in_loss())
+    }
+
     pub fn in_recovery(&self) -> bool {
         match self {
             Recovery::Tahoe(_) => false,

@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use crate::config::{MaxWindow, TcpConfig};
-use crate::congestion::Controller;
+use crate::congestion::{Controller, Start};
 use crate::ecn::Echo;
 use crate::flight::packet_times::PacketTimes;
 use crate::flight::rate::{RateSample, RateSampler};
@@ -13,6 +13,7 @@ use crate::flight::AckReport;
 use crate::pacing::Pacer;
 use crate::rto::RttEstimator;
 use crate::socket_options::SocketOptions;
+use crate::Rng;
 
 /// A piece of the stream to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +83,8 @@ pub(crate) struct Extra {
     pub times: Option<SendTimes>,
     /// Where the controller asks for the delivery rate.
     pub rate: Option<RateSampler>,
+    /// Where the controller draws random numbers.
+    pub random: Option<Rng>,
 }
 
 impl Sender {
@@ -110,13 +113,18 @@ impl Sender {
             fin: false,
             ecn: Echo::default(),
             scoreboard: Scoreboard::default(),
-            extra: (cfg.pacing || PacketTimes::needed(cfg) || Controller::min_rtt_window(cfg).is_some()).then(|| {
+            extra: (cfg.paces() || PacketTimes::needed(cfg) || Controller::min_rtt_window(cfg).is_some()).then(|| {
                 let (pacer, packets) =
-                    (cfg.pacing.then(Pacer::default), PacketTimes::needed(cfg).then(Default::default));
+                    (cfg.paces().then(Pacer::default), PacketTimes::needed(cfg).then(Default::default));
                 let rate = Controller::min_rtt_window(cfg).map(RateSampler::new);
                 Box::new(Extra { pacer, packets, rate, ..Extra::default() })
             }),
         }
+    }
+
+    /// The connection is established.
+    pub fn start(&mut self, cfg: &TcpConfig, now: Time) {
+        self.cc.on_start(Start { now, mss: self.mss, srtt: self.rtt.srtt(&cfg.rto) });
     }
 
     /// Whether less than a full segment waits for the application to write more.

@@ -1,6 +1,6 @@
 //! Connections of the run: two endpoints, the routes between them, their timers.
 
-use cwndlab_tcp::{Connection, State};
+use cwndlab_tcp::{Connection, Controller, State};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
 
@@ -79,8 +79,14 @@ impl<P: Probe> Simulation<P> {
         }
         let spec = &self.apps[app as usize];
         let [client, server] = configs.map(|index| &self.configs[usize::from(index)]);
+        let mut ends = [Connection::client(client, 0, self.now), Connection::server(server, 0, self.now)];
+        for (end, (config, side)) in ends.iter_mut().zip([(client, "client"), (server, "server")]) {
+            if Controller::draws(config) {
+                end.set_random(self.streams.connection(&self.traffic_names[app as usize], number, side));
+            }
+        }
         let conn = Conn {
-            ends: [Connection::client(client, 0, self.now), Connection::server(server, 0, self.now)],
+            ends,
             armed: [Time::MAX; 2],
             routes: spec.routes,
             nodes: spec.nodes,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cwndlab_net::impair::Impairments;
 use cwndlab_net::Link;
+use cwndlab_tcp::Controller;
 use cwndlab_traffic::{App, Sampler, Setup};
 use cwndlab_units::Time;
 
@@ -41,6 +42,8 @@ impl<P: Probe> Simulation<P> {
             configs: scenario.tcp.clone(),
             sacks: SackTable::default(),
             apps: Vec::new(),
+            streams,
+            traffic_names: traffic_names(scenario),
             dirty: VecDeque::new(),
             commands: Vec::new(),
             observed: scenario.probes.segments_at.unwrap_or(u32::MAX),
@@ -137,6 +140,15 @@ fn traffic_numbers(scenario: &Scenario) -> Vec<u8> {
     }
     let number = |traffic: &crate::TrafficSpec| names.iter().position(|name| traffic.is_of(name));
     scenario.traffic.iter().map(|traffic| number(traffic).map_or(0, |at| at as u8 + 1)).collect()
+}
+
+/// Names of the traffic entries, where a window law draws random numbers.
+fn traffic_names(scenario: &Scenario) -> Vec<String> {
+    if scenario.tcp.iter().any(Controller::draws) {
+        scenario.traffic.iter().map(|traffic| traffic.name.clone()).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 fn wires(scenario: &Scenario, streams: Streams) -> Vec<Wire> {

@@ -6,8 +6,9 @@ use super::dctcp::Dctcp;
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
-use super::{AckKind, AckReport, CongestionEvent, Episode};
+use super::{AckKind, AckReport, CongestionEvent, Episode, Grant, Quantum, Start};
 use crate::config::{InitialWindow, ReductionBase, SlowStartKind, TcpConfig, WindowLawKind};
+use crate::Rng;
 use cwndlab_units::Time;
 
 /// The largest window of all: RFC 7323, section 2.3.
@@ -96,6 +97,41 @@ impl Controller {
         }
     }
 
+    /// Whether the law states a pacing rate, so that its connections pace whatever [`TcpConfig::pacing`] says.
+    pub fn paces(cfg: &TcpConfig) -> bool {
+        match cfg.window_law {
+            WindowLawKind::Reno
+            | WindowLawKind::RenoPackets
+            | WindowLawKind::RenoLinux2
+            | WindowLawKind::Cubic
+            | WindowLawKind::CubicLinux
+            | WindowLawKind::Dctcp => false,
+        }
+    }
+
+    /// Whether the law draws random numbers ([`Controller::set_random`]).
+    pub fn draws(cfg: &TcpConfig) -> bool {
+        match cfg.window_law {
+            WindowLawKind::Reno
+            | WindowLawKind::RenoPackets
+            | WindowLawKind::RenoLinux2
+            | WindowLawKind::Cubic
+            | WindowLawKind::CubicLinux
+            | WindowLawKind::Dctcp => false,
+        }
+    }
+
+    /// The random numbers of this end of its connection, before anything else happens.
+    pub fn set_random(&mut self, _random: Rng) {}
+
+    /// The connection is established.
+    pub fn on_start(&mut self, _start: Start) {}
+
+    /// What the sender may do now.
+    pub fn grant(&self) -> Grant {
+        Grant { cwnd_bytes: self.cwnd(), pacing_rate: None, quantum: Quantum::DEFAULT, owns_recovery: false }
+    }
+
     /// The law's own state, for tests of it.
     #[cfg(test)]
     pub(super) fn law(&self) -> &Law {
@@ -129,8 +165,11 @@ impl Controller {
         self.in_slow_start() && matches!(&self.memory, Memory::Hystart(h) if h.in_css())
     }
 
-    /// A step of an episode; `mss` as in force.
+    /// A step of an episode; `mss` as in force. A law that owns its recovery follows only those that begin it anew.
     pub fn on_episode(&mut self, episode: Episode, mss: u32) {
+        if self.grant().owns_recovery && !matches!(episode, Episode::Restarted | Episode::StillInNetwork { .. }) {
+            return;
+        }
         let one = u64::from(mss);
         match episode {
             Episode::Restarted => self.set_cwnd(one, mss),
@@ -256,7 +295,7 @@ impl Controller {
             }
             Law::Dctcp(dctcp) => {
                 if matches!(ack.kind, AckKind::New | AckKind::Duplicate) {
-                    dctcp.on_delivered(ack.delivered_bytes, ack.ece, ack.snd_una, ack.snd_nxt);
+                    dctcp.on_delivered(ack.delivered_bytes, ack.ce_bytes, ack.snd_una, ack.snd_nxt);
                 }
             }
         }

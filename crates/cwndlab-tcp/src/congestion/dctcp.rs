@@ -25,13 +25,11 @@ impl Dctcp {
         Dctcp { reno: Reno { acked_bytes: 0 }, alpha: ONE, acked: 0, marked: 0, window_end: 0 }
     }
 
-    /// An ACK that tells of `delivered` bytes, which were marked or not; it acknowledges up to `una`. Everything below `nxt`
+    /// An ACK of `delivered` bytes of which `marked` met congestion; it acknowledges up to `una`. Everything below `nxt`
     /// has been sent.
-    pub fn on_delivered(&mut self, delivered: u64, marked: bool, una: u64, nxt: u64) {
+    pub fn on_delivered(&mut self, delivered: u64, marked: u64, una: u64, nxt: u64) {
         self.acked = self.acked.saturating_add(delivered as u32);
-        if marked {
-            self.marked = self.marked.saturating_add(delivered as u32);
-        }
+        self.marked = self.marked.saturating_add(marked as u32);
         if una < self.window_end {
             return; // the RFC waits for one ACK more: una > window_end
         }
@@ -60,7 +58,12 @@ mod tests {
         dctcp.window_end = 101;
         let alpha = |(round, &share): (usize, &u64)| {
             for segment in 0..100 {
-                dctcp.on_delivered(1, segment < share, round as u64 * 100 + segment + 2, round as u64 * 100 + 201);
+                dctcp.on_delivered(
+                    1,
+                    u64::from(segment < share),
+                    round as u64 * 100 + segment + 2,
+                    round as u64 * 100 + 201,
+                );
             }
             dctcp.alpha
         };

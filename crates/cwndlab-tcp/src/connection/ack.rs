@@ -10,6 +10,7 @@ use super::timed::dsack;
 use super::{timestamp, Connection};
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, CongestionEvent};
+use crate::ecn::Echo;
 use crate::recovery::{reduce, Decision, Growth, Recovery};
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
@@ -126,6 +127,7 @@ impl Connection {
     pub(super) fn account_new(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> AckReport {
         let has_blocks = seg.sack.len > 0 && self.agreed.sack;
         let prior_flight_bytes = self.sender.flight_size();
+        let prior_in_flight_bytes = if self.sender.extra.is_some() { self.in_flight_measured() } else { 0 };
         let keeps_times = matches!(self.recovery, Recovery::Rack(_));
         let (has_dsack, echoed_stamp) = if keeps_times { self.begin_account(cfg, now, seg) } else { (false, None) };
         let sacked_bytes = if has_blocks { self.learn_sack(seg) } else { 0 };
@@ -156,7 +158,9 @@ impl Connection {
             } else {
                 acked_bytes - told.min(acked_bytes - acked_bytes.min(u64::from(s.mss)))
             },
+            ce_bytes: Echo::ce_bytes(seg, delivered_bytes),
             prior_flight_bytes,
+            prior_in_flight_bytes,
             rtt,
             rate,
             has_blocks,
@@ -170,7 +174,7 @@ impl Connection {
     /// The account of an ACK that acknowledges nothing new: what its blocks report.
     #[inline(never)]
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, kind: AckKind) -> AckReport {
-        let prior_flight_bytes = self.sender.flight_size();
+        let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.flight_size(), self.in_flight_measured());
         let (has_dsack, echoed_stamp) = self.begin_account(cfg, now, seg);
         let sacked_bytes = self.learn_sack(seg);
         let mut rtt = None;
@@ -188,7 +192,9 @@ impl Connection {
             kind,
             sacked_bytes,
             delivered_bytes: sacked_bytes,
+            ce_bytes: Echo::ce_bytes(seg, sacked_bytes),
             prior_flight_bytes,
+            prior_in_flight_bytes,
             rtt,
             rate,
             has_blocks: seg.sack.len > 0,
@@ -196,6 +202,16 @@ impl Connection {
             echoed_stamp,
             ece: seg.flags.has(Flags::ECE),
             ..self.sender.report(cfg, now)
+        }
+    }
+
+    /// Bytes thought to be in the network, where the controller asks for the delivery rate.
+    fn in_flight_measured(&self) -> u64 {
+        let asked = self.sender.extra.as_ref().is_some_and(|extra| extra.rate.is_some());
+        if asked {
+            self.recovery.in_flight(&self.sender)
+        } else {
+            0
         }
     }
 
@@ -247,6 +263,11 @@ impl Connection {
         }
         report.lost_bytes = decision.lost_bytes;
         report.in_recovery = self.recovery.in_recovery();
+        if s.extra.is_some() {
+            report.after_timeout = self.recovery.in_loss();
+            report.in_flight_bytes = self.in_flight_measured();
+        }
+        let s = &mut self.sender;
         report.cwnd_limited = !cfg.grow_only_if_cwnd_limited || s.uses_cwnd();
         report.may_grow = may_grow && decision.growth != Growth::None;
         s.cc.on_ack(cfg, report);

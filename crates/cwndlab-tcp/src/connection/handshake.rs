@@ -113,6 +113,7 @@ impl Connection {
             s.rtt.on_sample(&cfg.rto, now, rtt, (s.una, s.max));
         }
         s.timed_end = 0;
+        s.start(cfg, now);
         self.retries = 0;
         if cfg.handshake_ack_opens_window {
             let mss = u64::from(s.mss);

@@ -51,7 +51,7 @@ impl Connection {
     pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
         self.sender.note_usage(now);
         if let Recovery::Rack(rack) = &mut self.recovery {
-            if cfg.window_validation {
+            if cfg.window_validation && !self.sender.cc.grant().owns_recovery {
                 rack.validate_window(cfg, &mut self.sender, now);
             }
         }
@@ -66,6 +66,8 @@ impl Connection {
             && s.nxt < s.end.min(s.edge) // not by the peer's window
             && s.una > 1 // not before the first data
             && now.saturating_sub(s.last_sent) > s.rtt.rto(&cfg.rto)
+            && !s.cc.grant().owns_recovery
+        // as in Linux
         {
             let (idle, rto, mss) = (now.saturating_sub(s.last_sent), s.rtt.rto(&cfg.rto), s.mss);
             s.cc.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));

@@ -19,7 +19,7 @@ impl Connection {
         let Some(mut pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.take()) else { return true };
         pacer.charge(self.stats.bytes_sent);
         let waits = self.state.may_send() && self.sender.una < self.sender.limit();
-        let admitted = !waits || pacer.admits(now, || Pace::of_window(cfg, &self.sender));
+        let admitted = !waits || pacer.admits(now, || Pace::granted(cfg, &self.sender));
         if !admitted {
             self.timers.set(Timer::Pause, pacer.next());
         }

@@ -51,6 +51,12 @@ fn the_echo_lasts_from_ce_to_cwr() {
 }
 
 #[test]
+fn an_ack_with_ece_reports_all_that_it_delivers_as_marked() {
+    assert_eq!(Echo::ce_bytes(&with((Flags::ACK | Flags::ECE).0, 0), 2000), 2000);
+    assert_eq!(Echo::ce_bytes(&with(Flags::ACK.0, 0), 2000), 0);
+}
+
+#[test]
 fn one_reduction_for_all_echoes_and_losses_of_a_window() {
     let mut echo = agreed();
     assert!(echo.may_reduce(1) && !echo.covers_loss(1));

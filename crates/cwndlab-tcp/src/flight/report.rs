@@ -36,6 +36,13 @@ pub struct AckReport {
     pub fresh_bytes: u64,
     /// Bytes newly deemed lost.
     pub lost_bytes: u64,
+    /// Of `delivered_bytes`, those that the receiver reports as having met congestion (CE). ECE alone says so of all that its
+    /// ACK delivers (RFC 8257, section 3.3).
+    pub ce_bytes: u64,
+    /// Bytes thought to be in the network, with this ACK and what it shows to be lost; 0 where `rate` is not measured.
+    pub in_flight_bytes: u64,
+    /// The same before this ACK.
+    pub prior_in_flight_bytes: u64,
     /// `FlightSize` (RFC 5681, section 2) before this ACK.
     pub prior_flight_bytes: u64,
     /// Round-trip time measured by this ACK, if any (Karn's rule already applied).
@@ -61,6 +68,8 @@ pub struct AckReport {
     pub cwnd_limited: bool,
     /// Whether the sender is in loss recovery, with this ACK.
     pub in_recovery: bool,
+    /// Whether what a timeout found outstanding is still being repaired, with this ACK.
+    pub after_timeout: bool,
     /// Whether the window may grow by this ACK.
     pub may_grow: bool,
 }

@@ -13,7 +13,7 @@ fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
     if rtt_us > 0 {
         s.rtt.on_sample(&cfg.rto, Time::from_secs(1), Time::from_micros(rtt_us), (0, 0));
     }
-    Pace::of_window(&cfg, &s)
+    Pace::granted(&TcpConfig { pacing: true, ..cfg }, &s)
 }
 
 /// Bytes a second: 200 % or 120 % of cwnd a round trip.
@@ -43,6 +43,21 @@ fn a_train_is_a_millisecond_of_the_rate_and_two_segments_at_least() {
     ] {
         assert_eq!(pace(cwnd, 0, rtt_us).map(|pace| pace.train_bytes), Some(train), "{what}");
     }
+}
+
+#[test]
+fn a_law_may_state_its_rate_and_its_quantum() {
+    let cfg = Profile::Linux6.config();
+    let s = Sender::new(&cfg, 1000);
+    let stated = |pacing_rate, quantum| {
+        let grant = Grant { pacing_rate, quantum, ..s.cc.grant() };
+        Pace::of_grant(&cfg, &s, grant).map(|pace| (pace.rate, pace.train_bytes))
+    };
+    let one = Quantum::OfRate { least_segments: 1 };
+    assert_eq!(stated(Some(100_000), Quantum::DEFAULT), Some((100_000, 2000)));
+    assert_eq!(stated(Some(100_000), one), Some((100_000, 1000)));
+    assert_eq!(stated(Some(100_000), Quantum::Bytes(4500)), Some((100_000, 4500)));
+    assert_eq!(stated(None, one), None, "neither the law nor the endpoint paces");
 }
 
 /// Trains of two segments at 200 kB/s: 10 ms apart once ten have gone.

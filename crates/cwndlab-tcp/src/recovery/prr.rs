@@ -136,6 +136,9 @@ impl Prr {
         if !self.episode.active || s.resend_first {
             return SackEpisode::next_outside(cfg, s);
         }
+        if s.cc.grant().owns_recovery {
+            return self.episode.next(cfg, s);
+        }
         if self.window.send_count < s.mss {
             return None;
         }

@@ -443,8 +443,8 @@ impl Rack {
         }
         let pipe = self.sent.pipe;
         let window = match self.phase {
-            Phase::Recovery | Phase::Reduced => pipe + u64::from(self.window.send_count),
-            Phase::Open | Phase::Loss => s.window(cfg),
+            Phase::Recovery | Phase::Reduced if !s.cc.grant().owns_recovery => pipe + u64::from(self.window.send_count),
+            _ => s.window(cfg),
         };
         let uncounted = if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.scoreboard.total() };
         if self.new_only {

@@ -8,6 +8,11 @@ impl Rack {
         self.phase == Phase::Loss
     }
 
+    /// Bytes thought to be in the network.
+    pub fn in_flight(&self) -> u64 {
+        self.sent.pipe
+    }
+
     pub fn is_reduced(&self) -> bool {
         self.phase == Phase::Reduced
     }
