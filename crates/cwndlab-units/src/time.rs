@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// An instant since the start of the run, or a span between two instants, in integer nanoseconds.
 ///
 /// One type for both, as in the RFCs' arithmetic. 2^64 ns is 584 years; [`Time::MAX`] means "never".
-/// Adding to `MAX` stays `MAX`; subtracting past zero is a broken invariant and panics in debug builds.
+/// Adding to `MAX` stays `MAX`. Subtracting a later time from an earlier one is a broken invariant and panics in
+/// every build; where the order is not known use [`Time::saturating_sub`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Time(u64);
@@ -110,13 +111,26 @@ impl AddAssign for Time {
 impl Sub for Time {
     type Output = Time;
     #[inline]
+    #[track_caller]
     fn sub(self, earlier: Time) -> Time {
-        debug_assert!(self.0 >= earlier.0, "{self} - {earlier} is negative");
-        Time(self.0.wrapping_sub(earlier.0))
+        match self.0.checked_sub(earlier.0) {
+            Some(span) => Time(span),
+            None => negative(self, earlier),
+        }
     }
 }
+
+/// Out of line, so that the check costs a compare and a branch that is never taken.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn negative(time: Time, subtracted: Time) -> ! {
+    panic!("{time} - {subtracted} is negative")
+}
+
 impl SubAssign for Time {
     #[inline]
+    #[track_caller]
     fn sub_assign(&mut self, span: Time) {
         *self = *self - span;
     }
@@ -151,6 +165,13 @@ impl fmt::Debug for Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `cargo test --release` runs it, too: a wrapped time would be 584 years, which a release build must not go on with.
+    #[test]
+    #[should_panic(expected = "1.000000000 s - 2.000000000 s is negative")]
+    fn a_negative_span_panics_in_every_build() {
+        let _ = Time::from_secs(1) - Time::from_secs(2);
+    }
 
     #[test]
     fn numbers_round_as_the_c_library_does() {
