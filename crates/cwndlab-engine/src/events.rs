@@ -37,8 +37,8 @@ pub struct EventQueue {
     /// Events beyond the calendar's year. Key: time in the upper 64 bits, then the number of the scheduling, then the
     /// source.
     overflow: BinaryHeap<Reverse<u128>>,
-    /// Day of the heap's first event, or 0 to request a review; `u64::MAX` if the heap is empty.
-    overflow_day: u64,
+    /// The day on which the heap's first event comes into the year, or 0 to request a review; far off if the heap is empty.
+    refill_day: u64,
     /// Schedulings into the heap so far.
     scheduled: u64,
     /// Since the last review: events taken, list entries passed on insertion, events put into the heap.
@@ -53,7 +53,7 @@ impl EventQueue {
         EventQueue {
             calendar: Calendar::new(),
             overflow: BinaryHeap::new(),
-            overflow_day: u64::MAX,
+            refill_day: u64::MAX,
             scheduled: 0,
             taken: 0,
             steps: 0,
@@ -67,12 +67,10 @@ impl EventQueue {
     pub fn push(&mut self, time: Time, source: Source) {
         debug_assert!(source < MAX_SOURCES);
         let time = time.as_nanos();
-        if !self.calendar.covers(time) {
-            return self.push_outside(time, source);
-        }
-        let steps = self.calendar.insert(time, source);
-        if steps != 0 {
-            self.count_steps(steps);
+        match self.calendar.insert(time, source) {
+            Some(0) => {}
+            Some(steps) => self.count_steps(steps),
+            None => self.push_outside(time, source),
         }
     }
 
@@ -80,13 +78,14 @@ impl EventQueue {
     #[inline(never)]
     fn push_outside(&mut self, time: u64, source: Source) {
         if self.calendar.is_past(time) {
-            let steps = self.calendar.insert(time, source);
+            let steps = self.calendar.insert_past(time, source);
             return self.count_steps(steps);
         }
         self.overflowed += 1;
         self.push_overflow(time, source);
         let review = self.overflowed == REVIEW_AFTER;
-        self.overflow_day = if review { 0 } else { self.overflow_day.min(self.calendar.day(time)) };
+        let day = Calendar::comes_into_view(self.calendar.day(time));
+        self.refill_day = if review { 0 } else { self.refill_day.min(day) };
     }
 
     fn push_overflow(&mut self, time: u64, source: Source) {
@@ -101,20 +100,21 @@ impl EventQueue {
         let before = self.steps;
         self.steps += u64::from(steps);
         if before < REVIEW_AFTER && self.steps >= REVIEW_AFTER {
-            self.overflow_day = 0;
+            self.refill_day = 0;
         }
     }
 
     /// The earliest event at or before `until`, removed.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per event
+    #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, Source)> {
-        let slot = match self.calendar.first() {
-            Some(slot) => slot,
+        let days = match self.calendar.first() {
+            Some(days) => days,
             None => self.jump(until)?,
         };
-        let (time, source) = self.calendar.pop_until(slot, until.as_nanos())?;
+        let (time, source) = self.calendar.pop_until(days, until.as_nanos())?;
         self.taken += 1;
-        if self.overflow_day < self.calendar.year_end() {
+        if self.calendar.has_come(self.refill_day) {
             self.refill();
         }
         Some((Time::from_nanos(time), source))
@@ -122,7 +122,7 @@ impl EventQueue {
 
     /// The calendar is empty: it moves to the first event of the heap, if that is due.
     #[cold]
-    fn jump(&mut self, until: Time) -> Option<usize> {
+    fn jump(&mut self, until: Time) -> Option<u64> {
         let time = self.first_overflow().filter(|&time| time <= until.as_nanos())?;
         self.calendar.move_to(time);
         self.refill();
@@ -141,14 +141,14 @@ impl EventQueue {
         }
         while let Some(time) = self.first_overflow() {
             if !self.calendar.covers(time) && !self.calendar.is_past(time) {
-                self.overflow_day = self.calendar.day(time);
+                self.refill_day = Calendar::comes_into_view(self.calendar.day(time));
                 return;
             }
             if let Some(Reverse(key)) = self.overflow.pop() {
-                self.calendar.insert(time, key as u32 & (MAX_SOURCES - 1));
+                self.enter(time, key as u32 & (MAX_SOURCES - 1));
             }
         }
-        self.overflow_day = u64::MAX;
+        self.refill_day = u64::MAX;
     }
 
     /// Longer days if more than an eighth of the events went through the heap; shorter ones if insertions passed more
@@ -167,10 +167,17 @@ impl EventQueue {
     fn change_days(&mut self, bits: u32) {
         for (time, source) in self.calendar.restart(bits) {
             if self.calendar.covers(time) || self.calendar.is_past(time) {
-                self.calendar.insert(time, source);
+                self.enter(time, source);
             } else {
                 self.push_overflow(time, source);
             }
+        }
+    }
+
+    /// Enters an event that is not beyond the year, without counting steps.
+    fn enter(&mut self, time: u64, source: Source) {
+        if self.calendar.insert(time, source).is_none() {
+            self.calendar.insert_past(time, source);
         }
     }
 

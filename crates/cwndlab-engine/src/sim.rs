@@ -40,6 +40,8 @@ struct Wire {
     to: u32,
     /// Whether its queue is recorded at every arrival.
     watched: bool,
+    /// Whether [`Link::offer_plain`] may be asked, and nothing is recorded of it.
+    ordinary: bool,
 }
 
 impl Wire {
@@ -201,11 +203,27 @@ impl<P: Probe> Simulation<P> {
         if wire.arrival_armed != self.now {
             return;
         }
-        let packet = wire.link.arrive(self.now);
-        wire.arrival_armed = wire.link.next_arrival();
-        if !wire.arrival_armed.is_never() {
-            self.events.push(wire.arrival_armed, index);
+        if wire.link.is_impaired() {
+            return self.on_impaired_arrival(index);
         }
+        let (mut packet, next) = wire.link.arrive_plain();
+        wire.arrival_armed = next;
+        if !next.is_never() {
+            self.events.push(next, index);
+        }
+        self.summary.hops += 1;
+        if P::ENABLED && wire.to == self.observed {
+            self.see(SegmentEvent::Received, &packet);
+        }
+        self.forward(&mut packet);
+    }
+
+    #[inline(never)]
+    fn on_impaired_arrival(&mut self, index: u32) {
+        let wire = &mut self.wires[index as usize];
+        let packet = wire.link.arrive(self.now);
+        wire.arrival_armed = Time::MAX;
+        wire.arm_arrival(&mut self.events, index);
         let Some(mut packet) = packet else { return };
         self.summary.hops += 1;
         if P::ENABLED && wire.to == self.observed {
@@ -231,22 +249,21 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn offer(&mut self, index: u32, packet: &Packet) {
         let wire = &mut self.wires[index as usize];
-        let offered = wire.link.offer(self.now, packet);
-        if offered != Offered::Queued || !wire.link.is_plain() {
-            return self.after_offer(index, offered, packet);
+        if !wire.ordinary {
+            return self.offer_any(index, packet);
         }
+        let Some(arrival) = wire.link.offer_plain(self.now, packet) else { return self.offer_any(index, packet) };
         // behind another packet it changes nothing
         if wire.arrival_armed.is_never() {
-            wire.arm_arrival(&mut self.events, index);
-        }
-        if P::ENABLED && wire.watched {
-            self.sample_queue(index);
+            wire.arrival_armed = arrival;
+            self.events.push(arrival, index);
         }
     }
 
-    /// All that an offer can lead to: a copy, a mark, a drop, a packet in a link that is not plain.
+    /// An offer with all that it can lead to: a copy, a mark, a drop, a packet in a link that is not plain.
     #[inline(never)]
-    fn after_offer(&mut self, index: u32, offered: Offered, packet: &Packet) {
+    fn offer_any(&mut self, index: u32, packet: &Packet) {
+        let offered = self.wires[index as usize].link.offer(self.now, packet);
         if let Some(copy) = self.wires[index as usize].link.pop_copy() {
             self.offer_copy(index, copy);
         }

@@ -8,6 +8,9 @@
 //! [`Link::serve`] (at [`Link::next_service`]). A driver keeps one pending event for each of the two.
 //! A departure at the very instant of an arrival counts as gone.
 
+mod departure;
+mod plain;
+
 use cwndlab_units::{Rate, Serializer, Time};
 use rand::RngCore as _;
 
@@ -119,6 +122,7 @@ pub struct Link<P> {
     /// With fewer packets than this the queue takes any: it need not be asked.
     room_for: u32,
     discipline: Discipline<P>,
+    /// Without `arrivals` and `accepted`, which [`Link::counters`] fills in.
     counters: LinkCounters,
     rng: Rng,
     impaired: Option<Box<Impaired<P>>>,
@@ -188,7 +192,6 @@ impl<P: Packet + Copy> Link<P> {
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: &P) -> Offered {
-        self.counters.arrivals += 1;
         if !self.plain {
             return self.offer_special(now, packet);
         }
@@ -203,7 +206,6 @@ impl<P: Packet + Copy> Link<P> {
 
     /// Offers a copy: no loss or duplication is applied again.
     pub fn offer_copy(&mut self, now: Time, packet: &P) -> Offered {
-        self.counters.arrivals += 1;
         self.enter_queue(now, packet)
     }
 
@@ -271,27 +273,28 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// A packet enters behind `packets` others.
+    /// A packet enters behind `packets` others: when it will arrive.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn accept(&mut self, now: Time, packets: u32, bytes: u32, packet: &P) {
+    fn accept(&mut self, now: Time, packets: u32, bytes: u32, packet: &P) -> Time {
         self.counters.max_packets = self.counters.max_packets.max(packets + 1);
-        self.transmit(self.free_at.max(now), bytes, packet);
+        let arrival = self.transmit(self.free_at.max(now), bytes, packet);
         self.counters.sojourn += self.free_at - now;
+        arrival
     }
 
-    /// Puts a packet on the transmitter at `begin`, which must not be before [`Link::free_at`].
+    /// Puts a packet on the transmitter at `begin`, which must not be before `free_at`: when it will arrive.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn transmit(&mut self, begin: Time, bytes: u32, packet: &P) {
+    fn transmit(&mut self, begin: Time, bytes: u32, packet: &P) -> Time {
         let service = self.serializer.time(bytes);
         self.backlog_bytes += u64::from(bytes);
         self.free_at = begin + service;
-        self.counters.accepted += 1;
         self.counters.bytes += u64::from(bytes);
         self.counters.busy += service;
         let arrival = self.free_at + self.delay;
         self.ring.push_with(|| InFlight { packet: *packet, arrival });
+        arrival
     }
 
     /// Packets whose last bit has left by `now` no longer count as queued.
@@ -406,14 +409,21 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     /// What was counted so far; `busy` and `sojourn` include the rest of the service of what is queued.
-    pub fn counters(&self) -> &LinkCounters {
-        &self.counters
+    pub fn counters(&self) -> LinkCounters {
+        let waiting = match &self.discipline {
+            Discipline::AtArrival(_) => 0,
+            Discipline::AtDeparture(served) => u64::from(served.queue.packets()),
+        };
+        // every accepted packet has had a place in the ring
+        let accepted = self.ring.tail();
+        let arrivals = accepted + waiting + self.counters.drops.iter().sum::<u64>();
+        LinkCounters { arrivals, accepted, ..self.counters }
     }
 
     /// What was counted up to `now`: no time after it is in `busy` and `sojourn`.
     pub fn counters_at(&mut self, now: Time) -> LinkCounters {
         self.forget_departed(now);
-        let mut counters = self.counters;
+        let mut counters = self.counters();
         // The transmitter is busy without a break from now until it has sent everything accepted.
         counters.busy -= self.free_at.saturating_sub(now);
         if let Discipline::AtDeparture(served) = &self.discipline {
@@ -423,93 +433,6 @@ impl<P: Packet + Copy> Link<P> {
             counters.sojourn -= self.ring.at(position).arrival - self.delay - now;
         }
         counters
-    }
-}
-
-/// Queues that decide at departure: the second event.
-impl<P: Packet + Copy> Link<P> {
-    #[inline(never)]
-    fn enqueue(&mut self, now: Time, packet: P) -> Offered {
-        let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
-        self.counters.sojourn += served.waited(now);
-        let before = served.dropped.len();
-        let held = (now < served.held_until).then(|| served.queue.waiting_classes());
-        let marked = served.queue.enqueue(now, packet, &mut self.rng, &mut served.dropped);
-        self.counters.count_drops(&served.dropped[before..]);
-        self.counters.max_packets =
-            self.counters.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
-        if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
-            // Nothing that waits may be sent before it is due.
-        } else if now >= self.free_at {
-            self.serve(now);
-        } else {
-            served.due = self.free_at;
-            served.held_until = Time::ZERO;
-        }
-        if marked {
-            self.counters.marks += 1;
-            return Offered::Marked;
-        }
-        Offered::Queued
-    }
-
-    /// When [`Link::serve`] is due; [`Time::MAX`] if the queue decides at arrival or has nothing to send.
-    #[inline]
-    pub fn next_service(&self) -> Time {
-        match &self.discipline {
-            Discipline::AtArrival(_) => Time::MAX,
-            Discipline::AtDeparture(served) => served.due,
-        }
-    }
-
-    /// Whether the queue decides at departure, so that [`Link::serve`] and its kin matter.
-    #[inline]
-    pub fn decides_at_departure(&self) -> bool {
-        matches!(self.discipline, Discipline::AtDeparture(_))
-    }
-
-    /// Sends the next packet of a queue that decides at departure. Then ask [`Link::pop_dropped`] and [`Link::take_marked`].
-    pub fn serve(&mut self, now: Time) {
-        self.forget_departed(now);
-        let Discipline::AtDeparture(served) = &mut self.discipline else { return };
-        self.counters.sojourn += served.waited(now);
-        let before = served.dropped.len();
-        let next = served.queue.dequeue(now, &mut served.dropped);
-        self.counters.count_drops(&served.dropped[before..]);
-        let Some(next) = next else {
-            let ready = served.queue.next_ready(now).filter(|&ready| ready > now);
-            served.held_until = ready.unwrap_or(Time::ZERO);
-            served.due = ready.unwrap_or(Time::MAX);
-            return;
-        };
-        if next.marked {
-            self.counters.marks += 1;
-            served.marked = Some(next.packet);
-        }
-        let bytes = next.packet.wire_bytes() + self.header_bytes;
-        let free_at = now + self.serializer.time(bytes);
-        served.due = if served.queue.packets() > 0 { served.queue.next_turn(free_at) } else { Time::MAX };
-        served.held_until = if served.due.is_never() || served.due == free_at { Time::ZERO } else { served.due };
-        self.transmit(now, bytes, &next.packet);
-        self.counters.sojourn += free_at - now;
-    }
-
-    /// Packets that such a queue dropped since the last call, an offered one included.
-    #[inline]
-    pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
-        match &mut self.discipline {
-            Discipline::AtArrival(_) => None,
-            Discipline::AtDeparture(served) => served.dropped.pop(),
-        }
-    }
-
-    /// The packet that such a queue marked as it left, if it did since the last call.
-    #[inline]
-    pub fn take_marked(&mut self) -> Option<P> {
-        match &mut self.discipline {
-            Discipline::AtArrival(_) => None,
-            Discipline::AtDeparture(served) => served.marked.take(),
-        }
     }
 }
 

@@ -44,6 +44,12 @@ impl<T: Copy> Ring<T> {
         self.head += 1;
         Some(value)
     }
+    /// Forgets the oldest element, which must exist.
+    #[inline]
+    pub(crate) fn drop_first(&mut self) {
+        debug_assert!(!self.is_empty());
+        self.head += 1;
+    }
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
         if self.is_empty() {

@@ -29,10 +29,10 @@ pub(super) struct Calendar {
     /// One bit for each word of `map` that is not zero.
     summary: u64,
     /// One bit for each day that has events.
-    map: Box<[u64; WORDS]>,
+    map: [u64; WORDS],
     /// First entry of each day.
     heads: Box<[u32; DAYS]>,
-    /// Last entry of each day that has events: many events of one instant are entered without a walk.
+    /// Last entry of each day that has several events: many events of one instant are entered without a walk.
     tails: Box<[u32; DAYS]>,
     entries: Vec<Entry>,
     /// First free entry.
@@ -45,7 +45,7 @@ impl Calendar {
             day_bits: FIRST_DAY_BITS,
             today: 0,
             summary: 0,
-            map: Box::new([0; WORDS]),
+            map: [0; WORDS],
             heads: Box::new([NIL; DAYS]),
             tails: Box::new([NIL; DAYS]),
             entries: Vec::with_capacity(64),
@@ -64,10 +64,16 @@ impl Calendar {
         time >> self.day_bits
     }
 
-    /// The first day beyond the year.
+    /// The first day on which `day` lies within the year.
     #[inline]
-    pub(super) fn year_end(&self) -> u64 {
-        self.today + DAYS as u64
+    pub(super) fn comes_into_view(day: u64) -> u64 {
+        day.saturating_sub(DAYS as u64 - 1)
+    }
+
+    /// Whether `day` has come, counted from [`Calendar::today`].
+    #[inline]
+    pub(super) fn has_come(&self, day: u64) -> bool {
+        day <= self.today
     }
 
     /// Whether `time` lies within the year.
@@ -88,14 +94,30 @@ impl Calendar {
         self.today = self.day(time);
     }
 
-    /// Enters an event behind all that are not later; an event of the past is entered today. Returns how many entries it
-    /// was compared with.
+    /// Enters an event of the year behind all that are not later. Returns how many entries it was compared with; `None`,
+    /// and nothing done, if the event lies outside the year.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
-    pub(super) fn insert(&mut self, time: u64, source: Source) -> u32 {
-        let slot = self.day(time).max(self.today) as usize % DAYS;
+    pub(super) fn insert(&mut self, time: u64, source: Source) -> Option<u32> {
+        let day = self.day(time);
+        if day.wrapping_sub(self.today) >= DAYS as u64 {
+            return None;
+        }
+        Some(self.insert_on(day, time, source))
+    }
+
+    /// Enters an event of the past today. Returns how many entries it was compared with.
+    #[cold]
+    pub(super) fn insert_past(&mut self, time: u64, source: Source) -> u32 {
+        self.insert_on(self.today, time, source)
+    }
+
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn insert_on(&mut self, day: u64, time: u64, source: Source) -> u32 {
+        let slot = day as usize % DAYS;
         let at = self.free;
-        let Some(entry) = self.entries.get_mut(at as usize) else { return self.insert_grown(time, source) };
+        let Some(entry) = self.entries.get_mut(at as usize) else { return self.insert_grown(day, time, source) };
         self.free = entry.next;
         *entry = Entry { time, source, next: NIL };
         let head = self.heads[slot];
@@ -103,7 +125,6 @@ impl Calendar {
             return self.insert_in_list(slot, head, at, time);
         }
         self.heads[slot] = at;
-        self.tails[slot] = at;
         self.map[slot / 64] |= 1 << (slot % 64);
         self.summary |= 1 << (slot / 64);
         0
@@ -111,15 +132,15 @@ impl Calendar {
 
     #[cold]
     #[inline(never)]
-    fn insert_grown(&mut self, time: u64, source: Source) -> u32 {
+    fn insert_grown(&mut self, day: u64, time: u64, source: Source) -> u32 {
         self.free = self.entries.len() as u32;
         self.entries.push(Entry { time, source, next: NIL });
-        self.insert(time, source)
+        self.insert_on(day, time, source)
     }
 
     #[inline(never)]
     fn insert_in_list(&mut self, slot: usize, head: u32, at: u32, time: u64) -> u32 {
-        let tail = self.tails[slot];
+        let tail = if self.entries[head as usize].next == NIL { head } else { self.tails[slot] };
         if self.entries[tail as usize].time <= time {
             self.entries[tail as usize].next = at;
             self.tails[slot] = at;
@@ -128,6 +149,7 @@ impl Calendar {
         if self.entries[head as usize].time > time {
             self.entries[at as usize].next = head;
             self.heads[slot] = at;
+            self.tails[slot] = tail;
             return 2;
         }
         // the tail is later, so the walk ends before it
@@ -144,29 +166,39 @@ impl Calendar {
         }
     }
 
-    /// Slot of the first day that has events.
-    #[inline]
-    pub(super) fn first(&self) -> Option<usize> {
+    /// Days from today to the first day that has events.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn first(&self) -> Option<u64> {
         let slot = self.today as usize % DAYS;
-        let (word, bit) = (slot / 64, slot % 64);
-        let here = self.map[word] >> bit;
+        let here = self.map[slot / 64] >> (slot % 64);
         if here != 0 {
-            return Some(slot + here.trailing_zeros() as usize);
+            return Some(u64::from(here.trailing_zeros()));
         }
+        self.first_further()
+    }
+
+    /// As [`Calendar::first`], if the rest of today's word of the map is empty.
+    #[inline]
+    fn first_further(&self) -> Option<u64> {
         if self.summary == 0 {
             return None;
         }
+        let slot = self.today as usize % DAYS;
         // the words after this one, round the year; this word's own earlier days come last
-        let ahead = self.summary.rotate_right(word as u32 + 1).trailing_zeros() as usize;
-        let word = (word + 1 + ahead) % WORDS;
-        Some(64 * word + self.map[word].trailing_zeros() as usize)
+        let ahead = self.summary.rotate_right(slot as u32 / 64 + 1).trailing_zeros() as usize + 1;
+        let bit = self.map[(slot / 64 + ahead) % WORDS].trailing_zeros() as usize;
+        Some((64 * ahead + bit - slot % 64) as u64)
     }
 
-    /// Takes the first event of the day in `slot`, which [`Calendar::first`] returned, unless it is later than `until`;
-    /// that day becomes today.
-    #[inline]
-    pub(super) fn pop_until(&mut self, slot: usize, until: u64) -> Option<(u64, Source)> {
-        let at = self.heads[slot % DAYS];
+    /// Takes the first event of the day that [`Calendar::first`] returned, unless it is later than `until`; that day
+    /// becomes today.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn pop_until(&mut self, days: u64, until: u64) -> Option<(u64, Source)> {
+        let day = self.today + days;
+        let slot = day as usize % DAYS;
+        let at = self.heads[slot];
         let entry = &mut self.entries[at as usize];
         let Entry { time, source, next } = *entry;
         if time > until {
@@ -174,12 +206,13 @@ impl Calendar {
         }
         entry.next = self.free;
         self.free = at;
-        self.set_head(slot % DAYS, next);
-        self.today += (slot as u64).wrapping_sub(self.today) % DAYS as u64;
+        self.today = day;
+        self.set_head(slot, next);
         Some((time, source))
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     fn set_head(&mut self, slot: usize, head: u32) {
         self.heads[slot] = head;
         if head == NIL {
@@ -194,7 +227,8 @@ impl Calendar {
     /// Empties the calendar and changes the length of a day to `2^day_bits` ns. Returns the events in order.
     pub(super) fn restart(&mut self, day_bits: u32) -> Vec<(u64, Source)> {
         let mut events = Vec::new();
-        while let Some(slot) = self.first() {
+        while let Some(days) = self.first() {
+            let slot = (self.today + days) as usize % DAYS;
             let mut at = self.heads[slot];
             while at != NIL {
                 let entry = self.entries[at as usize];

@@ -161,7 +161,8 @@ fn wires(scenario: &Scenario, streams: Streams) -> Vec<Wire> {
         let link = Link::new(spec.rate_bps, spec.delay_ns, spec.header_bytes, &queue, rng);
         let link = if spec.impairments.is_empty() { link } else { link.impaired(Impairments::new(&spec.impairments)) };
         let watched = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
-        Wire { watched, link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }
+        let ordinary = link.is_plain() && !watched;
+        Wire { watched, ordinary, link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }
     };
     (0..).zip(&scenario.links).map(wire).collect()
 }

@@ -170,7 +170,7 @@ proptest! {
             prop_assert_eq!(link.backlog(Time::from_nanos(now)).packets as usize, model.queue.len());
             prop_assert_eq!(link.backlog(Time::from_nanos(now)).bytes as usize, 1000 * model.queue.len());
         }
-        let counters = *link.counters();
+        let counters = link.counters();
         prop_assert_eq!(counters.arrivals, gaps.len() as u64);
         prop_assert_eq!(counters.accepted + counters.drops[0], counters.arrivals);
         prop_assert_eq!(out + link.packets_inside(), counters.accepted);

@@ -1,0 +1,93 @@
+//! Links whose queue decides at departure: the second event.
+
+use cwndlab_units::Time;
+
+use super::{Discipline, Link, Offered};
+use crate::queue::Dropped;
+use crate::Packet;
+
+impl<P: Packet + Copy> Link<P> {
+    #[inline(never)]
+    pub(super) fn enqueue(&mut self, now: Time, packet: P) -> Offered {
+        let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
+        self.counters.sojourn += served.waited(now);
+        let before = served.dropped.len();
+        let held = (now < served.held_until).then(|| served.queue.waiting_classes());
+        let marked = served.queue.enqueue(now, packet, &mut self.rng, &mut served.dropped);
+        self.counters.count_drops(&served.dropped[before..]);
+        self.counters.max_packets =
+            self.counters.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
+        if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
+            // Nothing that waits may be sent before it is due.
+        } else if now >= self.free_at {
+            self.serve(now);
+        } else {
+            served.due = self.free_at;
+            served.held_until = Time::ZERO;
+        }
+        if marked {
+            self.counters.marks += 1;
+            return Offered::Marked;
+        }
+        Offered::Queued
+    }
+
+    /// When [`Link::serve`] is due; [`Time::MAX`] if the queue decides at arrival or has nothing to send.
+    #[inline]
+    pub fn next_service(&self) -> Time {
+        match &self.discipline {
+            Discipline::AtArrival(_) => Time::MAX,
+            Discipline::AtDeparture(served) => served.due,
+        }
+    }
+
+    /// Whether the queue decides at departure, so that [`Link::serve`] and its kin matter.
+    #[inline]
+    pub fn decides_at_departure(&self) -> bool {
+        matches!(self.discipline, Discipline::AtDeparture(_))
+    }
+
+    /// Sends the next packet of a queue that decides at departure. Then ask [`Link::pop_dropped`] and [`Link::take_marked`].
+    pub fn serve(&mut self, now: Time) {
+        self.forget_departed(now);
+        let Discipline::AtDeparture(served) = &mut self.discipline else { return };
+        self.counters.sojourn += served.waited(now);
+        let before = served.dropped.len();
+        let next = served.queue.dequeue(now, &mut served.dropped);
+        self.counters.count_drops(&served.dropped[before..]);
+        let Some(next) = next else {
+            let ready = served.queue.next_ready(now).filter(|&ready| ready > now);
+            served.held_until = ready.unwrap_or(Time::ZERO);
+            served.due = ready.unwrap_or(Time::MAX);
+            return;
+        };
+        if next.marked {
+            self.counters.marks += 1;
+            served.marked = Some(next.packet);
+        }
+        let bytes = next.packet.wire_bytes() + self.header_bytes;
+        let free_at = now + self.serializer.time(bytes);
+        served.due = if served.queue.packets() > 0 { served.queue.next_turn(free_at) } else { Time::MAX };
+        served.held_until = if served.due.is_never() || served.due == free_at { Time::ZERO } else { served.due };
+        self.transmit(now, bytes, &next.packet);
+        self.counters.sojourn += free_at - now;
+    }
+
+    /// Packets that such a queue dropped since the last call, an offered one included.
+    #[inline]
+    pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
+        match &mut self.discipline {
+            Discipline::AtArrival(_) => None,
+            Discipline::AtDeparture(served) => served.dropped.pop(),
+        }
+    }
+
+    /// The packet that such a queue marked as it left, if it did since the last call.
+    #[inline]
+    pub fn take_marked(&mut self) -> Option<P> {
+        match &mut self.discipline {
+            Discipline::AtArrival(_) => None,
+            Discipline::AtDeparture(served) => served.marked.take(),
+        }
+    }
+}
