@@ -9,6 +9,7 @@ mod ecn;
 mod flight;
 mod pacing;
 mod profile;
+mod ranges;
 mod reassembly;
 mod receiver;
 mod recovery;

@@ -1,18 +1,20 @@
 //! Out-of-order data: which ranges arrived beyond the first hole, and in which order to report them (RFC 2018, 4).
 
+use crate::ranges::Ranges;
 use crate::segment::SackBlocks;
 use crate::sequence::to_wire;
 
 /// Blocks remembered as most recently reported: as many as an ACK can carry.
 const RECENT: usize = 4;
+/// An empty place among them.
+const NO_BLOCK: (u64, u64) = (0, 0);
 
-/// Ranges `[start, end)` of stream positions beyond the next one expected. Lives on the heap, only once needed.
+/// What arrived beyond the next position expected. Lives on the heap, only once needed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
-    /// Disjoint, not adjacent, ascending.
-    ranges: Vec<(u64, u64)>,
-    /// One position inside each of the blocks reported last, most recent first; 0 = none.
-    recent: [u64; RECENT],
+    ranges: Ranges,
+    /// The blocks reported last, most recent first; empty ones behind them.
+    recent: [(u64, u64); RECENT],
     /// Place among the blocks of the one that grew last, before it was put first; their number if it is new.
     depth: usize,
     /// The duplicate to report (RFC 2883), or (0, 0).
@@ -27,43 +29,30 @@ impl Reassembly {
 
     /// Adds a range; the first part of it that had come before, if any (RFC 2883, section 4: one a segment).
     pub fn insert(&mut self, start: u64, end: u64) -> Option<(u64, u64)> {
-        let first = self.ranges.partition_point(|r| r.1 < start);
-        let last = first + self.ranges[first..].partition_point(|r| r.0 <= end);
-        let overlap = |&(from, to): &(u64, u64)| Some((from.max(start), to.min(end))).filter(|both| both.0 < both.1);
-        let known = self.ranges[first..last].iter().find_map(overlap);
-        if first == last {
-            self.ranges.insert(first, (start, end));
-        } else {
-            self.ranges[first] = (self.ranges[first].0.min(start), self.ranges[last - 1].1.max(end));
-            self.ranges.drain(first + 1..last);
-        }
-        self.touch(start);
+        let mut known = None;
+        let block = self.ranges.insert(start, end, |(from, to)| {
+            known = known.or(Some((from.max(start), to.min(end))).filter(|both| both.0 < both.1));
+        });
+        self.touch(block);
         known
     }
 
     /// RFC 2018, section 4: the first block is the one with the segment that caused the ACK, the others follow in the
     /// order in which they were first.
-    fn touch(&mut self, position: u64) {
-        let block = self.block_of(position);
-        self.depth = RECENT;
-        let mut kept = [0; RECENT];
-        kept[0] = position;
-        let mut n = 1;
-        let mut known = 0;
-        for &p in &self.recent {
-            if p != 0 && self.block_of(p).is_some() {
-                if self.block_of(p) == block {
-                    self.depth = self.depth.min(known);
-                }
-                known += 1;
-            }
-            if p != 0 && n < RECENT && self.block_of(p).is_some() && self.block_of(p) != block {
-                kept[n] = p;
+    fn touch(&mut self, block: (u64, u64)) {
+        let mut kept = [block, NO_BLOCK, NO_BLOCK, NO_BLOCK];
+        let (mut n, mut known, mut depth) = (1, 0, RECENT);
+        for &other in self.recent.iter().filter(|&&other| other != NO_BLOCK) {
+            if block.0 <= other.0 && other.1 <= block.1 {
+                depth = depth.min(known);
+            } else if n < RECENT {
+                kept[n] = other;
                 n += 1;
             }
+            known += 1;
         }
         self.recent = kept;
-        self.depth = self.depth.min(known);
+        self.depth = depth.min(known);
     }
 
     /// At which place among the blocks the last segment was put, from 0; their number if it began a new one.
@@ -74,11 +63,6 @@ impl Reassembly {
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
         self.ranges.iter().map(|range| range.1 - range.0).sum()
-    }
-
-    fn block_of(&self, position: u64) -> Option<(u64, u64)> {
-        let i = self.ranges.partition_point(|r| r.1 <= position);
-        self.ranges.get(i).copied().filter(|r| r.0 <= position)
     }
 
     /// This had come before (RFC 2883, section 4).
@@ -93,17 +77,18 @@ impl Reassembly {
 
     /// The first that is held below `end`.
     pub fn first_below(&self, end: u64) -> Option<(u64, u64)> {
-        self.ranges.first().filter(|range| range.0 < end).map(|&(from, to)| (from, to.min(end)))
+        self.ranges.first().filter(|range| range.0 < end).map(|(from, to)| (from, to.min(end)))
     }
 
     /// All up to `next` has arrived: how far does the contiguous data reach? Forgets what is below.
     pub fn advance(&mut self, next: u64) -> u64 {
-        let covered = self.ranges.partition_point(|r| r.0 <= next);
-        if covered == 0 {
-            return next;
+        let mut reached = next;
+        while let Some(range) = self.ranges.take_first(next) {
+            reached = reached.max(range.1);
         }
-        let reached = self.ranges[covered - 1].1.max(next);
-        self.ranges.drain(..covered);
+        for block in self.recent.iter_mut().filter(|block| block.0 <= next) {
+            *block = NO_BLOCK;
+        }
         reached
     }
 
@@ -120,13 +105,11 @@ impl Reassembly {
             n = push(self.duplicate);
             self.duplicate = (0, 0);
         }
-        for &position in &self.recent {
+        for &block in self.recent.iter().filter(|&&block| block != NO_BLOCK) {
             if n >= most {
                 break;
             }
-            if let Some(block) = self.block_of(position) {
-                n = push(block);
-            }
+            n = push(block);
         }
         out
     }

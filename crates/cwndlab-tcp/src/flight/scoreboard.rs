@@ -1,32 +1,44 @@
 //! The sender's SACK scoreboard (RFC 6675, section 3): which ranges beyond the cumulative ACK have arrived.
 
-use std::collections::VecDeque;
+use crate::ranges::Ranges;
+
+/// Blocks remembered: as many as a segment can carry.
+const TOLD: usize = 4;
 
 /// Which ranges have arrived beyond the cumulative ACK. On the heap once used. The sums that recovery asks for on every
 /// ACK are kept, so that its cost grows neither with the window nor with the number of holes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scoreboard(Option<Box<Ranges>>);
+pub(crate) struct Scoreboard(Option<Box<Reported>>);
 
 #[derive(Clone, Debug, Default)]
-struct Ranges {
-    /// Ranges `[start, end)` of stream positions that the receiver holds: disjoint, not adjacent, ascending.
-    list: VecDeque<(u64, u64)>,
-    /// Bytes in `list`.
+struct Reported {
+    ranges: Ranges,
+    /// Bytes in `ranges`.
     total: u64,
-    /// Bytes in `list` below the position `mark`.
+    /// Bytes in `ranges` below the position `mark`.
     below_mark: u64,
     mark: u64,
+    /// Blocks learnt last: an ACK mostly repeats those of the one before (RFC 2018, section 4).
+    told: [(u64, u64); TOLD],
+    /// Which of them is replaced next.
+    oldest: u8,
 }
 
 impl Scoreboard {
     #[inline]
-    fn list(&self) -> impl DoubleEndedIterator<Item = &(u64, u64)> {
-        self.0.iter().flat_map(|ranges| ranges.list.iter())
+    fn ranges(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+        self.0.iter().flat_map(|reported| reported.ranges.iter())
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.as_ref().is_none_or(|ranges| ranges.list.is_empty())
+        self.0.as_ref().is_none_or(|reported| reported.ranges.is_empty())
+    }
+
+    /// Whether a block is among those learnt last.
+    #[inline]
+    pub fn knows(&self, start: u64, end: u64) -> bool {
+        self.0.as_ref().is_some_and(|reported| reported.told.iter().any(|told| told.0 == start && end <= told.1))
     }
 
     /// Adds a block; how many bytes of it were new.
@@ -38,7 +50,7 @@ impl Scoreboard {
     #[inline]
     pub fn advance(&mut self, una: u64) -> u64 {
         match &mut self.0 {
-            Some(ranges) if !ranges.list.is_empty() => ranges.forget_below(una),
+            Some(reported) if !reported.ranges.is_empty() => reported.forget_below(una),
             _ => 0,
         }
     }
@@ -51,39 +63,37 @@ impl Scoreboard {
     /// Bytes reported.
     #[inline]
     pub fn total(&self) -> u64 {
-        self.0.as_ref().map_or(0, |ranges| ranges.total)
+        self.0.as_ref().map_or(0, |reported| reported.total)
     }
 
     /// Bytes reported below `position`. Cheap if it is near the position of the last call.
     pub fn sacked_below(&mut self, position: u64) -> u64 {
-        self.0.as_mut().map_or(0, |ranges| ranges.sacked_below(position))
+        self.0.as_mut().map_or(0, |reported| reported.sacked_below(position))
     }
 
     /// Bytes reported from `position` on. Cheap if it is near the top.
     pub fn sacked_from(&self, position: u64) -> u64 {
-        self.list().rev().take_while(|r| r.1 > position).map(|r| r.1 - r.0.max(position)).sum()
+        self.ranges().rev().take_while(|r| r.1 > position).map(|r| r.1 - r.0.max(position)).sum()
     }
 
     /// Highest position reported, exclusive.
     pub fn highest(&self) -> Option<u64> {
-        self.0.as_ref()?.list.back().map(|r| r.1)
+        Some(self.0.as_ref()?.ranges.last()?.1)
     }
 
     /// Start of the first block beyond `position`.
     pub fn first_block_start(&self, position: u64) -> Option<u64> {
-        let list = &self.0.as_ref()?.list;
-        list.get(list.partition_point(|r| r.0 <= position)).map(|r| r.0)
+        self.0.as_ref()?.ranges.beyond(position).map(|range| range.0).find(|&start| start > position)
     }
 
     /// The first position not below `from` that is not reported, and where the hole ends (`u64::MAX` behind the last block).
     pub fn hole(&self, from: u64) -> (u64, u64) {
-        let Some(ranges) = &self.0 else { return (from, u64::MAX) };
-        let at = ranges.list.partition_point(|r| r.1 <= from);
-        let (start, next) = match ranges.list.get(at) {
-            Some(r) if r.0 <= from => (r.1, at + 1),
-            _ => (from, at),
-        };
-        (start, ranges.list.get(next).map_or(u64::MAX, |r| r.0))
+        let Some(reported) = &self.0 else { return (from, u64::MAX) };
+        let mut ranges = reported.ranges.beyond(from);
+        match ranges.next() {
+            Some(range) if range.0 <= from => (range.1, ranges.next().map_or(u64::MAX, |next| next.0)),
+            next => (from, next.map_or(u64::MAX, |next| next.0)),
+        }
     }
 
     /// RFC 6675, section 4, `IsLost`: everything unreported below this position is lost, as `dup_thresh` discontiguous
@@ -91,7 +101,7 @@ impl Scoreboard {
     pub fn lost_below(&self, dup_thresh: u32, mss: u32) -> u64 {
         let most = u64::from(dup_thresh.saturating_sub(1)) * u64::from(mss);
         let (mut blocks, mut bytes) = (0, 0);
-        for r in self.list().rev() {
+        for r in self.ranges().rev() {
             blocks += 1;
             bytes += r.1 - r.0;
             if blocks >= dup_thresh || bytes > most {
@@ -102,58 +112,52 @@ impl Scoreboard {
     }
 }
 
-impl Ranges {
+impl Reported {
     fn insert(&mut self, start: u64, end: u64) -> u64 {
-        let first = self.list.partition_point(|r| r.1 < start);
-        let (mut low, mut high, mut known, mut known_below, mut last) = (start, end, 0, 0, first);
-        while let Some(&(s, e)) = self.list.get(last).filter(|r| r.0 <= end) {
-            low = low.min(s);
-            high = high.max(e);
-            known += e - s;
-            known_below += length_below(s, e, self.mark);
-            last += 1;
+        match self.told.iter_mut().find(|told| told.0 == start) {
+            Some(told) if end <= told.1 => return 0,
+            Some(told) => told.1 = end,
+            None => {
+                self.told[usize::from(self.oldest)] = (start, end);
+                self.oldest = (self.oldest + 1) % TOLD as u8;
+            }
         }
-        if first == last {
-            self.list.insert(first, (low, high));
-        } else {
-            self.list[first] = (low, high);
-            self.list.drain(first + 1..last);
-        }
-        let fresh = high - low - known;
+        let (mark, mut known, mut known_below) = (self.mark, 0, 0);
+        let whole = self.ranges.insert(start, end, |range| {
+            known += range.1 - range.0;
+            known_below += length_below(range, mark);
+        });
+        let fresh = whole.1 - whole.0 - known;
         self.total += fresh;
-        self.below_mark += length_below(low, high, self.mark) - known_below;
+        self.below_mark += length_below(whole, mark) - known_below;
         fresh
     }
 
     fn forget_below(&mut self, una: u64) -> u64 {
-        let before = self.total;
-        while let Some(front) = self.list.front_mut().filter(|front| front.0 < una) {
-            let (start, cut) = (front.0, front.1.min(una));
-            front.0 = cut;
-            let empty = front.0 == front.1;
-            self.total -= cut - start;
-            self.below_mark -= length_below(start, cut, self.mark);
-            if empty {
-                self.list.pop_front();
-            }
-        }
-        before - self.total
+        let (mark, mut removed, mut below) = (self.mark, 0, 0);
+        self.ranges.remove_below(una, |part| {
+            removed += part.1 - part.0;
+            below += length_below(part, mark);
+        });
+        self.total -= removed;
+        self.below_mark -= below;
+        removed
     }
 
     fn sacked_below(&mut self, position: u64) -> u64 {
         let (from, to) = (self.mark.min(position), self.mark.max(position));
-        let at = self.list.partition_point(|r| r.1 <= from);
-        let between: u64 = self.list.range(at..).take_while(|r| r.0 < to).map(|r| r.1.min(to) - r.0.max(from)).sum();
+        let parts = self.ranges.beyond(from).take_while(|r| r.0 < to);
+        let between: u64 = parts.map(|r| r.1.min(to) - r.0.max(from)).sum();
         self.below_mark = if position >= self.mark { self.below_mark + between } else { self.below_mark - between };
         self.mark = position;
         self.below_mark
     }
 }
 
-/// How much of `[start, end)` lies below `edge`.
+/// How much of a range lies below `edge`.
 #[inline]
-fn length_below(start: u64, end: u64, edge: u64) -> u64 {
-    end.min(edge).saturating_sub(start)
+fn length_below(range: (u64, u64), edge: u64) -> u64 {
+    range.1.min(edge).saturating_sub(range.0)
 }
 
 #[cfg(test)]

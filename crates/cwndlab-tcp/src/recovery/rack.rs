@@ -170,6 +170,9 @@ impl Rack {
 
     /// A SACK block; called before the scoreboard learns it, which knows what of it is news.
     pub fn on_block(&mut self, s: &Sender, left: u64, right: u64) {
+        if s.scoreboard.knows(left, right) {
+            return;
+        }
         let mut from = left;
         loop {
             let (start, end) = s.scoreboard.hole(from);
