@@ -29,6 +29,7 @@ __all__ = [
     "tcp_profile",
     "tcp_profiles",
     "tcp_without_effect",
+    "toml_places",
     "unit_factor",
     "version",
 ]
@@ -55,6 +56,12 @@ def parse_quantity(text: str) -> tuple[str, int | float]:
 
 def unit_factor(unit: str, wanted: str) -> float:
     """The factor that turns a number in `unit` into one in `wanted`; ValueError if they differ in kind."""
+
+def toml_places(text: str) -> list[tuple[list[str | int], int, int]]:
+    """The place of every key and list element in a TOML text: its path, line and column, both from 1.
+
+    Empty where the text is not TOML.
+    """
 
 def tcp_profiles() -> list[str]:
     """Names of the TCP profiles, in the order of their eras."""

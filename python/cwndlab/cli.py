@@ -138,6 +138,14 @@ def check(
         _echo(f"estimated: {_span(seconds / threads)} on {threads} threads")
 
 
+@app.command()
+def expand(study: StudyArgument, more: MoreSets = None, set_: SetOption = None) -> None:
+    """Print a study in full: what [dumbbell], [parking_lot] and `measure` stand for."""
+    from cwndlab.spec.toml import dumps
+
+    _echo(dumps(_load(study, set_, more).raw).rstrip("\n"))
+
+
 @app.command("run")
 def run_command(
     study: StudyArgument,

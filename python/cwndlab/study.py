@@ -8,10 +8,12 @@ from typing import Any, Self
 
 from cwndlab import metrics
 from cwndlab.metrics._check import check_quantities
+from cwndlab.metrics._shapes import shapes
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import run_study
 from cwndlab.spec import load as spec
+from cwndlab.spec.measures import Shape
 from cwndlab.spec.schema import Quantity
 from cwndlab.spec.study import StudySpec
 
@@ -64,6 +66,11 @@ class Study(StudySpec):
     def run(self, out: str | Path | None = None, **options: Any) -> RunResult:
         """Runs the study; the options are those of `cwndlab.run`."""
         return run_study(self, out=out, **options)
+
+    @classmethod
+    def metric_shapes(cls) -> Mapping[str, Shape]:
+        """What `measure` has to know of each metric."""
+        return shapes()
 
     def tables_of(self, quantity: Quantity) -> Collection[str]:
         """The record tables that a quantity's metric reads: their probes are switched on."""

@@ -43,6 +43,7 @@ CONNECTIONS = {
     "bytes_down": np.array([999, 500, 400, 200, 400]),
     "marks": np.array([9, 0, 0, 7, 0]),
     "drops": np.array([9, 6, 5, 1, 4]),
+    "segments_sent": np.array([90, 60, 50, 10, 40]),
 }
 BEFORE = {
     "time_ns": np.array([20 * S, 20 * S]),
@@ -52,6 +53,7 @@ BEFORE = {
     "bytes_down": np.array([100, 0]),
     "marks": np.array([0, 0]),
     "drops": np.array([2, 5]),
+    "segments_sent": np.array([10, 50]),
 }
 
 
@@ -83,6 +85,18 @@ def test_signals_of_the_warm_up_are_left_out() -> None:
     assert math.isnan(measure("congestion_signals", run(), traffic=["nobody"]))
 
 
+def test_the_share_is_of_what_all_delivered_in_the_window() -> None:
+    assert measure("share", run(), traffic="background") == pytest.approx(800 / 1400)
+    assert measure("share", run(), traffic="plain") == pytest.approx(400 / 1400)
+    assert math.isnan(measure("share", run(), traffic="nobody"))
+
+
+def test_the_loss_rate_is_drops_per_segment_sent_in_the_window() -> None:
+    assert measure("loss_rate", run(), traffic="background") == pytest.approx(4 / 50)
+    assert measure("loss_rate", run()) == pytest.approx((4 + 0 + 1 + 4) / (50 + 0 + 10 + 40))
+    assert math.isnan(measure("loss_rate", run(), traffic="nobody"))
+
+
 FILES = {
     "traffic": np.array([2, 3]),
     "kind": np.array(["file", "file"], dtype=object),
@@ -101,6 +115,18 @@ def test_a_transfer_that_the_end_cuts_short_counts_with_what_it_delivered() -> N
     assert measure("flow_throughput", view, traffic="ecn") == pytest.approx(8 * 200 / 80)
     assert measure("flow_throughput", view, traffic="plain") == pytest.approx(8 * 400 / 100)
     assert math.isnan(measure("flow_throughput", view, traffic="nobody"))
+
+
+def test_completion_times_are_of_finished_transfers_of_one_class_of_sizes() -> None:
+    sizes = {**FILES, "traffic": np.array([2, 2, 3, 3]), "kind": np.array(["file"] * 4, dtype=object)}
+    sizes |= {"start_ns": np.full(4, 20 * S), "end_ns": np.array([21.0, 22.0, 23.0, np.nan]) * S}
+    sizes |= {"bytes": np.array([100, 200, 300, 0]), "finished": np.array([True, True, True, False])}
+    sizes |= {name: np.zeros(4) for name in ("connections", "retransmits", "timeouts")}
+    view = run(objects=sizes)
+    assert measure("completion_time", view) == [1.0, 2.0, 3.0]
+    assert measure("completion_time", view, below=200) == [1.0]
+    assert measure("completion_time", view, at_least=200) == [2.0, 3.0]
+    assert measure("completion_time", view, traffic="ecn", at_least=150) == [2.0]
 
 
 TRANSACTIONS = {

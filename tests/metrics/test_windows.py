@@ -85,6 +85,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "congestion_signals": {"traffic": ["bulk", "files"]},
     "flow_throughput": {"traffic": "bulk"},
     "round_trip": {"traffic": "bulk"},
+    "share": {"traffic": "bulk"},
 }
 #: Metrics that count or add up, so that adjoining windows add up too.
 ADDITIVE = {"congestion_signals", "connections", "fast_retransmits", "retransmits", "timeouts", "transferred"}

@@ -6,6 +6,7 @@ mod profiles;
 mod records;
 mod scenario;
 mod table;
+mod toml;
 mod units;
 
 use pyo3::prelude::*;
@@ -36,6 +37,8 @@ mod _core {
     use super::scenario::{check_scenario, complete_scenario, default_budget, run, BudgetError, RunStopped, Scenario};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::toml::toml_places;
     #[pymodule_export]
     use super::units::{parse_bytes, parse_quantity, parse_rate, parse_time, unit_factor};
     #[pymodule_export]

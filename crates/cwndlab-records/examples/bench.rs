@@ -125,6 +125,7 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
             segments: workload.segments,
             from: Side::Client,
             read_rate_bps: None,
+            first_s: None,
         }),
     };
     Scenario {

@@ -2,7 +2,7 @@
 
 use cwndlab_units::Time;
 
-use crate::{BulkSpec, Command, Event, Losses, ObjectKind, ObjectRecord, Setup, Side};
+use crate::{BulkSpec, Command, Event, Losses, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
 
 /// One transfer: the clock runs from the SYN to the last byte's arrival in order (with a reader of its own pace, to the
 /// reading of it).
@@ -13,6 +13,7 @@ pub struct Bulk {
     from: Side,
     bytes: Option<u64>,
     reader: Option<Reader>,
+    first: Option<(Sampler, Rng)>,
     start: Time,
     open: bool,
 }
@@ -34,16 +35,24 @@ impl Reader {
 }
 
 impl Bulk {
-    pub(crate) fn new(spec: &BulkSpec, setup: &Setup<'_>) -> Result<Bulk, String> {
+    pub(crate) fn new(spec: &BulkSpec, setup: &mut Setup<'_>) -> Result<Bulk, String> {
         spec.check()?;
         let mss = u64::from(setup.mss);
         let reader = |rate_bps| Reader { rate_bps, chunk: mss, read: 0, peer_closed: false };
+        let first = match &spec.first_s {
+            Some(dist) => {
+                let sampler = dist.sampler(setup.shared).map_err(|e| format!("bulk: first_s: {e}"))?;
+                Some((sampler, (setup.stream)("pauses")))
+            }
+            None => None,
+        };
         Ok(Bulk {
             tcp_client: setup.tcp_client,
             tcp_server: setup.tcp_server,
             from: spec.from,
             bytes: spec.bytes.or(spec.segments.map(|s| s * mss)),
             reader: spec.read_rate_bps.map(reader),
+            first,
             start: Time::MAX,
             open: false,
         })
@@ -51,15 +60,11 @@ impl Bulk {
 
     pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
-            Event::Start => {
-                self.start = now;
-                self.open = true;
-                out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
-                if self.reader.is_some() {
-                    out.push(Command::Hold { conn: 0, side: self.from.other() });
-                    self.wait_for_data(out);
-                }
-            }
+            Event::Start => match self.first.as_mut().map(|(sampler, rng)| sampler.draw_time(rng)) {
+                None | Some(Time::ZERO) => self.begin(now, out),
+                Some(wait) => out.push(Command::Timer { at: now + wait }),
+            },
+            Event::Timer if self.start.is_never() => self.begin(now, out),
             Event::Established { conn, side } if side == self.from => {
                 let bytes = self.bytes.unwrap_or(Command::UNLIMITED);
                 out.push(Command::Write { conn, side, bytes });
@@ -87,6 +92,16 @@ impl Bulk {
             Event::Finished { losses, .. } => self.record(Time::MAX, losses, out),
             Event::End => self.record(Time::MAX, Losses::default(), out),
             Event::Established { .. } | Event::Delivered { .. } => {}
+        }
+    }
+
+    fn begin(&mut self, now: Time, out: &mut Vec<Command>) {
+        self.start = now;
+        self.open = true;
+        out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
+        if self.reader.is_some() {
+            out.push(Command::Hold { conn: 0, side: self.from.other() });
+            self.wait_for_data(out);
         }
     }
 

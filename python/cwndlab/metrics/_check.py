@@ -11,7 +11,8 @@ from pydantic import create_model
 
 from cwndlab.errors import nearest
 from cwndlab.plan.plan import make_plan
-from cwndlab.spec.schema import Model, Strict
+from cwndlab.spec.base import Strict
+from cwndlab.spec.schema import Model
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.validate import Invalid, validate
 

@@ -14,7 +14,8 @@ from typing import Any
 from cwndlab._core import parse_quantity
 from cwndlab.core import Core
 from cwndlab.errors import StudyError, nearest
-from cwndlab.spec import knobs, schema
+from cwndlab.spec import congestion, knobs, schema
+from cwndlab.spec.base import Drawn
 from cwndlab.spec.files import read_csv
 from cwndlab.spec.validate import Invalid
 from cwndlab.spec.windows import named_windows
@@ -24,6 +25,9 @@ from .scenario import Compiled, not_finite, origin
 
 Path = tuple[str | int, ...]
 
+#: Queues whose limit is a number of packets, as in Linux, and the size of a packet that a size is divided by.
+PACKET_QUEUES = ("codel", "fq-codel", "pie", "dualpi2")
+PACKET_BYTES = 1500
 #: The scenario's traffic entries of all instances may not be more than this.
 MAX_INSTANCES = 200_000
 #: And its directions of links not more than this.
@@ -167,9 +171,9 @@ class _Compiler:
             if queue.kind == "drop-tail":
                 made["unit"] = "packets"
         elif kind == "size":
-            made |= {"limit": value, "unit": "bytes"}
+            made |= self._limit(queue.kind, int(value))
         else:
-            made |= {"limit": 0, "unit": "bytes"}
+            made |= self._limit(queue.kind, 0)
             self.limits.append((index, value))
             return made
         if made["limit"] < 1:
@@ -189,7 +193,15 @@ class _Compiler:
             at = self.origins[f"links.{index}.queue"]
             right = 'give [topology] rtt = "100ms" (say)'
             raise Invalid((*at, "limit"), "the bandwidth-delay product of this link is 0", right, 0)
-        self.links[index]["queue"]["limit"] = limit
+        queue = self.links[index]["queue"]
+        queue |= self._limit(queue["kind"], limit)
+
+    @staticmethod
+    def _limit(kind: str, size: int) -> dict[str, Any]:
+        """A limit in bytes; in packets, rounded up, for the queues that count nothing else."""
+        if kind in PACKET_QUEUES:
+            return {"limit": -(-size // PACKET_BYTES)}
+        return {"limit": size, "unit": "bytes"}
 
     def _path(self, start: int, goal: int) -> list[int] | None:
         """Links of the shortest path in hops, ties to the lower link index, as the engine routes."""
@@ -235,19 +247,24 @@ class _Compiler:
     def _tcp(self) -> dict[str, int]:
         """Index of each group's configuration."""
         default = self.model.tcp
-        base = knobs.tcp(self._profile(default.profile, ("tcp",)), default.knobs(), ("tcp",))
+        base = self._configured(self._profile(default.profile, ("tcp",)), default.knobs(), ("tcp",))
         groups = {"default": self._group(base, ("tcp",))}
         inheriting = [base]
         for name, group in default.groups.items():
             at: Path = ("tcp", "groups", name)
             start = self._profile(group.profile, at) if group.profile is not None else base
-            config = knobs.tcp(start, group.knobs(), at)
+            config = self._configured(start, group.knobs(), at)
             self._check_effect([config], group.knobs(), at)
             groups[name] = self._group(config, at)
             if group.profile is None:
                 inheriting.append(config)
         self._check_effect(inheriting, default.knobs(), ("tcp",))
         return groups
+
+    @staticmethod
+    def _configured(start: Mapping[str, Any], given: Mapping[str, Any], at: Path) -> dict[str, Any]:
+        """A configuration with a group's knobs, its congestion control among them."""
+        return knobs.tcp(start, congestion.spelled_out(given, start, at), at)
 
     def _check_effect(self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: Path) -> None:
         """Rejects a knob that the study sets and that changes nothing in any configuration that has it.
@@ -294,6 +311,14 @@ class _Compiler:
                     raise Invalid((*at, key), f'there is no TCP group "{group}"', nearest(group, groups), 0)
                 tcp[side] = groups[group]
             app = {"kind": entry.app.kind, **knobs.app(entry.app.knobs(), (*at, "app"))}
+            start = entry.start
+            if isinstance(start, Drawn):
+                if "first_s" in app:
+                    right = "leave out one of them"
+                    raise Invalid((*at, "start"), "app.first_s draws the start already", right, 0)
+                low, high = start.seconds
+                app["first_s"] = {"kind": "uniform", "low": low, "high": high}
+                start = 0
             clients, servers = (
                 [self._node(name, (*at, key)) for name in ([end] if isinstance(end, str) else end)]
                 for key, end in (("client", entry.client), ("server", entry.server))
@@ -319,7 +344,7 @@ class _Compiler:
                         "client": client,
                         "server": server,
                         **tcp,
-                        "start_ns": entry.start + instance * entry.stagger,
+                        "start_ns": start + instance * entry.stagger,
                         "app": app,
                     }
                 )

@@ -149,7 +149,7 @@ def _sized(layer: Any, title: str) -> Any:
 
 def _quantity_title(spec: Figure, results: Results) -> str:
     """The quantity's title where it fits beside a panel, else its name."""
-    name = spec.quantity or ""
+    name = spec.drawn[0] if spec.drawn else ""
     title = results.title(name)
     return title if len(title) <= LONGEST_TITLE else name.replace("_", " ")
 
@@ -159,7 +159,7 @@ def _xy(spec: Figure, results: Results) -> tuple[str, str]:
     name = _quantity_title(spec, results)
     if spec.compare is not None:
         against = ", ".join(f"{k}={v}" for k, v in spec.compare.to.items())
-        short = (spec.quantity or "").replace("_", " ")
+        short = spec.drawn[0].replace("_", " ")
         name = f"{spec.compare.kind} of {short} against {against}"
     y = spec.y_title or (f"{name} ({unit})" if unit else name)
     x = spec.x_title or ("number" if spec.x == INDEX else results.title(spec.x or ""))

@@ -254,8 +254,8 @@ def _figures(study: StudySpec) -> None:
         at: Path = ("figures", index)
         _once(study, "figure", ids, index, (*at, "id"))
         _selection(study, figure.where, (*at, "where"))
-        if figure.quantity is not None:
-            _quantity(study, figure.quantity, (*at, "quantity"))
+        for name in figure.drawn:
+            _quantity(study, name, (*at, "quantity" if figure.quantity else "quantities"))
         if figure.compare is not None:
             _selection(study, figure.compare.to, (*at, "compare", "to"))
         for key, names in (

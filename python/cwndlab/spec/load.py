@@ -15,6 +15,7 @@ from cwndlab.errors import StudyError, nearest
 
 from . import schema, values
 from .check import check_study
+from .expand import NETWORKS, SHORT, expand
 from .files import read_text
 from .locate import dotted
 from .resolve import put, steps
@@ -90,9 +91,13 @@ def changed(study: S, changes: Mapping[str, Any]) -> S:
     """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
     (`{"run.duration": "10s"}`).
     """
+    short = {key: value for key, value in changes.items() if key.split(".")[0] in NETWORKS}
+    if short and study.written is not None:
+        return _changed_short(study, short, {key: changes[key] for key in changes if key not in short})
     raw = copy.deepcopy(dict(study.raw))
     chosen, changed = dict(study.chosen), dict(study.changed)
     extra: dict[str, list[schema.Scalar]] = {}
+    sections = [*(name for name in NETWORKS if name in (study.written or {})), *SETTABLE]
     for key, value in changes.items():
         if key == GRID and key not in {**study.outline.axes, **study.outline.parameters}:
             chosen[key] = _choose_grids(study.outline.grids, value)
@@ -113,7 +118,7 @@ def changed(study: S, changes: Mapping[str, Any]) -> S:
                     right=nearest(key, known),
                 )
             try:
-                put(raw, steps(raw, key, SETTABLE), _plain(value))
+                put(raw, steps(raw, key, sections), _plain(value))
             except StudyError as error:
                 raise error.located(file=study.file, line=None, key=f"--set {key}") from None
             changed[key] = _plain(value)
@@ -121,30 +126,85 @@ def changed(study: S, changes: Mapping[str, Any]) -> S:
         return replace(study, chosen=chosen)
     for axis, more in extra.items():
         raw["axes"][axis]["values"] = [*raw["axes"][axis]["values"], *more]
-    made = _build(type(study), raw, name=study.name, file=study.file, text=study.text, claims_text="")
-    return replace(made, claims=study.claims, chosen=chosen, changed=changed)
+    made = _build(
+        type(study),
+        raw,
+        name=study.name,
+        file=study.file,
+        text=study.text,
+        claims_text="",
+        place=replace(study.place, raw=raw),
+        changed=changed,
+    )
+    return replace(made, claims=study.claims, chosen=chosen)
+
+
+def _changed_short(study: S, short: Mapping[str, Any], others: Mapping[str, Any]) -> S:
+    """The study with keys of its short form changed; other changes are made again in what that expands to."""
+    written = copy.deepcopy(dict(study.written or {}))
+    for key, value in short.items():
+        try:
+            put(written, steps(written, key, NETWORKS), _plain(value))
+        except StudyError as error:
+            raise error.located(file=study.file, line=None, key=f"--set {key}") from None
+    made = _build(
+        type(study),
+        written,
+        name=study.name,
+        file=study.file,
+        text=study.text,
+        claims_text="",
+        changed=short,
+    )
+    made = replace(made, claims=study.claims, chosen=study.chosen)
+    again = {key: value for key, value in study.changed.items() if key.split(".")[0] not in NETWORKS}
+    kept = {key: study.changed[key] for key in study.changed if key not in again}
+    made = changed(made, {**again, **others})
+    return replace(made, changed={**kept, **{key: _plain(short[key]) for key in short}, **made.changed})
 
 
 def _build(
-    kind: type[S], raw: dict[str, Any], *, name: str, file: Path | None, text: str | None, claims_text: str
+    kind: type[S],
+    raw: dict[str, Any],
+    *,
+    name: str,
+    file: Path | None,
+    text: str | None,
+    claims_text: str,
+    place: Place | None = None,
+    changed: Mapping[str, Any] | None = None,
 ) -> S:
-    place = Place(raw, file, text)
+    """The study, checked; `place` where its tables are not those of the text alone, `changed` by `set`."""
+    changed = dict(changed or {})
+    place = replace(place or Place(raw, file, text), changed=tuple(changed))
     if (deep := _depth(raw)) > _MAX_DEPTH:
         raise StudyError(f"tables are nested {deep} deep", file=file, right=f"at most {_MAX_DEPTH}")
     if (path := _date(raw)) is not None:
         raise place.error(path, "dates and times of day have no meaning in a study", "write it in quotes")
-    unknown = [key for key in raw if key not in schema.Study.model_fields]
+    known = [*schema.Study.model_fields, *SHORT]
+    unknown = [key for key in raw if key not in known]
     if unknown:
-        raise place.error(
-            (unknown[0],), f"unknown key {unknown[0]!r}", nearest(unknown[0], schema.Study.model_fields)
-        )
-    rest = {key: value for key, value in raw.items() if key not in schema.MODEL_SECTIONS}
+        raise place.error((unknown[0],), f"unknown key {unknown[0]!r}", nearest(unknown[0], known))
     try:
+        expanded = expand(raw, kind.metric_shapes)
+        if expanded.origins:
+            place = replace(place, raw=expanded.raw, written=raw, origins=expanded.origins)
+        rest = {key: value for key, value in expanded.raw.items() if key not in schema.MODEL_SECTIONS}
         outline = validate(schema.Outline, rest)
     except Invalid as invalid:
         raise place.of(invalid) from None
     claims = _claims(claims_text, file)
-    study = kind(name=name, raw=raw, outline=outline, claims=claims, file=file, text=text)
+    study = kind(
+        name=name,
+        raw=expanded.raw,
+        outline=outline,
+        claims=claims,
+        file=file,
+        text=text,
+        written=place.written,
+        origins=place.origins,
+        changed=changed,
+    )
     check_study(study)
     return study
 

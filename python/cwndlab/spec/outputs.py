@@ -123,7 +123,7 @@ class Table(Part):
     id: Slug
     title: str
     about: str | None = None
-    rows: list[Name] = Field(min_length=1)
+    rows: list[Name]
     """Axes whose values make the rows, in this order; the published CSV has columns of the same names."""
     where: Where = {}
     """Axes fixed for the whole table."""
@@ -198,6 +198,8 @@ class Figure(Part):
     """line, bar: the axis along x; `index` for a quantity that is a list (one point per element)."""
     quantity: Name | None = None
     """line, bar, cdf: what is drawn."""
+    quantities: list[Name] = []
+    """line, bar: several quantities of one unit in place of one, a line (or bar) for each."""
     compare: Compare | None = None
     x_title: str | None = None
     y_title: str | None = None
@@ -213,17 +215,25 @@ class Figure(Part):
 
     @model_validator(mode="after")
     def _complete(self) -> Figure:
-        if self.kind in ("line", "bar", "cdf") and self.quantity is None:
+        if self.quantity is not None and self.quantities:
+            raise ValueError("a figure has either `quantity` or `quantities`")
+        if self.kind in ("line", "bar", "cdf") and not self.drawn:
             raise ValueError(f"a {self.kind} figure needs `quantity`")
         if self.kind in ("line", "bar") and self.x is None:
             raise ValueError(f'a {self.kind} figure needs `x` (an axis, or "index" for a list)')
         return self
+
+    @property
+    def drawn(self) -> list[str]:
+        """The quantities that are drawn."""
+        return [self.quantity] if self.quantity is not None else self.quantities
 
 
 #: The keys that only some kinds of figures take.
 FIGURE_KEYS = {
     "x": ("line", "bar"),
     "quantity": ("line", "bar", "cdf"),
+    "quantities": ("line", "bar"),
     "compare": ("line", "bar"),
     "log_x": ("line", "cdf"),
     "start": ("time-sequence", "queue", "cwnd"),

@@ -14,9 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from .base import Drawn, Label, Open, Strict
 from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
+from .shorthand import Short
 from .units import RateBps, SizeBytes, TimeNs, parse_share, parse_time
 from .values import label
 
@@ -32,26 +34,6 @@ __all__ = [
     "Study",
     "Where",
 ]
-
-#: A name that stands in dotted keys and in tables of records, not in expressions.
-Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
-
-
-class Strict(BaseModel):
-    """Unknown keys are errors, types are not coerced."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Open(BaseModel):
-    """A `kind` (or profile) and knobs that the core knows and checks."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-    def knobs(self) -> dict[str, Any]:
-        """The keys that the schema leaves to the core."""
-        return dict(self.model_extra or {})
-
 
 # ── the model: what is simulated ──────────────────────────────────────────────────────────────────────────
 
@@ -136,7 +118,7 @@ class Traffic(Strict):
     tcp: str = Field("default", description="group of both ends; see [tcp.groups]")
     tcp_client: str | None = None
     tcp_server: str | None = None
-    start: TimeNs = 0
+    start: TimeNs | Drawn = 0
     stagger: TimeNs = Field(0, description="instance i starts i times this later")
 
 
@@ -415,6 +397,12 @@ MODEL_SECTIONS = tuple(Model.model_fields)
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of study files, for editors; `study.schema.json` is this, kept current by a test."""
     schema = Study.model_json_schema()
+    short = Short.model_json_schema()
+    schema["properties"] |= short["properties"]
+    schema["$defs"] |= {name: made for name, made in short["$defs"].items() if name not in schema["$defs"]}
+    schema["required"] = [key for key in schema["required"] if key not in ("topology", "traffic")]
+    full: dict[str, Any] = {"required": ["topology", "traffic"]}
+    schema["anyOf"] = [full, {"required": ["dumbbell"]}, {"required": ["parking_lot"]}]
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     model = set(_used(schema, [schema["properties"][name] for name in MODEL_SECTIONS]))
     for name, definition in schema["$defs"].items():

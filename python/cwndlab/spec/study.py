@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -14,6 +14,7 @@ from cwndlab.errors import StudyError
 
 from . import schema
 from .locate import dotted, line_of
+from .measures import Shape
 from .resolve import Names, Unresolved, put, resolve, steps
 from .validate import Invalid, as_study_error, validate
 from .values import same_value
@@ -24,6 +25,7 @@ SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
 #: What `set` calls the choice among grids, unless an axis or a parameter has that name.
 GRID = "grid"
 
+KeyPath = tuple[str | int, ...]
 AxisSetting = schema.Axis | schema.Sensitivity
 T = TypeVar("T")
 
@@ -38,6 +40,9 @@ class StudySpec:
     claims: schema.Claims = field(repr=False)
     file: Path | None = None
     text: str | None = field(default=None, repr=False)
+    #: The tables as written, where short forms were expanded, and where each part of `raw` is there.
+    written: Mapping[str, Any] | None = field(default=None, repr=False)
+    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict, repr=False)
     #: Axes restricted by `set`: axis -> names of values.
     chosen: Mapping[str, tuple[schema.Scalar, ...]] = field(default_factory=dict)
     #: Other keys changed by `set`.
@@ -59,7 +64,12 @@ class StudySpec:
     @property
     def place(self) -> Place:
         """Makes errors that know their file and line."""
-        return Place(self.raw, self.file, self.text)
+        return Place(self.raw, self.file, self.text, self.written, self.origins, tuple(self.changed))
+
+    @classmethod
+    def metric_shapes(cls) -> Mapping[str, Shape]:
+        """What `measure` has to know of each metric; none here, where metrics are not known."""
+        return {}
 
     def tables_of(self, quantity: schema.Quantity) -> Collection[str]:
         """The record tables that a quantity's metric reads; none here, where metrics are not known."""
@@ -108,7 +118,7 @@ class StudySpec:
             return then(validate(schema.Model, sections))
         except (Unresolved, Invalid) as error:
             problem = error.error if isinstance(error, Unresolved) else as_study_error(error)
-            place = Place({**self.raw, **raw}, self.file, self.text)
+            place = replace(self.place, raw={**self.raw, **raw})
             for path, key, value in reversed(written):
                 if error.path and (error.path[: len(path)] == path or path[: len(error.path)] == error.path):
                     problem.problem += f" (in {dotted(raw, error.path)}, set by {key} = {value!r})"
@@ -154,18 +164,41 @@ class Place:
     raw: Mapping[str, Any]
     file: Path | None
     text: str | None
+    written: Mapping[str, Any] | None = None
+    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
+    #: Dotted keys that `set` changed.
+    changed: Collection[str] = ()
 
-    def locate(self, error: StudyError, path: tuple[str | int, ...]) -> StudyError:
+    def _written(self, path: KeyPath) -> KeyPath:
+        """The path of the short form that a part of the full form comes from."""
+        for length in range(len(path), 0, -1):
+            if (origin := self.origins.get(path[:length])) is not None:
+                return (*origin, *path[length:])
+        return path
+
+    def locate(self, error: StudyError, path: KeyPath) -> StudyError:
         """The error with this place filled in, where it has none of its own."""
+        if (option := self._option(dotted(self.raw, path), error.key)) is not None:
+            return StudyError(error.problem, key=f"--set {option}", right=error.right)
+        raw = self.raw
+        if self.written is not None:
+            raw, path = self.written, _present(self.written, self._written(path))
+            if (option := self._option(dotted(raw, path))) is not None:
+                return StudyError(error.problem, key=f"--set {option}", right=error.right)
         line = line_of(self.text, path) if self.text is not None and path else None
         made = StudyError(
             error.problem,
             file=error.file or self.file,
-            key=(dotted(self.raw, path) if path else None) or error.key,
+            key=(dotted(raw, path) if path else None) or error.key,
             line=line,
             right=error.right,
         )
         return made
+
+    def _option(self, *keys: str | None) -> str | None:
+        """The key that `set` changed and that is, holds or is held by one of these."""
+        pairs = ((option, key) for option in self.changed for key in keys if key)
+        return next((o for o, key in pairs if f"{o}.".startswith(f"{key}.") or key.startswith(f"{o}.")), None)
 
     def error(self, path: tuple[str | int, ...], problem: str, right: str | None = None) -> StudyError:
         """An error at a key."""
@@ -174,3 +207,14 @@ class Place:
     def of(self, invalid: Invalid) -> StudyError:
         """What validation found, as an error at its key."""
         return self.locate(as_study_error(invalid), invalid.path)
+
+
+def _present(raw: object, path: KeyPath) -> KeyPath:
+    """As much of a path as there is, and the key that is missing there."""
+    for index, step in enumerate(path):
+        inside = isinstance(raw, Mapping) and step in raw
+        inside = inside or (isinstance(raw, list) and isinstance(step, int) and step < len(raw))
+        if not inside:
+            return path[:index]
+        raw = raw[step]  # type: ignore[index]
+    return path

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+#: What is longer gets a table with a heading in place of braces.
+LONGEST_LINE = 110
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -18,17 +20,23 @@ def dumps(tables: Mapping[str, Any]) -> str:
 
 
 def _table(table: Mapping[str, Any], at: list[str], lines: list[str]) -> None:
+    tables = {key: value for key, value in table.items() if isinstance(value, Mapping) or _is_tables(value)}
+    # All or none inline: tables with headings come last, and the order of axes has a meaning.
+    inline = bool(at) and all(len(_line(*item)) <= LONGEST_LINE for item in tables.items())
     nested: list[tuple[str, Any]] = []
     for key, value in table.items():
-        if isinstance(value, Mapping) or _is_tables(value):
+        if key in tables and not inline:
             nested.append((key, value))
         else:
-            lines.append(f"{_key(key)} = {_value(value)}")
+            lines.append(_line(key, value))
     for key, value in nested:
         path = [*at, _key(key)]
         if isinstance(value, Mapping):
-            lines += ["", f"[{'.'.join(path)}]"]
-            _table(value, path, lines)
+            inner: list[str] = []
+            _table(value, path, inner)
+            if not inner or inner[0]:  # a table of tables alone needs no heading of its own
+                lines += ["", f"[{'.'.join(path)}]"]
+            lines += inner
         else:
             for item in value:
                 lines += ["", f"[[{'.'.join(path)}]]"]
@@ -37,6 +45,10 @@ def _table(table: Mapping[str, Any], at: list[str], lines: list[str]) -> None:
 
 def _is_tables(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+
+
+def _line(key: str, value: Any) -> str:
+    return f"{_key(key)} = {_value(value)}"
 
 
 def _key(key: str) -> str:

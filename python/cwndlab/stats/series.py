@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,8 +65,8 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
         cells = results.select(spec.where)
         for axis in (*spec.series, *((spec.panels,) if spec.panels else ())):
             results.values_on(axis)
-        if spec.quantity is not None:
-            results.unit(spec.quantity)
+        for quantity in spec.drawn:
+            results.unit(quantity)
     except StudyError as error:
         raise error.located(file=None, line=None, key=f"figures.{spec.id}") from None
     for cell in cells:
@@ -83,6 +83,12 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
 
 def points(spec: Figure, results: Results) -> list[Point]:
     """The points of a line or bar figure; two cells at the same place are a StudyError."""
+    if spec.quantities:
+        return [
+            replace(point, series=", ".join(filter(None, (label, point.series))))
+            for quantity, label in zip(spec.quantities, _labels(spec.quantities, results), strict=True)
+            for point in points(spec.model_copy(update={"quantity": quantity, "quantities": []}), results)
+        ]
     assert spec.quantity is not None and spec.x is not None  # the schema demands both
     if results.is_list(spec.quantity) != (spec.x == INDEX):
         wrong = "a list" if spec.x != INDEX else "one number per run, no list"
@@ -115,6 +121,15 @@ def points(spec: Figure, results: Results) -> list[Point]:
         if not np.isnan(interval.value):
             found.append(Point(*place, interval))
     return found
+
+
+def _labels(quantities: Sequence[str], results: Results) -> list[str]:
+    """The titles of quantities in one figure, without the words that all of them begin with."""
+    titles = [results.title(name) for name in quantities]
+    first = titles[0].split(", ")[0] + ", "
+    return [
+        title.removeprefix(first) if all(t.startswith(first) for t in titles) else title for title in titles
+    ]
 
 
 def _list_points(
@@ -171,4 +186,4 @@ def curves(spec: Figure, results: Results) -> list[Curve]:
 
 def unit_of(spec: Figure, results: Results) -> str:
     """The unit along y (line, bar) or x (cdf)."""
-    return derived_unit(spec.compare, results.unit(spec.quantity)) if spec.quantity else ""
+    return derived_unit(spec.compare, results.unit(spec.drawn[0])) if spec.drawn else ""

@@ -108,3 +108,25 @@ fn contradictory_or_misspelt_specifications_are_refused() {
         assert!(e.contains(part), "{json}: {e}");
     }
 }
+
+#[test]
+fn a_transfer_waits_for_its_drawn_start_and_its_clock_runs_from_there() {
+    let mut a = app(r#"{"kind":"bulk","segments":1,"first_s":{"kind":"uniform","low":1.0,"high":2.0}}"#).unwrap();
+    let asked = tell(&mut a, 500, Event::Start);
+    let [Command::Timer { at }] = asked[..] else { panic!("{asked:?}") };
+    assert!((Time::from_millis(1500)..Time::from_millis(2500)).contains(&at), "{at:?}");
+    let mut out = Vec::new();
+    a.handle(at, Event::Timer, &mut out);
+    assert_eq!(out, [Command::Connect { conn: 0, tcp_client: 3, tcp_server: 4 }]);
+    tell(&mut a, 2600, Event::Established { conn: 0, side: Side::Client });
+    let done = Event::Delivered { conn: 0, side: Side::Server, total: 1000, losses: Losses::default() };
+    let recorded = tell(&mut a, 2700, done);
+    assert!(matches!(recorded[..], [Command::Record(ObjectRecord { start, .. })] if start == at), "{recorded:?}");
+}
+
+#[test]
+fn a_run_that_ends_before_the_drawn_start_records_no_transfer() {
+    let mut a = app(r#"{"kind":"bulk","bytes":100,"first_s":{"kind":"fixed","value":9.0}}"#).unwrap();
+    tell(&mut a, 0, Event::Start);
+    assert_eq!(tell(&mut a, 100, Event::End), []);
+}

@@ -1,0 +1,47 @@
+"""What all sections of a study file are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from .units import parse_time
+
+#: A name that stands in dotted keys and in tables of records, not in expressions.
+Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
+
+
+class Strict(BaseModel):
+    """Unknown keys are errors, types are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Open(BaseModel):
+    """A `kind` (or profile) and knobs that the core knows and checks."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    def knobs(self) -> dict[str, Any]:
+        """The keys that the schema leaves to the core."""
+        return dict(self.model_extra or {})
+
+
+class Drawn(Strict):
+    """A start that is drawn for each flow and replicate, uniformly from an interval."""
+
+    uniform: list[str] = Field(min_length=2, max_length=2, examples=[["0s", "1s"]])
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Drawn:
+        low, high = self.seconds
+        if low >= high:
+            raise ValueError("this interval ends before it begins")
+        return self
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """The ends of the interval."""
+        low, high = self.uniform
+        return parse_time(low) / 1e9, parse_time(high) / 1e9

@@ -1,0 +1,50 @@
+"""`cc = "cubic"` in a TCP group: a window law by the name that people give it, with what belongs to it.
+
+As in Linux, where HyStart is a part of the CUBIC module and no other, a congestion control brings its own
+slow start; DCTCP brings its ECN. Knobs of the same group take precedence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from cwndlab._core import tcp_knobs
+from cwndlab.errors import nearest
+
+from .validate import Invalid, Path
+
+KEYS = ("cc", "congestion_control")
+_STANDARD = {"slow_start": "standard"}
+_NAMES = {"newreno": "reno", "new-reno": "reno"}
+_WITH: Mapping[str, Mapping[str, Any]] = {"dctcp": {**_STANDARD, "ecn": "dctcp"}}
+
+
+@cache
+def laws() -> tuple[str, ...]:
+    """The window laws of the engine."""
+    knob = next(knob for knob in json.loads(tcp_knobs()) if knob["name"] == "window_law")
+    return tuple(law.strip() for law in knob["type"].split("|"))
+
+
+def spelled_out(given: Mapping[str, Any], profile: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The knobs of a group with those of its congestion control in place of `cc`."""
+    written = [key for key in KEYS if key in given]
+    if not written:
+        return dict(given)
+    if len(written) == 2 or "window_law" in given:
+        other = "window_law" if "window_law" in given else KEYS[1]
+        raise Invalid((*path, written[0]), f"`{other}` says this already", "leave out one of them", 0)
+    name = given[written[0]]
+    law = _NAMES.get(name, name) if isinstance(name, str) else name
+    if law not in laws():
+        right = nearest(str(name), laws())
+        raise Invalid((*path, written[0]), f"there is no congestion control {name!r}", right, 0)
+    own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
+    if law == "cubic" and str(profile.get("window_law")).startswith("cubic"):
+        own = {}  # the profile's own CUBIC, with its slow start
+    else:
+        own = {"window_law": law, **own}
+    return {**own, **{key: value for key, value in given.items() if key not in KEYS}}

@@ -1,0 +1,344 @@
+"""Writes the short forms of a study file out in full: `[dumbbell]`, `[parking_lot]` and `measure`.
+
+Everything that follows knows only the full form. `Expanded.origins` leads from its keys back to those that
+were written, for messages.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import measures
+from .base import Drawn
+from .shorthand import Flow, Network, ParkingLot, Short
+from .units import parse_rate, parse_share, parse_time
+from .validate import Invalid, validate
+from .values import text
+
+Path = tuple[str | int, ...]
+Raw = dict[str, Any]
+
+SHORT = tuple(Short.model_fields)
+"""The keys of the short form."""
+NETWORKS = ("dumbbell", "parking_lot")
+#: The sections of a full study: what is simulated, varied, asked and shown.
+ORDER = (
+    *("title", "source", "about", "parameters", "topology", "traffic", "distributions", "tcp", "run"),
+    *("probes", "limits", "phases", "axes", "grids", "cells", "sensitivity", "combinations"),
+    *("quantities", "tables", "figures", "marks"),
+)
+#: Hosts' links are this many times as fast as the bottleneck, and at least `HOST_RATE`.
+FASTER = 10
+HOST_RATE = 1_000_000_000
+#: Between samples of the bottleneck's queue.
+QUEUE_INTERVAL = "10ms"
+
+
+@dataclass
+class Expanded:
+    """A study in full, and where each part of it was written."""
+
+    raw: Raw
+    origins: dict[Path, Path] = field(default_factory=dict)
+    #: Names of the flow groups, and which of them are transfers without end.
+    flows: dict[str, bool] = field(default_factory=dict)
+    #: Directions of the bottlenecks.
+    bottlenecks: list[str] = field(default_factory=list)
+
+
+def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
+    """The study in full; Invalid carries a path of the study as it was written."""
+    if not any(key in raw for key in SHORT):
+        return Expanded(dict(raw))
+    short = validate(Short, {key: raw[key] for key in SHORT if key in raw})
+    made = Expanded(copy.deepcopy({key: value for key, value in raw.items() if key not in SHORT}))
+    networks = [name for name in NETWORKS if name in raw]
+    if len(networks) > 1:
+        raise Invalid((networks[1],), f"this study has a [{networks[0]}] already", "keep one of them", 0)
+    for name in networks:
+        for section in ("topology", "traffic"):
+            if section in raw:
+                right = f"leave one out; `cwndlab expand` writes [{name}] out, to go on from there"
+                raise Invalid((section,), f"[{name}] already makes the {section}", right, 0)
+        network = short.dumbbell or short.parking_lot
+        assert network is not None
+        _Network(network, name, made).write()
+    asked = short.measure
+    if asked is None and networks and not raw.get("quantities"):
+        asked = list(measures.DEFAULT)
+    _measure(made, asked, metrics)
+    made.raw = {key: made.raw[key] for key in sorted(made.raw, key=_position)}
+    return made
+
+
+def _position(key: str) -> int:
+    """Where a reader looks for a section."""
+    return ORDER.index(key) if key in ORDER else len(ORDER)
+
+
+def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shapes) -> None:
+    """Quantities, tables and figures of what is to be measured."""
+    raw = made.raw
+    if not made.flows:
+        entries = [entry for entry in raw.get("traffic", []) if isinstance(entry, dict)]
+        for entry in entries:
+            app = entry.get("app", {})
+            endless = isinstance(app, dict) and app.get("kind") == "bulk"
+            made.flows[str(entry.get("name"))] = endless and not {"bytes", "segments"} & app.keys()
+    flows = measures.Flows(dict(made.flows), made.bottlenecks)
+    known = [
+        str(quantity.get("name")) for quantity in raw.get("quantities", []) if isinstance(quantity, dict)
+    ]
+    groups: list[measures.Measured] = []
+    for position, name in enumerate(asked or []):
+        group = measures.measured(name, flows, metrics, ("measure", position))
+        for quantity in group.quantities:
+            made.origins["quantities", len(known)] = ("measure", position)
+            if quantity["name"] not in known:
+                raw.setdefault("quantities", []).append(quantity)
+                known.append(quantity["name"])
+        groups.append(group)
+    if not groups or raw.get("grids"):
+        return  # which axes the cells of a grid have is for the study to say
+    axes = {
+        name: [value.get("name") if isinstance(value, dict) else value for value in axis.get("values", [])]
+        for name, axis in raw.get("axes", {}).items()
+        if isinstance(axis, dict) and isinstance(axis.get("values"), list)
+    }
+    for section, shown in (
+        ("tables", measures.tables(groups, axes)),
+        ("figures", measures.figures(groups, axes)),
+    ):
+        if section not in raw and shown:
+            raw[section] = shown
+
+
+class _Network:
+    """Writes one network in full."""
+
+    def __init__(self, network: Network, section: str, made: Expanded) -> None:
+        self.network = network
+        self.section = section
+        self.made = made
+        self.raw = made.raw
+        self.nodes: list[str] = []
+        self.links: list[Raw] = []
+        self.traffic: list[Raw] = []
+        tcp = self.raw.setdefault("tcp", {})
+        if isinstance(tcp, dict):
+            tcp.setdefault("profile", "linux-6")
+            tcp.setdefault("groups", {})
+        self.groups: Raw = tcp["groups"]
+
+    def write(self) -> None:
+        hops = self.network.hops if isinstance(self.network, ParkingLot) else 1
+        routers = ["left", "right"] if hops == 1 else [f"r{k}" for k in range(hops + 1)]
+        self.nodes += routers
+        self.made.bottlenecks += [f"{a}>{b}" for a, b in itertools.pairwise(routers)]
+        self._bottlenecks(routers)
+        for index, flow in enumerate(self.network.flows):
+            self._flow(flow, ("flows", index), self._name(flow), routers[0], routers[-1])
+        for index, flow in enumerate(self.network.cross if isinstance(self.network, ParkingLot) else []):
+            name = self._name(flow)
+            for hop in range(hops):
+                ends = (routers[hop], routers[hop + 1])
+                self._flow(flow, ("cross", index), f"{name}_{hop + 1}", *ends)
+        self.raw["topology"] = {"nodes": self.nodes, "rtt": self._rtt(), "links": self.links}
+        self.raw["traffic"] = self.traffic
+        self.origin(("topology",), ())
+        self.origin(("topology", "rtt"), ("rtt",))
+        if not self.raw.get("probes"):
+            self.raw["probes"] = {"queue_interval": QUEUE_INTERVAL}
+
+    def origin(self, path: Path, written: Path) -> None:
+        self.made.origins[path] = (self.section, *written)
+
+    def _axis(self, name: str, values: Sequence[Any], at: Path, **more: Any) -> None:
+        axes = self.raw.setdefault("axes", {})
+        if name in axes:
+            right = f"leave out [axes.{name}], or write one value here"
+            raise Invalid((self.section, *at), f'an axis "{name}" is defined already', right, 0)
+        axes[name] = {**more, "values": list(values)}
+        self.origin(("axes", name), at)
+
+    def _name(self, flow: Flow) -> str:
+        """The name of a group of flows: its own, or that of its congestion control."""
+        wanted = flow.name or (flow.cc if isinstance(flow.cc, str) and flow.cc.isidentifier() else "flow")
+        taken = {*self.made.flows, *(name.rsplit("_", 1)[0] for name in self.made.flows)}
+        if wanted not in taken:
+            return wanted
+        return next(name for k in range(2, 10_000) if (name := f"{wanted}{k}") not in taken)
+
+    # ── fields that may be axes ───────────────────────────────────────────────────────────────────────────
+
+    def _rate(self) -> str:
+        rate = self.network.rate
+        if isinstance(rate, str):
+            return rate
+        numbers = [_tidy(parse_rate(value) / 1e6) for value in rate]
+        self._axis("rate", numbers, ("rate",), title="bottleneck", unit="Mbit/s")
+        return "{rate}Mbps"
+
+    def _rtt(self) -> str:
+        return self.network.rtt if isinstance(self.network.rtt, str) else "{rtt}ms"
+
+    def _host_delay(self, rtt: str | list[str], name: str, at: Path) -> str:
+        """Half of a round-trip time: what the link of a sender delays, each way."""
+        if isinstance(rtt, str):
+            return (
+                f"{parse_time(rtt) // 2}ns"
+                if parse_time(rtt) % 2_000_000
+                else f"{parse_time(rtt) // 2_000_000}ms"
+            )
+        parameters = self.raw.setdefault("parameters", {})
+        if f"half_{name}" not in parameters:
+            values = [_tidy(parse_time(value) / 1e6) for value in rtt]
+            self._axis(name, values, at, title=f"base round-trip time{_of(name, '_rtt')}", unit="ms")
+            parameters[f"half_{name}"] = f"= {name} / 2"
+        return f"{{half_{name}}}ms"
+
+    def _queue(self) -> Raw:
+        limit, queue = self._buffer(), self.network.queue
+        if not isinstance(queue, list):
+            return _queue_table(queue, limit)
+        tables = [_queue_table(kind, limit) for kind in queue]
+        kinds = [str(table["kind"]) for table in tables]
+        names = [kind if kinds.count(kind) == 1 else f"{kind} {k + 1}" for k, kind in enumerate(kinds)]
+        keys = [f"topology.links.{name}.forward.queue" for name in self._bottleneck_names()]
+        chosen = [
+            {"name": name, "set": {key: table for key in keys}}
+            for name, table in zip(names, tables, strict=True)
+        ]
+        self._axis("queue", chosen, ("queue",), title="queue")
+        return tables[0]
+
+    def _buffer(self) -> str:
+        """The limit of the bottleneck's queue."""
+        buffer = self.network.buffer
+        if not isinstance(buffer, list):
+            return _limit(buffer)
+        multiples = [_tidy(value) for value in buffer if not isinstance(value, str)]
+        if len(multiples) == len(buffer):
+            self._axis("buffer", multiples, ("buffer",), title="buffer", unit="BDP")
+            return "{buffer}BDP"
+        self._axis("buffer", [_limit(value) for value in buffer], ("buffer",), title="buffer")
+        return "$buffer"
+
+    def _loss(self) -> float | str | None:
+        loss = self.network.loss
+        if loss is None:
+            return None
+        if isinstance(loss, str):
+            return parse_share(loss)
+        self._axis(
+            "loss", [_tidy(100 * parse_share(v)) for v in loss], ("loss",), title="random loss", unit="%"
+        )
+        return "= loss / 100"
+
+    # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _bottleneck_names(self) -> list[str]:
+        count = len(self.made.bottlenecks)
+        return ["bottleneck"] if count == 1 else [f"bottleneck{k + 1}" for k in range(count)]
+
+    def _bottlenecks(self, routers: Sequence[str]) -> None:
+        rate, queue, loss = self._rate(), self._queue(), self._loss()
+        self._host_delay(self.network.rtt, "rtt", ("rtt",))
+        for k, name in enumerate(self._bottleneck_names()):
+            forward: Raw = {"queue": copy.deepcopy(queue)}
+            if loss is not None:
+                forward["impairments"] = [{"kind": "bernoulli", "p": loss}]
+            ends = [routers[k], routers[k + 1]]
+            at: Path = ("topology", "links", len(self.links))
+            self.origin((*at, "rate"), ("rate",))
+            self.origin((*at, "forward", "queue"), ("queue",))
+            self.origin((*at, "forward", "queue", "limit"), ("buffer",))
+            self.origin((*at, "forward", "impairments"), ("loss",))
+            self.links.append({"name": name, "between": ends, "rate": rate, "forward": forward})
+
+    def _flow(self, flow: Flow, at: Path, name: str, first: str, last: str) -> None:
+        own = name.replace("-", "_").replace("+", "_")
+        sender, receiver = f"{name}_sender", f"{name}_receiver"
+        self.nodes += [sender, receiver]
+        if flow.rtt is None:
+            delay = self._host_delay(self.network.rtt, "rtt", ("rtt",))
+        else:
+            delay = self._host_delay(flow.rtt, f"{own}_rtt", (*at, "rtt"))
+        rates = self.network.rate if isinstance(self.network.rate, list) else [self.network.rate]
+        rate = f"{max(HOST_RATE, *(FASTER * parse_rate(value) for value in rates)) // 1_000_000}Mbps"
+        host: Raw = {"name": f"{name}_access", "between": [sender, first], "rate": rate, "delay": delay}
+        if parse_time(self.network.jitter) > 0:
+            jitter = {"kind": "jitter", "max": self.network.jitter, "keep_order": True}
+            host["forward"] = {"impairments": [jitter]}
+        for link in (host, {"name": f"{name}_exit", "between": [last, receiver], "rate": rate}):
+            self.origin(("topology", "links", len(self.links)), at)
+            self.links.append(link)
+        self._tcp(flow, at, name, own)
+        self._application(flow, at, name, own)
+
+    def _tcp(self, flow: Flow, at: Path, name: str, own: str) -> None:
+        group: Raw = dict(flow.tcp)
+        if isinstance(flow.cc, str):
+            group = {"cc": flow.cc, **group}
+        elif flow.cc is not None:
+            axis = "cc" if at[0] == "flows" and self._alone("cc") else f"{own}_cc"
+            title = "congestion control" + ("" if axis == "cc" else f" of {name}")
+            self._axis(axis, flow.cc, (*at, "cc"), title=title)
+            group = {"cc": f"${axis}", **group}
+        if name in self.groups:
+            raise Invalid((self.section, *at), f'there is a TCP group "{name}" already', "name the flows", 0)
+        self.groups[name] = group
+        self.origin(("tcp", "groups", name), (*at, "tcp"))
+        self.origin(("tcp", "groups", name, "cc"), (*at, "cc"))
+
+    def _application(self, flow: Flow, at: Path, name: str, own: str) -> None:
+        count: int | str
+        if isinstance(flow.count, int):
+            count = flow.count
+        else:
+            axis = "count" if at[0] == "flows" and self._alone("count") else f"{own}_count"
+            title = "flows" if axis == "count" else f"flows of {name}"
+            self._axis(axis, flow.count, (*at, "count"), title=title)
+            count = f"${axis}"
+        app: Raw = {"kind": "bulk"} if flow.app is None else copy.deepcopy(flow.app)
+        if flow.bytes is not None:
+            app["bytes"] = flow.bytes
+        pushes = app.get("kind") == "bulk" and app.get("from", "client") == "client"
+        ends = (f"{name}_sender", f"{name}_receiver") if pushes else (f"{name}_receiver", f"{name}_sender")
+        entry: Raw = {"name": name, "client": ends[0], "server": ends[1], "count": count, "tcp": name}
+        if "start" in flow.model_fields_set or "first_s" not in app:
+            start = flow.start
+            entry["start"] = {"uniform": list(start.uniform)} if isinstance(start, Drawn) else start
+        where: Path = ("traffic", len(self.traffic))
+        self.origin(where, at)
+        self.traffic.append({**entry, "app": app})
+        self.made.flows[name] = app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys()
+
+    def _alone(self, key: str) -> bool:
+        """Whether only one group of flows has several values for this key."""
+        everywhere = [*self.network.flows, *(getattr(self.network, "cross", []))]
+        return sum(isinstance(getattr(flow, key), list) for flow in everywhere) == 1
+
+
+def _of(name: str, suffix: str) -> str:
+    return f" of {name.removesuffix(suffix)}" if name.endswith(suffix) else ""
+
+
+def _tidy(value: float) -> int | float:
+    """A whole number without its point; what a change of unit left in the last digits rounded away."""
+    rounded = round(value, 9)
+    return int(rounded) if float(rounded).is_integer() else rounded
+
+
+def _limit(buffer: float | str) -> str:
+    return buffer if isinstance(buffer, str) else f"{text(_tidy(buffer))}BDP"
+
+
+def _queue_table(queue: str | Mapping[str, Any], limit: str) -> Raw:
+    if isinstance(queue, str):
+        return {"kind": queue, "limit": limit}
+    return {"limit": limit, **queue}

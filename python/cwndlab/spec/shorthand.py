@@ -1,0 +1,87 @@
+"""The keys of `[dumbbell]`, `[parking_lot]` and `measure`: short forms that `expand` writes out in full.
+
+A list where one value would do is an axis: `buffer = [0.5, 1, 2]` runs the study with each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, Field, model_validator
+
+from .base import Drawn, Label, Strict
+from .units import parse_bytes, parse_rate, parse_share, parse_time
+
+T = TypeVar("T")
+
+
+def _text(parse: Callable[[object], object]) -> AfterValidator:
+    """Checks a text with a unit, and keeps it as it is."""
+
+    def check(text: str) -> str:
+        parse(text)
+        return text
+
+    return AfterValidator(check)
+
+
+Time = Annotated[str, _text(parse_time), Field(examples=["40ms"])]
+Rate = Annotated[str, _text(parse_rate), Field(examples=["50Mbps"])]
+Size = Annotated[str, _text(parse_bytes), Field(examples=["1MB"])]
+Share = Annotated[str, _text(parse_share), Field(examples=["1%"])]
+Buffer = Annotated[float, Field(gt=0)] | str
+Values = Annotated[list[T], Field(min_length=1)]
+QueueKind = str | dict[str, Any]
+
+
+class Flow(Strict):
+    """A group of flows with the same sender and receiver."""
+
+    name: Label | None = Field(None, description="default: its congestion control")
+    cc: str | Values[str] | None = Field(None, description='congestion control: "cubic", "reno", …')
+    count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = 1
+    rtt: Time | Values[Time] | None = Field(None, description="base round-trip time; default: the network's")
+    start: Time | Drawn = Drawn(uniform=["0s", "1s"])
+    bytes: Size | None = Field(None, description="size of the transfer; without it, it has no end")
+    app: dict[str, Any] | None = Field(None, description="another application than a bulk transfer")
+    tcp: dict[str, Any] = Field({}, description="further knobs of its TCP")
+
+    @model_validator(mode="after")
+    def _one_application(self) -> Flow:
+        if self.app is not None and self.bytes is not None:
+            raise ValueError("flows have either `bytes` or `app`")
+        return self
+
+
+class Network(Strict):
+    """What the shorthands have in common."""
+
+    rate: Rate | Values[Rate] = Field(description="of the bottleneck, each way")
+    rtt: Time | Values[Time] = Field(description="base round-trip time, without queues")
+    buffer: Buffer | Values[Buffer] = Field(1.0, description='in multiples of the BDP, or "100pkt", "64KiB"')
+    queue: QueueKind | Values[QueueKind] = Field("drop-tail", description="a kind of queue, or its table")
+    loss: Share | Values[Share] | None = Field(None, description="of packets at random, at the bottleneck")
+    jitter: Time = Field("0.1ms", description="largest random delay of a packet at its sending host")
+    flows: Values[Flow]
+
+
+class Dumbbell(Network):
+    """Groups of senders and receivers around one bottleneck."""
+
+
+class ParkingLot(Network):
+    """Several bottlenecks in a row: `flows` pass all of them, `cross` flows one each."""
+
+    hops: Annotated[int, Field(ge=2, le=100)] = 3
+    cross: list[Flow] = Field([], description="groups of flows at every hop")
+
+
+class Short(Strict):
+    """The sections of a study file that are written out in full before it is read."""
+
+    dumbbell: Dumbbell | None = None
+    parking_lot: ParkingLot | None = None
+    measure: Values[str] | None = Field(
+        None, description="what is measured: quantities, tables and figures are made for each"
+    )

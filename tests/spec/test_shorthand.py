@@ -1,0 +1,213 @@
+"""The short forms of a study file: what they expand to, and that their errors name what was written."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cwndlab.errors import StudyError
+from cwndlab.spec import toml
+from cwndlab.study import Study
+
+QUESTION = """\
+title = "CUBIC against Reno"
+measure = ["share", "goodput", "loss_rate", "queue_delay"]
+
+[dumbbell]
+rate = "50Mbps"
+rtt = "40ms"
+buffer = [0.5, 1, 2, 8]
+flows = [{ cc = "cubic" }, { cc = "reno" }]
+
+[run]
+duration = "30s"
+warmup = "5s"
+replicates = 10
+"""
+
+EVERYTHING = """\
+title = "every field, several of them axes"
+measure = ["goodput", "completion_time", "retransmits", "jain_index", "utilization"]
+
+[parking_lot]
+hops = 2
+rate = ["10Mbps", "20Mbps"]
+rtt = ["20ms", "41ms"]
+queue = ["drop-tail", "codel", { kind = "pie", target = "5ms" }, "fq-codel", "dualpi2"]
+buffer = ["50pkt", 2]
+loss = ["0%", "0.1%"]
+flows = [
+    { cc = ["cubic", "reno"], count = [1, 2], tcp = { initial_window = 4 } },
+    { name = "web", bytes = "100kB", rtt = ["10ms", "30ms"], start = "1s" },
+    { app = { kind = "ftp", file_bytes = "1MB", first_s = { kind = "uniform", low = 0, high = 2 } } },
+]
+cross = [{ cc = "cubic" }]
+
+[run]
+duration = "5s"
+replicates = 3
+"""
+
+
+def scenarios(study: Study) -> dict[str, str]:
+    return {cell.id: cell.compiled.json for cell in study.plan().cells}
+
+
+@pytest.mark.parametrize("text", [QUESTION, EVERYTHING], ids=["dumbbell", "parking lot"])
+def test_the_expanded_file_gives_the_same_plan(text: str) -> None:
+    if text is EVERYTHING:  # one combination of the larger sweep
+        chosen = {"rate": 20, "rtt": 41, "buffer": "2BDP", "loss": 0.1, "count": 2, "cc": "reno"}
+    else:
+        chosen = {}
+    short = Study.from_toml(text).set(chosen)
+    full = Study.from_toml(toml.dumps(short.raw)).set(chosen)
+    assert scenarios(full) == scenarios(short)
+    assert full.outline == short.outline
+    short.plan().check()
+
+
+def test_a_round_trip_takes_the_stated_time_and_a_buffer_is_that_multiple_of_the_bdp() -> None:
+    for cell in Study.from_toml(QUESTION).plan().cells:
+        links = {link["name"]: link for link in cell.compiled.scenario["links"]}
+        path = ("reno_sender>left", "left>right", "right>reno_receiver")
+        back = ("reno_receiver>right", "right>left", "left>reno_sender")
+        assert sum(links[name]["delay_ns"] for name in (*path, *back)) == 40_000_000
+        queue = links["left>right"]["queue"]
+        assert queue["limit"] == cell.axes["buffer"] * 50e6 * 0.040 / 8
+        assert queue["unit"] == "bytes"
+
+
+def test_queues_that_count_packets_get_a_buffer_in_packets_of_1500_bytes() -> None:
+    study = Study.from_toml(QUESTION.replace("flows =", 'queue = "codel"\nflows ='))
+    limits = [cell.compiled.scenario["links"][0]["queue"]["limit"] for cell in study.plan().cells]
+    assert limits == [84, 167, 334, 1334]  # 250,000 bytes are 166.7 packets
+
+
+def test_a_list_in_place_of_a_value_is_an_axis_with_values_that_are_numbers() -> None:
+    study = Study.from_toml(EVERYTHING)
+    names = {name: axis.names for name, axis in study.outline.axes.items()}
+    assert names == {
+        "rate": [10, 20],
+        "buffer": ["50pkt", "2BDP"],
+        "queue": ["drop-tail", "codel", "pie", "fq-codel", "dualpi2"],
+        "loss": [0, 0.1],
+        "rtt": [20, 41],
+        "web_rtt": [10, 30],
+        "cc": ["cubic", "reno"],
+        "count": [1, 2],
+    }
+    assert study.outline.axes["rate"].unit == "Mbit/s"
+
+
+def test_replicates_differ_unless_every_start_is_fixed_and_there_is_no_jitter() -> None:
+    assert not Study.from_toml(QUESTION).plan().cells[0].deterministic
+    fixed = QUESTION.replace('{ cc = "cubic" }, { cc = "reno" }', '{ cc = "cubic", start = "0s" }')
+    assert not Study.from_toml(fixed).plan().cells[0].deterministic
+    still = fixed.replace("flows =", 'jitter = "0s"\nflows =')
+    assert Study.from_toml(still).plan().cells[0].deterministic
+
+
+def test_a_drawn_start_spreads_the_instances_of_any_application() -> None:
+    entry = Study.from_toml(QUESTION).plan().cells[0].compiled.scenario["traffic"][0]
+    assert entry["start_ns"] == 0
+    assert entry["app"]["first_s"] == {"kind": "uniform", "low": 0.0, "high": 1.0}
+
+
+def test_a_congestion_control_brings_its_slow_start_and_ecn() -> None:
+    text = QUESTION.replace(
+        '{ cc = "reno" }', '{ cc = "dctcp" }, { cc = "newreno" }, { tcp = { cc = "cubic" } }'
+    )
+    scenario = Study.from_toml(text).plan().cells[0].compiled.scenario
+    groups = {entry["name"]: scenario["tcp"][entry["tcp_client"]] for entry in scenario["traffic"]}
+    found = {name: (g["window_law"], g["slow_start"], g["ecn"]) for name, g in groups.items()}
+    assert found == {
+        "cubic": ("cubic-linux", "hystart", "accept"),
+        "dctcp": ("dctcp", "standard", "dctcp"),
+        "newreno": ("reno", "standard", "accept"),
+        "flow": ("cubic-linux", "hystart", "accept"),
+    }
+
+
+def test_a_study_without_measure_shows_the_usual_numbers_and_one_without_axes_has_one_row() -> None:
+    text = QUESTION.replace("[0.5, 1, 2, 8]", "1").replace(QUESTION.split("\n")[1], "")
+    outline = Study.from_toml(text).outline
+    assert {quantity.metric for quantity in outline.quantities} == {
+        *("goodput", "share", "loss_rate", "queue_delay", "link_utilization")
+    }
+    assert [table.rows for table in outline.tables if table.kind == "grid"] == [[]] * len(outline.tables)
+    assert outline.figures == []
+
+
+def test_measure_works_beside_a_topology_written_in_full() -> None:
+    from small_study import TEXT
+
+    text = TEXT.replace('title = "two nodes"', 'title = "two nodes"\nmeasure = ["share", "timeouts"]')
+    study = Study.from_toml(text)
+    assert [q.name for q in study.outline.quantities] == ["goodput", "share", "timeouts"]
+    assert study.outline.figures[0].x == "iw"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            '"share"',
+            '"shar"',
+            'q.toml:2: measure.1: there is no measure or metric "shar"; did you mean "share"?',
+        ),
+        ('"share"', '"completion_time"', "q.toml:2: measure.1: the flows have no end"),
+        ('rtt = "40ms"', "rtt = 40", "q.toml:6: dumbbell.rtt: 40 does not fit"),
+        ('rate = "50Mbps"', 'rate = "50mbs"', "q.toml:5: dumbbell.rate: "),
+        ("buffer =", "bufer =", "q.toml:7: dumbbell.bufer: unknown key 'bufer'; did you mean \"buffer\"?"),
+        ("[0.5, 1, 2, 8]", '"1foo"', "q.toml:7: dumbbell.buffer: '1foo' is no queue limit"),
+        ('cc = "reno"', 'cc = "renno"', "there is no congestion control 'renno'; did you mean \"reno\"?"),
+        (
+            'cc = "reno"',
+            'cc = "reno", tcp = { sackk = true }',
+            "dumbbell.flows.2.tcp.sackk: there is no TCP knob",
+        ),
+        ("buffer =", 'queue = "cdel"\nbuffer =', "dumbbell.queue"),
+        ("[run]", '[topology]\nnodes = ["a", "b"]\n[run]', "topology: [dumbbell] already makes the topology"),
+        ("[run]", "[axes.buffer]\nvalues = [1]\n[run]", 'an axis "buffer" is defined already'),
+    ],
+)
+def test_errors_name_what_was_written(old: str, new: str, expected: str, tmp_path: Path) -> None:
+    assert old in QUESTION
+    file = tmp_path / "q.toml"
+    file.write_text(QUESTION.replace(old, new))
+    with pytest.raises(StudyError) as caught:
+        Study.load(file).plan().check()
+    assert expected in str(caught.value)
+
+
+def test_set_changes_a_short_form_and_keeps_other_changes() -> None:
+    study = Study.from_toml(QUESTION)
+    changed = study.set({"run.duration": "10s"}).set({"dumbbell.rate": "20Mbps", "buffer": 1})
+    cells = changed.plan().cells
+    assert [cell.id for cell in cells] == ["buffer=1"]
+    scenario = json.loads(cells[0].scenario)
+    assert scenario["duration_ns"] == 10_000_000_000
+    assert scenario["links"][0]["rate_bps"] == 20_000_000
+    assert set(changed.changed) == {"run.duration", "dumbbell.rate"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("run.duration", "0s"), ("run.warmup", "40s"), ("dumbbell.rate", "50"), ("tcp.groups.reno.cc", "renno")],
+)
+def test_a_wrong_change_blames_the_option(key: str, value: str, tmp_path: Path) -> None:
+    file = tmp_path / "q.toml"
+    file.write_text(QUESTION)
+    with pytest.raises(StudyError) as caught:
+        Study.load(file).set({key: value}).plan().check()
+    assert str(caught.value).startswith(f"--set {key}: ")
+
+
+def test_the_expanded_file_is_valid_toml_in_the_order_of_the_manual() -> None:
+    text = toml.dumps(Study.from_toml(QUESTION).raw)
+    assert list(tomllib.loads(text)) == [
+        *("title", "topology", "traffic", "tcp", "run", "probes", "axes", "quantities", "tables", "figures")
+    ]
