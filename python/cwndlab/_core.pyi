@@ -1,6 +1,6 @@
 """The Rust core: units, and the engine behind them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import ClassVar, Self, final
 
@@ -17,13 +17,13 @@ __all__ = [
     "check_scenario",
     "complete_scenario",
     "default_budget",
-    "empty_tables",
     "engine_digest",
     "packetdrill",
     "parse_bytes",
     "parse_quantity",
     "parse_rate",
     "parse_time",
+    "read_kernel_run",
     "run",
     "tcp_knobs",
     "tcp_profile",
@@ -98,8 +98,24 @@ def check_scenario(json: str) -> None:
 def complete_scenario(json: str) -> str:
     """The scenario with every default filled in; ValueError as check_scenario."""
 
-def empty_tables() -> dict[str, Table]:
-    """Every record table without rows, by its name: the schemas for records that are made elsewhere."""
+def read_kernel_run(
+    scenario_json: str,
+    testbed_json: str,
+    trace: str | PathLike[str],
+    *,
+    snapshots_ns: Sequence[int],
+    observed_port: int | None,
+    from_first_data: bool,
+    answer_ns: int,
+) -> tuple[dict[str, Table], int]:
+    """The record tables of a run on a kernel, and their time 0 on the router's clock.
+
+    From the testbed's result and the router's trace, beside which a file of queue samples may lie.
+    `snapshots_ns`: when counters were taken; `observed_port`: whose packets are segments, None for none;
+    `from_first_data`: whether the clock starts with the first data packet; `answer_ns`: a segment sent again
+    within this time after another arrived is taken as its answer, not as a timer's. ValueError names the
+    trace's line.
+    """
 
 @disjoint_base
 class Command:

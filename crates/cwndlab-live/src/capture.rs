@@ -7,11 +7,11 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use cwndlab_net::DropCause;
+use cwndlab_records::kernel::trace::Line;
 use cwndlab_records::trace::pcapng;
 use cwndlab_units::Time;
 
 use crate::header::mark_ce;
-use crate::trace::Line;
 
 /// Bytes kept of a packet: IPv4 without options and the longest TCP header (20 + 60), and a little payload.
 const KEPT: usize = 96;

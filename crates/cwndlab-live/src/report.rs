@@ -1,7 +1,7 @@
 //! What the router says of itself: how late it was, what was lost unseen, whether the run is valid.
 
 use cwndlab_engine::Scenario;
-use cwndlab_net::DropCause;
+use cwndlab_records::kernel::LinkSummary;
 use cwndlab_units::Time;
 use serde::Serialize;
 
@@ -107,54 +107,11 @@ pub struct PortSummary {
     pub kernel_drops: u64,
 }
 
-/// What a link counted.
-#[derive(Clone, Debug, Serialize)]
-pub struct LinkSummary {
-    /// Its name.
-    pub name: String,
-    /// Packets offered.
-    pub arrivals: u64,
-    /// Packets accepted.
-    pub accepted: u64,
-    /// Bytes accepted.
-    pub bytes: u64,
-    /// Drops of a full buffer.
-    pub drops_full: u64,
-    /// Drops of active queue management.
-    pub drops_aqm: u64,
-    /// Losses.
-    pub drops_loss: u64,
-    /// Marks.
-    pub marks: u64,
-    /// Time its transmitter was busy.
-    pub busy_ns: u64,
-    /// Time that all packets together were in it: over the run's length, their mean number (Little 1961).
-    pub sojourn_ns: u64,
-    /// Largest number of packets in it.
-    pub max_queue_packets: u32,
-    /// How long RED's average was below `min_th`, between its thresholds, at `max_th` or above.
-    pub red_ns: Option<[u64; 3]>,
-}
-
 /// The summaries of all links.
 pub fn links(scenario: &Scenario, network: &mut Network, now: Time) -> Vec<LinkSummary> {
     let of = |(index, spec): (usize, &cwndlab_engine::LinkSpec)| {
-        let red_ns = network.regions(index, now).map(|r| [r.below, r.between, r.above].map(Time::as_nanos));
-        let counters = network.counters(index, now);
-        LinkSummary {
-            name: spec.name.clone(),
-            arrivals: counters.arrivals,
-            accepted: counters.accepted,
-            bytes: counters.bytes,
-            drops_full: counters.drops[DropCause::Full as usize],
-            drops_aqm: counters.drops[DropCause::Aqm as usize],
-            drops_loss: counters.drops[DropCause::Loss as usize],
-            marks: counters.marks,
-            busy_ns: counters.busy.as_nanos(),
-            sojourn_ns: counters.sojourn.as_nanos(),
-            max_queue_packets: counters.max_packets,
-            red_ns,
-        }
+        let regions = network.regions(index, now);
+        LinkSummary::new(spec.name.clone(), &network.counters(index, now), regions)
     };
     scenario.links.iter().enumerate().map(of).collect()
 }

@@ -7,6 +7,8 @@ use std::os::fd::AsRawFd as _;
 
 use cwndlab_engine::Streams;
 use cwndlab_net::Ecn;
+use cwndlab_records::kernel::trace::Line;
+use cwndlab_records::kernel::LinkSummary;
 use cwndlab_units::Time;
 use thiserror::Error;
 
@@ -14,9 +16,9 @@ use crate::capture::Capture;
 use crate::config::{parse_mac, CaptureConfig, DeviceConfig, PortConfig, RouterConfig};
 use crate::header::{mark_ce, set_ecn, Header};
 use crate::network::{Event, LivePacket, Network};
-use crate::report::{self, Lateness, LinkSummary, PortSummary, Summary};
+use crate::report::{self, Lateness, PortSummary, Summary};
 use crate::sys::{self, Epoll, InNamespace, PacketSocket};
-use crate::trace::{Line, Trace};
+use crate::trace::{line_of, Trace};
 
 /// The most packets read from one port before the others and the schedule have their turn.
 const BATCH: usize = 32;
@@ -170,7 +172,7 @@ impl Exits {
             self.ports[packet.port as usize].write(&self.scratch);
             self.lateness.add(self.now().saturating_sub(at));
         }
-        self.record(at, Line::of(event, packet.port), packet.id, bytes, ce);
+        self.record(at, line_of(event, packet.port), packet.id, bytes, ce);
     }
 
     fn record(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) {

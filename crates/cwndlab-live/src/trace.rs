@@ -1,49 +1,22 @@
-//! The trace: a CSV line for each thing that happened to a packet, and each sample of a queue.
+//! Writes the trace; the format is [`cwndlab_records::kernel::trace`].
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use cwndlab_net::DropCause;
+use cwndlab_records::kernel::trace::{Line, COLUMNS, QUEUE_COLUMNS};
 use cwndlab_units::Time;
 
 use crate::header::Header;
 use crate::network::Event;
 
-/// Times are scheduled times since the start of the router. `place` is the port of `in` and `out`, else the link.
-/// `packet` numbers packets in the order of their entry. `options` are the TCP options in hexadecimal.
-const COLUMNS: &str = "time_ns,event,place,packet,source,destination,source_port,destination_port,\
-                       flags,seq,ack,window,payload_bytes,wire_bytes,ecn,options";
-
-/// What a line is about.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Line {
-    /// Read from a port.
-    In(u32),
-    /// Written to a port.
-    Out(u32),
-    Dropped(u32, DropCause),
-    Marked(u32),
-}
-
-impl Line {
-    pub(crate) fn of(event: Event, port: u32) -> Line {
-        match event {
-            Event::Delivered => Line::Out(port),
-            Event::Dropped(link, cause) => Line::Dropped(link, cause),
-            Event::Marked(link) => Line::Marked(link),
-        }
-    }
-    fn words(self) -> (&'static str, u32) {
-        match self {
-            Line::In(port) => ("in", port),
-            Line::Out(port) => ("out", port),
-            Line::Dropped(link, DropCause::Full) => ("drop-full", link),
-            Line::Dropped(link, DropCause::Aqm) => ("drop-aqm", link),
-            Line::Dropped(link, DropCause::Loss) => ("drop-loss", link),
-            Line::Marked(link) => ("mark", link),
-        }
+/// What the network did to a packet that entered by `port`.
+pub(crate) fn line_of(event: Event, port: u32) -> Line {
+    match event {
+        Event::Delivered => Line::Out(port),
+        Event::Dropped(link, cause) => Line::Dropped(link, cause),
+        Event::Marked(link) => Line::Marked(link),
     }
 }
 
@@ -64,7 +37,7 @@ impl Trace {
             let mut name = path.as_os_str().to_owned();
             name.push(".queues.csv");
             let mut file = BufWriter::with_capacity(1 << 18, File::create(name)?);
-            writeln!(file, "time_ns,link,packets,bytes,average")?;
+            writeln!(file, "{QUEUE_COLUMNS}")?;
             queues = Some(file);
         }
         Ok(Trace { packets, queues, line: String::new() })

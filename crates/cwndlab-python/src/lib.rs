@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::profiles::{tcp_knobs, tcp_profile, tcp_profiles, tcp_without_effect};
     #[pymodule_export]
-    use super::records::{empty_tables, Records};
+    use super::records::{read_kernel_run, Records};
     #[pymodule_export]
     use super::scenario::{check_scenario, complete_scenario, default_budget, run, BudgetError, RunStopped, Scenario};
     #[pymodule_export]

@@ -2,21 +2,60 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
 use cwndlab_engine::Summary;
+use cwndlab_records::kernel::{self, Choices, KernelError, Testbed};
 use cwndlab_records::TraceFormat;
+use cwndlab_units::Time;
 use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::scenario::parse;
 use crate::table::Table;
 
-/// Every record table without rows, by its name: the schemas for records that are made elsewhere.
+/// The record tables of a run on a kernel, and their time 0 on the router's clock: from the testbed's result and the
+/// router's trace, beside which a file of queue samples may lie.
 #[pyfunction]
-pub fn empty_tables() -> BTreeMap<&'static str, Table> {
-    cwndlab_records::Records::names().zip(cwndlab_records::tables::empty().map(Table::new)).collect()
+#[pyo3(signature = (scenario_json, testbed_json, trace, *, snapshots_ns, observed_port, from_first_data, answer_ns))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+pub fn read_kernel_run(
+    py: Python<'_>,
+    scenario_json: &str,
+    testbed_json: &str,
+    trace: PathBuf,
+    snapshots_ns: Vec<u64>,
+    observed_port: Option<u32>,
+    from_first_data: bool,
+    answer_ns: u64,
+) -> PyResult<(BTreeMap<&'static str, Table>, i64)> {
+    let scenario = parse(scenario_json)?;
+    let testbed: Testbed = serde_json::from_str(testbed_json)
+        .map_err(|error| PyValueError::new_err(format!("the testbed's result: {error}")))?;
+    let choices = Choices {
+        snapshots: snapshots_ns.into_iter().map(Time::from_nanos).collect(),
+        observed: observed_port,
+        from_first_data,
+        answer: Time::from_nanos(answer_ns),
+    };
+    let read = || {
+        let mut samples = trace.clone().into_os_string();
+        samples.push(".queues.csv");
+        let samples = match File::open(samples) {
+            Ok(file) => Some(BufReader::new(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        kernel::read(&scenario, &testbed, &choices, BufReader::new(File::open(&trace)?), samples)
+    };
+    let (records, zero) = py.detach(read).map_err(|error| match error {
+        KernelError::Io(error) => PyOSError::new_err((error.raw_os_error(), error.to_string(), trace)),
+        error => PyValueError::new_err(error.to_string()),
+    })?;
+    let table = |name| records.table(name).map(|batch| (name, Table::new(batch.clone())));
+    Ok((cwndlab_records::Records::names().filter_map(table).collect(), zero))
 }
 
 /// The tables of one run, and its totals.

@@ -17,7 +17,7 @@ pyo3::create_exception!(_core, RunStopped, PyException, "A run that was asked to
 /// Python is asked once in so many looks at the budget, about every 100 ms: that takes the GIL.
 const LOOKS_PER_QUESTION: u32 = 8;
 
-fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
+pub fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
     cwndlab_engine::Scenario::from_json(json).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 

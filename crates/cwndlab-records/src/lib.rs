@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 pub mod cell;
+pub mod kernel;
 mod recorder;
 mod records;
 #[cfg(test)]
 mod samples;
+mod sequence;
 mod table;
 pub mod tables;
 pub mod trace;

@@ -7,12 +7,13 @@ use cwndlab_tcp::{CongestionState, Flags, Segment};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
-use crate::cell::{OneOf, Sack};
+use crate::cell::OneOf;
 use crate::records::{Place, Records};
+use crate::sequence::{offset, sack, unwrap, Half, Numbers, Passage};
 use crate::table::Table as _;
 use crate::tables::{
-    ConnectionRow, ConnectionSnapshots, Connections, DropReason, LinkRow, LinkSnapshots, Links, ObjectKind, ObjectRow,
-    ObjectSnapshots, Objects, QueueRow, Queues, SegmentEvent, SegmentRow, Segments, SenderState, WindowRow, Windows,
+    ConnectionRow, ConnectionSnapshots, Connections, LinkRow, LinkSnapshots, Links, ObjectKind, ObjectRow,
+    ObjectSnapshots, Objects, QueueRow, Queues, SegmentRow, Segments, SenderState, WindowRow, Windows,
 };
 use crate::trace::Flow;
 
@@ -47,30 +48,8 @@ struct Watched {
     halves: [Half; 2],
 }
 
-/// One direction. Positions count the SYN as 0 and the first byte of data as 1.
-#[derive(Clone, Copy, Debug)]
-struct Half {
-    /// One past the highest position seen.
-    high: u64,
-    /// Last acknowledgment seen; a connection without handshake starts as if its SYN had been acknowledged.
-    ack: u64,
-    window: Option<u32>,
-}
-
-impl Half {
-    const NEW: Half = Half { high: 1, ack: 1, window: None };
-}
-
-/// The position that a wire number means: the one nearest to a position already seen.
-fn unwrap(wire: u32, near: u64) -> u64 {
-    let ahead = wire.wrapping_sub(near as u32) as i32; // at most 2^31 away: windows are smaller (RFC 7323, section 2.2)
-    near.saturating_add_signed(i64::from(ahead))
-}
-
-/// Payload offset of a position: the SYN has none and shares the first byte's.
-const fn offset(position: u64) -> u64 {
-    position.saturating_sub(1)
-}
+/// A connection without handshake starts as if its SYN had been acknowledged.
+const NEW: Half = Half { high: 1, ack: 1, window: None };
 
 fn some(time: Time) -> Option<u64> {
     (!time.is_never()).then_some(time.as_nanos())
@@ -116,6 +95,16 @@ impl Recorder {
             self.link_snapshots.finish(),
         ];
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
+    }
+
+    /// Files a segment that was observed elsewhere.
+    pub(crate) fn file_segment(&mut self, row: SegmentRow) {
+        self.segments.push(row);
+    }
+
+    /// Files what a link has counted in a run of another length than the scenario's.
+    pub(crate) fn file_link(&mut self, link: u32, length: Time, counters: &LinkCounters, regions: Option<Regions>) {
+        self.links.push(Recorder::link_row(link, length, counters, regions));
     }
 
     /// What a connection has counted so far.
@@ -188,7 +177,7 @@ impl Probe for Recorder {
         self.watched.push(Watched {
             flow: Flow { client, server, traffic: opened.traffic },
             unit: self.unit[usize::from(opened.tcp_client)][usize::from(opened.tcp_server)],
-            halves: [Half::NEW; 2],
+            halves: [NEW; 2],
         });
     }
 
@@ -196,47 +185,35 @@ impl Probe for Recorder {
         let watched = &mut self.watched[way.connection as usize];
         let mine = usize::from(!way.from_client);
         let (own, other) = (watched.halves[mine], watched.halves[1 - mine]);
-        let position = unwrap(segment.seq, own.high);
         let has_ack = segment.flags.has(Flags::ACK);
-        let ack = if has_ack { unwrap(segment.ack, other.high) } else { 0 };
-        let control = segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST).0;
-        let pure_ack = segment.len == 0 && control == 0;
-        // RFC 5681, section 2: no data, no SYN or FIN, nothing new acknowledged, same window, data outstanding
-        let duplicate =
-            pure_ack && ack == own.ack && own.window.is_none_or(|w| w == segment.window) && other.high > ack;
-        let sent = matches!(event, Seen::Sent { .. });
-        let timeout = matches!(event, Seen::Sent { timeout: true });
-        let (event, link, cause) = match event {
-            Seen::Dropped { link, cause } => (SegmentEvent::Drop, Some(link), Some(OneOf(reason(cause)))),
-            Seen::Marked { link } => (SegmentEvent::Mark, Some(link), None),
-            Seen::Sent { .. } | Seen::Received if duplicate => (SegmentEvent::DupAck, None, None),
-            Seen::Sent { .. } | Seen::Received if pure_ack => (SegmentEvent::Ack, None, None),
-            Seen::Sent { .. } if segment.retransmission => (SegmentEvent::Retransmit, None, None),
-            Seen::Sent { .. } => (SegmentEvent::Send, None, None),
-            Seen::Received => (SegmentEvent::Receive, None, None),
+        let numbers = Numbers {
+            position: unwrap(segment.seq, own.high),
+            ack: if has_ack { unwrap(segment.ack, other.high) } else { 0 },
+            len: segment.len,
+            window: segment.window,
+            flags: segment.flags,
         };
-        let unit = u64::from(watched.unit);
-        let number = if pure_ack {
-            offset(ack).div_ceil(unit)
-        } else if segment.flags.has(Flags::SYN) {
-            0
-        } else {
-            offset(position) / unit + 1
+        let passage = match event {
+            Seen::Sent { .. } => Passage::Sent { again: segment.retransmission },
+            Seen::Received => Passage::Received,
+            Seen::Dropped { link, cause } => Passage::Dropped(link, cause),
+            Seen::Marked { link } => Passage::Marked(link),
         };
+        let (row_event, link, cause) = numbers.event(passage, &own, &other);
         self.segments.push(SegmentRow {
             time_ns: now.as_nanos(),
-            event: OneOf(event),
+            event: OneOf(row_event),
             connection: way.connection,
             from_client: way.from_client,
-            sent,
-            seq: offset(position),
+            sent: matches!(event, Seen::Sent { .. }),
+            seq: offset(numbers.position),
             len: segment.len,
-            ack: offset(ack),
+            ack: offset(numbers.ack),
             window_bytes: segment.window,
             flags: segment.flags.0,
             ecn: segment.ecn,
-            timeout,
-            sack: sack(segment, other.high),
+            timeout: matches!(event, Seen::Sent { timeout: true }),
+            sack: sack(segment.sack.as_slice().iter().copied(), other.high),
             ts_val: segment.has_timestamps.then_some(segment.ts_val),
             ts_ecr: segment.has_timestamps.then_some(segment.ts_ecr),
             mss_bytes: (segment.mss != 0).then_some(segment.mss),
@@ -244,16 +221,14 @@ impl Probe for Recorder {
             sack_permitted: segment.sack_permitted,
             ip_id: Some(ip_id),
             wire_bytes: segment.wire_bytes,
-            segment: number as i64,
+            segment: numbers.packet(watched.unit),
             link,
             cause,
         });
-        let end = position + u64::from(segment.len) + u64::from(control & (Flags::SYN | Flags::FIN).0 != 0);
         let own = &mut watched.halves[mine];
-        own.high = own.high.max(end);
+        own.high = own.high.max(numbers.end());
         if link.is_none() && has_ack {
-            own.ack = own.ack.max(ack);
-            own.window = Some(segment.window);
+            own.acknowledged(numbers.ack, segment.window);
         }
     }
 
@@ -270,7 +245,7 @@ impl Probe for Recorder {
     }
 
     fn link(&mut self, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
-        self.links.push(Recorder::link_row(link, self.duration, counters, regions));
+        self.file_link(link, self.duration, counters, regions);
     }
 
     fn snapshot_link(&mut self, at: Time, link: u32, counters: &LinkCounters, regions: Option<Regions>) {
@@ -329,24 +304,6 @@ fn object_row(traffic: u32, record: &ObjectRecord) -> ObjectRow {
         timeouts: record.timeouts,
         finished: !record.end.is_never(),
     }
-}
-
-fn reason(cause: DropCause) -> DropReason {
-    match cause {
-        DropCause::Full => DropReason::Full,
-        DropCause::Aqm => DropReason::Aqm,
-        DropCause::Loss => DropReason::Loss,
-    }
-}
-
-/// SACK blocks as payload offsets; `near` is a position of the data they speak of.
-fn sack(segment: &Segment, near: u64) -> Sack {
-    let mut sack = Sack::default();
-    for &(start, end) in segment.sack.as_slice() {
-        sack.blocks[usize::from(sack.len)] = (offset(unwrap(start, near)), offset(unwrap(end, near)));
-        sack.len += 1;
-    }
-    sack
 }
 
 #[cfg(test)]

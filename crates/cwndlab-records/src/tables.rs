@@ -290,20 +290,5 @@ pub const TABLES: [TableDoc; 9] = [
     LinkSnapshots::DOC,
 ];
 
-/// Every table without rows, in that order: the schemas for those who fill them elsewhere.
-pub fn empty() -> [RecordBatch; 9] {
-    [
-        Segments::default().finish(),
-        Connections::default().finish(),
-        Objects::default().finish(),
-        Links::default().finish(),
-        Queues::default().finish(),
-        Windows::default().finish(),
-        ConnectionSnapshots::default().finish(),
-        ObjectSnapshots::default().finish(),
-        LinkSnapshots::default().finish(),
-    ]
-}
-
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,8 @@ pub mod pcapng;
 mod wire;
 pub mod xplot;
 
+pub use wire::FIRST_SERVER_PORT;
+
 /// Where the ends of a connection are: what the segments table does not repeat in every row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {

@@ -1,6 +1,7 @@
 use cwndlab_engine::{Opened, Probe as _, Scenario};
 
 use super::*;
+use crate::tables::SegmentEvent;
 use SegmentEvent::{Ack, Drop, DupAck, Receive, Retransmit, Send};
 
 /// Node 0 sends to node 1; node 0 is observed. The profile gives 1000-byte segments.

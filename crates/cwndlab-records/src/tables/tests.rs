@@ -43,7 +43,6 @@ fn a_batch_of_another_table_is_refused_with_the_column_and_its_type() {
 #[test]
 fn names_are_unique_and_every_column_says_what_it_holds() {
     assert_eq!(TABLES.iter().map(|table| table.name).collect::<BTreeSet<_>>().len(), TABLES.len());
-    assert_eq!(empty().len(), TABLES.len());
     for table in TABLES {
         let names: BTreeSet<_> = table.columns.iter().map(|column| column.name).collect();
         assert_eq!(names.len(), table.columns.len(), "{}", table.name);

@@ -9,8 +9,8 @@ use crate::trace::Flow;
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
-/// iperf's port: tools show the payload as data, whatever it holds.
-const FIRST_SERVER_PORT: u16 = 5001;
+/// Server port of the first traffic entry; the others follow. iperf's: tools show the payload as data, whatever it holds.
+pub const FIRST_SERVER_PORT: u16 = 5001;
 const FIRST_CLIENT_PORT: u32 = 10_000;
 const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;
 const DONT_FRAGMENT: u16 = 0x4000;

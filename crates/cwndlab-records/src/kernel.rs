@@ -1,0 +1,332 @@
+//! Runs on a kernel: what the router wrote and the testbed saw, filed by the simulator's [`Recorder`].
+//!
+//! The router sees every packet enter and leave, so connections are followed there: a segment counts as sent when it
+//! enters and as received when it leaves. What only the hosts know (objects, windows) comes from the testbed.
+
+mod connections;
+mod options;
+pub mod trace;
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use cwndlab_engine::{Probe as _, QueueSample, Scenario, WindowSample};
+use cwndlab_net::queue::Regions;
+use cwndlab_net::{DropCause, LinkCounters};
+use cwndlab_tcp::CongestionState;
+use cwndlab_traffic::{ObjectKind, ObjectRecord};
+use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::recorder::Recorder;
+use crate::records::Records;
+use crate::tables::SegmentRow;
+use connections::Reader;
+
+/// Why a run on a kernel cannot be read.
+#[derive(Debug, Error)]
+pub enum KernelError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A line of a trace is none.
+    #[error("line {line} of the router's trace: {why}")]
+    Line {
+        /// Its number; the header is 1.
+        line: usize,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A connection was opened from or to somewhere else than the study's hosts.
+    #[error("line {line} of the router's trace: no traffic of the study is between {client} and {server}")]
+    Stranger {
+        /// The line's number.
+        line: usize,
+        /// Who opened the connection.
+        client: SocketAddrV4,
+        /// To where.
+        server: SocketAddrV4,
+    },
+}
+
+/// What the testbed wrote of a run; other keys are of no interest here.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Testbed {
+    /// When the workload started, on the machine's clock.
+    pub zero_ns: i64,
+    /// When the router did: its trace counts from there.
+    pub router_start_ns: i64,
+    /// The host at each of the router's ports, and its addresses.
+    pub ports: Vec<(u32, Vec<Ipv4Addr>)>,
+    /// What the applications asked for.
+    pub objects: Vec<Object>,
+    /// Samples of the senders' windows.
+    pub windows: Vec<Window>,
+    /// The router's summary.
+    pub summary: Summary,
+}
+
+/// An object, with times on the machine's clock.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Object {
+    traffic: u32,
+    kind: ObjectKind,
+    index: u32,
+    start_ns: i64,
+    end_ns: Option<i64>,
+    bytes: u64,
+    connections: u16,
+    client_ends: Vec<(Ipv4Addr, u16)>,
+}
+
+/// A sample of `TCP_INFO`: time on the machine's clock, the sender's address and port, its peer's, window, threshold
+/// and round-trip time (0 before the first), bytes in flight, and the state's number in `enum tcp_ca_state`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Window(i64, Ipv4Addr, u16, Ipv4Addr, u16, u64, Option<u64>, u64, u64, u8);
+
+/// What the router counted.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Summary {
+    /// How long it ran.
+    pub wall_ns: u64,
+    /// The links, in the scenario's order.
+    pub links: Vec<LinkSummary>,
+    /// The same at each of the snapshots.
+    pub link_snapshots: Vec<Vec<LinkSummary>>,
+}
+
+/// What a link counted: written by the router, read here.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// Its name.
+    pub name: String,
+    /// Packets offered.
+    pub arrivals: u64,
+    /// Packets accepted.
+    pub accepted: u64,
+    /// Bytes accepted.
+    pub bytes: u64,
+    /// Packets dropped by a full buffer.
+    pub drops_full: u64,
+    /// Drops of active queue management.
+    pub drops_aqm: u64,
+    /// Losses.
+    pub drops_loss: u64,
+    /// Marks.
+    pub marks: u64,
+    /// Time its transmitter was busy.
+    pub busy_ns: u64,
+    /// Time that all packets together were in it: over the run's length, their mean number (Little 1961).
+    pub sojourn_ns: u64,
+    /// Largest number of packets in it.
+    pub max_queue_packets: u32,
+    /// How long RED's average was below `min_th`, between its thresholds, at `max_th` or above.
+    pub red_ns: Option<[u64; 3]>,
+}
+
+impl LinkSummary {
+    /// Of a link's counters, and RED's regions if it has them.
+    pub fn new(name: String, counters: &LinkCounters, regions: Option<Regions>) -> LinkSummary {
+        LinkSummary {
+            name,
+            arrivals: counters.arrivals,
+            accepted: counters.accepted,
+            bytes: counters.bytes,
+            drops_full: counters.drops[DropCause::Full as usize],
+            drops_aqm: counters.drops[DropCause::Aqm as usize],
+            drops_loss: counters.drops[DropCause::Loss as usize],
+            marks: counters.marks,
+            busy_ns: counters.busy.as_nanos(),
+            sojourn_ns: counters.sojourn.as_nanos(),
+            max_queue_packets: counters.max_packets,
+            red_ns: regions.map(|r| [r.below, r.between, r.above].map(Time::as_nanos)),
+        }
+    }
+
+    fn counters(&self) -> LinkCounters {
+        let mut drops = [0; DropCause::COUNT];
+        drops[DropCause::Full as usize] = self.drops_full;
+        drops[DropCause::Aqm as usize] = self.drops_aqm;
+        drops[DropCause::Loss as usize] = self.drops_loss;
+        LinkCounters {
+            arrivals: self.arrivals,
+            accepted: self.accepted,
+            bytes: self.bytes,
+            drops,
+            marks: self.marks,
+            busy: Time::from_nanos(self.busy_ns),
+            sojourn: Time::from_nanos(self.sojourn_ns),
+            max_packets: self.max_queue_packets,
+        }
+    }
+
+    fn regions(&self) -> Option<Regions> {
+        let [below, between, above] = self.red_ns?.map(Time::from_nanos);
+        Some(Regions { below, between, above })
+    }
+}
+
+/// What of a run is a decision of the testbed, not of the scenario.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    /// When counters were taken.
+    pub snapshots: Vec<Time>,
+    /// The port whose packets are in the segments table.
+    pub observed: Option<u32>,
+    /// Whether the clock starts with the first data packet, not with the workload.
+    pub from_first_data: bool,
+    /// A segment sent again within this time after another arrived is taken as its answer, not as a timer's.
+    pub answer: Time,
+}
+
+/// The tables of a run, and their time 0 on the router's clock.
+///
+/// # Errors
+/// If a trace cannot be read.
+pub fn read(
+    scenario: &Scenario,
+    testbed: &Testbed,
+    choices: &Choices,
+    packets: impl BufRead,
+    queues: Option<impl BufRead>,
+) -> Result<(Records, i64), KernelError> {
+    let mut reader = Reader::new(scenario, testbed, choices);
+    reader.read(packets)?;
+    let run = Run { scenario, testbed, zero: reader.zero(), reader: &reader };
+    let mut recorder = Recorder::new(scenario);
+    for row in reader.segments.iter().filter(|row| run.is_within(row.time_ns)) {
+        // A handshake before the clock's start is none of the study's TCP.
+        recorder.file_segment(SegmentRow { time_ns: run.since_zero(row.time_ns), ..*row });
+    }
+    for connection in &reader.connections {
+        recorder.connection(&connection.record(run.zero, run.end()));
+    }
+    for (at, record) in &reader.snapshots {
+        recorder.snapshot_connection(*at, record);
+    }
+    run.file_objects(&mut recorder, &choices.snapshots);
+    run.file_links(&mut recorder, &choices.snapshots);
+    // What was not asked for is empty, as the simulator's is.
+    let samples_queues = scenario.probes.queue_interval_ns.is_some() && !scenario.probes.queues.is_empty();
+    if let Some(queues) = queues.filter(|_| samples_queues) {
+        run.file_queues(&mut recorder, queues)?;
+    }
+    if scenario.probes.cwnd {
+        run.file_windows(&mut recorder);
+    }
+    Ok((recorder.finish(), run.zero))
+}
+
+struct Run<'a> {
+    scenario: &'a Scenario,
+    testbed: &'a Testbed,
+    reader: &'a Reader<'a>,
+    /// Time 0 of the tables on the router's clock.
+    zero: i64,
+}
+
+impl Run<'_> {
+    fn end(&self) -> i64 {
+        self.scenario.duration_ns.as_nanos() as i64
+    }
+
+    /// Whether a time of the router's clock is within the run.
+    fn is_within(&self, router_ns: u64) -> bool {
+        (0..=self.end()).contains(&(router_ns as i64 - self.zero))
+    }
+
+    fn since_zero(&self, router_ns: u64) -> u64 {
+        (router_ns as i64 - self.zero).max(0) as u64
+    }
+
+    /// The objects that began before the end, and at each snapshot those unfinished then.
+    fn file_objects(&self, recorder: &mut Recorder, snapshots: &[Time]) {
+        let mut connections: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for connection in &self.reader.connections {
+            connections.entry(connection.client_end).or_default().push(connection);
+        }
+        let clock = self.testbed.router_start_ns + self.zero;
+        let until = |object: &Object, end: i64| {
+            let began = object.start_ns - clock;
+            let ended = object.end_ns.map(|at| at - clock).filter(|&at| at <= end);
+            let under_way = began..=ended.unwrap_or(end);
+            let of =
+                |times: &[u64]| times.iter().filter(|&&at| under_way.contains(&(at as i64 - self.zero))).count() as u32;
+            let ends = object.client_ends.iter().map(|&(address, port)| SocketAddrV4::new(address, port));
+            let used: Vec<_> = ends.filter_map(|end| connections.get(&end)).flatten().collect();
+            (began < end).then(|| ObjectRecord {
+                kind: object.kind,
+                index: object.index,
+                start: Time::from_nanos(began.max(0) as u64),
+                end: ended.map_or(Time::MAX, |at| Time::from_nanos(at as u64)),
+                bytes: if ended.is_some() { object.bytes } else { 0 },
+                connections: object.connections,
+                retransmits: used.iter().map(|connection| of(&connection.retransmits)).sum(),
+                timeouts: used.iter().map(|connection| of(&connection.timeouts)).sum(),
+            })
+        };
+        for object in &self.testbed.objects {
+            if let Some(record) = until(object, self.end()) {
+                recorder.object(object.traffic, &record);
+            }
+        }
+        for &at in snapshots {
+            for object in &self.testbed.objects {
+                match until(object, at.as_nanos() as i64) {
+                    Some(record) if record.end.is_never() => recorder.snapshot_object(at, object.traffic, &record),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn file_links(&self, recorder: &mut Recorder, snapshots: &[Time]) {
+        let Summary { wall_ns, links, link_snapshots } = &self.testbed.summary;
+        for (index, link) in links.iter().enumerate() {
+            recorder.file_link(index as u32, Time::from_nanos(*wall_ns), &link.counters(), link.regions());
+        }
+        for (&at, links) in snapshots.iter().zip(link_snapshots) {
+            for (index, link) in links.iter().enumerate() {
+                recorder.snapshot_link(at, index as u32, &link.counters(), link.regions());
+            }
+        }
+    }
+
+    fn file_queues(&self, recorder: &mut Recorder, queues: impl BufRead) -> Result<(), KernelError> {
+        trace::samples(queues, |at, link, packets, bytes, average| {
+            if self.is_within(at) {
+                let sample = QueueSample { link, packets, bytes, average };
+                recorder.queue(Time::from_nanos(self.since_zero(at)), &sample);
+            }
+        })
+    }
+
+    fn file_windows(&self, recorder: &mut Recorder) {
+        let clock = self.testbed.router_start_ns + self.zero;
+        for &Window(at, source, port, destination, peer_port, cwnd, ssthresh, rtt, flight, state) in
+            &self.testbed.windows
+        {
+            let sender = SocketAddrV4::new(source, port);
+            let found = self.reader.latest(sender, SocketAddrV4::new(destination, peer_port));
+            if let Some(way) = found.filter(|_| at - clock <= self.end()) {
+                let sample = WindowSample {
+                    cwnd_bytes: cwnd,
+                    ssthresh_bytes: ssthresh.unwrap_or(u64::MAX),
+                    srtt: Time::from_nanos(rtt),
+                    in_flight_bytes: flight,
+                    // <linux/tcp.h>, enum tcp_ca_state
+                    state: match state {
+                        0 => CongestionState::Open,
+                        1 => CongestionState::Disorder,
+                        2 => CongestionState::Cwr,
+                        3 => CongestionState::Recovery,
+                        _ => CongestionState::Loss,
+                    },
+                };
+                recorder.window(Time::from_nanos((at - clock).max(0) as u64), way, &sample);
+            }
+        }
+    }
+}

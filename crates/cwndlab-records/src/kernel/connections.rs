@@ -1,0 +1,395 @@
+//! Goes through a trace once: the connections in it, what became of them, and what one host saw.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use cwndlab_engine::{ConnectionRecord, Scenario, Way};
+use cwndlab_tcp::Flags;
+use cwndlab_units::Time;
+
+use super::trace::{packets, Line, Packet};
+use super::{Choices, KernelError, Testbed};
+use crate::cell::OneOf;
+use crate::sequence::{self, offset, unwrap, Numbers, Passage};
+use crate::tables::SegmentRow;
+use crate::trace::FIRST_SERVER_PORT;
+
+/// One direction of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Half {
+    iss: Option<u32>,
+    /// Sent anywhere; acknowledged as the observed host saw it.
+    seen: sequence::Half,
+    /// Highest acknowledgment it ever sent: what it has in order.
+    got: u64,
+    /// The shift of a SYN's window scale option.
+    scale: Option<u8>,
+    /// When something last arrived at this end.
+    heard: Option<u64>,
+    fin: Option<u64>,
+    fin_acked: bool,
+    /// Whether an echo of congestion has come since the last CWR, and where that began.
+    echoed: bool,
+    reduced_from: u64,
+    /// The highest position sent as the last recovery or timeout began (RFC 6582, section 3.2: recover).
+    recover: u64,
+}
+
+impl Half {
+    /// Payload bytes of this end that the other has in order; the SYN and the FIN take a number each.
+    fn bytes_at(&self, other: &Half) -> u64 {
+        let fin = self.fin.is_some_and(|fin| other.got >= fin);
+        other.got.saturating_sub(1 + u64::from(fin))
+    }
+}
+
+/// A connection in the trace. Times are the router's.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    /// Its client's address and port.
+    pub client_end: SocketAddrV4,
+    /// When segments were sent again.
+    pub retransmits: Vec<u64>,
+    /// When a timer's expiry was the reason.
+    pub timeouts: Vec<u64>,
+    start: u64,
+    established: Option<u64>,
+    end: Option<u64>,
+    reset: bool,
+    /// Counters alone; times are put in when the clock's zero is known.
+    counts: ConnectionRecord,
+    /// The smallest MSS option that a SYN had.
+    mss: Option<u16>,
+    timestamps: bool,
+    /// Client's and server's.
+    halves: [Half; 2],
+}
+
+impl Connection {
+    /// Payload bytes of a full segment.
+    fn payload(&self) -> u32 {
+        let options = if self.timestamps { 12 } else { 0 };
+        u32::from(self.mss.unwrap_or(536)).saturating_sub(options).max(1)
+    }
+
+    /// What it has counted by now; its times are set by [`Self::record`].
+    fn counts(&self) -> ConnectionRecord {
+        let [client, server] = &self.halves;
+        ConnectionRecord {
+            bytes_up: client.bytes_at(server),
+            bytes_down: server.bytes_at(client),
+            retransmits: self.retransmits.len() as u32,
+            timeouts: self.timeouts.len() as u32,
+            ..self.counts
+        }
+    }
+
+    /// As it stood at the run's end, with times since `zero`.
+    pub fn record(&self, zero: i64, end: i64) -> ConnectionRecord {
+        let since = |at: u64| at as i64 - zero;
+        let time = |at: Option<u64>| {
+            let at = at.map(since).filter(|&at| at <= end);
+            at.map_or(Time::MAX, |at| Time::from_nanos(at.max(0) as u64))
+        };
+        ConnectionRecord {
+            start: Time::from_nanos(since(self.start).max(0) as u64),
+            established: time(self.established),
+            end: time(self.end),
+            failed: self.reset && !time(self.end).is_never(),
+            ..self.counts()
+        }
+    }
+}
+
+type Ends = (SocketAddrV4, SocketAddrV4);
+
+/// A trace being read.
+pub(super) struct Reader<'a> {
+    scenario: &'a Scenario,
+    choices: &'a Choices,
+    node_of: BTreeMap<Ipv4Addr, u32>,
+    /// When the workload started, on the router's clock.
+    start: i64,
+    first_data: Option<u64>,
+    pub connections: Vec<Connection>,
+    /// The latest connection between two ends, by both orders.
+    current: BTreeMap<Ends, usize>,
+    /// With times of the router's clock.
+    pub segments: Vec<SegmentRow>,
+    /// The connections that were open at each of the snapshots so far.
+    pub snapshots: Vec<(Time, ConnectionRecord)>,
+    taken: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(scenario: &'a Scenario, testbed: &Testbed, choices: &'a Choices) -> Reader<'a> {
+        let hosts = testbed.ports.iter().flat_map(|(node, all)| all.iter().map(|&address| (address, *node)));
+        Reader {
+            scenario,
+            choices,
+            node_of: hosts.collect(),
+            start: testbed.zero_ns - testbed.router_start_ns,
+            first_data: None,
+            connections: Vec::new(),
+            current: BTreeMap::new(),
+            segments: Vec::new(),
+            snapshots: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    pub fn read(&mut self, file: impl BufRead) -> Result<(), KernelError> {
+        packets(file, |line, at, packet| {
+            self.snapshots_before(Some(at as i64 - self.zero()));
+            packet.map_or(Ok(()), |packet| self.packet(line, &packet))
+        })?;
+        self.snapshots_before(None);
+        Ok(())
+    }
+
+    /// Time 0 of the tables on the router's clock.
+    pub fn zero(&self) -> i64 {
+        self.first_data.filter(|_| self.choices.from_first_data).map_or(self.start, |at| at as i64)
+    }
+
+    /// The latest connection in which `sender` sends to `receiver`.
+    pub fn latest(&self, sender: SocketAddrV4, receiver: SocketAddrV4) -> Option<Way> {
+        let index = *self.current.get(&(sender, receiver))?;
+        Some(Way { connection: index as u32, from_client: self.connections[index].client_end == sender })
+    }
+
+    /// Takes the snapshots up to a time since zero, or all that are left.
+    fn snapshots_before(&mut self, now: Option<i64>) {
+        while let Some(&at) = self.choices.snapshots.get(self.taken) {
+            if now.is_some_and(|now| now < at.as_nanos() as i64) {
+                return;
+            }
+            let open = self.connections.iter().filter(|connection| connection.end.is_none());
+            self.snapshots.extend(open.map(|connection| (at, connection.counts())));
+            self.taken += 1;
+        }
+    }
+
+    /// The packet's connection, if its SYN was seen.
+    fn find(&mut self, line: usize, packet: &Packet) -> Result<Option<usize>, KernelError> {
+        let key = (packet.source, packet.destination);
+        let known = self.current.get(&key).copied();
+        let flags = Flags(packet.flags);
+        let is_syn = matches!(packet.line, Line::In(_)) && flags.has(Flags::SYN) && !flags.has(Flags::ACK);
+        let is_open = |index: usize| self.connections[index].end.is_none() && !self.connections[index].reset;
+        if is_syn && !known.is_some_and(is_open) {
+            return self.open(line, packet).map(Some);
+        }
+        Ok(known)
+    }
+
+    fn open(&mut self, line: usize, packet: &Packet) -> Result<usize, KernelError> {
+        let (opener, peer) = (packet.source, packet.destination);
+        let stranger = || KernelError::Stranger { line, client: opener, server: peer };
+        let traffic = peer.port().checked_sub(FIRST_SERVER_PORT).map(u32::from).ok_or_else(stranger)?;
+        let entry = self.scenario.traffic.get(traffic as usize).ok_or_else(stranger)?;
+        let node = *self.node_of.get(opener.ip()).ok_or_else(stranger)?;
+        let index = self.connections.len();
+        self.connections.push(Connection {
+            client_end: if node == entry.client { opener } else { peer },
+            retransmits: Vec::new(),
+            timeouts: Vec::new(),
+            start: packet.at,
+            established: None,
+            end: None,
+            reset: false,
+            counts: ConnectionRecord {
+                connection: index as u32,
+                traffic,
+                start: Time::ZERO,
+                established: Time::MAX,
+                end: Time::MAX,
+                bytes_up: 0,
+                bytes_down: 0,
+                segments_sent: 0,
+                retransmits: 0,
+                timeouts: 0,
+                fast_retransmits: 0,
+                ecn_reductions: 0,
+                drops: 0,
+                marks: 0,
+                failed: false,
+            },
+            mss: None,
+            timestamps: false,
+            halves: [Half::default(); 2],
+        });
+        self.current.insert((opener, peer), index);
+        self.current.insert((peer, opener), index);
+        Ok(index)
+    }
+
+    fn packet(&mut self, line: usize, packet: &Packet) -> Result<(), KernelError> {
+        let Some(index) = self.find(line, packet)? else { return Ok(()) };
+        let connection = &mut self.connections[index];
+        let from_client = connection.client_end == packet.source;
+        let [client, server] = &mut connection.halves;
+        let (mine, other) = if from_client { (client, server) } else { (server, client) };
+        let flags = Flags(packet.flags);
+        let is_syn = flags.has(Flags::SYN);
+        let entered = matches!(packet.line, Line::In(_));
+        if is_syn {
+            mine.iss.get_or_insert(packet.seq);
+            mine.scale = packet.options.scale;
+            connection.timestamps =
+                packet.options.timestamps.is_some() && (other.iss.is_none() || connection.timestamps);
+            if let (true, Some(mss)) = (entered, packet.options.mss) {
+                connection.mss = Some(connection.mss.map_or(mss, |smallest| smallest.min(mss)));
+            }
+        }
+        let Some(iss) = mine.iss else { return Ok(()) };
+        let shift = mine.scale.filter(|_| !is_syn && other.scale.is_some()).unwrap_or(0);
+        let peer_iss = other.iss.filter(|_| flags.has(Flags::ACK));
+        let numbers = Numbers {
+            position: unwrap(packet.seq.wrapping_sub(iss), mine.seen.high),
+            ack: peer_iss.map_or(0, |iss| unwrap(packet.ack.wrapping_sub(iss), other.seen.high)),
+            len: packet.payload,
+            window: u32::from(packet.window) << shift.min(14), // RFC 7323, section 2.3
+            flags,
+        };
+        let mut again = Again::No;
+        match packet.line {
+            Line::In(_) => {
+                connection.counts.segments_sent += 1;
+                again = mine.enters(packet.at, &numbers, self.choices.answer);
+                if again != Again::No {
+                    connection.retransmits.push(packet.at);
+                }
+                match again {
+                    Again::Timeout => connection.timeouts.push(packet.at),
+                    Again::Recovery => connection.counts.fast_retransmits += 1,
+                    Again::No | Again::Same => {}
+                }
+                if peer_iss.is_some() {
+                    mine.got = mine.got.max(numbers.ack);
+                }
+                if packet.payload > 0 {
+                    self.first_data.get_or_insert(packet.at);
+                    if flags.has(Flags::CWR) && mine.echoed {
+                        connection.counts.ecn_reductions += 1;
+                        (mine.echoed, mine.reduced_from) = (false, numbers.position);
+                    }
+                }
+            }
+            Line::Dropped(..) => connection.counts.drops += 1,
+            Line::Marked(_) => connection.counts.marks += 1,
+            Line::Out(_) => {
+                other.heard = Some(packet.at);
+                // What acknowledges nothing behind the last CWR still echoes what that answered (RFC 3168, section 6.1.2).
+                let echoes = flags.has(Flags::ECE) && !is_syn;
+                if echoes && peer_iss.is_some() && numbers.ack > other.reduced_from {
+                    other.echoed = true;
+                }
+                if is_syn && flags.has(Flags::ACK) {
+                    connection.established.get_or_insert(packet.at);
+                }
+                if flags.has(Flags::RST) {
+                    connection.reset = true;
+                    connection.end.get_or_insert(packet.at);
+                }
+                if peer_iss.is_some() && other.fin.is_some_and(|fin| numbers.ack >= fin) {
+                    other.fin_acked = true;
+                    if mine.fin_acked {
+                        connection.end.get_or_insert(packet.at);
+                    }
+                }
+            }
+        }
+        self.segment(index, packet, from_client, &numbers, again);
+        if entered {
+            let high = &mut self.connections[index].halves[usize::from(!from_client)].seen.high;
+            *high = (*high).max(numbers.end());
+        }
+        Ok(())
+    }
+
+    /// Files what the observed host saw, and what links did to any segment.
+    fn segment(&mut self, index: usize, packet: &Packet, from_client: bool, numbers: &Numbers, again: Again) {
+        let Some(observed) = self.choices.observed else { return };
+        let passage = match packet.line {
+            Line::In(port) if port == observed => Passage::Sent { again: again != Again::No },
+            Line::Out(port) if port == observed => Passage::Received,
+            Line::In(_) | Line::Out(_) => return,
+            Line::Dropped(link, cause) => Passage::Dropped(link, cause),
+            Line::Marked(link) => Passage::Marked(link),
+        };
+        let connection = &mut self.connections[index];
+        let unit = connection.payload();
+        let [client, server] = &mut connection.halves;
+        let (mine, other) = if from_client { (client, server) } else { (server, client) };
+        let (event, link, cause) = numbers.event(passage, &mine.seen, &other.seen);
+        let iss = other.iss.unwrap_or(0);
+        let blocks = packet.options.blocks().iter();
+        let blocks = blocks.map(|&(start, end)| (start.wrapping_sub(iss), end.wrapping_sub(iss)));
+        self.segments.push(SegmentRow {
+            time_ns: packet.at,
+            event: OneOf(event),
+            connection: index as u32,
+            from_client,
+            sent: matches!(packet.line, Line::In(_)),
+            seq: offset(numbers.position),
+            len: numbers.len,
+            ack: offset(numbers.ack),
+            window_bytes: numbers.window,
+            flags: packet.flags,
+            ecn: packet.ecn,
+            timeout: again == Again::Timeout,
+            sack: sequence::sack(blocks, other.seen.high),
+            ts_val: packet.options.timestamps.map(|(value, _)| value),
+            ts_ecr: packet.options.timestamps.map(|(_, echo)| echo),
+            mss_bytes: packet.options.mss,
+            window_scale: packet.options.scale,
+            sack_permitted: packet.options.sack_permitted,
+            ip_id: None,
+            wire_bytes: packet.wire_bytes,
+            segment: numbers.packet(unit),
+            link,
+            cause,
+        });
+        if link.is_none() && numbers.flags.has(Flags::ACK) {
+            mine.seen.acknowledged(numbers.ack, numbers.window);
+        }
+    }
+}
+
+/// Whether a segment was sent before, and what made the sender send it again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Again {
+    No,
+    /// A timer's expiry.
+    Timeout,
+    /// Duplicate ACKs: the first segment that a recovery sends again.
+    Recovery,
+    /// The recovery or timeout that is under way.
+    Same,
+}
+
+impl Half {
+    /// Judges a segment that enters the router.
+    fn enters(&mut self, at: u64, numbers: &Numbers, answer: Time) -> Again {
+        let end = numbers.end();
+        let mut again = Again::No;
+        if end > numbers.position && end <= self.seen.high {
+            let timeout = self.heard.is_none_or(|heard| at.saturating_sub(heard) > answer.as_nanos());
+            let begins = numbers.position >= self.recover; // up to there all is of the same
+            again = match (timeout, begins && !numbers.flags.has(Flags::SYN)) {
+                (true, _) => Again::Timeout,
+                (false, true) => Again::Recovery,
+                (false, false) => Again::Same,
+            };
+            if timeout || begins {
+                self.recover = self.seen.high;
+            }
+        }
+        if numbers.flags.has(Flags::FIN) {
+            self.fin = Some(end);
+        }
+        again
+    }
+}

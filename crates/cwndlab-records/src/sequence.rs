@@ -1,0 +1,134 @@
+//! How both sources of segments, simulator and kernel, turn header fields into the columns of the segments table.
+
+use cwndlab_net::DropCause;
+use cwndlab_tcp::Flags;
+
+use crate::cell::{OneOf, Sack};
+use crate::tables::{DropReason, SegmentEvent};
+
+/// What is known of one direction. Positions count the SYN as 0 and the first byte of data as 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Half {
+    /// One past the highest position seen.
+    pub high: u64,
+    /// Highest acknowledgment that this end sent, as the observed node saw it.
+    pub ack: u64,
+    /// The window that came with it.
+    pub window: Option<u32>,
+}
+
+impl Half {
+    /// Notes an acknowledgment that passed the observed node.
+    pub fn acknowledged(&mut self, ack: u64, window: u32) {
+        self.ack = self.ack.max(ack);
+        self.window = Some(window);
+    }
+}
+
+/// The position that a wire number means: the one nearest to a position already seen.
+pub(crate) fn unwrap(wire: u32, near: u64) -> u64 {
+    let ahead = wire.wrapping_sub(near as u32) as i32; // at most 2^31 away: windows are smaller (RFC 7323, section 2.2)
+    near.saturating_add_signed(i64::from(ahead))
+}
+
+/// Payload offset of a position: the SYN has none and shares the first byte's.
+pub(crate) const fn offset(position: u64) -> u64 {
+    position.saturating_sub(1)
+}
+
+/// SACK blocks as payload offsets; `near` is a position of the data they speak of.
+pub(crate) fn sack(blocks: impl IntoIterator<Item = (u32, u32)>, near: u64) -> Sack {
+    let mut sack = Sack::default();
+    for (start, end) in blocks {
+        sack.blocks[usize::from(sack.len)] = (offset(unwrap(start, near)), offset(unwrap(end, near)));
+        sack.len += 1;
+    }
+    sack
+}
+
+/// What happened to a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Passage {
+    /// The observed node sent it, for the first time or again.
+    Sent { again: bool },
+    /// It arrived at the observed node.
+    Received,
+    /// A link dropped it.
+    Dropped(u32, DropCause),
+    /// A link marked it.
+    Marked(u32),
+}
+
+/// A segment, its numbers as positions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub position: u64,
+    /// 0 without the ACK flag.
+    pub ack: u64,
+    pub len: u32,
+    /// Already scaled.
+    pub window: u32,
+    pub flags: Flags,
+}
+
+impl Numbers {
+    const CONTROL: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
+
+    /// One past its last position: SYN and FIN take one.
+    pub fn end(&self) -> u64 {
+        let takes_one = self.flags.0 & (Flags::SYN | Flags::FIN).0 != 0;
+        self.position + u64::from(self.len) + u64::from(takes_one)
+    }
+
+    /// Whether it is a pure acknowledgment.
+    pub fn is_pure_ack(&self) -> bool {
+        self.len == 0 && self.flags.0 & Numbers::CONTROL == 0
+    }
+
+    /// RFC 5681, section 2: no data, no SYN or FIN, nothing new acknowledged, same window, data outstanding.
+    fn is_duplicate(&self, own: &Half, other: &Half) -> bool {
+        let same_window = own.window.is_none_or(|window| window == self.window);
+        self.is_pure_ack() && self.ack == own.ack && same_window && other.high > self.ack
+    }
+
+    /// The packet's number where `unit` is the payload of a full segment: an acknowledgment has that of the last packet
+    /// it covers, a SYN 0.
+    pub fn packet(&self, unit: u32) -> i64 {
+        let unit = u64::from(unit);
+        let number = if self.is_pure_ack() {
+            offset(self.ack).div_ceil(unit)
+        } else if self.flags.has(Flags::SYN) {
+            0
+        } else {
+            offset(self.position) / unit + 1
+        };
+        number as i64
+    }
+
+    /// The columns `event`, `link` and `cause`; `own` is the sender's half before this segment.
+    pub fn event(
+        &self,
+        passage: Passage,
+        own: &Half,
+        other: &Half,
+    ) -> (SegmentEvent, Option<u32>, Option<OneOf<DropReason>>) {
+        let event = match passage {
+            Passage::Dropped(link, cause) => return (SegmentEvent::Drop, Some(link), Some(OneOf(reason(cause)))),
+            Passage::Marked(link) => return (SegmentEvent::Mark, Some(link), None),
+            _ if self.is_duplicate(own, other) => SegmentEvent::DupAck,
+            _ if self.is_pure_ack() => SegmentEvent::Ack,
+            Passage::Sent { again: true } => SegmentEvent::Retransmit,
+            Passage::Sent { again: false } => SegmentEvent::Send,
+            Passage::Received => SegmentEvent::Receive,
+        };
+        (event, None, None)
+    }
+}
+
+fn reason(cause: DropCause) -> DropReason {
+    match cause {
+        DropCause::Full => DropReason::Full,
+        DropCause::Aqm => DropReason::Aqm,
+        DropCause::Loss => DropReason::Loss,
+    }
+}
