@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cwndlab.commands import reference
+from cwndlab.commands.linux import linux
+from cwndlab.commands.output import echo, span
+from cwndlab.commands.packetdrill import packetdrill
 from cwndlab.errors import CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
@@ -52,17 +55,6 @@ LimitOption = Annotated[
 ]
 
 
-def printable(text: str) -> str:
-    """The text without control characters, which a study's title must not send to the terminal."""
-    return "".join(
-        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf") else "\ufffd" for c in text
-    )
-
-
-def _echo(text: str = "", *, err: bool = False) -> None:
-    typer.echo(printable(text), err=err)
-
-
 class _App(typer.Typer):
     """Prints cwndlab's own errors without a traceback."""
 
@@ -71,7 +63,7 @@ class _App(typer.Typer):
             return super().__call__(*args, **kwargs)
         except CwndlabError as error:
             sys.excepthook = sys.__excepthook__
-            _echo(f"error: {error}", err=True)
+            echo(f"error: {error}", err=True)
             sys.exit(error.exit_code)
         except BrokenPipeError:  # `cwndlab trace … | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -95,7 +87,7 @@ def list_studies() -> None:
     from cwndlab.study import Study
 
     for name in shipped():
-        _echo(f"{name:<18}{Study.load(name).title}")
+        echo(f"{name:<18}{Study.load(name).title}")
 
 
 @app.command()
@@ -115,27 +107,27 @@ def check(
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
     plan.check()
     check_outputs(loaded)
-    _echo(f"{loaded.name}: {loaded.title}")
+    echo(f"{loaded.name}: {loaded.title}")
     width = 2 + max(map(len, [*loaded.outline.axes, *loaded.outline.sensitivity]), default=0)
     for name, axis in loaded.outline.axes.items():
-        _echo(f"  {name:<{width}}{', '.join(str(value) for value in axis.names)}")
+        echo(f"  {name:<{width}}{', '.join(str(value) for value in axis.names)}")
     for name, extra in loaded.outline.sensitivity.items():
-        _echo(f"  {name:<{width}}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
+        echo(f"  {name:<{width}}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
     fixed = sum(cell.deterministic for cell in plan.cells)
     each = _range({plan.replicates_of(cell) for cell in plan.cells if not cell.deterministic})
     each += " replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")
     if fixed == len(plan.cells):
         each = "1 replicate each (nothing is random)"
-    _echo(f"{len(plan.cells)} cells, {each}")
+    echo(f"{len(plan.cells)} cells, {each}")
     spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in plan.cells})
-    _echo(f"{plan.runs} runs of {spans} s, seed {plan.seed}")
+    echo(f"{plan.runs} runs of {spans} s, seed {plan.seed}")
     try:
         seconds = estimate_seconds(plan)
     except RunError as error:
-        _echo(f"note: no estimate, a trial run failed: {error}", err=True)
+        echo(f"note: no estimate, a trial run failed: {error}", err=True)
     else:
         threads = available()
-        _echo(f"estimated: {_span(seconds / threads)} on {threads} threads")
+        echo(f"estimated: {span(seconds / threads)} on {threads} threads")
 
 
 @app.command()
@@ -143,7 +135,7 @@ def expand(study: StudyArgument, more: MoreSets = None, set_: SetOption = None) 
     """Print a study in full: what [dumbbell], [parking_lot] and `measure` stand for."""
     from cwndlab.spec.toml import dumps
 
-    _echo(dumps(_load(study, set_, more).raw).rstrip("\n"))
+    echo(dumps(_load(study, set_, more).raw).rstrip("\n"))
 
 
 @app.command("run")
@@ -206,8 +198,8 @@ def run_command(
         at_once = threads or AT_ONCE
         seconds = real_seconds(plan, at_once)
         if seconds > 600:
-            said = f"{at_once} runs at once, in real time, take {_span(seconds)} for all (less what is kept)"
-            _echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
+            said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
+            echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
     bar = Bar() if sys.stderr.isatty() else None
     progress: Progress = bar or Quiet()
     try:
@@ -215,18 +207,18 @@ def run_command(
             bar.__enter__()
         result = run_study(loaded, options, progress=progress)
     except KeyboardInterrupt:
-        _echo(f"stopped; what is finished is kept in {out}, the same command goes on", err=True)
+        echo(f"stopped; what is finished is kept in {out}, the same command goes on", err=True)
         raise typer.Exit(130) from None
     finally:
         if bar is not None:
             bar.__exit__(None, None, None)
     for line in result.damaged:
-        _echo(f"note: {line}", err=True)
+        echo(f"note: {line}", err=True)
     if result.report is not None or not result.failures:
-        _echo(f"report: {result.report or out}")
+        echo(f"report: {result.report or out}")
     if result.failures:
         _tell(result.failures)
-        _echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
+        echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
         raise typer.Exit(1)
 
 
@@ -235,7 +227,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run
     """Write the report of a finished run again."""
     from cwndlab.runs.run import report_again
 
-    _echo(f"report: {report_again(folder)}")
+    echo(f"report: {report_again(folder)}")
 
 
 @app.command()
@@ -279,7 +271,7 @@ def trace(
     cell = plan.cells[0]
     cell.check()
     if len(plan.cells) > 1:
-        _echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
+        echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
     data = make(cell, format_, seed=plan.seed, replicate=replicate, kernel=kernel)
     if out is None:
         sys.stdout.buffer.write(data)
@@ -310,104 +302,31 @@ def compare(
         from cwndlab.spec.units import parse_time
 
         for cell, difference in compare_traces(a, b, parse_time(tolerance) / 1e9).items():
-            _echo(f"{cell}: {difference}" if cell else str(difference))
+            echo(f"{cell}: {difference}" if cell else str(difference))
         return
     from cwndlab.runs.compare import compare as make
 
     found = make(a, b)
     for move in found.moved:
         sign = "moved" if move.significant else "within noise"
-        _echo(
+        echo(
             f"{sign:<13}{move.cell}  {move.quantity}: {move.a:.6g} → {move.b:.6g} {move.unit}"
             f"  (difference {move.low:.3g} to {move.high:.3g}, {move.method})"
         )
     for folder, cells in ((a, found.only_a), (b, found.only_b)):
         if cells:
-            _echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
+            echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
     significant = sum(move.significant for move in found.moved)
     differ = len(found.moved)
     chance = f" (by chance alone about {0.05 * differ:.2g} would)" if differ > 1 else ""
-    _echo(f"{found.same} numbers are equal, {differ} differ, {significant} of them significantly{chance}")
+    echo(f"{found.same} numbers are equal, {differ} differ, {significant} of them significantly{chance}")
 
 
-@app.command()
-def packetdrill(
-    scripts: Annotated[
-        list[Path],
-        typer.Argument(metavar="SCRIPT…", help="scripts in packetdrill's syntax, or directories with *.pkt"),
-    ],
-    profile: Annotated[str, typer.Option(help="the TCP profile to run them against")] = "linux-6",
-    hz: Annotated[
-        int | None, typer.Option(min=0, help="clock of timers; default: 1000 with linux-6; 0: exact")
-    ] = None,
-    tolerance_usecs: Annotated[
-        int | None, typer.Option(min=0, help="how far events may be off; default: the script's, or 4000")
-    ] = None,
-    ignore_windows: Annotated[
-        bool, typer.Option("--ignore-windows", help="do not compare the windows that are offered")
-    ] = False,
-    table: Annotated[
-        bool, typer.Option("--table", help="print counts by folder and all reasons as Markdown tables")
-    ] = False,
-) -> None:
-    """Run packetdrill scripts against the endpoint in virtual time; name the first line that fails."""
-    from cwndlab.packetdrill import find_scripts, markdown, run_script, summary
-
-    outcomes = [
-        run_script(path, profile, hz=hz, tolerance_us=tolerance_usecs, ignore_windows=ignore_windows)
-        for path in find_scripts(scripts)
-    ]
-    if table:
-        root = scripts[0] if scripts[0].is_dir() else scripts[0].parent
-        _echo(markdown(outcomes, root))
-    else:
-        for outcome in outcomes:
-            if not outcome.passed:
-                _echo(str(outcome))
-        _echo(summary(outcomes))
-    if not all(outcome.passed for outcome in outcomes):
-        raise typer.Exit(1)
-
-
-linux = typer.Typer(no_args_is_help=True, help="The kernel that runs in virtual time.")
+app.command()(packetdrill)
 app.add_typer(linux, name="linux")
-
-
-@linux.callback()
-def _linux() -> None:
-    """Keep `build` a word of its own, although it is the only one."""
-
-
-@linux.command("build")
-def linux_build(
-    source: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="a Linux 6.12, as .tar.xz or unpacked; default: Debian's package"),
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="compilers at once; default: all processors")
-    ] = None,
-    again: Annotated[bool, typer.Option(help="build although it is there")] = False,
-) -> None:
-    """Build the User-Mode Linux of `--backend linux-virtual`, into the user's cache."""
-    from cwndlab.backends.linux_virtual.build import build
-    from cwndlab.backends.threads import available
-
-    alive = sys.stderr.isatty()
-
-    def say(line: str) -> None:
-        """On a terminal one line that changes."""
-        if alive:
-            typer.echo(f"\r\x1b[K{printable(line)}", nl=False, err=True)
-        elif not line.startswith("compiling"):
-            _echo(line, err=True)
-
-    try:
-        image = build(source, jobs or available(), say, again=again)
-    finally:
-        if alive:
-            _echo(err=True)
-    _echo(f"{image.path}: Linux {image.release}")
+app.command()(reference.metrics)
+app.command()(reference.knobs)
+app.command()(reference.queues)
 
 
 @app.command()
@@ -418,7 +337,7 @@ def doctor() -> None:
     good = True
     for item in examine():
         good = good and (item.works or not item.required)
-        _echo(f"{'ok ' if item.works else 'no ' if item.required else '–  '} {item.name}: {item.detail}")
+        echo(f"{'ok ' if item.works else 'no ' if item.required else '–  '} {item.name}: {item.detail}")
     if not good:
         raise typer.Exit(1)
 
@@ -430,11 +349,11 @@ def _tell(failures: Sequence[Failure]) -> None:
     for reason in list(reasons)[:10]:
         more = f" (and {reasons[reason] - 1} more)" if reasons[reason] > 1 else ""
         one = first[reason]
-        _echo(f"failed: {one.cell}, replicate {one.replicate}{more}: {reason}", err=True)
+        echo(f"failed: {one.cell}, replicate {one.replicate}{more}: {reason}", err=True)
     if len(reasons) > 10:
-        _echo(f"… and for {len(reasons) - 10} more reasons", err=True)
+        echo(f"… and for {len(reasons) - 10} more reasons", err=True)
     for advice in dict.fromkeys(failure.advice for failure in failures if failure.advice):
-        _echo(f"what to do: {advice}", err=True)
+        echo(f"what to do: {advice}", err=True)
 
 
 def _limits(given: list[str] | None, backend: str) -> list[str]:
@@ -497,9 +416,3 @@ def _range(values: set[int] | set[float]) -> str:
         return ""
     low, high = min(values), max(values)
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
-
-
-def _span(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(seconds, 0.1):.2g} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

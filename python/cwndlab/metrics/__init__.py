@@ -35,6 +35,7 @@ from cwndlab.backends.protocol import Value as Value
 from cwndlab.errors import nearest
 from cwndlab.records.view import Column as Column
 from cwndlab.records.window import FullRun, WindowedRun, window_of
+from cwndlab.spec.measures import ALIASES as ALIASES
 from cwndlab.spec.schema import Quantity
 
 from ._range import ANY, Range, of_derived, of_reduced
@@ -66,7 +67,7 @@ def names() -> list[str]:
 def get(name: str) -> Metric:
     """The metric of this name."""
     if name not in names():
-        raise ValueError(f'there is no metric "{name}"; {nearest(name, names())}')
+        raise ValueError(f'there is no metric "{name}"; {nearest(name, [*names(), *ALIASES])}')
     module = importlib.import_module(f"{__name__}.{name}")
     doc = inspect.getdoc(module) or ""
     return Metric(

@@ -16,12 +16,12 @@ from cwndlab.spec.schema import Model
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.validate import Invalid, validate
 
-from . import get, names, scale_of
+from . import ALIASES, get, names, scale_of
 
 
 def check_quantities(study: StudySpec) -> None:
     """StudyError for the first quantity whose metric, options or unit do not fit."""
-    known = names()
+    known = [*names(), *ALIASES]
     quantities = {quantity.name: quantity for quantity in study.outline.quantities}
     for index, quantity in enumerate(quantities.values()):
         if quantity.metric is None:

@@ -80,6 +80,24 @@ DEFAULT = ("goodput", "share", "loss_rate", "queue_delay", "utilization")
 """What a `[dumbbell]` or `[parking_lot]` measures unless it says otherwise."""
 
 
+#: Names of metrics that people try, and what they are called here.
+ALIASES = {
+    "bandwidth": "goodput",
+    "throughput": "goodput",
+    "queueing_delay": "queue_delay",
+    "queuing_delay": "queue_delay",
+    "loss": "loss_rate",
+    "fct": "completion_time",
+    "flow_completion_time": "completion_time",
+    "fairness": "jain_index",
+    "jain": "jain_index",
+    "rtt": "round_trip",
+    "utilization": "link_utilization",
+    "utilisation": "link_utilization",
+    "retransmissions": "retransmits",
+}
+
+
 @dataclass(frozen=True)
 class Flows:
     """The groups of flows (and which are transfers without end), and the directions of the bottlenecks."""
@@ -101,12 +119,13 @@ class Measured:
 
 def measured(name: str, flows: Flows, shapes: Shapes, at: Path) -> Measured:
     """The quantities of one entry of `measure`; Invalid if nothing is called so."""
+    name = name if name in MEASURES else ALIASES.get(name, name)
     measure = MEASURES.get(name)
     if measure is None:
         metrics = shapes()
         shape = metrics.get(name)
         if shape is None:
-            known = sorted({*MEASURES, *metrics})
+            known = sorted({*MEASURES, *ALIASES, *metrics})
             raise Invalid(at, f'there is no measure or metric "{name}"', nearest(name, known), 0)
         measure = _of_metric(name, shape)
     targets = _targets(measure, flows, at)

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from .base import Drawn, Label, Open, Strict
+from .measures import ALIASES
 from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
 from .shorthand import Short
 from .units import RateBps, SizeBytes, TimeNs, parse_share, parse_time
@@ -281,7 +282,7 @@ class Quantity(Strict):
     unit: str | None = Field(
         None, description="default: the metric's own; another one is converted (s -> ms, 1 -> %)"
     )
-    metric: str | None = None
+    metric: Annotated[str | None, BeforeValidator(lambda name: ALIASES.get(name, name))] = None
     options: dict[str, Any] = {}
     within: str | None = Field(
         None,

@@ -1,0 +1,32 @@
+"""What commands print."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import typer
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which a study's title must not send to the terminal."""
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf") else "\ufffd" for c in text
+    )
+
+
+def echo(text: str = "", *, err: bool = False) -> None:
+    """Prints a line, or several."""
+    typer.echo(printable(text), err=err)
+
+
+def columns(rows: list[tuple[str, str]]) -> str:
+    """Names and what they are, one below the other."""
+    width = 2 + max((len(name) for name, _ in rows), default=0)
+    return "\n".join(f"{name:<{width}}{words}".rstrip() for name, words in rows)
+
+
+def span(seconds: float) -> str:
+    """A length of time, for people."""
+    if seconds < 90:
+        return f"{max(seconds, 0.1):.2g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

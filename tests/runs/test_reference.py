@@ -1,0 +1,80 @@
+"""What `cwndlab metrics`, `knobs` and `queues` print, and the pages of the manual made from the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from cwndlab import metrics
+from cwndlab.cli import app
+from cwndlab.commands import reference
+from cwndlab.spec.measures import ALIASES
+from cwndlab.spec.queues import QUEUES
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def output(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as caught:
+        app(list(words))
+    out, err = capsys.readouterr()
+    return out if not caught.value.code else err
+
+
+@pytest.mark.parametrize("path", sorted(reference.pages(DOCS)), ids=lambda path: path.name)
+def test_the_generated_pages_are_current(path: Path) -> None:
+    wanted = reference.pages(DOCS)[path]
+    if "CWNDLAB_REGENERATE" in os.environ:
+        path.write_text(wanted)
+    assert path.read_text() == wanted, "run: CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py"
+
+
+@pytest.mark.parametrize("kind", QUEUES)
+def test_every_key_of_a_queue_is_described(kind: str) -> None:
+    keys = {re.sub(r"_(ns|bytes)\Z", "", key) for key in reference.engine_queue(kind)}
+    assert set(QUEUES[kind].keys) == keys - {"kind", "unit"}
+
+
+def test_the_kinds_of_queues_are_the_engines() -> None:
+    from cwndlab._core import check_scenario
+
+    with pytest.raises(ValueError, match="unknown variant") as caught:
+        check_scenario('{"duration_ns":1,"nodes":["a"],"links":[{"name":"x","queue":{"kind":"?"}}]}')
+    assert list(QUEUES) == re.findall(r"`([a-z0-9-]+)`", str(caught.value).split("expected")[1])
+
+
+def test_lists_name_everything_and_details_say_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = output(capsys, "metrics").splitlines()
+    assert [line.split()[0] for line in listed] == metrics.names()
+    shown = output(capsys, "metrics", "queueing_delay")
+    assert "queue_delay: Queueing delay at a link" in shown and "unit   s" in shown and "link  text" in shown
+    assert "required" in output(capsys, "metrics", "share")
+    assert "rfc5681    3  (RFC 5681, 3.2)" in output(capsys, "knobs", "dup_thresh")
+    assert "interval  over which time" in output(capsys, "queues", "codel")
+    assert '(default "100ms")' in output(capsys, "queues", "codel")
+    assert json.loads(output(capsys, "metrics", "goodput", "--json"))["unit"] == "bit/s"
+    assert json.loads(output(capsys, "queues", "--json"))[3]["kind"] == "codel"
+    assert {knob["name"] for knob in json.loads(output(capsys, "knobs", "--json"))} >= {"mss", "window_law"}
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        (("metrics", "goodputt"), "goodput"),
+        (("knobs", "window_lw"), "window_law"),
+        (("queues", "coddel"), "codel"),
+    ],
+)
+def test_misspelt_names_get_the_nearest(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, str], right: str
+) -> None:
+    assert f'did you mean "{right}"' in output(capsys, *words)
+
+
+def test_other_names_of_metrics_lead_to_metrics() -> None:
+    assert set(ALIASES.values()) <= set(metrics.names())
+    assert not set(ALIASES) & set(metrics.names())
