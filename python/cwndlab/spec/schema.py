@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from .base import Drawn, Label, Open, Strict
 from .measures import ALIASES
@@ -282,7 +282,7 @@ class Quantity(Strict):
     unit: str | None = Field(
         None, description="default: the metric's own; another one is converted (s -> ms, 1 -> %)"
     )
-    metric: Annotated[str | None, BeforeValidator(lambda name: ALIASES.get(name, name))] = None
+    metric: Annotated[str, AfterValidator(lambda name: ALIASES.get(name, name))] | None = None
     options: dict[str, Any] = {}
     within: str | None = Field(
         None,
