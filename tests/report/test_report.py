@@ -18,8 +18,9 @@ import pytest
 from pydantic import TypeAdapter
 
 import synthetic
+from cwndlab import metrics
 from cwndlab.errors import OutputError
-from cwndlab.report import Fact, Outputs, ReportView, Variation, write, write_index
+from cwndlab.report import Fact, Outputs, ReportView, Variation, formula, write, write_index
 from cwndlab.report.definitions import definitions
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
@@ -297,6 +298,29 @@ def test_each_number_has_its_metric_and_formula() -> None:
     assert not any(sign in text for text in texts.values() for sign in ("$", "\\", "`"))
     [delay] = [d for d in found if d.metric == "median_page_delay"]
     assert delay.quantities[0] == "median page delay (s): traffic = web"
+
+
+@pytest.mark.parametrize(
+    ("tex", "line"),
+    [
+        (
+            r"J = \frac{\left(\sum_{i=1}^{n} x_i\right)^2}{n \sum_{i=1}^{n} x_i^2}",
+            "J = (Σᵢ₌₁ⁿ xᵢ)² / (n Σᵢ₌₁ⁿ xᵢ²)",
+        ),
+        (r"\bar r = \frac{1}{T} \int r(t)\,dt", "r̄ = (1 / T) ∫ r(t) dt"),
+        (r"s = \frac{t_{on}}{t_{on} + t_{off}}", "s = tₒₙ / (tₒₙ + t_off)"),
+        (r"p = \frac{\text{drops}}{\text{segments sent}}", "p = drops / segments sent"),
+        (r"\frac{a + b}{c} - \frac{\unknown}{2}", "(a + b) / c - unknown / 2"),
+        (r"\frac{1", "1 /"),
+    ],
+)
+def test_a_formula_is_a_line_of_text(tex: str, line: str) -> None:
+    assert formula.unicode(tex) == line
+
+
+def test_no_formula_of_a_metric_keeps_its_tex() -> None:
+    for name in metrics.names():
+        assert not set("$\\") & set(formula.plain(metrics.get(name).formula)), name
 
 
 def test_the_window_that_each_number_covers_is_stated() -> None:

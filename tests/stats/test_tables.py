@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from cwndlab.errors import StudyError
 from cwndlab.report.view import table_view
 from cwndlab.spec.outputs import Listing, Mark, Table
 from cwndlab.stats.listing import judge_listing, lines_of_trace
+from cwndlab.stats.results import Estimate
 from cwndlab.stats.sensitivity import Outcome, effects
-from cwndlab.stats.tables import JudgedTable, judge_table
+from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict
 
 PUBLISHED = """webs,ftps,iw1_s,iw3_pct
@@ -256,6 +258,28 @@ def test_sensitivity_tells_how_far_each_choice_moves_a_table(tmp_path: Path) -> 
     base = judge_table(spec, synthetic.rfc2415(), tmp_path, [])
     moved = judge_table(spec, synthetic.rfc2415(decrease={1: -0.1, 3: 0.1, 2: 0.0, 4: 0.0}), tmp_path, [])
     same, other = effects([base], [], [Outcome("a", "0", [base], []), Outcome("a", "1", [moved], [])])
-    assert same.shift["t1"] == (0.0, 0.0)
-    median, largest = other.shift["t1"]
-    assert 0.05 < median <= largest
+    assert (same.shift["t1"].median, same.shift["t1"].largest) == (0.0, 0.0)
+    assert 0.05 < other.shift["t1"].median <= other.shift["t1"].largest
+
+
+def _numbers(**values: float) -> JudgedTable:
+    """A table of one column, in %."""
+    cells = {
+        row: Estimate(row, "loss", "%", value, math.nan, math.nan, 5, "mean") for row, value in values.items()
+    }
+    made = [JudgedCell("t", (row,), 0, row, "loss", cells[row], None, None, None, "") for row in values]
+    return JudgedTable("t", tuple((row,) for row in values), tuple((cell,) for cell in made))
+
+
+def test_a_number_near_zero_moves_by_a_difference_and_a_cell_that_was_not_run_not_at_all() -> None:
+    base = _numbers(a=0.01, b=5.0, c=6.0, d=4.0)
+    moved = _numbers(d=math.nan, c=6.6, a=2.0)  # other rows, in another order
+    [effect] = effects([base], [], [Outcome("axis", "1", [moved], [])])
+    shift = effect.shift["t"]
+    assert (shift.run, shift.of) == (2, 4)
+    assert (shift.median, shift.largest) == (pytest.approx(0.1), pytest.approx(0.1))
+    assert shift.differences == {"%": pytest.approx(1.99)}
+    [signs] = effects([_numbers(a=-1.0, b=2.0)], [], [Outcome("axis", "1", [_numbers(a=3.0, b=2.0)], [])])
+    assert math.isnan(signs.shift["t"].largest) and signs.shift["t"].differences == {"%": 4.0}
+    [none] = effects([base], [], [Outcome("axis", "1", [], [])])
+    assert none.shift["t"].run == 0

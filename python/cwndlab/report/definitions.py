@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +11,8 @@ from cwndlab import metrics
 from cwndlab.spec.schema import Quantity
 from cwndlab.spec.values import text
 from cwndlab.stats.results import Results, Value
+
+from .formula import plain
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,4 @@ def _paragraphs(doc: str) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    text = text.replace("$$", "").replace("``", "").replace("`", "").strip()
-    text = re.sub(r"\\text\{([^{}]*)\}", r"\1", text)
-    text = re.sub(r"\\tilde\{([^{}]*)\}", "\\1\N{COMBINING TILDE}", text)
-    text = re.sub(r"_\{([^{}]*)\}", r"_\1", text)
-    return re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1 / \2", text)
+    return plain(text).replace("`", "").strip()

@@ -168,6 +168,8 @@ class SensitivityView:
 
     headings: tuple[str, ...]
     rows: tuple[SensitivityRow, ...]
+    not_run: tuple[str, ...]
+    """Titles of the tables of which no choice ran a cell."""
 
 
 @dataclass(frozen=True)

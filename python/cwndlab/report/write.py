@@ -14,7 +14,7 @@ from cwndlab.spec.outputs import Listing, Margin, Table
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.results import Results
-from cwndlab.stats.sensitivity import Outcome, effects, held
+from cwndlab.stats.sensitivity import Outcome, Shift, effects, held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, rule_text
 
@@ -33,7 +33,7 @@ from .model import (
     SensitivityView,
     TableView,
 )
-from .view import chance_text, claim_view, count, listing_view, percent, table_view
+from .view import chance_text, claim_view, count, listing_view, number, percent, table_view
 
 CSV_COLUMNS = (
     *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
@@ -167,20 +167,41 @@ def _sensitivity(judged: Judged, outcomes: Sequence[Outcome]) -> SensitivityView
     if not outcomes:
         return None
     grids = [(s, t) for s, t in judged.tables if isinstance(s, Table) and isinstance(t, JudgedTable)]
+    found = effects([t for _, t in grids], judged.claims, outcomes)
+    run = [(s, t) for s, t in grids if any(effect.shift[t.id].run for effect in found)]
     rows = []
-    for effect in effects([t for _, t in grids], judged.claims, outcomes):
+    for effect in found:
         claims = f"{effect.held} of {effect.checked}"
         if effect.changed:
             claims += f" (changed: {', '.join(effect.changed)})"
-        moved = tuple(_moved(*effect.shift[t.id]) for _, t in grids)
+        moved = tuple(_moved(effect.shift[t.id]) for _, t in run)
         rows.append(SensitivityRow(effect.axis, effect.value, claims, moved))
-    return SensitivityView(tuple(s.title for s, _ in grids), tuple(rows))
+    not_run = tuple(s.title for s, t in grids if (s, t) not in run)
+    return SensitivityView(tuple(s.title for s, _ in run), tuple(rows), not_run)
 
 
-def _moved(median: float, largest: float) -> str:
-    if math.isnan(median):
-        return "n/a"
-    return f"{percent(median).lstrip('+±')}, at most {percent(largest).lstrip('+±')}"
+def _moved(shift: Shift) -> str:
+    """A table's shift in words."""
+    if not shift.run:
+        return "not run"
+    words = []
+    if not math.isnan(shift.median):
+        words.append(f"{_size(shift.median)}, at most {_size(shift.largest)}")
+    if shift.differences:
+        sizes = [f"{number(size)} {_points(unit)}".strip() for unit, size in shift.differences.items()]
+        words.append(f"near zero at most {', '.join(sizes)}")
+    if shift.run < shift.of:
+        words.append(f"{shift.run} of {shift.of} numbers")
+    return "; ".join(words)
+
+
+def _size(relative: float) -> str:
+    return percent(relative).lstrip("+±")
+
+
+def _points(unit: str) -> str:
+    """The unit of a difference."""
+    return "percentage points" if unit == "%" else "" if unit == "1" else unit
 
 
 def _text(value: float) -> str:

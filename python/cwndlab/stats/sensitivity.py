@@ -11,8 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cwndlab.stats.claims import JudgedClaim
+from cwndlab.stats.results import Estimate
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.stats.verdict import Verdict
+
+#: A number is near zero below this share of the largest of its quantity in the table.
+NEAR_ZERO = 0.05
 
 _JUDGED = (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)
 """Claims of a suspect source say nothing of the model, whatever they come to."""
@@ -31,6 +35,24 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Shift:
+    """How far a choice moves the numbers of a table.
+
+    Relative to the base, |value / base - 1|; where the base is near zero among the numbers of its quantity,
+    or they have both signs, a ratio says nothing and the difference is given.
+    """
+
+    run: int
+    """Numbers that both the choice and the base have."""
+    of: int
+    """Numbers of the base."""
+    median: float
+    largest: float
+    differences: Mapping[str, float]
+    """Unit -> largest difference where the base is near zero."""
+
+
+@dataclass(frozen=True)
 class Effect:
     """What one choice moves."""
 
@@ -42,8 +64,8 @@ class Effect:
     """Claims that could be evaluated."""
     changed: tuple[str, ...]
     """Claims whose verdict differs from the base study's."""
-    shift: Mapping[str, tuple[float, float]]
-    """Table -> median and largest over its cells of |value / base - 1|."""
+    shift: Mapping[str, Shift]
+    """Table -> how far its numbers move."""
 
 
 def effects(
@@ -59,7 +81,7 @@ def effects(
         shift = {}
         for before in tables:
             after = next((t for t in outcome.tables if t.id == before.id), None)
-            shift[before.id] = _shift(before, after) if after is not None else (math.nan, math.nan)
+            shift[before.id] = _shift(before, after)
         found.append(Effect(outcome.axis, outcome.value, held, len(checked), changed, shift))
     return found
 
@@ -94,12 +116,39 @@ def held(outcomes: Sequence[Outcome]) -> dict[str, tuple[Held, Held]]:
     return counts
 
 
-def _shift(before: JudgedTable, after: JudgedTable) -> tuple[float, float]:
-    moved = [
-        abs(b.estimate.value / a.estimate.value - 1.0)
-        for row, other in zip(before.cells, after.cells, strict=False)
-        for a, b in zip(row, other, strict=True)
-        if a.estimate is not None and b.estimate is not None and a.estimate.value != 0.0
-    ]
-    known = [m for m in moved if not math.isnan(m)]
-    return (float(np.median(known)), max(known)) if known else (math.nan, math.nan)
+def _shift(before: JudgedTable, after: JudgedTable | None) -> Shift:
+    moved = {} if after is None else dict(zip(after.rows, after.cells, strict=True))
+    pairs: list[tuple[Estimate, float]] = []
+    of = 0
+    for key, row in zip(before.rows, before.cells, strict=True):
+        others = moved.get(key, (None,) * len(row))
+        for cell, other in zip(row, others, strict=True):
+            if cell.estimate is None or math.isnan(cell.estimate.value):
+                continue
+            of += 1
+            value = math.nan if other is None or other.estimate is None else other.estimate.value
+            if not math.isnan(value):
+                pairs.append((cell.estimate, value))
+    small = _small([cell.estimate for row in before.cells for cell in row if cell.estimate is not None])
+    relative: list[float] = []
+    differences: dict[str, float] = {}
+    for base, value in pairs:
+        if abs(base.value) > small[base.quantity]:
+            relative.append(abs(value / base.value - 1.0))
+        else:
+            differences[base.unit] = max(differences.get(base.unit, 0.0), abs(value - base.value))
+    median, largest = (float(np.median(relative)), max(relative)) if relative else (math.nan, math.nan)
+    return Shift(len(pairs), of, median, largest, differences)
+
+
+def _small(estimates: Sequence[Estimate]) -> dict[str, float]:
+    """Quantity -> up to which size its numbers are compared by their difference."""
+    by_quantity: dict[str, list[float]] = {}
+    for estimate in estimates:
+        by_quantity.setdefault(estimate.quantity, []).append(estimate.value)
+    found = {}
+    for quantity, values in by_quantity.items():
+        size = max((abs(value) for value in values if not math.isnan(value)), default=0.0)
+        both = any(value < 0.0 for value in values) and any(value > 0.0 for value in values)
+        found[quantity] = size if both else NEAR_ZERO * size
+    return found
