@@ -15,10 +15,9 @@ pub use info::{CongestionState, Info};
 use cwndlab_units::Time;
 
 use crate::ack_policy::Due;
-use crate::config::{SlowStartKind, TcpConfig, TimerStart};
+use crate::config::{RecoveryKind, SlowStartKind, TcpConfig, TimerStart};
 use crate::congestion::{CongestionEvent, Controller, Episode};
-use crate::flight::packet_times::PacketTimes;
-use crate::flight::send_times::SendTimes;
+use crate::flight::Keeps;
 use crate::receiver::Receiver;
 use crate::recovery::{reduce, Recovery};
 use crate::segment::TIMESTAMPS_BYTES;
@@ -178,10 +177,10 @@ impl Connection {
             }
         }
         self.recovery = Recovery::new(cfg, self.agreed.sack);
-        let measured = self.agreed.timestamps || matches!(self.recovery, Recovery::Rack(_));
-        let listens = cfg.slow_start != SlowStartKind::Standard && !measured;
-        if listens {
-            self.sender.extra.get_or_insert_default().times = Some(SendTimes::default());
+        let rack = matches!(self.recovery, Recovery::Rack(_));
+        let listens = cfg.slow_start != SlowStartKind::Standard && !rack && !self.agreed.timestamps;
+        if rack || listens {
+            self.sender.outstanding.keep(Keeps { order: rack, round_trips: listens, ..Keeps::default() });
         }
     }
 
@@ -241,9 +240,7 @@ impl Connection {
         s.dup_acks = 0;
         s.timed_end = 0;
         s.resend_first = false;
-        if let Some(packets) = s.extra.as_mut().and_then(|extra| extra.packets.as_mut()) {
-            packets.on_timeout(s.max);
-        }
+        s.outstanding.on_timeout(s.max);
         self.recovery.on_timeout(cfg, s, now);
         self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
         self.note_timeout(cfg, now);
@@ -254,12 +251,9 @@ impl Connection {
     #[inline]
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
-        let Some(first) = s.packets().and_then(PacketTimes::first) else { return };
-        let other = cfg.rto.start == TimerStart::LastAck || matches!(self.recovery, Recovery::Rack(_));
-        if other || s.cc.cwnd() == 0 {
-            return;
-        }
-        let due = cfg.expiry(first, s.rtt.rto(&cfg.rto));
+        let other = cfg.rto.start == TimerStart::LastAck || cfg.recovery == RecoveryKind::Rack;
+        let Some(first) = s.outstanding.first().filter(|_| !other && s.cc.cwnd() > 0) else { return };
+        let due = cfg.expiry(first.at, s.rtt.rto(&cfg.rto));
         let at = if due < now { cfg.expiry(now, cfg.rto.tick_ns * 2) } else { due };
         self.timers.set(Timer::Retransmit, at);
     }

@@ -1,11 +1,247 @@
-//! What is outstanding, and what each ACK says of it.
+//! What is outstanding: one account for every recovery, timer, estimator and window law, and what each ACK says of it.
+//!
+//! Ranges that SACK reports are kept for every connection with SACK; single segments only where something asks for the time
+//! or the state of each ([`Keeps`]). Events enter once: [`Flight::on_sent`], [`Flight::on_block`], [`Flight::on_ack`].
 
-pub(crate) mod packet_times;
 pub(crate) mod rate;
-pub(crate) mod record;
+mod record;
 mod report;
-pub(crate) mod scoreboard;
-pub(crate) mod send_times;
+mod scoreboard;
 
 pub use rate::RateSample;
+pub(crate) use record::{sent_after, Keeps, Record, Sent, Tally, REPEATED, SACKED};
 pub use report::{AckKind, AckReport};
+
+use cwndlab_units::Time;
+
+use crate::config::{RecoveryKind, TcpConfig, TimerStart};
+use crate::congestion::Controller;
+use rate::RateSampler;
+use scoreboard::Scoreboard;
+
+/// The sums where single segments are not kept.
+static NOTHING: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, again: 0, lost_bytes: 0 };
+
+/// The account of one sender.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flight {
+    /// What SACK reported; empty without SACK.
+    reported: Scoreboard,
+    /// Single segments, where they are kept.
+    record: Option<Box<Record>>,
+}
+
+impl Flight {
+    pub fn new(cfg: &TcpConfig) -> Self {
+        let mut flight = Flight::default();
+        if Flight::times_segments(cfg) {
+            flight.keep(Keeps { acknowledged: cfg.rto.per_segment, ..Keeps::default() });
+        }
+        if let Some(window) = Controller::min_rtt_window(cfg) {
+            flight.measure_rate(window);
+        }
+        flight
+    }
+
+    /// Whether the retransmission timer or the estimator needs the time of each segment.
+    #[inline]
+    pub fn times_segments(cfg: &TcpConfig) -> bool {
+        cfg.rto.per_segment
+            || cfg.drains_after_timeout
+            || (cfg.rto.start == TimerStart::FirstSegment && cfg.recovery != RecoveryKind::Rack)
+    }
+
+    /// Keeps single segments from now on, and this of them.
+    pub fn keep(&mut self, what: Keeps) {
+        self.record.get_or_insert_default().keep(what);
+    }
+
+    /// Measures the delivery rate; a round trip counts for the least one during `window`.
+    pub fn measure_rate(&mut self, window: Time) {
+        self.record.get_or_insert_default().measure_rate(window);
+    }
+
+    /// `[start, end)` goes, for the first time or again; nothing was out if `quiet`.
+    #[inline]
+    pub fn on_sent(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
+        if let Some(record) = &mut self.record {
+            record.send(start, end, now, quiet);
+        }
+    }
+
+    /// A SACK block: returns how many bytes of it are news, and shows each kept segment that it is the first to cover whole,
+    /// as it was.
+    pub fn on_block(&mut self, left: u64, right: u64, mut each: impl FnMut(&Sent)) -> u64 {
+        if self.reported.knows(left, right) {
+            return 0;
+        }
+        if let Some(record) = &mut self.record {
+            let mut from = left;
+            loop {
+                let (start, end) = self.reported.hole(from);
+                if start >= right {
+                    break;
+                }
+                from = end.min(right);
+                record.sack((left, right), start, from, &mut each);
+            }
+        }
+        self.reported.insert(left, right)
+    }
+
+    /// Everything below `una` is acknowledged: returns how many bytes of it SACK had reported, and shows each kept segment that
+    /// is acknowledged whole, as it was.
+    #[inline]
+    pub fn on_ack(&mut self, una: u64, each: impl FnMut(&Sent)) -> u64 {
+        if let Some(record) = &mut self.record {
+            record.acknowledge(una, each);
+        }
+        self.reported.advance(una)
+    }
+
+    /// What the ACK now accounted for measures: a round trip, in place of `rtt`, where HyStart needs one of every ACK; the
+    /// delivery rate.
+    #[inline]
+    pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> (Option<Time>, Option<RateSample>) {
+        match &mut self.record {
+            Some(record) => record.sample(now, rtt),
+            None => (rtt, None),
+        }
+    }
+
+    /// Calls `each` with the last sending of every segment that the present ACK acknowledged, where this is kept.
+    pub fn take_acknowledged(&mut self, mut each: impl FnMut(Time)) {
+        if let Some(record) = &mut self.record {
+            record.take_acknowledged(&mut each);
+        }
+    }
+
+    /// A timeout found everything below `max` outstanding.
+    pub fn on_timeout(&mut self, max: u64) {
+        if let Some(record) = &mut self.record {
+            record.drained_at = max;
+        }
+    }
+
+    /// Whether something that a timeout found outstanding is not acknowledged yet.
+    #[inline]
+    pub fn drains(&self, una: u64) -> bool {
+        self.record.as_ref().is_some_and(|record| una < record.drained_at)
+    }
+
+    /// Whether single segments are kept.
+    #[inline]
+    pub fn keeps_segments(&self) -> bool {
+        self.record.is_some()
+    }
+
+    /// The first segment that is out.
+    #[inline]
+    pub fn first(&self) -> Option<&Sent> {
+        self.record.as_ref()?.first()
+    }
+
+    /// The last segment that is out.
+    pub fn last(&self) -> Option<&Sent> {
+        self.record.as_ref()?.last()
+    }
+
+    /// Segments that are out.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.record.as_ref().map_or(0, |record| record.len())
+    }
+
+    /// Sums over the segments that are out.
+    #[inline]
+    pub fn tally(&self) -> &Tally {
+        self.record.as_ref().map_or(&NOTHING, |record| &record.tally)
+    }
+
+    /// The first segment that waits to be sent again.
+    pub fn next_waiting(&mut self) -> Option<Sent> {
+        self.record.as_mut()?.next_waiting()
+    }
+
+    /// RFC 8985, section 6.2, step 5: see [`Record::detect`].
+    pub fn detect(&mut self, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
+        self.record.as_mut().map_or((false, Time::MAX), |record| record.detect(newest, wait, now))
+    }
+
+    /// RFC 8985, section 6.3: on a timeout the first segment is lost, and what was sent `wait` or longer ago. What the
+    /// receiver had reported is forgotten if it has thrown it away.
+    pub fn lose_overdue(&mut self, wait: Time, now: Time) {
+        if self.record.as_mut().is_some_and(|record| record.time_out(wait, now)) {
+            self.reported.clear();
+        }
+    }
+
+    /// Nothing is lost after all.
+    pub fn forgive(&mut self) {
+        if let Some(record) = &mut self.record {
+            record.forgive();
+        }
+    }
+
+    /// Where the delivery rate is measured.
+    #[inline]
+    pub fn rate(&mut self) -> Option<&mut RateSampler> {
+        self.record.as_mut()?.rate()
+    }
+
+    /// Whether the delivery rate is measured.
+    #[inline]
+    pub fn measures_rate(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.measures_rate())
+    }
+
+    /// Forgets what SACK reported.
+    pub fn forget_reports(&mut self) {
+        self.reported.clear();
+    }
+
+    /// Whether SACK has reported nothing that is not acknowledged.
+    #[inline]
+    pub fn nothing_reported(&self) -> bool {
+        self.reported.is_empty()
+    }
+
+    /// Bytes that SACK reported.
+    #[inline]
+    pub fn reported_bytes(&self) -> u64 {
+        self.reported.total()
+    }
+
+    /// Of these, bytes below `position`. Cheap if it is near the position of the last call.
+    pub fn reported_below(&mut self, position: u64) -> u64 {
+        self.reported.sacked_below(position)
+    }
+
+    /// Of these, bytes from `position` on. Cheap if it is near the top.
+    pub fn reported_from(&self, position: u64) -> u64 {
+        self.reported.sacked_from(position)
+    }
+
+    /// Highest position reported, exclusive.
+    pub fn highest_reported(&self) -> Option<u64> {
+        self.reported.highest()
+    }
+
+    /// Start of the first block beyond `position`.
+    pub fn first_block_start(&self, position: u64) -> Option<u64> {
+        self.reported.first_block_start(position)
+    }
+
+    /// The first position not below `from` that is not reported, and where the hole ends (`u64::MAX` behind the last block).
+    pub fn hole(&self, from: u64) -> (u64, u64) {
+        self.reported.hole(from)
+    }
+
+    /// RFC 6675, section 4, `IsLost`: see [`Scoreboard::lost_below`].
+    pub fn lost_below(&self, dup_thresh: u32, mss: u32) -> u64 {
+        self.reported.lost_below(dup_thresh, mss)
+    }
+}
+
+#[cfg(test)]
+mod tests;

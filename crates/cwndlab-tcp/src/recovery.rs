@@ -1,7 +1,7 @@
 //! Loss recovery: what to send again, and when an episode begins and ends. Each algorithm is a type of its own.
 //!
 //! Contract, for every type:
-//! - [`Recovery::on_ack`]: once per ACK, after `una` has moved and the scoreboard has learnt its blocks; returns a
+//! - [`Recovery::on_ack`]: once per ACK, after `una` has moved and the account of what is outstanding has taken it; returns a
 //!   [`Decision`]. It never writes a window: it reports steps of the episode to the controller ([`Episode`]).
 //! - `on_timeout`: once per expiry, after the window law has cut and `nxt` has gone back.
 //! - `next`: the next piece to send, or none; `on_sent` for each piece that went.
@@ -69,7 +69,7 @@ pub(crate) enum Recovery {
     NewReno(NewReno),
     Sack(Sack),
     Fack(Fack),
-    Prr(Prr),
+    Prr(Box<Prr>),
     Rack(Box<Rack>),
     Sack1998(Sack1998),
     Fack1998(Fack1998),
@@ -102,7 +102,7 @@ impl Recovery {
             RecoveryKind::Fack if sack && cfg.one_way_agents => Recovery::Fack1998(Fack1998::default()),
             RecoveryKind::Sack if sack => Recovery::Sack(Sack::default()),
             RecoveryKind::Fack if sack => Recovery::Fack(Fack::default()),
-            RecoveryKind::Prr if sack => Recovery::Prr(Prr::default()),
+            RecoveryKind::Prr if sack => Recovery::Prr(Box::default()),
             RecoveryKind::Rack if sack => Recovery::Rack(Box::default()),
             RecoveryKind::NewReno
             | RecoveryKind::Sack
@@ -227,11 +227,13 @@ impl Recovery {
     /// each duplicate ACK stands for a segment that has arrived.
     pub fn in_flight(&self, s: &Sender) -> u64 {
         match self {
-            Recovery::Rack(r) => r.in_flight(),
+            Recovery::Rack(_) => s.outstanding.tally().pipe,
             Recovery::Sack(Sack { episode }) | Recovery::Fack(Fack { episode }) if episode.active => episode.pipe,
             Recovery::Prr(r) if r.episode.active => r.episode.pipe,
-            _ if s.scoreboard.is_empty() => s.flight().saturating_sub(u64::from(s.dup_acks) * u64::from(s.mss)),
-            _ => s.flight().saturating_sub(s.scoreboard.total()),
+            _ if s.outstanding.nothing_reported() => {
+                s.flight().saturating_sub(u64::from(s.dup_acks) * u64::from(s.mss))
+            }
+            _ => s.flight().saturating_sub(s.outstanding.reported_bytes()),
         }
     }
 

@@ -5,11 +5,7 @@ use cwndlab_units::Time;
 use crate::config::{MaxWindow, TcpConfig};
 use crate::congestion::{Controller, Start};
 use crate::ecn::Echo;
-use crate::flight::packet_times::PacketTimes;
-use crate::flight::rate::{RateSample, RateSampler};
-use crate::flight::scoreboard::Scoreboard;
-use crate::flight::send_times::SendTimes;
-use crate::flight::AckReport;
+use crate::flight::{AckReport, Flight};
 use crate::pacing::Pacer;
 use crate::rto::RttEstimator;
 use crate::socket_options::SocketOptions;
@@ -66,8 +62,8 @@ pub(crate) struct Sender {
     /// Whether the application has closed; the FIN has position `end`.
     pub fin: bool,
     pub ecn: Echo,
-    /// What SACK told; empty without SACK.
-    pub scoreboard: Scoreboard,
+    /// What is outstanding, beyond the positions.
+    pub outstanding: Flight,
     /// What few connections need.
     pub extra: Option<Box<Extra>>,
 }
@@ -77,12 +73,6 @@ pub(crate) struct Sender {
 pub(crate) struct Extra {
     pub pacer: Option<Pacer>,
     pub socket: SocketOptions,
-    /// Where the timer or the estimator needs the time of each segment.
-    pub packets: Option<PacketTimes>,
-    /// Where HyStart needs a round trip of every ACK and neither timestamps nor RACK's record give it.
-    pub times: Option<SendTimes>,
-    /// Where the controller asks for the delivery rate.
-    pub rate: Option<RateSampler>,
     /// Where the controller draws random numbers.
     pub random: Option<Rng>,
 }
@@ -112,12 +102,10 @@ impl Sender {
             usage_end: 0,
             fin: false,
             ecn: Echo::default(),
-            scoreboard: Scoreboard::default(),
-            extra: (cfg.paces() || PacketTimes::needed(cfg) || Controller::min_rtt_window(cfg).is_some()).then(|| {
-                let (pacer, packets) =
-                    (cfg.paces().then(Pacer::default), PacketTimes::needed(cfg).then(Default::default));
-                let rate = Controller::min_rtt_window(cfg).map(RateSampler::new);
-                Box::new(Extra { pacer, packets, rate, ..Extra::default() })
+            outstanding: Flight::new(cfg),
+            extra: (cfg.paces() || Controller::min_rtt_window(cfg).is_some()).then(|| {
+                let pacer = cfg.paces().then(Pacer::default);
+                Box::new(Extra { pacer, ..Extra::default() })
             }),
         }
     }
@@ -133,35 +121,13 @@ impl Sender {
         self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
     }
 
-    /// When segments were sent, where that is kept.
-    #[inline]
-    pub fn times(&mut self) -> Option<&mut SendTimes> {
-        self.extra.as_mut()?.times.as_mut()
-    }
-
-    /// Where the delivery rate is measured.
-    #[inline]
-    pub fn rate(&mut self) -> Option<&mut RateSampler> {
-        self.extra.as_mut()?.rate.as_mut()
-    }
-
-    /// What few connections measure by an ACK of new data: a round trip, if times of sending are kept, in place of `rtt`;
-    /// the delivery rate.
-    #[cold]
-    pub fn sample_extra(&mut self, now: Time, rtt: Option<Time>) -> (Option<Time>, Option<RateSample>) {
-        let una = self.una;
-        let Some(extra) = &mut self.extra else { return (rtt, None) };
-        let rtt = extra.times.as_mut().and_then(|times| times.on_ack(una, now)).or(rtt);
-        (rtt, extra.rate.as_mut().and_then(|rate| rate.on_ack(una, now, rtt)))
-    }
-
     /// The application writes. If it had left less than a segment to send while the window and the peer had room, it has
     /// been what limits the sender (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
     #[cold]
     pub fn note_write(&mut self) {
         let (queued, in_flight) = (self.end.saturating_sub(self.nxt), self.nxt - self.una);
         let idle = queued < u64::from(self.mss) && self.nxt == self.max && in_flight < self.cc.cwnd();
-        if let Some(rate) = self.rate().filter(|_| idle) {
+        if let Some(rate) = self.outstanding.rate().filter(|_| idle) {
             rate.on_app_limited(in_flight);
         }
     }
@@ -190,16 +156,10 @@ impl Sender {
         self.window_bits = self.window_bits.max((u32::BITS - window.leading_zeros()) as u8);
     }
 
-    /// The times of the segments that are out, where they are kept.
-    #[inline]
-    pub fn packets(&self) -> Option<&PacketTimes> {
-        self.extra.as_ref()?.packets.as_ref()
-    }
-
     /// Whether what a timeout found outstanding keeps new data back.
     #[inline]
     fn drains(&self, cfg: &TcpConfig) -> bool {
-        cfg.drains_after_timeout && self.packets().is_some_and(|packets| packets.drains(self.una))
+        cfg.drains_after_timeout && self.outstanding.drains(self.una)
     }
 
     /// The configured largest window, bytes.
@@ -219,7 +179,7 @@ impl Sender {
 
     /// The first segment not below `from` that is missing below a report.
     pub fn hole_piece(&self, from: u64) -> Option<Piece> {
-        let (start, end) = self.scoreboard.hole(from);
+        let (start, end) = self.outstanding.hole(from);
         let len = || self.within_record(start, (end - start).min(u64::from(self.mss)));
         (end != u64::MAX).then(|| Piece { start, len: len() as u32 })
     }
@@ -280,7 +240,7 @@ impl Sender {
 
     /// The first unacknowledged segment, again; no more than was sent of it, or it would pass the peer's window.
     pub fn first(&self) -> Piece {
-        let hole = self.scoreboard.first_block_start(self.una).unwrap_or(u64::MAX);
+        let hole = self.outstanding.first_block_start(self.una).unwrap_or(u64::MAX);
         let len = (self.end.min(self.max).saturating_sub(self.una)).min(u64::from(self.mss)).min(hole - self.una);
         Piece { start: self.una, len: self.within_record(self.una, len) as u32 }
     }

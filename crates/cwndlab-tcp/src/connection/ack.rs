@@ -11,6 +11,7 @@ use super::{timestamp, Connection};
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, CongestionEvent};
 use crate::ecn::Echo;
+use crate::flight::Flight;
 use crate::recovery::{reduce, Decision, Growth, Recovery};
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
@@ -103,13 +104,11 @@ impl Connection {
         for &(left, right) in seg.sack.as_slice() {
             let (left, right) = (from_wire(self.iss, left, una as u64), from_wire(self.iss, right, una as u64));
             if left >= una && left < right && right <= self.sender.max as i64 {
-                if let Recovery::Rack(rack) = &mut self.recovery {
-                    rack.on_block(&self.sender, left as u64, right as u64);
-                }
-                if let Some(rate) = self.sender.rate() {
-                    rate.on_block(left as u64, right as u64);
-                }
-                reported += self.sender.scoreboard.insert(left as u64, right as u64);
+                let (s, left, right) = (&mut self.sender, left as u64, right as u64);
+                reported += match &mut self.recovery {
+                    Recovery::Rack(rack) => rack.on_block(s, left, right),
+                    _ => s.outstanding.on_block(left, right, |_| {}),
+                };
             }
         }
         reported
@@ -138,14 +137,17 @@ impl Connection {
         s.una = ack;
         s.nxt = s.nxt.max(ack);
         s.resend_first = false;
-        let known = s.scoreboard.advance(ack);
+        let known = match &mut self.recovery {
+            Recovery::Rack(rack) => rack.acknowledge(s),
+            _ => s.outstanding.on_ack(ack, |_| {}),
+        };
         self.retries = 0;
         if self.recovery.times_echo(true, has_blocks) {
             self.time_echo(cfg, now, seg, ack);
         }
         let rtt = if keeps_times { self.measure_record(cfg, now, seg, ack) } else { self.measure(cfg, now, seg, ack) };
         let s = &mut self.sender;
-        let (rtt, rate) = if s.extra.is_some() { s.sample_extra(now, rtt) } else { (rtt, None) };
+        let (rtt, rate) = s.outstanding.sample(now, rtt);
         let acked_bytes = acked - u64::from(s.fin && ack > s.end);
         let delivered_bytes = acked_bytes + sacked_bytes - known;
         AckReport {
@@ -187,7 +189,7 @@ impl Connection {
             }
         }
         let s = &mut self.sender;
-        let rate = s.extra.as_mut().and_then(|extra| extra.rate.as_mut()?.on_ack(s.una, now, rtt));
+        let (_, rate) = s.outstanding.sample(now, rtt);
         AckReport {
             kind,
             sacked_bytes,
@@ -207,8 +209,7 @@ impl Connection {
 
     /// Bytes thought to be in the network, where the controller asks for the delivery rate.
     fn in_flight_measured(&self) -> u64 {
-        let asked = self.sender.extra.as_ref().is_some_and(|extra| extra.rate.is_some());
-        if asked {
+        if self.sender.outstanding.measures_rate() {
             self.recovery.in_flight(&self.sender)
         } else {
             0
@@ -242,7 +243,7 @@ impl Connection {
         }
         let held = report.ece && self.on_echo(cfg, now, report.prior_flight_bytes, true);
         self.conclude(cfg, report, decision, !held);
-        if self.sender.extra.is_some() {
+        if self.sender.outstanding.keeps_segments() && Flight::times_segments(cfg) {
             self.measure_segments(cfg, now);
         }
         let s = &self.sender;
@@ -330,14 +331,11 @@ impl Connection {
     #[inline(never)]
     fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
-        let Some(packets) = s.extra.as_mut().and_then(|extra| extra.packets.as_mut()) else { return };
         let (rtt, una, max, window) = (&mut s.rtt, s.una, s.max, s.cc.cwnd() / u64::from(s.mss));
         rtt.note_window(&cfg.rto, window);
-        packets.on_ack(una, |when| {
-            if cfg.rto.per_segment {
-                rtt.on_sample(&cfg.rto, now, now - when, (una, max));
-                rtt.clear_backoff();
-            }
+        s.outstanding.take_acknowledged(|when| {
+            rtt.on_sample(&cfg.rto, now, now - when, (una, max));
+            rtt.clear_backoff();
         });
         self.time_first(cfg, now);
     }
@@ -347,7 +345,7 @@ impl Connection {
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
         let Recovery::Rack(rack) = &mut self.recovery else { return None };
-        let Some((first, last)) = rack.acknowledge(s).filter(|_| !cfg.rto.one_way) else {
+        let Some((first, last)) = rack.acknowledged_rtts().filter(|_| !cfg.rto.one_way) else {
             // the segment timed was sent again, or everything would be in the record
             return self.measure(cfg, now, seg, ack);
         };

@@ -56,21 +56,21 @@ impl Connection {
         let s = &self.sender;
         let mss = u64::from(s.mss);
         let outstanding = s.max - s.una;
-        let (mut sacked, mut lost) = (s.scoreboard.total(), 0);
+        let (mut sacked, mut lost) = (s.outstanding.reported_bytes(), 0);
         if self.agreed.sack {
-            let edge = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
+            let edge = s.outstanding.lost_below(cfg.dup_thresh, s.mss);
             lost = edge
                 .saturating_sub(s.una)
-                .saturating_sub(s.scoreboard.total() - s.scoreboard.sacked_from(edge.max(s.una)));
+                .saturating_sub(s.outstanding.reported_bytes() - s.outstanding.reported_from(edge.max(s.una)));
         } else {
             sacked = (u64::from(s.dup_acks) * mss).min(outstanding.saturating_sub(mss));
         }
         let mut reordering = cfg.dup_thresh;
         let (mut in_loss, mut reduced, mut retransmitted, mut reorderings) = (false, false, None, None);
         if let Recovery::Rack(rack) = &self.recovery {
-            let counts = rack.counts();
-            (sacked, lost) = (counts.0 * mss, counts.1 * mss);
-            (reordering, retransmitted) = (rack.reordering(cfg), Some(rack.repeated()));
+            let tally = s.outstanding.tally();
+            (sacked, lost) = (u64::from(tally.sacked) * mss, u64::from(tally.lost) * mss);
+            (reordering, retransmitted) = (rack.reordering(cfg), Some(u64::from(tally.again)));
             reorderings = Some(rack.reorderings());
             (in_loss, reduced) = (rack.in_loss(), rack.is_reduced());
         }

@@ -110,19 +110,11 @@ impl Connection {
             if s.timed_end > piece.start {
                 s.timed_end = 0;
             }
-            if let Some(times) = s.times() {
-                times.forget();
-            }
         } else if s.timed_end == 0 {
             s.timed_end = end;
             s.timed_at = now;
         }
-        if end > s.max {
-            s.max = end;
-            if let Some(times) = s.times().filter(|_| !again) {
-                times.on_new(end, now);
-            }
-        }
+        s.max = s.max.max(end);
         s.nxt = s.nxt.max(s.una);
         let idle_since = std::mem::replace(&mut s.last_sent, now);
         self.recovery.on_sent(piece, again);
@@ -131,16 +123,11 @@ impl Connection {
             self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
             // RFC 6298, 5.1
         }
-        if let Some(extra) = &mut self.sender.extra {
-            if let Some(rate) = &mut extra.rate {
-                rate.on_sent(piece.start, end, now, was_quiet);
-            }
-            if let Some(packets) = &mut extra.packets {
-                packets.on_sent(piece.start, end, now);
-                self.time_first(cfg, now);
-            }
+        if self.sender.outstanding.keeps_segments() {
+            self.sender.outstanding.on_sent(piece.start, end, now, was_quiet);
+            self.time_first(cfg, now);
+            self.note_sent(cfg, now, piece, end, again, was_quiet);
         }
-        self.note_sent(cfg, now, piece, end, again);
         self.stats.bytes_sent += u64::from(piece.len);
         let last = end >= self.sender.end;
         let flags =

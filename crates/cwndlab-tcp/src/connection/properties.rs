@@ -2,7 +2,6 @@
 //! connection ends or says why not.
 
 use super::Connection;
-use crate::flight::rate::RateSampler;
 use crate::*;
 use cwndlab_units::Time;
 use proptest::prelude::*;
@@ -76,7 +75,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
     for (end, reads) in ends.iter_mut().zip(plan.reads) {
         end.set_auto_read(reads == 0);
         if pipe.seed & 2 != 0 {
-            end.sender.extra.get_or_insert_default().rate = Some(RateSampler::new(Time::from_secs(10)));
+            end.sender.outstanding.measure_rate(Time::from_secs(10));
         }
     }
     let mut is_over = false;
@@ -174,8 +173,8 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
     }
     for end in [a, b] {
         // segments whose ACK has not come yet are still on the sampler's list
-        let rate = end.sender.extra.as_ref().and_then(|extra| extra.rate.as_ref());
-        let counted = rate.is_none_or(|rate| rate.delivered_bytes() == end.sender.una - 1);
+        let delivered = end.sender.outstanding.clone().rate().map(|rate| rate.delivered_bytes());
+        let counted = delivered.is_none_or(|bytes| bytes == end.sender.una - 1);
         assert!(end.error().is_some() || end.sender.una < end.sender.max || counted, "delivered otherwise: {told}");
     }
     let gave_up = a.error().is_some() || b.error().is_some(); // the other end need not hear of it

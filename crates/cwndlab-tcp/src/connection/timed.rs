@@ -13,9 +13,17 @@ use crate::timers::Timer;
 impl Connection {
     /// `piece` went, up to `end` with its FIN.
     #[inline]
-    pub(super) fn note_sent(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64, again: bool) {
+    pub(super) fn note_sent(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        piece: Piece,
+        end: u64,
+        again: bool,
+        was_quiet: bool,
+    ) {
         if let Recovery::Rack(rack) = &mut self.recovery {
-            rack.on_sent(cfg, &self.sender, now, piece, (end, !again));
+            rack.on_sent(cfg, &self.sender, now, piece, (end, !again, was_quiet));
             rack.arm(cfg, &self.sender, &mut self.timers);
         }
     }

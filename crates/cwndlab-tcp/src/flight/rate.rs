@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 use cwndlab_units::Time;
 
+use super::record::{Sent, REPEATED, SACKED};
+
 /// How fast the network delivered, over the time from a segment's transmission to its acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateSample {
@@ -22,23 +24,50 @@ pub struct RateSample {
     pub app_limited: bool,
     /// Whether the segment had been sent before.
     pub retransmission: bool,
-    /// Least round trip within the window of [`RateSampler::new`].
+    /// Least round trip within the controller's window ([`crate::Controller::min_rtt_window`]).
     pub min_rtt: Time,
 }
 
-/// A segment, with the state of the connection when it was last sent.
+/// The state of the connection when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
-    start: u64,
-    end: u64,
-    at: Time,
+struct Stamp {
     first_sent_at: Time,
     delivered: u64,
     delivered_at: Time,
     app_limited: bool,
-    again: bool,
-    /// Counted as delivered.
-    arrived: bool,
+}
+
+/// The sampler, and a stamp for each segment of the record.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub sampler: RateSampler,
+    stamps: VecDeque<Stamp>,
+}
+
+impl Measured {
+    pub fn new(min_rtt_window: Time) -> Self {
+        Measured { sampler: RateSampler::new(min_rtt_window), stamps: VecDeque::new() }
+    }
+
+    /// A segment is added to the record.
+    pub fn push(&mut self) {
+        self.stamps.push_back(self.sampler.stamp());
+    }
+
+    /// A segment of the record goes again.
+    pub fn restamp(&mut self, index: usize) {
+        self.stamps[index] = self.sampler.stamp();
+    }
+
+    /// A segment of the record, or its beginning, has arrived; `sent` as it was before.
+    pub fn arrive(&mut self, index: usize, sent: &Sent) {
+        self.sampler.arrive(sent, self.stamps[index]);
+    }
+
+    /// The first segment leaves the record.
+    pub fn pop(&mut self) {
+        self.stamps.pop_front();
+    }
 }
 
 /// The state of one sender.
@@ -51,21 +80,19 @@ pub(crate) struct RateSampler {
     first_sent_at: Time,
     /// The application limits the sender until more than this has been delivered; 0 = it does not.
     app_limited_until: u64,
-    sent: VecDeque<Sent>,
     /// Of the segments that the present ACK told of, the one sent last.
-    newest: Option<Sent>,
+    newest: Option<(Stamp, Sent)>,
     min_rtt: WindowedMin,
 }
 
 impl RateSampler {
     /// `min_rtt_window`: how long a round trip counts for the least one.
-    pub fn new(min_rtt_window: Time) -> Self {
+    fn new(min_rtt_window: Time) -> Self {
         RateSampler {
             delivered: 0,
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,
             app_limited_until: 0,
-            sent: VecDeque::new(),
             newest: None,
             min_rtt: WindowedMin { window: min_rtt_window, falling: VecDeque::new() },
         }
@@ -77,73 +104,46 @@ impl RateSampler {
         self.delivered
     }
 
-    /// `[start, end)` goes, for the first time or again (`tcp_rate_skb_sent`); nothing was out if `quiet`.
-    pub fn on_sent(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
+    /// Something goes; nothing was out if `quiet` (`tcp_rate_skb_sent`).
+    pub fn begin(&mut self, now: Time, quiet: bool) {
         if quiet {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
-        let stamped = Sent {
-            start,
-            end,
-            at: now,
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp {
             first_sent_at: self.first_sent_at,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             app_limited: self.app_limited_until > 0,
-            again: false,
-            arrived: false,
-        };
-        let known = self.sent.back().map_or(start, |last| last.end);
-        let from = self.sent.partition_point(|sent| sent.end <= start);
-        for sent in self.sent.range_mut(from..).take_while(|sent| sent.start < end).filter(|sent| !sent.arrived) {
-            *sent = Sent { start: sent.start, end: sent.end, again: true, ..stamped };
-        }
-        if end > known {
-            self.sent.push_back(Sent { start: known.max(start), ..stamped });
-        }
-    }
-
-    /// A SACK block tells that `[left, right)` has arrived.
-    pub fn on_block(&mut self, left: u64, right: u64) {
-        let from = self.sent.partition_point(|sent| sent.start < left);
-        for index in from..self.sent.len() {
-            let sent = self.sent[index];
-            if sent.end > right {
-                break;
-            }
-            self.sent[index].arrived = true;
-            self.arrive(sent);
         }
     }
 
     /// `tcp_rate_skb_delivered`
-    fn arrive(&mut self, sent: Sent) {
-        if sent.arrived {
+    fn arrive(&mut self, sent: &Sent, stamp: Stamp) {
+        if sent.flags & SACKED != 0 {
             return;
         }
         self.delivered += sent.end - sent.start;
-        if self.newest.is_none_or(|newest| (sent.delivered, sent.at) >= (newest.delivered, newest.at)) {
-            self.newest = Some(sent);
+        if self.newest.is_none_or(|(newest, last)| (stamp.delivered, sent.at) >= (newest.delivered, last.at)) {
+            self.newest = Some((stamp, *sent));
         }
     }
 
-    /// An ACK up to `una` is complete, its blocks included (`tcp_rate_gen`): a sample, unless it tells of nothing new or of
-    /// less time than a round trip takes.
-    pub fn on_ack(&mut self, una: u64, now: Time, rtt: Option<Time>) -> Option<RateSample> {
-        while let Some(&sent) = self.sent.front().filter(|sent| sent.end <= una) {
-            self.sent.pop_front();
-            self.arrive(sent);
-        }
+    /// An ACK is complete, its blocks included (`tcp_rate_gen`): a sample, unless it tells of nothing new or of less time than
+    /// a round trip takes.
+    pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> Option<RateSample> {
         if let Some(rtt) = rtt {
             self.min_rtt.note(now, rtt);
         }
         if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        let newest = self.newest.take()?;
-        self.first_sent_at = newest.at;
+        let (newest, sent) = self.newest.take()?;
+        self.first_sent_at = sent.at;
         self.delivered_at = now;
-        let send_elapsed = newest.at.saturating_sub(newest.first_sent_at);
+        let send_elapsed = sent.at.saturating_sub(newest.first_sent_at);
         let ack_elapsed = now.saturating_sub(newest.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let min_rtt = self.min_rtt.get();
@@ -154,7 +154,7 @@ impl RateSampler {
             ack_elapsed,
             prior_delivered_bytes: newest.delivered,
             app_limited: newest.app_limited,
-            retransmission: newest.again,
+            retransmission: sent.flags & REPEATED != 0,
             min_rtt,
         })
     }

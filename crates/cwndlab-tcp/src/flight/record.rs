@@ -1,9 +1,11 @@
-//! What RACK keeps of each segment until it is cumulatively acknowledged (RFC 8985, section 5.2): when it was last sent,
-//! and what is thought to have become of it.
+//! Each segment until it is cumulatively acknowledged (RFC 8985, section 5.2): when it was last sent, and what is thought to
+//! have become of it.
 
 use std::collections::VecDeque;
 
 use cwndlab_units::Time;
+
+use super::rate::{Measured, RateSample, RateSampler};
 
 /// Reported by SACK.
 pub(crate) const SACKED: u8 = 1;
@@ -44,26 +46,54 @@ impl Sent {
     }
 }
 
-/// The segments sent, by position, and their transmissions, by time. An event costs in proportion to what it changes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Record {
-    list: VecDeque<Sent>,
-    /// Time and end of each transmission, oldest first; those that are of no more use are skipped later.
-    order: VecDeque<(Time, u64)>,
+/// What is kept of segments, beside their state and when each was last sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Keeps {
+    /// The order of transmissions (RACK).
+    pub order: bool,
+    /// Round trips of segments sent once, where HyStart needs one of every ACK and nothing else gives it.
+    pub round_trips: bool,
+    /// When the segments were sent that an ACK acknowledges: some estimators take them once the window has grown.
+    pub acknowledged: bool,
+}
+
+/// Sums over the segments that are out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
     /// Pipe: bytes thought to be in the network.
     pub pipe: u64,
     /// Segments reported by SACK.
     pub sacked: u32,
     /// Segments deemed lost and not reported, sent again or not.
     pub lost: u32,
-    /// Bytes ever deemed lost, again for each copy.
-    pub lost_bytes: u64,
     /// Of these, not sent again.
     pub waiting: u32,
     /// Segments of which a copy sent again is thought to be in the network.
     pub again: u32,
+    /// Bytes ever deemed lost, again for each copy.
+    pub lost_bytes: u64,
+}
+
+/// The segments sent, by position, and their transmissions, by time. An event costs in proportion to what it changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    list: VecDeque<Sent>,
+    /// Time and end of each transmission, oldest first; those that are of no more use are skipped later.
+    order: VecDeque<(Time, u64)>,
+    keeps: Keeps,
+    pub tally: Tally,
     /// No segment that waits begins below this.
     hint: u64,
+    /// Segments up to here were out when something was sent again: no ACK tells any more which copy it answers (RFC 6298,
+    /// section 3).
+    repeated_to: u64,
+    /// What was out at the last timeout ends here.
+    pub drained_at: u64,
+    /// Of the segments that the present ACK acknowledged: when the last was sent that was sent once, and when each was.
+    last_once: Option<Time>,
+    acknowledged: Vec<Time>,
+    /// The delivery rate, where the controller asks for it.
+    rate: Option<Box<Measured>>,
 }
 
 /// Whether the transmission `a` is the later one (RFC 8985, section 6.2, `RACK_sent_after`).
@@ -71,7 +101,43 @@ pub(crate) fn sent_after(a: (Time, u64), b: (Time, u64)) -> bool {
     a > b
 }
 
+impl Tally {
+    fn add(&mut self, sent: &Sent) {
+        self.pipe += sent.in_flight();
+        self.sacked += u32::from(sent.is(SACKED));
+        self.lost += u32::from(sent.is(LOST));
+        self.waiting += u32::from(sent.waits());
+        self.again += u32::from(sent.is(AGAIN));
+    }
+
+    fn remove(&mut self, sent: &Sent) {
+        self.pipe -= sent.in_flight();
+        self.sacked -= u32::from(sent.is(SACKED));
+        self.lost -= u32::from(sent.is(LOST));
+        self.waiting -= u32::from(sent.waits());
+        self.again -= u32::from(sent.is(AGAIN));
+    }
+}
+
 impl Record {
+    pub fn keep(&mut self, what: Keeps) {
+        self.keeps.order |= what.order;
+        self.keeps.round_trips |= what.round_trips;
+        self.keeps.acknowledged |= what.acknowledged;
+    }
+
+    pub fn measure_rate(&mut self, window: Time) {
+        self.rate = Some(Box::new(Measured::new(window)));
+    }
+
+    pub fn measures_rate(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    pub fn rate(&mut self) -> Option<&mut RateSampler> {
+        Some(&mut self.rate.as_mut()?.sampler)
+    }
+
     pub fn len(&self) -> usize {
         self.list.len()
     }
@@ -89,58 +155,91 @@ impl Record {
     }
 
     fn set(&mut self, index: usize, flags: u8) {
-        let sent = &mut self.list[index];
-        self.pipe -= sent.in_flight();
-        self.sacked -= u32::from(sent.is(SACKED));
-        self.lost -= u32::from(sent.is(LOST));
-        self.waiting -= u32::from(sent.waits());
-        self.again -= u32::from(sent.is(AGAIN));
+        let (sent, tally) = (&mut self.list[index], &mut self.tally);
+        tally.remove(sent);
         sent.flags = flags;
-        self.pipe += sent.in_flight();
-        self.sacked += u32::from(sent.is(SACKED));
-        self.lost += u32::from(sent.is(LOST));
-        self.waiting += u32::from(sent.waits());
-        self.again += u32::from(sent.is(AGAIN));
+        tally.add(sent);
     }
 
-    /// `[start, end)` was sent: new, again, or both.
-    pub fn send(&mut self, start: u64, end: u64, now: Time) {
-        let mut known = self.list.back().map_or(start, |sent| sent.end);
+    /// `[start, end)` goes: new, again, or both; nothing was out if `quiet`.
+    pub fn send(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
+        let known = self.list.back().map_or(start, |sent| sent.end).max(start);
+        if let Some(rate) = &mut self.rate {
+            rate.sampler.begin(now, quiet);
+        }
         if start < known {
-            let mut index = self.index(start);
-            while let Some(sent) = self.list.get_mut(index).filter(|sent| sent.start < end) {
-                sent.at = now;
-                let (flags, sent_end) = (sent.flags | AGAIN | REPEATED, sent.end);
-                self.set(index, flags);
-                self.order.push_back((now, sent_end));
-                index += 1;
-            }
-        } else {
-            known = start;
+            self.send_again(start, end, now);
+            self.repeated_to = known.max(end);
         }
         if end > known {
-            self.list.push_back(Sent { start: known, end, at: now, flags: 0 });
-            self.order.push_back((now, end));
-            self.pipe += end - known;
+            let sent = Sent { start: known, end, at: now, flags: 0 };
+            self.tally.add(&sent);
+            self.list.push_back(sent);
+            if self.keeps.order {
+                self.order.push_back((now, end));
+            }
+            if let Some(rate) = &mut self.rate {
+                rate.push();
+            }
+        }
+    }
+
+    fn send_again(&mut self, start: u64, end: u64, now: Time) {
+        let mut index = self.index(start);
+        while let Some(sent) = self.list.get_mut(index).filter(|sent| sent.start < end) {
+            sent.at = now;
+            let (flags, sent_end) = (sent.flags | AGAIN | REPEATED, sent.end);
+            if let Some(rate) = self.rate.as_mut().filter(|_| flags & SACKED == 0) {
+                rate.restamp(index);
+            }
+            self.set(index, flags);
+            if self.keeps.order {
+                self.order.push_back((now, sent_end));
+            }
+            index += 1;
         }
     }
 
     /// Everything below `una` is acknowledged: forgets it, and shows each segment that is acknowledged whole.
     pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent)) {
-        while let Some(&front) = self.list.front().filter(|front| front.start < una) {
-            self.set(0, SACKED); // out of the pipe
-            if front.end <= una {
-                self.sacked -= 1;
-                self.list.pop_front();
-                each(&front);
-            } else {
-                self.list[0].start = una;
-                self.set(0, front.flags);
+        while let Some(front) = self.list.front_mut().filter(|front| front.start < una) {
+            self.tally.remove(front);
+            if front.end > una {
+                let part = Sent { end: una, ..*front };
+                front.start = una;
+                self.tally.add(front);
+                if let Some(rate) = &mut self.rate {
+                    rate.arrive(0, &part);
+                }
+                break;
             }
+            let sent = *front;
+            self.list.pop_front();
+            if self.keeps.round_trips {
+                self.last_once = (sent.end > self.repeated_to).then_some(sent.at);
+            }
+            if self.keeps.acknowledged && sent.end > self.drained_at {
+                self.acknowledged.push(sent.at);
+            }
+            if let Some(rate) = &mut self.rate {
+                rate.arrive(0, &sent);
+                rate.pop();
+            }
+            each(&sent);
         }
         while self.order.front().is_some_and(|&(_, end)| end <= una) {
             self.order.pop_front();
         }
+    }
+
+    /// See [`super::Flight::sample`].
+    pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> (Option<Time>, Option<RateSample>) {
+        let rtt = self.last_once.take().map(|at| now - at).or(rtt);
+        (rtt, self.rate.as_mut().and_then(|rate| rate.sampler.sample(now, rtt)))
+    }
+
+    pub fn take_acknowledged(&mut self, each: &mut impl FnMut(Time)) {
+        self.acknowledged.drain(..).for_each(each);
     }
 
     /// A SACK block of which `[from, to)` is news: marks the segments that the block covers whole, and shows each as it was.
@@ -149,6 +248,9 @@ impl Record {
         while let Some(&sent) = self.list.get(index).filter(|sent| sent.start < to && sent.end <= block.1) {
             if sent.start >= block.0 && !sent.is(SACKED) {
                 self.set(index, (sent.flags | SACKED) & !(LOST | AGAIN));
+                if let Some(rate) = &mut self.rate {
+                    rate.arrive(index, &sent);
+                }
                 each(&sent);
             }
             index += 1;
@@ -158,7 +260,7 @@ impl Record {
     fn lose(&mut self, index: usize) {
         let sent = self.list[index];
         self.hint = self.hint.min(sent.start);
-        self.lost_bytes += sent.end - sent.start;
+        self.tally.lost_bytes += sent.end - sent.start;
         self.set(index, (sent.flags | LOST) & !AGAIN);
     }
 
@@ -218,7 +320,7 @@ impl Record {
 
     /// The first segment that waits to be sent again.
     pub fn next_waiting(&mut self) -> Option<Sent> {
-        if self.waiting == 0 {
+        if self.tally.waiting == 0 {
             self.hint = u64::MAX;
             return None;
         }
@@ -240,17 +342,21 @@ mod tests {
         (pipe, count(&|s| s.is(SACKED)), count(&|s| s.is(LOST)), count(&Sent::waits), count(&|s| s.is(AGAIN)))
     }
 
+    fn recording() -> Record {
+        Record { keeps: Keeps { order: true, ..Keeps::default() }, ..Record::default() }
+    }
+
     proptest! {
         #[test]
         fn the_sums_are_those_of_the_segments_and_what_waits_is_found(
             steps in proptest::collection::vec((0_u8..7, 0_u64..40, 1_u64..12), 1..120)
         ) {
-            let (mut record, mut una, mut end) = (Record::default(), 1, 1);
+            let (mut record, mut una, mut end) = (recording(), 1, 1);
             for (second, (what, at, len)) in steps.into_iter().enumerate() {
                 let now = Time::from_secs(second as u64 + 1);
                 match what {
                     0 | 1 => {
-                        record.send(end, end + len, now);
+                        record.send(end, end + len, now, false);
                         end += len;
                     }
                     2 => {
@@ -267,22 +373,23 @@ mod tests {
                     }
                     6 => {
                         record.forgive();
-                        prop_assert_eq!((record.lost, record.waiting), (0, 0));
+                        prop_assert_eq!((record.tally.lost, record.tally.waiting), (0, 0));
                     }
                     _ => {
                         record.time_out(Time::from_secs(at), now);
-                        prop_assert!(record.list.is_empty() || record.waiting > 0);
+                        prop_assert!(record.list.is_empty() || record.tally.waiting > 0);
                     }
                 }
                 if let Some(waiting) = record.next_waiting() {
                     prop_assert!(waiting.waits());
                     if len > 6 {
-                        record.send(waiting.start, waiting.end, now);
+                        record.send(waiting.start, waiting.end, now, false);
                     }
                 } else {
                     prop_assert!(!record.list.iter().any(Sent::waits));
                 }
-                let sums = (record.pipe, record.sacked, record.lost, record.waiting, record.again);
+                let Tally { pipe, sacked, lost, waiting, again, .. } = record.tally;
+                let sums = (pipe, sacked, lost, waiting, again);
                 prop_assert_eq!(sums, counted(&record));
                 prop_assert!(record.list.iter().zip(record.list.iter().skip(1)).all(|(a, b)| a.end == b.start));
             }

@@ -15,7 +15,7 @@ pub(crate) struct Fack {
 impl Fack {
     /// snd.fack of the paper.
     fn forward(s: &Sender) -> u64 {
-        s.scoreboard.highest().unwrap_or(s.una)
+        s.outstanding.highest_reported().unwrap_or(s.una)
     }
 
     pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {

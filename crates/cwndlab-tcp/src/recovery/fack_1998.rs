@@ -48,7 +48,7 @@ impl Fack1998 {
         s.dup_acks = 0;
         if !self.active {
             if !ack.has_blocks {
-                if !s.scoreboard.is_empty() {
+                if !s.outstanding.nothing_reported() {
                     self.forget(s);
                 }
                 return GROW;
@@ -79,19 +79,19 @@ impl Fack1998 {
         self.retransmitted = 0;
         self.high_rxt = 0;
         self.resent = Vec::new();
-        s.scoreboard.clear();
+        s.outstanding.forget_reports();
     }
 
     /// Position of snd.fack, given what has arrived; nothing below it is sent as new.
     fn forward(s: &mut Sender) -> u64 {
-        let forward = s.scoreboard.highest().unwrap_or(s.una).max(s.una);
+        let forward = s.outstanding.highest_reported().unwrap_or(s.una).max(s.una);
         s.nxt = s.nxt.max(forward);
         forward
     }
 
     fn note_arrivals(&mut self, s: &Sender) {
         let before = self.resent.len();
-        self.resent.retain(|r| r.start >= s.una && s.scoreboard.hole(r.start).0 == r.start);
+        self.resent.retain(|r| r.start >= s.una && s.outstanding.hole(r.start).0 == r.start);
         self.retransmitted -= (before - self.resent.len()) as u32;
     }
 

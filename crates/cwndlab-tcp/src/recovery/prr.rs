@@ -24,7 +24,7 @@ impl Reduction {
     /// which tells of `delivered` bytes; or the window itself, `before` bytes, as in Linux.
     pub fn new(cfg: &TcpConfig, s: &Sender, before: u64, delivered: u64) -> Self {
         let base = match cfg.reduce_from {
-            ReductionBase::FlightSize => (s.flight_size() - s.scoreboard.total()) + delivered,
+            ReductionBase::FlightSize => (s.flight_size() - s.outstanding.reported_bytes()) + delivered,
             ReductionBase::Cwnd => before,
             ReductionBase::CwndWholeSegments => before / u64::from(s.mss) * u64::from(s.mss),
         };
@@ -74,7 +74,7 @@ pub(crate) struct Prr {
 
 impl Prr {
     pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) -> bool {
-        let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
+        let lost_below = s.outstanding.lost_below(cfg.dup_thresh, s.mss);
         if self.episode.active {
             self.episode.set_pipe(s, lost_below);
             self.window.on_ack(cfg, s, self.episode.pipe, delivered, false);
@@ -118,7 +118,7 @@ impl Prr {
             s.cc.on_episode(Episode::Ended, s.mss);
         } else {
             let lost_before = self.episode.lost_below;
-            let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
+            let lost_below = s.outstanding.lost_below(cfg.dup_thresh, s.mss);
             self.episode.set_pipe(s, lost_below);
             // RFC 9937, section 6: an ACK is safe that advances SND.UNA and finds no further loss
             let safe = self.episode.lost_below <= lost_before.max(s.una);

@@ -13,7 +13,7 @@ use super::{flight_lost, reduce, Decision, Growth, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, CongestionEvent, Episode};
 use crate::connection::timestamp;
-use crate::flight::record::{sent_after, Record, Sent, REPEATED, SACKED};
+use crate::flight::{sent_after, Sent, REPEATED, SACKED};
 use crate::sender::{Piece, Sender};
 pub(crate) use tail::Expiry;
 use undo::Doubt;
@@ -70,7 +70,6 @@ struct Arrivals {
 /// The state of one sender; on the heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    sent: Record,
     phase: Phase,
     /// Highest position sent when the phase began.
     recover: u64,
@@ -110,7 +109,6 @@ pub(crate) struct Rack {
 impl Default for Rack {
     fn default() -> Self {
         Rack {
-            sent: Record::default(),
             phase: Phase::Open,
             recover: 0,
             window: Reduction::default(),
@@ -163,37 +161,27 @@ impl Rack {
             self.recover = s.max - 1;
             self.window = Reduction::new(cfg, s, before, self.arrivals.delivered);
             if processed {
-                self.window.on_ack(cfg, s, self.sent.pipe, self.arrivals.delivered, true);
+                let pipe = s.outstanding.tally().pipe;
+                self.window.on_ack(cfg, s, pipe, self.arrivals.delivered, true);
             }
         }
     }
 
-    /// A SACK block; called before the scoreboard learns it, which knows what of it is news.
-    pub fn on_block(&mut self, s: &Sender, left: u64, right: u64) {
-        if s.scoreboard.knows(left, right) {
-            return;
-        }
-        let mut from = left;
-        loop {
-            let (start, end) = s.scoreboard.hole(from);
-            if start >= right {
-                return;
-            }
-            let (to, mss, min_rtt) = (end.min(right), s.mss, s.rtt.min_rtt());
-            let mut sent = std::mem::take(&mut self.sent);
-            sent.sack((left, right), start, to, |segment| self.arrived(segment, mss, min_rtt, true));
-            self.sent = sent;
-            from = to;
-        }
-    }
-
-    /// All below `una` is acknowledged; the round trips that this tells, for the estimator and for the window law: as in
-    /// Linux, of the first and of the last segment, if none of them was ever sent again.
-    pub fn acknowledge(&mut self, s: &Sender) -> Option<(Time, Time)> {
+    /// A SACK block; how many bytes of it are news.
+    pub fn on_block(&mut self, s: &mut Sender, left: u64, right: u64) -> u64 {
         let (mss, min_rtt) = (s.mss, s.rtt.min_rtt());
-        let mut sent = std::mem::take(&mut self.sent);
-        sent.acknowledge(s.una, |segment| self.arrived(segment, mss, min_rtt, false));
-        self.sent = sent;
+        s.outstanding.on_block(left, right, |segment| self.arrived(segment, mss, min_rtt, true))
+    }
+
+    /// All below `una` is acknowledged; how many bytes of it SACK had reported.
+    pub fn acknowledge(&mut self, s: &mut Sender) -> u64 {
+        let (mss, min_rtt) = (s.mss, s.rtt.min_rtt());
+        s.outstanding.on_ack(s.una, |segment| self.arrived(segment, mss, min_rtt, false))
+    }
+
+    /// The round trips that this tells, for the estimator and for the window law: as in Linux, of the first and of the last
+    /// segment, if none of them was ever sent again.
+    pub fn acknowledged_rtts(&mut self) -> Option<(Time, Time)> {
         let ack = &self.arrivals;
         let first = ack.first_rtt.filter(|_| !ack.repeated).or(ack.sack_rtts.map(|rtts| rtts.0))?;
         let last = ack.sack_rtts.map(|rtts| rtts.1).or(ack.last_rtt).unwrap_or(first);
@@ -256,9 +244,9 @@ impl Rack {
             AckKind::Old | AckKind::Other => {}
         }
         let shrinks = |phase: Phase| matches!(phase, Phase::Recovery | Phase::Reduced);
-        let (before, lost_before) = (self.phase, self.sent.lost_bytes);
+        let (before, lost_before) = (self.phase, s.outstanding.tally().lost_bytes);
         let began = self.process(cfg, s, ack);
-        let lost_bytes = self.sent.lost_bytes - lost_before;
+        let lost_bytes = s.outstanding.tally().lost_bytes - lost_before;
         if ack.kind != AckKind::New {
             let growth = self.opens_by_report(cfg, ack);
             return Decision { growth, restart_timer: began, began, lost_bytes };
@@ -298,20 +286,21 @@ impl Rack {
             }
             Phase::Reduced => true,
         };
-        let again = self.sent.again;
+        let again = s.outstanding.tally().again;
         let found = looks && self.detect(cfg, s, now);
         // RFC 9937, section 6.2: an ACK is safe that advances SND.UNA and finds no further loss
         let safe = advanced && !found;
         // after a timeout only the loss of what was sent again begins an episode (Linux)
         let begins = match self.phase {
-            Phase::Open | Phase::Reduced => self.sent.lost > 0,
-            Phase::Loss => self.sent.again < again,
+            Phase::Open | Phase::Reduced => s.outstanding.tally().lost > 0,
+            Phase::Loss => s.outstanding.tally().again < again,
             Phase::Recovery => false,
         };
         if begins {
             self.begin(cfg, s, delivered, safe);
         } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            self.window.on_ack(cfg, s, self.sent.pipe, delivered, safe);
+            let pipe = s.outstanding.tally().pipe;
+            self.window.on_ack(cfg, s, pipe, delivered, safe);
         }
         self.set_timer(cfg, s, now, advanced);
         begins
@@ -359,7 +348,7 @@ impl Rack {
     /// `RACK_update_reo_wnd` (RFC 8985, section 6.2, step 4).
     fn reordering_window(&self, cfg: &TcpConfig, s: &Sender) -> Time {
         let repairs = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if self.reorderings == 0 && (repairs || self.sent.sacked >= cfg.dup_thresh) {
+        if self.reorderings == 0 && (repairs || s.outstanding.tally().sacked >= cfg.dup_thresh) {
             return Time::ZERO;
         }
         let quarter = Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4);
@@ -367,13 +356,13 @@ impl Rack {
     }
 
     /// `RACK_detect_loss` (RFC 8985, section 6.2, step 5); whether anything was found.
-    fn detect(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) -> bool {
+    fn detect(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) -> bool {
         self.reordering_at = Time::MAX;
-        if self.sent.sacked == 0 && self.phase == Phase::Open {
+        if s.outstanding.tally().sacked == 0 && self.phase == Phase::Open {
             return false; // in order: nothing was sent before what has arrived
         }
         let wait = self.rtt + self.reordering_window(cfg, s);
-        let (found, at) = self.sent.detect(self.newest, wait, now);
+        let (found, at) = s.outstanding.detect(self.newest, wait, now);
         // Linux's timer counts from then, below
         let on_tick = !cfg.rto.from_first && !at.is_never();
         self.reordering_at = if on_tick { cfg.expiry(now, at.saturating_sub(now)) } else { at };
@@ -391,19 +380,20 @@ impl Rack {
             self.recover = s.max - 1;
             self.doubt.settle();
             if reduced {
-                self.doubt.start(s, self.sent.again + u32::from(self.probe_end != 0 && self.probe_repeats));
+                self.doubt.start(s, s.outstanding.tally().again + u32::from(self.probe_end != 0 && self.probe_repeats));
             }
         }
         self.phase = Phase::Recovery;
         self.probe_end = 0;
         self.probe_at = Time::MAX;
-        self.window.on_ack(cfg, s, self.sent.pipe, delivered, safe);
+        let pipe = s.outstanding.tally().pipe;
+        self.window.on_ack(cfg, s, pipe, delivered, safe);
     }
 
     /// The retransmission timer has expired, `retries` times without progress; whether the window has been reduced for
     /// this flight already, and is not to be again.
     pub fn doubt_timeout(&mut self, cfg: &TcpConfig, s: &Sender, retries: u8) -> bool {
-        let again = self.sent.again;
+        let again = s.outstanding.tally().again;
         let reduced = match self.phase {
             Phase::Open => false,
             Phase::Reduced | Phase::Recovery => s.una <= self.recover,
@@ -421,9 +411,7 @@ impl Rack {
     pub fn on_timeout(&mut self, s: &mut Sender, now: Time) {
         let quarter = Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4);
         let window = if self.reorderings > 0 { quarter * u64::from(self.multiplier) } else { Time::ZERO };
-        if self.sent.time_out(self.rtt + window, now) {
-            s.scoreboard.clear();
-        }
+        s.outstanding.lose_overdue(self.rtt + window, now);
         s.nxt = s.max; // what is lost is in the record
         self.phase = Phase::Loss;
         self.recover = s.max - 1;
@@ -433,7 +421,7 @@ impl Rack {
         self.probe_at = Time::MAX;
         self.reordering_at = Time::MAX;
         // one segment beside what is thought to be on its way still (Linux: tcp_enter_loss)
-        s.cc.on_episode(Episode::StillInNetwork { pipe: self.sent.pipe }, s.mss);
+        s.cc.on_episode(Episode::StillInNetwork { pipe: s.outstanding.tally().pipe }, s.mss);
     }
 
     #[inline]
@@ -444,12 +432,13 @@ impl Rack {
                 return Some(piece);
             }
         }
-        let pipe = self.sent.pipe;
+        let pipe = s.outstanding.tally().pipe;
         let window = match self.phase {
             Phase::Recovery | Phase::Reduced if !s.cc.grant().owns_recovery => pipe + u64::from(self.window.send_count),
             _ => s.window(cfg),
         };
-        let uncounted = if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.scoreboard.total() };
+        let uncounted =
+            if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.outstanding.reported_bytes() };
         if self.new_only {
             let piece = s.next_in_order(cfg, window, pipe);
             if piece.is_some() || s.max > self.recover + 1 {
@@ -458,7 +447,7 @@ impl Rack {
             self.new_only = false; // none may go: the conventional way
             self.doubt.frto = false;
         }
-        if let Some(sent) = self.sent.next_waiting() {
+        if let Some(sent) = s.outstanding.next_waiting() {
             let piece = Piece { start: sent.start, len: (sent.end.min(s.end) - sent.start) as u32 };
             if pipe + u64::from(piece.len) <= window {
                 return Some(piece);
@@ -470,9 +459,14 @@ impl Rack {
     }
 
     /// `[piece.start, end)` went, data and FIN; it was `new` or sent before.
-    pub fn on_sent(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, piece: Piece, (end, new): (u64, bool)) {
-        let was_quiet = self.sent.len() == 0;
-        self.sent.send(piece.start, end, now);
+    pub fn on_sent(
+        &mut self,
+        cfg: &TcpConfig,
+        s: &Sender,
+        now: Time,
+        piece: Piece,
+        (end, new, was_quiet): (u64, bool, bool),
+    ) {
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.window.on_sent(piece.len);
         }

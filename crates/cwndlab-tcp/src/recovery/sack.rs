@@ -12,7 +12,7 @@ pub(crate) struct Sack {
 
 impl Sack {
     pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
+        let lost_below = s.outstanding.lost_below(cfg.dup_thresh, s.mss);
         if self.episode.active {
             self.episode.set_pipe(s, lost_below);
             return false;
@@ -43,7 +43,7 @@ impl Sack {
         if s.una > self.episode.recover {
             self.episode.active = false; // step A
         } else {
-            let lost_below = s.scoreboard.lost_below(cfg.dup_thresh, s.mss);
+            let lost_below = s.outstanding.lost_below(cfg.dup_thresh, s.mss);
             self.episode.set_pipe(s, lost_below); // step B
         }
         HOLD

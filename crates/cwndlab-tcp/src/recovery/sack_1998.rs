@@ -56,7 +56,7 @@ impl Sack1998 {
             self.active = false;
             self.recover = 0;
             s.dup_acks = 0;
-            s.scoreboard.clear();
+            s.outstanding.forget_reports();
         } else {
             self.pipe -= 2; // so as never to do worse than slow start
             s.rtt.clear_backoff();
@@ -66,7 +66,7 @@ impl Sack1998 {
 
     pub fn on_timeout(&mut self, s: &mut Sender) {
         *self = Sack1998 { recover: s.max - 1, timed_out: true, ..Sack1998::default() };
-        s.scoreboard.clear();
+        s.outstanding.forget_reports();
     }
 
     #[inline]

@@ -29,8 +29,8 @@ impl SackEpisode {
     /// RFC 6675, section 5.1: what was reported may be used on, given a test for reneging. The first segment being reported
     /// and yet not acknowledged is one (Linux: `tcp_check_sack_reneging`): then all is forgotten (RFC 2018, section 8).
     pub fn on_timeout(&mut self, s: &mut Sender) {
-        if s.scoreboard.hole(s.una).0 != s.una {
-            s.scoreboard.clear();
+        if s.outstanding.hole(s.una).0 != s.una {
+            s.outstanding.forget_reports();
         }
         *self = SackEpisode { recover: s.max - 1, high_rxt: s.una, ..SackEpisode::default() };
     }
@@ -39,8 +39,8 @@ impl SackEpisode {
     pub fn set_pipe(&mut self, s: &mut Sender, lost_below: u64) {
         self.lost_below = lost_below.max(s.una);
         self.high_rxt = self.high_rxt.max(s.una);
-        let not_lost = s.max.saturating_sub(self.lost_below) - s.scoreboard.sacked_from(self.lost_below);
-        let sent_again = self.high_rxt - s.una - s.scoreboard.sacked_below(self.high_rxt);
+        let not_lost = s.max.saturating_sub(self.lost_below) - s.outstanding.reported_from(self.lost_below);
+        let sent_again = self.high_rxt - s.una - s.outstanding.reported_below(self.high_rxt);
         self.pipe = not_lost + sent_again;
     }
 
@@ -71,8 +71,8 @@ impl SackEpisode {
 
     /// `NextSeg` (RFC 6675, section 4), given that a segment may go.
     pub fn next_segment(&mut self, cfg: &TcpConfig, s: &mut Sender, window: u64) -> Option<Piece> {
-        let highest = s.scoreboard.highest().unwrap_or(s.una);
-        let (hole, hole_end) = s.scoreboard.hole(self.high_rxt);
+        let highest = s.outstanding.highest_reported().unwrap_or(s.una);
+        let (hole, hole_end) = s.outstanding.hole(self.high_rxt);
         let piece = |start: u64, end: u64, s: &Sender| Piece {
             start,
             len: end.min(s.end).saturating_sub(start).min(u64::from(s.mss)) as u32,
@@ -109,18 +109,18 @@ impl SackEpisode {
             return Some(s.first());
         }
         let window = s.window(cfg);
-        if s.scoreboard.is_empty() {
+        if s.outstanding.nothing_reported() {
             let in_flight = s.flight();
             return s.next_in_order(cfg, window, in_flight);
         }
         let again = s.nxt < s.max;
         let mut hole_end = u64::MAX;
         if again {
-            let hole = s.scoreboard.hole(s.nxt);
+            let hole = s.outstanding.hole(s.nxt);
             s.nxt = hole.0.min(s.max);
             hole_end = hole.1;
         }
-        let reported = if again || cfg.limited_transmit { s.scoreboard.sacked_below(s.nxt) } else { 0 };
+        let reported = if again || cfg.limited_transmit { s.outstanding.reported_below(s.nxt) } else { 0 };
         let in_flight = s.flight() - reported;
         let piece = s.next_in_order(cfg, window, in_flight)?;
         let len = u64::from(piece.len).min(hole_end - piece.start) as u32;

@@ -8,23 +8,8 @@ impl Rack {
         self.phase == Phase::Loss
     }
 
-    /// Bytes thought to be in the network.
-    pub fn in_flight(&self) -> u64 {
-        self.sent.pipe
-    }
-
     pub fn is_reduced(&self) -> bool {
         self.phase == Phase::Reduced
-    }
-
-    /// Segments reported by SACK, and deemed lost.
-    pub fn counts(&self) -> (u64, u64) {
-        (u64::from(self.sent.sacked), u64::from(self.sent.lost))
-    }
-
-    /// Segments of which a copy sent again is thought to be in the network.
-    pub fn repeated(&self) -> u64 {
-        u64::from(self.sent.again)
     }
 
     /// ACKs that told of reordering.

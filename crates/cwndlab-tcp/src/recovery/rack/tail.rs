@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::{Pending, Phase, Rack};
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, CongestionEvent};
-use crate::flight::record::SACKED;
+use crate::flight::SACKED;
 use crate::recovery::reduce;
 use crate::sender::{Piece, Sender};
 
@@ -50,7 +50,7 @@ impl Rack {
         if fresh > 0 {
             return Some(Piece { start: s.max, len: s.within_record(s.max, fresh) as u32 });
         }
-        let Some(last) = self.sent.last().filter(|last| last.flags & SACKED == 0) else {
+        let Some(last) = s.outstanding.last().filter(|last| last.flags & SACKED == 0) else {
             self.probe_due = false;
             return None;
         };

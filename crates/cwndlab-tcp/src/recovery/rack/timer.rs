@@ -25,6 +25,11 @@ fn allowance(cfg: &TcpConfig) -> Time {
     }
 }
 
+/// The timeout counted from when the first segment was last sent.
+fn first_timeout(cfg: &TcpConfig, s: &Sender) -> Time {
+    s.outstanding.first().map_or(Time::MAX, |first| first.at + s.rtt.rto(&cfg.rto))
+}
+
 impl Rack {
     /// An ACK has been processed.
     pub(super) fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, advanced: bool) {
@@ -37,7 +42,7 @@ impl Rack {
         } else if self.arrivals.moved && !self.reordering_at.is_never() {
             let wait = self.reordering_at.saturating_sub(now) + allowance(cfg);
             self.set(cfg, now, Pending::Reordering, wait.min(s.rtt.rto(&cfg.rto)));
-        } else if advanced || self.tells_of_time_before_first(now) {
+        } else if advanced || self.tells_of_time_before_first(s, now) {
             match self.probe_wait(cfg, s) {
                 Some(wait) => self.set(cfg, now, Pending::Probe, wait.min(s.rtt.rto(&cfg.rto))),
                 None => self.reset_timeout(cfg, s, now),
@@ -46,9 +51,9 @@ impl Rack {
     }
 
     /// A report of what was sent before the first segment was (again): in recovery later ones must not put off its timeout.
-    fn tells_of_time_before_first(&self, now: Time) -> bool {
+    fn tells_of_time_before_first(&self, s: &Sender, now: Time) -> bool {
         let Some((rtt, _)) = self.arrivals.sack_rtts else { return false };
-        self.sent.first().is_some_and(|first| now.saturating_sub(rtt) < first.at)
+        s.outstanding.first().is_some_and(|first| now.saturating_sub(rtt) < first.at)
     }
 
     /// `piece` goes, `new` or again; nothing was out if `was_quiet`.
@@ -72,7 +77,7 @@ impl Rack {
                 self.reset_timeout(cfg, s, now);
             }
             if let Some(wait) = self.probe_wait(cfg, s) {
-                let left = self.first_timeout(cfg, s).saturating_sub(now);
+                let left = first_timeout(cfg, s).saturating_sub(now);
                 self.set(cfg, now, Pending::Probe, if left > Time::ZERO { wait.min(left) } else { wait });
             }
         } else if piece.start == s.una && self.pending != Pending::Reordering {
@@ -100,7 +105,7 @@ impl Rack {
         if cfg.rto.from_first {
             let left = match self.pending {
                 Pending::Timeout => s.rtt.rto(&cfg.rto),
-                Pending::Reordering | Pending::Probe => self.first_timeout(cfg, s).saturating_sub(now),
+                Pending::Reordering | Pending::Probe => first_timeout(cfg, s).saturating_sub(now),
             };
             self.set(cfg, now, Pending::Timeout, left);
         }
@@ -111,15 +116,10 @@ impl Rack {
         self.armed = cfg.expiry(now, wait);
     }
 
-    /// The timeout counted from when the first segment was last sent.
-    fn first_timeout(&self, cfg: &TcpConfig, s: &Sender) -> Time {
-        self.sent.first().map_or(Time::MAX, |first| first.at + s.rtt.rto(&cfg.rto))
-    }
-
     /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled.
     fn probe_wait(&self, cfg: &TcpConfig, s: &Sender) -> Option<Time> {
         let calm = match self.phase {
-            Phase::Open => self.sent.sacked == 0,
+            Phase::Open => s.outstanding.tally().sacked == 0,
             Phase::Reduced => true,
             Phase::Recovery | Phase::Loss => false,
         };
@@ -131,7 +131,7 @@ impl Rack {
         if srtt == Time::ZERO {
             return Some(FIRST_PTO);
         }
-        Some(srtt * 2 + if self.sent.len() == 1 { MAX_ACK_DELAY } else { allowance(cfg) })
+        Some(srtt * 2 + if s.outstanding.len() == 1 { MAX_ACK_DELAY } else { allowance(cfg) })
     }
 
     /// The retransmission timeout has expired, and is set anew.

@@ -62,7 +62,7 @@ impl Rack {
     /// Takes back the reduction; with `lost`, too, what was deemed lost.
     fn undo(&mut self, s: &mut Sender, lost: bool) {
         if lost {
-            self.sent.forgive();
+            s.outstanding.forgive();
         }
         let mss = s.mss;
         s.cc.on_undo(mss);
@@ -75,7 +75,7 @@ impl Rack {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.doubt.answers_original(echo) {
             // the hole was filled by a segment that was late; copies on their way will tell of themselves
-            if self.sent.again > 0 {
+            if s.outstanding.tally().again > 0 {
                 return false;
             }
             self.undo(s, true);

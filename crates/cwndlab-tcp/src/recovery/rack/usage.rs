@@ -30,7 +30,7 @@ impl Rack {
         let out = s.flight().div_ceil(u64::from(s.mss)).min(u64::from(u16::MAX)) as u16;
         self.usage.most = self.usage.most.max(out);
         if s.last_sent == now && now.saturating_sub(self.usage.full_at) >= s.rtt.rto(&cfg.rto) {
-            if self.phase == Phase::Open && self.sent.sacked == 0 {
+            if self.phase == Phase::Open && s.outstanding.tally().sacked == 0 {
                 s.cc.on_unused(cfg, s.mss, u32::from(self.usage.most));
                 self.usage.most = 0;
             }

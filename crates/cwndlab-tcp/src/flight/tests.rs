@@ -1,0 +1,128 @@
+use super::*;
+
+const MS: fn(u64) -> Time = Time::from_millis;
+
+fn ack(flight: &mut Flight, una: u64, now: Time, rtt: Option<Time>) -> Option<RateSample> {
+    flight.on_ack(una, |_| {});
+    flight.sample(now, rtt).1
+}
+
+/// Segments of 100 bytes, sent at these times.
+fn sent(what: Keeps, at: &[u64]) -> Flight {
+    let mut flight = Flight::default();
+    flight.keep(what);
+    for (k, &at) in (0..).zip(at) {
+        flight.on_sent(100 * k, 100 * (k + 1), MS(at), k == 0);
+    }
+    flight
+}
+
+#[test]
+fn a_segment_sent_again_is_timed_from_then_and_its_neighbours_are_not() {
+    let mut flight = sent(Keeps { acknowledged: true, ..Keeps::default() }, &[10, 20, 30]);
+    flight.on_sent(0, 100, MS(40), false);
+    assert_eq!(flight.first().map(|first| first.at), Some(MS(40)));
+    flight.on_ack(250, |_| {});
+    let mut seen = Vec::new();
+    flight.take_acknowledged(|at| seen.push(at));
+    assert_eq!(seen, [MS(40), MS(20)]);
+    assert_eq!(flight.first().map(|first| first.at), Some(MS(30)));
+    flight.take_acknowledged(|at| panic!("{at} is shown twice"));
+}
+
+#[test]
+fn it_drains_until_what_a_timeout_found_is_acknowledged_and_this_is_not_timed() {
+    let mut flight = sent(Keeps { acknowledged: true, ..Keeps::default() }, &[0]);
+    flight.on_timeout(100);
+    assert!(flight.drains(99) && !flight.drains(100));
+    flight.on_ack(100, |_| {});
+    flight.take_acknowledged(|at| panic!("a measurement from {at}"));
+}
+
+#[test]
+fn what_was_out_when_something_went_again_gives_no_round_trip() {
+    let mut flight = sent(Keeps { round_trips: true, ..Keeps::default() }, &[0, 10]);
+    flight.on_sent(0, 100, MS(20), false);
+    flight.on_sent(200, 300, MS(30), false);
+    flight.on_ack(200, |_| {});
+    assert_eq!(flight.sample(MS(50), None).0, None);
+    flight.on_ack(300, |_| {});
+    assert_eq!(flight.sample(MS(60), None).0, Some(MS(30)));
+}
+
+#[test]
+fn a_segment_is_shown_once_to_have_arrived_and_a_block_counts_what_is_news() {
+    let mut flight = sent(Keeps::default(), &[0, 10, 20]);
+    let mut shown = Vec::new();
+    assert_eq!(flight.on_block(100, 250, |sent| shown.push(sent.start)), 150);
+    assert_eq!(flight.on_block(100, 250, |sent| shown.push(sent.start)), 0);
+    assert_eq!(flight.on_block(100, 300, |sent| shown.push(sent.start)), 50);
+    assert_eq!((shown, flight.tally().sacked, flight.tally().pipe), (vec![100, 200], 2, 100));
+    assert_eq!((flight.on_ack(300, |_| {}), flight.len(), flight.tally().pipe), (200, 0, 0));
+}
+
+/// Segments of 100 bytes, one each 10 ms; the round trip is 50 ms.
+fn measured(segments: u64) -> Flight {
+    let mut flight = Flight::default();
+    flight.measure_rate(Time::from_secs(10));
+    for k in 0..segments {
+        flight.on_sent(1 + 100 * k, 101 + 100 * k, MS(10 * k), k == 0);
+    }
+    flight
+}
+
+#[test]
+fn an_ack_for_each_segment_gives_the_rate_of_sending() {
+    let mut flight = measured(5);
+    for k in 0..5 {
+        let sample = ack(&mut flight, 101 + 100 * k, MS(50 + 10 * k), Some(MS(50))).unwrap();
+        // the first flight was sent before anything was delivered: from its beginning
+        assert_eq!((sample.delivered_bytes, sample.ack_elapsed), (100 * (k + 1), MS(50 + 10 * k)));
+    }
+    flight.on_sent(501, 601, MS(100), false);
+    let sample = ack(&mut flight, 601, MS(150), Some(MS(50))).unwrap();
+    assert_eq!((sample.delivered_bytes, sample.prior_delivered_bytes), (100, 500));
+    assert_eq!((sample.send_elapsed, sample.ack_elapsed, sample.interval), (MS(60), MS(60), MS(60)));
+}
+
+#[test]
+fn compressed_acks_do_not_exceed_the_rate_of_sending() {
+    let mut flight = measured(1);
+    ack(&mut flight, 101, MS(50), Some(MS(20)));
+    for k in 1..5 {
+        flight.on_sent(1 + 100 * k, 101 + 100 * k, MS(50 + 20 * k), false);
+    }
+    let sample = ack(&mut flight, 501, MS(131), None).unwrap();
+    assert_eq!((sample.send_elapsed, sample.ack_elapsed), (MS(130), MS(81)));
+    assert_eq!((sample.delivered_bytes, sample.interval), (400, MS(130)));
+}
+
+#[test]
+fn a_segment_reported_by_sack_counts_once() {
+    let mut flight = measured(3);
+    flight.on_block(101, 301, |_| {});
+    let sample = ack(&mut flight, 1, MS(70), None).unwrap();
+    assert_eq!((sample.delivered_bytes, sample.send_elapsed), (200, MS(20)));
+    flight.on_block(101, 301, |_| {});
+    assert_eq!(ack(&mut flight, 1, MS(71), None), None, "nothing new");
+    flight.on_sent(1, 101, MS(75), false);
+    let sample = ack(&mut flight, 301, MS(125), None).unwrap();
+    assert_eq!((sample.delivered_bytes, sample.prior_delivered_bytes, sample.retransmission), (100, 200, true));
+}
+
+#[test]
+fn samples_are_limited_by_the_application_until_its_gap_has_been_delivered() {
+    let mut flight = measured(2);
+    flight.rate().unwrap().on_app_limited(200);
+    flight.on_sent(201, 301, MS(20), false);
+    assert!(!ack(&mut flight, 201, MS(60), None).unwrap().app_limited, "sent before the gap");
+    assert!(ack(&mut flight, 301, MS(70), None).unwrap().app_limited);
+    flight.on_sent(301, 401, MS(80), true);
+    assert!(!ack(&mut flight, 401, MS(130), None).unwrap().app_limited);
+}
+
+#[test]
+fn a_sample_shorter_than_a_round_trip_is_dropped() {
+    let mut flight = measured(1);
+    assert_eq!(ack(&mut flight, 101, MS(40), Some(MS(50))), None);
+}
