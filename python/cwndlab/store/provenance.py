@@ -91,6 +91,8 @@ def provenance(
 
 def differences(a: Any, b: Any, at: str = "") -> dict[str, Any]:
     """What stands in `b` where it is not as in `a`: dotted place -> value."""
+    if a == b:
+        return {}
     if isinstance(a, dict) and isinstance(b, dict):
         found: dict[str, Any] = {}
         for key in [*a, *(key for key in b if key not in a)]:
@@ -101,4 +103,4 @@ def differences(a: Any, b: Any, at: str = "") -> dict[str, Any]:
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
             found |= differences(x, y, f"{at}[{index}]")
         return found
-    return {} if a == b else {at: b}
+    return {at: b}
