@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +16,8 @@ import typer
 
 from cwndlab.commands import reference
 from cwndlab.commands.linux import linux
-from cwndlab.commands.output import echo, span
+from cwndlab.commands.new import new
+from cwndlab.commands.output import columns, echo, same_replicates, span
 from cwndlab.commands.packetdrill import packetdrill
 from cwndlab.errors import CwndlabError, OutputError, RunError, StudyError
 
@@ -38,12 +41,16 @@ SeedOption = Annotated[
     int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
 ]
 BackendOption = Annotated[
-    str, typer.Option(help="simulator; linux: this machine's kernel; linux-virtual: a kernel in virtual time")
+    str,
+    typer.Option(
+        metavar="simulator|linux|linux-virtual",
+        help="linux: this machine's kernel; linux-virtual: a kernel in virtual time",
+    ),
 ]
 StackOption = Annotated[
     str | None,
     typer.Option(
-        help="the kernel's TCP: linux-1998, linux-stock, linux-laws, or a TOML file; default: the study's"
+        metavar="linux-1998|linux-stock|linux-laws|FILE", help="the kernel's TCP; default: the study's"
     ),
 ]
 LimitOption = Annotated[
@@ -73,21 +80,44 @@ class _App(typer.Typer):
 app = _App(
     no_args_is_help=True,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     help="A laboratory for TCP: a study file goes in, a report with figures and verdicts comes out.",
 )
 
-SENSITIVITY = "a sensitivity axis of the study, combinations of them, or all"
+
+def _version(asked: bool) -> None:
+    if asked:
+        from cwndlab import __version__
+
+        echo(f"cwndlab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="print the version")
+    ] = False,
+) -> None:
+    """A laboratory for TCP: a study file goes in, a report with figures and verdicts comes out."""
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+SENSITIVITY = "a sensitivity axis of the study, combinations of all, or both"
 
 
 @app.command("list")
-def list_studies() -> None:
+def list_studies(json_: JsonOption = False) -> None:
     """List the shipped studies."""
     from cwndlab.spec.load import shipped
     from cwndlab.study import Study
 
-    for name in shipped():
-        echo(f"{name:<18}{Study.load(name).title}")
+    titles = {name: Study.load(name).title for name in shipped()}
+    if json_:
+        echo(json.dumps([{"name": n, "title": t} for n, t in titles.items()], indent=1, ensure_ascii=False))
+    else:
+        echo(columns(list(titles.items())))
 
 
 @app.command()
@@ -96,7 +126,10 @@ def check(
     more: MoreSets = None,
     set_: SetOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell")] = None,
-    sensitivity: Annotated[str | None, typer.Option(help=SENSITIVITY)] = None,
+    sensitivity: Annotated[
+        str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
+    ] = None,
+    json_: JsonOption = False,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
     from cwndlab.backends.threads import available
@@ -107,6 +140,11 @@ def check(
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
     plan.check()
     check_outputs(loaded)
+    if json_:
+        cells = [{"cell": cell.id, "replicates": plan.replicates_of(cell)} for cell in plan.cells]
+        data = {"study": loaded.name, "title": loaded.title, "seed": plan.seed, "cells": cells}
+        echo(json.dumps(data, indent=1, ensure_ascii=False))
+        return
     echo(f"{loaded.name}: {loaded.title}")
     width = 2 + max(map(len, [*loaded.outline.axes, *loaded.outline.sensitivity]), default=0)
     for name, axis in loaded.outline.axes.items():
@@ -119,6 +157,8 @@ def check(
     if fixed == len(plan.cells):
         each = "1 replicate each (nothing is random)"
     echo(f"{len(plan.cells)} cells, {each}")
+    if note := same_replicates(plan):
+        echo(f"note: {note}", err=True)
     spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in plan.cells})
     echo(f"{plan.runs} runs of {spans} s, seed {plan.seed}")
     try:
@@ -141,7 +181,10 @@ def expand(study: StudyArgument, more: MoreSets = None, set_: SetOption = None) 
 @app.command("run")
 def run_command(
     study: StudyArgument,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="where everything is written")],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="DIR", help="where everything is written; default: ./STUDY-out"),
+    ] = None,
     more: MoreSets = None,
     set_: SetOption = None,
     seed: SeedOption = None,
@@ -159,7 +202,9 @@ def run_command(
             metavar="URL", help="a folder or s3://… that others share: what is there is not run again"
         ),
     ] = None,
-    sensitivity: Annotated[str | None, typer.Option(help=SENSITIVITY)] = None,
+    sensitivity: Annotated[
+        str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
+    ] = None,
     backend: BackendOption = "simulator",
     stack: StackOption = None,
     limit: LimitOption = None,
@@ -169,13 +214,22 @@ def run_command(
     max_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="of one run of the simulator; default: 384MiB")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="exit with code 3 if a claim of the study fails")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="print errors only")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="print every estimate")] = False,
+    json_: JsonOption = False,
 ) -> None:
     """Run a study. A second run in the same folder does only what is missing."""
+    from cwndlab.commands import summary
     from cwndlab.runs.options import RunOptions
-    from cwndlab.runs.progress import Bar, Progress, Quiet
+    from cwndlab.runs.progress import Bar, Lines, Progress, Quiet
     from cwndlab.runs.run import run_study
 
+    began = time.monotonic()
     loaded = _load(study, set_, more, _limits(limit, backend))
+    out = out or Path(f"{loaded.name}-out")
     options = RunOptions(
         out=out,
         seed=seed,
@@ -200,26 +254,38 @@ def run_command(
         if seconds > 600:
             said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
             echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
-    bar = Bar() if sys.stderr.isatty() else None
-    progress: Progress = bar or Quiet()
+    bar = Bar() if sys.stderr.isatty() and not quiet else None
+    progress: Progress = bar or (Quiet() if quiet else Lines(lambda line: echo(line, err=True)))
     try:
         if bar is not None:
             bar.__enter__()
         result = run_study(loaded, options, progress=progress)
     except KeyboardInterrupt:
-        echo(f"stopped; what is finished is kept in {out}, the same command goes on", err=True)
+        echo(f"stopped; finished runs are kept in {out}: run the same command again to continue", err=True)
         raise typer.Exit(130) from None
     finally:
         if bar is not None:
             bar.__exit__(None, None, None)
     for line in result.damaged:
         echo(f"note: {line}", err=True)
-    if result.report is not None or not result.failures:
-        echo(f"report: {result.report or out}")
+    if not quiet and backend == "simulator" and (note := same_replicates(result.plan)):
+        echo(f"note: {note}", err=True)
+    seconds = time.monotonic() - began
+    if json_:
+        summary.as_json(result, seconds)
+    elif not quiet:
+        if verbose:
+            summary.estimates(result)
+        summary.show(result, seconds)
+        if result.report is not None or not result.failures:
+            echo(f"report: {result.report or out}")
     if result.failures:
         _tell(result.failures)
         echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
         raise typer.Exit(1)
+    if strict and (failed := summary.failed_claims(result)):
+        echo(f"error: {len(failed)} claims fail: {', '.join(failed)}", err=True)
+        raise typer.Exit(3)
 
 
 @app.command()
@@ -249,7 +315,7 @@ def trace(
     study: StudyArgument,
     more: MoreSets = None,
     set_: SetOption = None,
-    format_: Annotated[str, typer.Option("--format", help="csv, text, pcapng, ns, xplot")] = "csv",
+    format_: Annotated[str, typer.Option("--format", metavar="csv|text|pcapng|ns|xplot")] = "csv",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="default: standard output")
     ] = None,
@@ -323,6 +389,7 @@ def compare(
 
 
 app.command()(packetdrill)
+app.command()(new)
 app.add_typer(linux, name="linux")
 app.command()(reference.metrics)
 app.command()(reference.knobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -145,3 +146,59 @@ def test_an_error_has_no_traceback_from_the_shell(tmp_path: Path) -> None:
     )
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(f"error: {tmp_path}/study.toml:12: topology.links.wire.rate: ")
+
+
+def test_version_and_help_have_their_usual_short_forms(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "--version")
+    assert code == 0 and out.startswith("cwndlab 0.")
+    assert call(capsys, "-h")[:2] == call(capsys, "--help")[:2]
+    assert "simulator|linux" in call(capsys, "run", "-h")[1]
+
+
+def test_run_writes_beside_the_caller_and_sums_up(
+    capsys: pytest.CaptureFixture[str], study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(study.parent)
+    study.rename("mine.toml")
+    code, out, _ = call(capsys, "run", "mine.toml")
+    assert code == 0 and out.startswith("2 cells, 6 runs in ") and "report: mine-out/report.html" in out
+    assert call(capsys, "run", "mine.toml", "-q")[1] == ""
+    code, out, _ = call(capsys, "run", "mine.toml", "-v")
+    assert "iw=1  goodput: " in out and "nothing to run" in out
+    data = json.loads(call(capsys, "run", "mine.toml", "--json")[1])
+    assert (data["cells"], data["replicates_run"], len(data["estimates"])) == (2, 0, 2)
+
+
+def test_strict_fails_where_a_claim_does(capsys: pytest.CaptureFixture[str], study: Path) -> None:
+    claim = '[[claims]]\nid = "huge"\nsection = "1"\ntext = "It is huge."\nassert = "goodput > 1e9"\n'
+    (study.parent / "claims.toml").write_text(claim)
+    out = study.parent / "out"
+    assert call(capsys, "run", study, "-o", out)[0] == 0
+    code, said, err = call(capsys, "run", study, "-o", out, "--strict")
+    assert code == 3 and "claims: 1 fails" in said and "error: 1 claims fail: huge" in err
+
+
+def test_a_study_without_randomness_says_how_to_add_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, fake_core: FakeCore
+) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(edited(('impairments = [{ kind = "bernoulli", p = 0.01 }]', "")))
+    code, _, err = call(capsys, "check", file)
+    assert (
+        code == 0 and "nothing is random in this study" in err and 'start = { uniform = ["0s", "1s"] }' in err
+    )
+    assert "nothing is random" in call(capsys, "run", file, "-o", tmp_path / "out")[2]
+    assert "nothing is random" not in call(capsys, "check", file, "--replicates", 1)[2]
+
+
+def test_a_new_study_runs_as_written_and_is_never_overwritten(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_core: FakeCore
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(capsys, "new", "buffers")[:2] == (0, "wrote buffers.toml\n")
+    code, out, _ = call(capsys, "check", "buffers.toml")
+    assert code == 0 and "3 cells, 5 replicates each" in out
+    code, _, err = call(capsys, "new", "buffers")
+    assert code == 2 and "exists already" in err
+    assert call(capsys, "new", "two", "words", "more")[0] == 2
+    assert call(capsys, "new", "study", "other")[1] == "wrote other.toml\n"

@@ -120,6 +120,11 @@ class Plan:
         """Replicates of a cell if something in it is random, as on the kernel something always is."""
         return self.replicates or cell.replicates
 
+    @property
+    def alike(self) -> int:
+        """Cells of which several replicates are asked, but that run once since nothing in them is random."""
+        return sum(cell.deterministic and self.asked_of(cell) > 1 for cell in self.cells)
+
     def beside_a_kernel(self) -> Plan:
         """What the simulator runs beside a kernel: the replicates the study asks for, if those are more."""
         asked = self.replicates or 0

@@ -59,11 +59,24 @@ def _picture(results: Path) -> str:
 
 
 def _counts(path: Path) -> tuple[CountView, ...]:
-    """How often each verdict stands in a CSV file of verdicts or claims."""
-    words = {verdict.value: verdict for verdict in Verdict}
+    """How often each verdict stands in a CSV file of verdicts or claims, in the reports' order."""
+    return count([Verdict(word) for word, number in tally(path)[0].items() for _ in range(number)])
+
+
+def tally(path: Path) -> tuple[dict[str, int], dict[str, list[str]]]:
+    """How often each verdict stands in a CSV file of verdicts or claims, and the claims of each verdict.
+
+    Both are empty if there is no such file.
+    """
+    numbers = {verdict.value: 0 for verdict in Verdict}
+    claims: dict[str, list[str]] = {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            found = [row.get("verdict", "") for row in csv.DictReader(file)]
+            for row in csv.DictReader(file):
+                word = row.get("verdict", "")
+                if word in numbers:
+                    numbers[word] += 1
+                    claims.setdefault(word, []).append(row.get("claim", ""))
     except (OSError, csv.Error, UnicodeDecodeError):
-        return ()
-    return count([words[word] for word in found if word in words])
+        return {}, {}
+    return {word: number for word, number in numbers.items() if number}, claims

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -37,6 +38,38 @@ class Quiet:
 
     def more(self, replicates: int) -> None:
         """Nothing."""
+
+
+class Lines:
+    """A line every ten seconds, where the output is not a terminal."""
+
+    EVERY_S = 10.0
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._cells = self._total = self._done = self._finished = 0
+        self._shown = time.monotonic()
+
+    def start(self, cells: int, replicates: int, done: int) -> None:
+        """Notes how much there is to do."""
+        self._cells, self._total, self._done = cells, replicates, done
+
+    def advance(self, packets: int) -> None:
+        """Writes a line if it is time."""
+        self._done += 1
+        now = time.monotonic()
+        if now - self._shown >= self.EVERY_S:
+            self._shown = now
+            done = f"{self._done} of {self._total} replicates"
+            self._write(f"{done}, {self._finished} of {self._cells} cells finished")
+
+    def cell_done(self) -> None:
+        """Counts the cell."""
+        self._finished += 1
+
+    def more(self, replicates: int) -> None:
+        """Counts what is added."""
+        self._total += replicates
 
 
 class Bar:

@@ -1,0 +1,73 @@
+"""What `cwndlab run` prints at its end."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.report.index import tally
+from cwndlab.stats.verdict import Verdict
+
+from .output import echo, span
+
+if TYPE_CHECKING:
+    from cwndlab.runs.result import RunResult
+
+
+def failed_claims(result: RunResult) -> list[str]:
+    """The claims that do not hold."""
+    return [] if result.folder is None else tally(result.folder / "claims.csv")[1].get(Verdict.FAILS, [])
+
+
+def summary(result: RunResult, seconds: float) -> dict[str, Any]:
+    """The outcome of a run as data."""
+    folder = result.folder
+    verdicts, claims = (
+        ({}, {}) if folder is None else (tally(folder / f)[0] for f in ("verdicts.csv", "claims.csv"))
+    )
+    return {
+        "study": result.study.name,
+        "report": str(result.report) if result.report is not None else None,
+        "cells": len(result.plan.cells),
+        "replicates_run": result.performed,
+        "seconds": round(seconds, 3),
+        "failed_runs": len(result.failures),
+        "verdicts": verdicts,
+        "claims": claims,
+    }
+
+
+def show(result: RunResult, seconds: float) -> None:
+    """A few lines for people."""
+    found = summary(result, seconds)
+    cells = f"{found['cells']} cell{'s' if found['cells'] != 1 else ''}"
+    if result.performed:
+        echo(f"{cells}, {result.performed} runs in {span(seconds)}")
+    else:
+        echo(f"{cells}, nothing to run: all results were kept")
+    for what in ("verdicts", "claims"):
+        if found[what]:
+            echo(f"{what}: {_counts(found[what])}")
+
+
+def _counts(tally: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in tally.items())
+
+
+def estimates(result: RunResult) -> None:
+    """Every number with its interval."""
+    for row in result.estimates.to_pylist():
+        known = math.isfinite(row["ci_low"]) and math.isfinite(row["ci_high"])
+        interval = f" ({row['ci_low']:.4g} to {row['ci_high']:.4g})" if known else ""
+        echo(f"{row['cell']}  {row['quantity']}: {row['value']:.4g}{interval} {row['unit']}")
+
+
+def as_json(result: RunResult, seconds: float) -> None:
+    """The same with all estimates, as JSON."""
+    rows = [
+        {key: None if isinstance(v, float) and v != v else v for key, v in row.items()}
+        for row in result.estimates.to_pylist()
+    ]
+    echo(json.dumps({**summary(result, seconds), "estimates": rows}, indent=1, ensure_ascii=False))
