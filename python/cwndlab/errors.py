@@ -5,7 +5,7 @@ and no traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -23,7 +23,9 @@ class StudyError(CwndlabError):
         file: the file it stands in, if it came from one.
         key: the dotted key, for instance ``topology.links.modem.rate``.
         line: line of the key in the file, 1-based, if it could be found.
+        column: and its column.
         right: what would be right.
+        others: what else is wrong with the study.
 
     """
 
@@ -34,27 +36,49 @@ class StudyError(CwndlabError):
         file: Path | str | None = None,
         key: str | None = None,
         line: int | None = None,
+        column: int | None = None,
         right: str | None = None,
+        others: Sequence[StudyError] = (),
     ) -> None:
         self.problem = problem
         self.file = str(file) if file is not None else None
         self.key = key
         self.line = line
+        self.column = column
         self.right = right
+        self.others = tuple(others)
         super().__init__(self._text())
 
     def _text(self) -> str:
         place = ""
         if self.file:
-            place = self.file if self.line is None else f"{self.file}:{self.line}"
-            place += ": "
+            numbers = [str(number) for number in (self.line, self.column) if number is not None]
+            place = ":".join([self.file, *numbers]) + ": "
         if self.key:
             place += f"{self.key}: "
-        return place + self.problem + (f"; {self.right}" if self.right else "")
+        own = place + self.problem + (f"; {self.right}" if self.right else "")
+        return "\n".join([own, *map(str, self.others)])
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles whole, so that a worker's error arrives as it was."""
-        return (_rebuild_study_error, (self.problem, self.file, self.key, self.line, self.right))
+        place = (self.file, self.key, self.line, self.column)
+        return (_rebuild_study_error, (self.problem, *place, self.right, self.others))
+
+    def with_others(self, others: Sequence[StudyError]) -> StudyError:
+        """The same error with these as its others."""
+        return StudyError(
+            self.problem,
+            file=self.file,
+            key=self.key,
+            line=self.line,
+            column=self.column,
+            right=self.right,
+            others=others,
+        )
+
+    def alone(self) -> StudyError:
+        """The same error without others."""
+        return self.with_others(())
 
     def located(self, *, file: Path | str | None, line: int | None, key: str | None = None) -> StudyError:
         """The same error with its place filled in."""
@@ -63,14 +87,22 @@ class StudyError(CwndlabError):
             file=self.file or file,
             key=self.key or key,
             line=self.line if self.line is not None else line,
+            column=self.column,
             right=self.right,
+            others=self.others,
         )
 
 
 def _rebuild_study_error(
-    problem: str, file: str | None, key: str | None, line: int | None, right: str | None
+    problem: str,
+    file: str | None,
+    key: str | None,
+    line: int | None,
+    column: int | None,
+    right: str | None,
+    others: Sequence[StudyError],
 ) -> StudyError:
-    return StudyError(problem, file=file, key=key, line=line, right=right)
+    return StudyError(problem, file=file, key=key, line=line, column=column, right=right, others=others)
 
 
 class OutputError(CwndlabError):

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from cwndlab import metrics
-from cwndlab.metrics._check import check_quantities
-from cwndlab.metrics._shapes import shapes
+from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import run_study
 from cwndlab.spec import load as spec
-from cwndlab.spec.measures import Shape
-from cwndlab.spec.schema import Quantity
-from cwndlab.spec.study import StudySpec
 
 
-class Study(StudySpec):
+class Study(MeasuredStudy):
     """A study: what is simulated, what is varied, what is asked and shown.
 
     Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.from_dict({...})`;
@@ -29,7 +24,7 @@ class Study(StudySpec):
     @classmethod
     def load(cls, name_or_path: str | Path) -> Self:
         """A shipped study by its name, or a file, or a folder that holds a study.toml."""
-        return spec.load(cls, name_or_path)._checked()
+        return spec.load(cls, name_or_path)
 
     @classmethod
     def from_dict(
@@ -44,18 +39,18 @@ class Study(StudySpec):
 
         `folder` is where the files that it names are; `claims` has the tables of a claims.toml.
         """
-        return spec.from_dict(cls, raw, name=name, folder=folder, claims=claims)._checked()
+        return spec.from_dict(cls, raw, name=name, folder=folder, claims=claims)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
         """A study from the text of a study file."""
-        return spec.from_toml(cls, text, name=name)._checked()
+        return spec.from_toml(cls, text, name=name)
 
     def set(self, changes: Mapping[str, Any]) -> Self:
         """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
         (`{"run.duration": "10s"}`).
         """
-        return spec.changed(self, changes)._checked()
+        return spec.changed(self, changes)
 
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
@@ -66,16 +61,3 @@ class Study(StudySpec):
     def run(self, out: str | Path | None = None, **options: Any) -> RunResult:
         """Runs the study; the options are those of `cwndlab.run`."""
         return run_study(self, out=out, **options)
-
-    @classmethod
-    def metric_shapes(cls) -> Mapping[str, Shape]:
-        """What `measure` has to know of each metric."""
-        return shapes()
-
-    def tables_of(self, quantity: Quantity) -> Collection[str]:
-        """The record tables that a quantity's metric reads: their probes are switched on."""
-        return () if quantity.metric is None else metrics.get(quantity.metric).tables
-
-    def _checked(self) -> Self:
-        check_quantities(self)
-        return self

@@ -145,7 +145,7 @@ def test_an_error_has_no_traceback_from_the_shell(tmp_path: Path) -> None:
         [sys.executable, "-m", "cwndlab", "check", tmp_path], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith(f"error: {tmp_path}/study.toml:12: topology.links.wire.rate: ")
+    assert done.stderr.startswith(f"error: {tmp_path}/study.toml:12:1: topology.links.wire.rate: ")
 
 
 def test_version_and_help_have_their_usual_short_forms(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -262,3 +263,41 @@ def test_errors_of_sets_name_the_option() -> None:
             study.set({key: 3}).plan().check()
     with pytest.raises(StudyError, match="axis iw has no value 'four'"):
         study.set({"iw": "four"})
+
+
+MISTAKES = (
+    ("seed = 7", "sed = 7"),
+    ('delay = "10ms"', 'delay = "10mss"'),
+    ('metric = "goodput"', 'metric = "goodputt"'),
+    ("replicates = 3", 'replicates = "three"'),
+)
+
+
+def test_all_mistakes_of_a_file_are_named_at_once_each_with_its_line_and_column(tmp_path: Path) -> None:
+    text = edited(*MISTAKES) + '[[tables]]\nid = "t"\ntitle = "T"\nrows = ["ivv"]\ncolumns = []\n'
+    error = error_of(text, tmp_path)
+    found = {one.key: (one.line, one.column) for one in (error, *error.others)}
+    lines = text.splitlines()
+    assert found == {
+        "topology.links.wire.delay": (lines.index('delay = "10mss"') + 1, 1),
+        "run.sed": (lines.index("sed = 7") + 1, 1),
+        "run.replicates": (lines.index('replicates = "three"') + 1, 1),
+        "tables.t.columns": (lines.index("columns = []") + 1, 1),
+    }
+    assert [one.line for one in (error, *error.others)] == sorted(line for line, _ in found.values())
+    assert str(error).count(f"{tmp_path}/study.toml:") == 4 and 'did you mean "ms"?' in str(error)
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error)
+
+
+def test_mistakes_in_what_is_asked_and_shown_are_named_together(tmp_path: Path) -> None:
+    columns = 'columns = [{ heading = "x", quantity = "goodpt" }]\n'
+    shown = f'[[tables]]\nid = "t"\ntitle = "T"\nrows = ["ivv"]\n{columns}'
+    error = error_of(edited(('metric = "goodput"', 'metric = "goodputt"')) + shown, tmp_path)
+    assert [one.key for one in (error, *error.others)] == ["quantities.goodput.metric", "tables.t.rows"]
+    error = error_of(edited(("$webs", "$wbs")) + shown.replace("ivv", "iw"), tmp_path)
+    assert [one.key for one in (error, *error.others)] == [
+        "traffic.bulk.count",
+        "tables.t.columns.1.quantity",
+    ]
+    assert error.others[0].column == columns.index("quantity") + 1

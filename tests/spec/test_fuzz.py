@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cwndlab.errors import StudyError
 from cwndlab.spec import toml
 from cwndlab.spec.expr import evaluate
-from cwndlab.spec.locate import line_of
+from cwndlab.spec.locate import place_of
 from cwndlab.study import Study
 from fuzzing import tries
 from small_study import TEXT
@@ -114,8 +114,8 @@ def test_no_expression_does_anything_but_compute(text: str) -> None:
 @QUICK
 @given(st.text(max_size=200), st.lists(st.one_of(st.text(max_size=5), st.integers(0, 3)), max_size=4))
 def test_finding_a_line_never_fails(text: str, path: list[Any]) -> None:
-    line = line_of(text, path)
-    assert line is None or 1 <= line <= len(text.splitlines())
+    place = place_of(text, path)
+    assert place is None or (1 <= place[0] <= text.count("\n") + 1 and place[1] >= 1)
 
 
 keys = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=5)

@@ -12,7 +12,8 @@ from pydantic import create_model
 from cwndlab.errors import nearest
 from cwndlab.plan.plan import make_plan
 from cwndlab.spec.base import Strict
-from cwndlab.spec.schema import Model
+from cwndlab.spec.findings import Findings
+from cwndlab.spec.schema import Model, Quantity
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.validate import Invalid, validate
 
@@ -20,31 +21,42 @@ from . import ALIASES, get, names, scale_of
 
 
 def check_quantities(study: StudySpec) -> None:
-    """StudyError for the first quantity whose metric, options or unit do not fit."""
-    known = [*names(), *ALIASES]
+    """StudyError for all quantities whose metric, options or unit do not fit."""
     quantities = {quantity.name: quantity for quantity in study.outline.quantities}
+    findings = Findings()
     for index, quantity in enumerate(quantities.values()):
-        if quantity.metric is None:
-            continue
-        if quantity.metric not in known:
-            problem = f'there is no metric "{quantity.metric}"'
-            raise study.place.error(("quantities", index, "metric"), problem, nearest(quantity.metric, known))
-        try:
-            validate(_options(get(quantity.metric).measure), quantity.options)
-        except Invalid as error:
-            # A missing option has no line of its own: the quantity has.
-            missing = error.path and error.path[0] not in quantity.options
-            path = () if missing else ("options", *error.path)
-            problem = f"metric {quantity.metric}: {error.problem}"
-            problem += f": options.{error.path[0]}" if missing else ""
-            raise study.place.error(("quantities", index, *path), problem, error.right) from None
+        with findings:
+            _check_metric(study, index, quantity)
+    findings.report()
     _check_names(study)
     for index, quantity in enumerate(quantities.values()):
         try:
             scale_of(quantity, quantities)
         except ValueError as error:
             key = "of" if quantity.unit is None else "unit"
-            raise study.place.error(("quantities", index, key), str(error)) from None
+            findings.note(study.place.error(("quantities", index, key), str(error)))
+    findings.report()
+
+
+def _check_metric(study: StudySpec, index: int, quantity: Quantity) -> None:
+    known = [*names(), *ALIASES]
+    if quantity.metric is None:
+        return
+    if quantity.metric not in known:
+        problem = f'there is no metric "{quantity.metric}"'
+        raise study.place.error(("quantities", index, "metric"), problem, nearest(quantity.metric, known))
+    try:
+        validate(_options(get(quantity.metric).measure), quantity.options)
+    except Invalid as error:
+        findings = Findings()
+        for one in (error, *error.others):
+            # A missing option has no line of its own: the quantity has.
+            missing = one.path and one.path[0] not in quantity.options
+            path = () if missing else ("options", *one.path)
+            problem = f"metric {quantity.metric}: {one.problem}"
+            problem += f": options.{one.path[0]}" if missing else ""
+            findings.note(study.place.error(("quantities", index, *path), problem, one.right))
+        raise findings.error() from None
 
 
 @cache

@@ -14,6 +14,7 @@ import pyarrow as pa
 from cwndlab.backends.threads import Threads
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
+from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import make_plan
 from cwndlab.spec import load as spec
 from cwndlab.spec import toml
@@ -135,7 +136,7 @@ def with_cell(table: pa.Table, cell: str) -> pa.Table:
 def load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     """What a result folder holds, for `report` and `compare`; OutputError if something in it is missing."""
     content = read_provenance(folder)
-    study = spec.load(StudySpec, folder / "study.toml")
+    study = spec.load(MeasuredStudy, folder / "study.toml")
     study = spec.changed(study, content.get("set", {}))
     sensitivity = content.get("sensitivity")
     plan = make_plan(

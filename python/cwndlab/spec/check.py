@@ -12,6 +12,7 @@ from cwndlab.errors import StudyError, nearest
 from . import schema
 from .expr import names_in
 from .files import inside, read_csv
+from .findings import Findings
 from .outputs import FIGURE_KEYS, Figure, Listing, Table
 from .resolve import Names, references
 from .study import StudySpec
@@ -21,17 +22,20 @@ Path = tuple[str | int, ...]
 
 
 def check_study(study: StudySpec) -> None:
-    """StudyError for the first thing that does not fit together."""
-    _axes(study)
-    _names(study, "parameter", schema.MODEL_SECTIONS)
-    _parameters(study)
-    model = study.base  # resolves references, checks the first cell
-    _grids(study)
-    _files(study, model)
-    _quantities(study)
-    _tables(study)
-    _figures(study)
-    _marks(study)
+    """StudyError for everything that does not fit together."""
+    findings = Findings()
+    for check in (_axes, _names, _parameters, _grids, _tables, _figures, _marks, _model):
+        with findings:
+            check(study)
+    with findings:
+        _quantities(study)
+        study.check_quantities()
+    findings.report()
+
+
+def _model(study: StudySpec) -> None:
+    """Resolves references, and checks the first cell."""
+    _files(study, study.base)
 
 
 def _fail(study: StudySpec, path: Path, problem: str, right: str | None = None) -> StudyError:
@@ -81,15 +85,18 @@ def _parameters(study: StudySpec) -> None:
             raise study.place.locate(error, tuple((error.key or f"parameters.{name}").split("."))) from None
 
 
-def _names(study: StudySpec, what: str, sections: Iterable[str]) -> None:
+def _names(study: StudySpec) -> None:
     """References to names that are neither parameter nor axis are found here, so that they are found in every
     cell.
     """
     known = {*study.outline.parameters, *study.outline.axes, *study.outline.sensitivity}
-    for section in sections:
+    findings = Findings()
+    for section in schema.MODEL_SECTIONS:
         for path, text in _texts(study.raw.get(section), (section,)):
             for name in sorted(references(text) - known):
-                raise _fail(study, path, f'"{name}" is neither a {what} nor an axis', nearest(name, known))
+                problem = f'"{name}" is neither a parameter nor an axis'
+                findings.note(_fail(study, path, problem, nearest(name, known)))
+    findings.report()
 
 
 def _texts(value: Any, path: Path) -> Iterable[tuple[Path, str]]:
@@ -196,13 +203,17 @@ def _at(study: StudySpec, error: StudyError, path: Path) -> StudyError:
 
 def _quantities(study: StudySpec) -> None:
     quantities = {quantity.name: quantity for quantity in study.outline.quantities}
+    findings = Findings()
     for index, quantity in enumerate(study.outline.quantities):
         at: Path = ("quantities", index)
-        _once(study, "quantity", [q.name for q in study.outline.quantities], index, (*at, "name"))
+        with findings:
+            _once(study, "quantity", [q.name for q in study.outline.quantities], index, (*at, "name"))
         for key in ("of", "by"):
             name = getattr(quantity, key)
-            if name is not None:
-                _quantity(study, name, (*at, key))
+            with findings:
+                if name is not None:
+                    _quantity(study, name, (*at, key))
+    findings.report()
     _no_circles(study, quantities)
 
 
@@ -227,45 +238,66 @@ def _quantity(study: StudySpec, name: str, path: Path) -> None:
 
 
 def _tables(study: StudySpec) -> None:
-    ids = [table.id for table in study.outline.tables]
+    findings = Findings()
     for index, table in enumerate(study.outline.tables):
-        at: Path = ("tables", index)
-        _once(study, "table", ids, index, (*at, "id"))
+        with findings:
+            _table(study, index, table)
+    findings.report()
+
+
+def _table(study: StudySpec, index: int, table: Table | Listing) -> None:
+    findings, at = Findings(), ("tables", index)
+    with findings:
+        _once(study, "table", [known.id for known in study.outline.tables], index, (*at, "id"))
         _selection(study, table.where, (*at, "where"))
+    with findings:
         if isinstance(table, Table):
             for axis in table.rows:
                 _axis(study, axis, (*at, "rows"))
             for position, column in enumerate(table.columns):
                 here: Path = (*at, "columns", position)
-                _quantity(study, column.quantity, (*here, "quantity"))
-                _selection(study, column.where, (*here, "where"))
-                if column.compare is not None:
-                    _selection(study, column.compare.to, (*here, "compare", "to"))
+                with findings:
+                    _quantity(study, column.quantity, (*here, "quantity"))
+                    _selection(study, column.where, (*here, "where"))
+                    if column.compare is not None:
+                        _selection(study, column.compare.to, (*here, "compare", "to"))
         else:
             for axis in table.axes.values():
                 _axis(study, axis, (*at, "axes"))
             for position, variant in enumerate(table.variants):
                 _selection(study, variant.where, (*at, "variants", position, "where"))
+    findings.report()
 
 
 def _figures(study: StudySpec) -> None:
-    ids = [figure.id for figure in study.outline.figures]
+    findings = Findings()
     for index, figure in enumerate(study.outline.figures):
-        at: Path = ("figures", index)
-        _once(study, "figure", ids, index, (*at, "id"))
+        with findings:
+            _figure(study, index, figure)
+    findings.report()
+
+
+def _figure(study: StudySpec, index: int, figure: Figure) -> None:
+    findings, at = Findings(), ("figures", index)
+    with findings:
+        _once(study, "figure", [known.id for known in study.outline.figures], index, (*at, "id"))
         _selection(study, figure.where, (*at, "where"))
+    with findings:
         for name in figure.drawn:
             _quantity(study, name, (*at, "quantity" if figure.quantity else "quantities"))
         if figure.compare is not None:
             _selection(study, figure.compare.to, (*at, "compare", "to"))
-        for key, names in (
-            ("panels", [figure.panels] if figure.panels else []),
-            ("series", figure.series),
-            ("x", [figure.x] if figure.x and figure.x != "index" else []),
-        ):
-            for axis in names:
+    for key, names in (
+        ("panels", [figure.panels] if figure.panels else []),
+        ("series", figure.series),
+        ("x", [figure.x] if figure.x and figure.x != "index" else []),
+    ):
+        for axis in names:
+            with findings:
                 _axis(study, axis, (*at, key))
+    with findings:
         _figure_keys(study, figure, at)
+    findings.report()
 
 
 def _figure_keys(study: StudySpec, figure: Figure, at: Path) -> None:

@@ -17,6 +17,7 @@ from . import schema, values
 from .check import check_study
 from .expand import NETWORKS, SHORT, expand
 from .files import read_text
+from .findings import Findings
 from .locate import dotted
 from .resolve import put, steps
 from .study import GRID, SETTABLE, Place, StudySpec
@@ -182,18 +183,32 @@ def _build(
     if (path := _date(raw)) is not None:
         raise place.error(path, "dates and times of day have no meaning in a study", "write it in quotes")
     known = [*schema.Study.model_fields, *SHORT]
-    unknown = [key for key in raw if key not in known]
-    if unknown:
-        raise place.error((unknown[0],), f"unknown key {unknown[0]!r}", nearest(unknown[0], known))
+    findings = Findings()
+    for key in [key for key in raw if key not in known]:
+        findings.note(place.error((key,), f"unknown key {key!r}", nearest(key, known)))
+        raw = {name: value for name, value in raw.items() if name != key}
     try:
         expanded = expand(raw, kind.metric_shapes)
-        if expanded.origins:
-            place = replace(place, raw=expanded.raw, written=raw, origins=expanded.origins)
-        rest = {key: value for key, value in expanded.raw.items() if key not in schema.MODEL_SECTIONS}
+    except Invalid as invalid:
+        findings.note(place.of(invalid))
+        raise findings.error() from None
+    if expanded.origins:
+        place = replace(place, raw=expanded.raw, written=raw, origins=expanded.origins)
+    rest = {key: value for key, value in expanded.raw.items() if key not in schema.MODEL_SECTIONS}
+    wrong: set[str | int] = set()
+    try:
         outline = validate(schema.Outline, rest)
     except Invalid as invalid:
-        raise place.of(invalid) from None
-    claims = _claims(claims_text, file)
+        findings.note(place.of(invalid))
+        wrong = {one.path[0] for one in (invalid, *invalid.others) if one.path}
+        try:  # with what is left, the model can be checked
+            rest = {"title": "", **{key: value for key, value in rest.items() if key not in wrong}}
+            outline = validate(schema.Outline, rest)
+        except Invalid:
+            raise findings.error() from None
+    claims = schema.Claims()
+    with findings:
+        claims = _claims(claims_text, file)
     study = kind(
         name=name,
         raw=expanded.raw,
@@ -205,7 +220,12 @@ def _build(
         origins=place.origins,
         changed=changed,
     )
-    check_study(study)
+    with findings:
+        if not wrong:
+            check_study(study)
+        elif not wrong & {"parameters", "axes"}:
+            _ = study.base
+    findings.report()
     return study
 
 

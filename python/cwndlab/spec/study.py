@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from cwndlab.errors import StudyError
 
 from . import schema
-from .locate import dotted, line_of
+from .findings import Findings
+from .locate import dotted, place_of
 from .measures import Shape
 from .resolve import Names, Unresolved, put, resolve, steps
 from .validate import Invalid, as_study_error, validate
@@ -26,6 +27,8 @@ SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
 GRID = "grid"
 
 KeyPath = tuple[str | int, ...]
+#: A path that an axis wrote to, the axis's key, and the value.
+Written = tuple[KeyPath, str, schema.Scalar]
 AxisSetting = schema.Axis | schema.Sensitivity
 T = TypeVar("T")
 
@@ -71,6 +74,9 @@ class StudySpec:
         """What `measure` has to know of each metric; none here, where metrics are not known."""
         return {}
 
+    def check_quantities(self) -> None:
+        """StudyError for quantities that do not fit their metrics; none here, where metrics are not known."""
+
     def tables_of(self, quantity: schema.Quantity) -> Collection[str]:
         """The record tables that a quantity's metric reads; none here, where metrics are not known."""
         return ()
@@ -97,7 +103,7 @@ class StudySpec:
     ) -> T:
         """What `then` makes of a cell's model; every error is put at its key."""
         raw = {key: copy.deepcopy(self.raw[key]) for key in SETTABLE if key in self.raw}
-        written: list[tuple[tuple[str | int, ...], str, schema.Scalar]] = []
+        written: list[Written] = []
         settings: list[tuple[str, AxisSetting]] = [
             *((f"axes.{name}", axis) for name, axis in self.outline.axes.items() if name in values),
             *((f"sensitivity.{name}", s) for name, s in self.outline.sensitivity.items() if name in values),
@@ -117,13 +123,11 @@ class StudySpec:
             sections = {key: resolve(item, names, (key,)) for key, item in raw.items() if key != "parameters"}
             return then(validate(schema.Model, sections))
         except (Unresolved, Invalid) as error:
-            problem = error.error if isinstance(error, Unresolved) else as_study_error(error)
             place = replace(self.place, raw={**self.raw, **raw})
-            for path, key, value in reversed(written):
-                if error.path and (error.path[: len(path)] == path or path[: len(error.path)] == error.path):
-                    problem.problem += f" (in {dotted(raw, error.path)}, set by {key} = {value!r})"
-                    raise place.locate(problem, tuple(key.split("."))) from None
-            raise place.locate(problem, error.path) from None
+            findings = Findings()
+            for one in (error, *getattr(error, "others", ())):
+                findings.note(_blamed(one, place, written))
+            raise findings.error() from None
         except StudyError as error:  # a parameter
             path = tuple(error.key.split(".")) if error.key else ()
             raise self.place.locate(error, path) from None
@@ -145,6 +149,16 @@ class StudySpec:
             for name, axis in self.outline.axes.items()
         )
         return f"<h4>{escape(self.title)}</h4><table>{rows}</table>"
+
+
+def _blamed(error: Unresolved | Invalid, place: Place, written: Sequence[Written]) -> StudyError:
+    """An error in a cell's model at its key, or at that of the axis that set the value."""
+    problem = error.error if isinstance(error, Unresolved) else as_study_error(error)
+    for path, key, value in reversed(written):
+        if error.path and (error.path[: len(path)] == path or path[: len(error.path)] == error.path):
+            problem.problem += f" (in {dotted(place.raw, error.path)}, set by {key} = {value!r})"
+            return place.locate(problem, tuple(key.split(".")))
+    return place.locate(problem, error.path)
 
 
 def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]]:
@@ -185,13 +199,16 @@ class Place:
             raw, path = self.written, _present(self.written, self._written(path))
             if (option := self._option(dotted(raw, path))) is not None:
                 return StudyError(error.problem, key=f"--set {option}", right=error.right)
-        line = line_of(self.text, path) if self.text is not None and path else None
+        place = place_of(self.text, path) if self.text is not None and path else None
+        line, column = place or (None, None)
         made = StudyError(
             error.problem,
             file=error.file or self.file,
             key=(dotted(raw, path) if path else None) or error.key,
             line=line,
+            column=column,
             right=error.right,
+            others=error.others,
         )
         return made
 
@@ -205,8 +222,11 @@ class Place:
         return self.locate(StudyError(problem, right=right), path)
 
     def of(self, invalid: Invalid) -> StudyError:
-        """What validation found, as an error at its key."""
-        return self.locate(as_study_error(invalid), invalid.path)
+        """What validation found, as errors at their keys."""
+        findings = Findings()
+        for one in (invalid, *invalid.others):
+            findings.note(self.locate(as_study_error(one), one.path))
+        return findings.error()
 
 
 def _present(raw: object, path: KeyPath) -> KeyPath:

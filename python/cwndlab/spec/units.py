@@ -4,25 +4,43 @@ types of the schema.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 from cwndlab import _core
+from cwndlab.errors import nearest
+
+
+def _parsed(parse: Callable[[str], int], text: str) -> int:
+    """What the core reads; its error names the nearest unit if one is near."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        message = str(error)
+        given = re.search(r"[A-Za-zµ/]+\s*\Z", text)
+        units = re.search(r"one of (.*?), like", message)
+        if given and units and "unit is unknown" in message:
+            unit = nearest(given[0].strip(), units[1].split())
+            if unit.startswith("did you mean"):
+                raise ValueError(f"{message.split(';')[0]}; {unit}") from None
+        raise
 
 
 def parse_time(value: object) -> int:
     """Nanoseconds of "50ms"; ValueError says what would be right."""
     if not isinstance(value, str):
         raise ValueError(f'{value!r} is not a time; write a number and its unit in quotes, like "50ms"')
-    return int(_core.parse_time(value))
+    return int(_parsed(_core.parse_time, value))
 
 
 def parse_rate(value: object) -> int:
     """Bits per second of "1.5Mbps" (decimal prefixes)."""
     if not isinstance(value, str):
         raise ValueError(f'{value!r} is not a rate; write a number and its unit in quotes, like "1.5Mbps"')
-    rate = int(_core.parse_rate(value))
+    rate = int(_parsed(_core.parse_rate, value))
     if rate == 0:
         raise ValueError("a rate must be above 0bps")
     return rate
@@ -32,7 +50,7 @@ def parse_bytes(value: object) -> int:
     """Bytes of "64KiB"."""
     if not isinstance(value, str):
         raise ValueError(f'{value!r} is not a size; write a number and its unit in quotes, like "1460B"')
-    return int(_core.parse_bytes(value))
+    return int(_parsed(_core.parse_bytes, value))
 
 
 def parse_share(value: object) -> float:

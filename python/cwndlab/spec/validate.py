@@ -19,66 +19,78 @@ Path = tuple[str | int, ...]
 class Invalid(Exception):  # noqa: N818 - carries a path to where it is turned into a StudyError
     """What is wrong at a path of the raw study."""
 
-    def __init__(self, path: Path, problem: str, right: str | None, more: int) -> None:
+    def __init__(
+        self, path: Path, problem: str, right: str | None, rank: int, others: Sequence[Invalid] = ()
+    ) -> None:
         super().__init__(problem)
         self.path = path
         self.problem = problem
         self.right = right
-        self.more = more
+        #: What explains others has a lower rank: an unknown key, what is then missing, a wrong value.
+        self.rank = rank
+        self.others = tuple(others)
 
 
 def validate(model: type[M], data: Mapping[str, Any]) -> M:
-    """`data` as the model; Invalid carries the first thing that is wrong."""
+    """`data` as the model; Invalid carries everything that is wrong."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        found = [_explain(model, data, detail) for detail in error.errors(include_url=False)]
+        found = [Invalid(*_explain(model, data, detail)) for detail in error.errors(include_url=False)]
     except RecursionError:
         raise Invalid((), "it is nested too deeply", None, 0) from None
-    # An unknown key explains most of the others (what it meant to set is then missing); a union's other
-    # branches follow.
-    found.sort(key=lambda item: (item[0], -len(item[1])))
-    paths = {path for _, path, _, _ in found}
-    _, path, problem, right = found[0]
-    raise Invalid(path, problem, right, len(paths) - 1)
+    # A union's other branches follow.
+    found.sort(key=lambda item: (item.rank, -len(item.path)))
+    told: list[Invalid] = []
+    for item in found:
+        if not any(_explains(known, item) for known in told):
+            told.append(item)
+    first, *others = told
+    raise Invalid(first.path, first.problem, first.right, first.rank, others)
 
 
-def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[int, Path, str, str | None]:
+def _explains(known: Invalid, item: Invalid) -> bool:
+    """Whether an error follows from one that is known: it stands in the same place, or what an unknown key
+    meant to set is missing.
+    """
+    shorter = min(len(known.path), len(item.path))
+    if known.path[:shorter] == item.path[:shorter]:
+        return True
+    return (known.rank, item.rank) == (0, 1) and known.path[:-1] == item.path[:-1]
+
+
+def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[Path, str, str | None, int]:
     path = _path_in(data, detail)
     kind, message = detail["type"], detail["msg"]
     if kind == "extra_forbidden":
         known = _fields_at(model, path[:-1], data)
-        return 0, path, f"unknown key {str(path[-1])!r}", nearest(str(path[-1]), known)
+        return path, f"unknown key {str(path[-1])!r}", nearest(str(path[-1]), known), 0
     if kind == "missing":
-        return 1, path, "this key is missing", _example(model, path, data)
+        return path, "this key is missing", _example(model, path, data), 1
     if kind == "value_error":
-        return 2, path, str(detail["ctx"]["error"]), None
+        return path, str(detail["ctx"]["error"]), None, 2
     given = detail.get("input")
     shown = repr(given) if isinstance(given, str | int | float | bool) else f"a {_kind(given)}"
     if len(shown) > 60:
         shown = shown[:57] + "…"
     if kind == "string_pattern_mismatch":
         return (
-            3,
             path,
             f"{shown} is no name here",
             "letters, digits and _ ; nodes, links and traffic may have - and +",
+            3,
         )
     bound = detail.get("ctx", {})
     if kind == "too_short":
-        return 3, path, "there are too few values", f"it needs at least {bound['min_length']}"
+        return path, "there are too few values", f"it needs at least {bound['min_length']}", 3
     if kind == "too_long":
-        return 3, path, "there are too many values", f"it takes at most {bound['max_length']}"
+        return path, "there are too many values", f"it takes at most {bound['max_length']}", 3
     for name, words in (("ge", "at least"), ("gt", "above"), ("le", "at most"), ("lt", "below")):
         if name in bound:
-            return 3, path, f"{shown} does not fit", f"it must be {words} {bound[name]:g}"
+            return path, f"{shown} does not fit", f"it must be {words} {bound[name]:g}", 3
     if kind == "literal_error":
-        return (
-            3,
-            path,
-            f"{shown} does not fit",
-            nearest(str(given), re.findall(r"'([^']*)'", bound["expected"])),
-        )
+        near = nearest(str(given), re.findall(r"'([^']*)'", bound["expected"]))
+        return path, f"{shown} does not fit", near, 3
     right = {
         "int_type": "a whole number",
         "float_type": "a number",
@@ -90,8 +102,8 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[i
     }.get(kind)
     if right is None:
         right = message[:1].lower() + message[1:]
-        return 3, path, f"{shown} does not fit", right
-    return (4 if kind.endswith("_type") else 3), path, f"{shown} does not fit", f"it must be {right}"
+        return path, f"{shown} does not fit", right, 3
+    return path, f"{shown} does not fit", f"it must be {right}", 4 if kind.endswith("_type") else 3
 
 
 def _kind(value: object) -> str:
@@ -187,5 +199,4 @@ def _example(model: type[BaseModel], path: Path, data: Any) -> str | None:
 
 def as_study_error(invalid: Invalid) -> StudyError:
     """Without a place; whoever knows the file adds it."""
-    more = f" (and {invalid.more} more)" if invalid.more > 0 else ""
-    return StudyError(invalid.problem + more, right=invalid.right)
+    return StudyError(invalid.problem, right=invalid.right)

@@ -1,0 +1,47 @@
+"""Collects everything that is wrong with a study, so that one message names all of it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from cwndlab.errors import StudyError
+
+
+class Findings:
+    """Used as a context, again and again: an error inside is noted, and what follows goes on."""
+
+    def __init__(self) -> None:
+        self.errors: list[StudyError] = []
+
+    def __enter__(self) -> Findings:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, StudyError):
+            return False
+        self.note(error)
+        return True
+
+    def note(self, error: StudyError) -> None:
+        """Notes an error, and those that it brings along; of several at one key the first."""
+        for one in (error, *error.others):
+            if not any(_same_place(one, known) for known in self.errors):
+                self.errors.append(one.alone())
+
+    def error(self) -> StudyError:
+        """All that was found, of which there must be something, in the order of the file."""
+        first, *others = sorted(self.errors, key=lambda e: (e.line is None, e.line or 0, e.column or 0))
+        return first.with_others(others)
+
+    def report(self) -> None:
+        """StudyError with all that was found, if anything was."""
+        if self.errors:
+            raise self.error()
+
+
+def _same_place(a: StudyError, b: StudyError) -> bool:
+    if a.key is None:
+        return str(a.alone()) == str(b)
+    return (a.file, a.key, a.line, a.column) == (b.file, b.key, b.line, b.column)
