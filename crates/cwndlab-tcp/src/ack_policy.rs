@@ -34,7 +34,7 @@ pub(crate) enum Arrival {
     },
     /// Beyond a hole.
     Beyond,
-    /// Nothing of it is new, or it lies beyond the window.
+    /// Nothing of it is new.
     Old,
 }
 

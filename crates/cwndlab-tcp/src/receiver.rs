@@ -120,7 +120,7 @@ impl Receiver {
     /// What a segment is that does not simply follow.
     fn arrival(&self, start: u64, end: u64) -> Arrival {
         let bytes = (end - start) as u32;
-        if end <= self.nxt || start >= self.edge {
+        if end <= self.nxt {
             Arrival::Old
         } else if start > self.nxt {
             Arrival::Beyond

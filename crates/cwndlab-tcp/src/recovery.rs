@@ -309,3 +309,6 @@ fn next_cumulative(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
     let in_flight = s.flight();
     s.next_in_order(cfg, window, in_flight)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! An ACK: it becomes an [`AckReport`], which passes through loss detection, the episode and the controller to the timer.
 //!
-//! The steps of an ACK of new data are inlined into the short path for expected segments, so that the report stays in
-//! registers; every other caller goes through one copy out of line ([`Connection::take_new_ack`]).
+//! The steps of an ACK of new data are inlined into the short path for expected segments, which most ACKs take; all other
+//! callers share one copy out of line ([`Connection::take_new_ack`]).
 #![allow(clippy::inline_always)]
 
 use cwndlab_units::Time;
@@ -69,20 +69,18 @@ impl Connection {
     /// An ACK that acknowledges nothing new.
     #[inline]
     fn on_other_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) {
-        let tells = self.agreed.sack && (seg.sack.len > 0 || matches!(self.recovery, Recovery::Rack(_)));
-        let account = tells.then(|| self.account_report(cfg, now, seg, AckKind::Other));
-        if self.is_duplicate(cfg, seg, window_changed, account.map_or(0, |account| account.sacked_bytes)) {
-            let account = account.unwrap_or_else(|| AckReport {
-                prior_flight_bytes: self.sender.flight_size(),
-                ece: seg.flags.has(Flags::ECE),
-                has_blocks: seg.sack.len > 0,
-                ..self.sender.report(cfg, now)
-            });
-            return self.on_duplicate_ack(cfg, seg, &mut AckReport { kind: AckKind::Duplicate, ..account });
+        let rack = matches!(self.recovery, Recovery::Rack(_));
+        if self.sender.una == self.sender.max && !rack {
+            return self.note_window_update(); // there is nothing to report
+        }
+        let mut report = self.account_report(cfg, now, seg, AckKind::Other);
+        if self.is_duplicate(cfg, seg, window_changed, report.sacked_bytes) {
+            report.kind = AckKind::Duplicate;
+            return self.on_duplicate_ack(cfg, seg, &mut report);
         }
         self.note_window_update();
-        if let Some(mut account) = account.filter(|_| matches!(self.recovery, Recovery::Rack(_))) {
-            self.on_reporting_ack(cfg, &mut account);
+        if rack {
+            self.on_reporting_ack(cfg, &mut report);
         }
     }
 
@@ -178,7 +176,7 @@ impl Connection {
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, kind: AckKind) -> AckReport {
         let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.flight_size(), self.in_flight_measured());
         let (has_dsack, echoed_stamp) = self.begin_account(cfg, now, seg);
-        let sacked_bytes = self.learn_sack(seg);
+        let sacked_bytes = if self.agreed.sack { self.learn_sack(seg) } else { 0 };
         let mut rtt = None;
         if let Recovery::Rack(rack) = &mut self.recovery {
             if let Some((first, last)) = rack.reported_rtts() {

@@ -16,6 +16,7 @@ use crate::connection::timestamp;
 use crate::flight::{sent_after, Sent, REPEATED, SACKED};
 use crate::sender::{Piece, Sender};
 pub(crate) use tail::Expiry;
+use timer::Deadlines;
 use undo::Doubt;
 use usage::Usage;
 
@@ -31,14 +32,6 @@ enum Phase {
     Recovery,
     /// After a timeout.
     Loss,
-}
-
-/// What the retransmission timer's place holds (RFC 8985, section 8: the three are multiplexed).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Pending {
-    Timeout,
-    Reordering,
-    Probe,
 }
 
 /// What the record says of the segments that one ACK told of; complete before [`Rack::on_ack`].
@@ -98,12 +91,7 @@ pub(crate) struct Rack {
     probe_due: bool,
     /// A round trip has been measured since the last probe.
     measured: bool,
-    timeout_at: Time,
-    reordering_at: Time,
-    probe_at: Time,
-    /// What the timer was set to, and for what.
-    armed: Time,
-    pending: Pending,
+    deadlines: Deadlines,
 }
 
 impl Default for Rack {
@@ -128,11 +116,7 @@ impl Default for Rack {
             probe_repeats: false,
             probe_due: false,
             measured: true,
-            timeout_at: Time::MAX,
-            reordering_at: Time::MAX,
-            probe_at: Time::MAX,
-            armed: Time::MAX,
-            pending: Pending::Timeout,
+            deadlines: Deadlines::default(),
         }
     }
 }
@@ -357,7 +341,7 @@ impl Rack {
 
     /// `RACK_detect_loss` (RFC 8985, section 6.2, step 5); whether anything was found.
     fn detect(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) -> bool {
-        self.reordering_at = Time::MAX;
+        self.deadlines.reordering = Time::MAX;
         if s.outstanding.tally().sacked == 0 && self.phase == Phase::Open {
             return false; // in order: nothing was sent before what has arrived
         }
@@ -365,7 +349,7 @@ impl Rack {
         let (found, at) = s.outstanding.detect(self.newest, wait, now);
         // Linux's timer counts from then, below
         let on_tick = !cfg.rto.from_first && !at.is_never();
-        self.reordering_at = if on_tick { cfg.expiry(now, at.saturating_sub(now)) } else { at };
+        self.deadlines.reordering = if on_tick { cfg.expiry(now, at.saturating_sub(now)) } else { at };
         found
     }
 
@@ -385,7 +369,7 @@ impl Rack {
         }
         self.phase = Phase::Recovery;
         self.probe_end = 0;
-        self.probe_at = Time::MAX;
+        self.deadlines.probe = Time::MAX;
         let pipe = s.outstanding.tally().pipe;
         self.window.on_ack(cfg, s, pipe, delivered, safe);
     }
@@ -418,8 +402,8 @@ impl Rack {
         self.new_only = false;
         self.probe_end = 0;
         self.probe_due = false;
-        self.probe_at = Time::MAX;
-        self.reordering_at = Time::MAX;
+        self.deadlines.probe = Time::MAX;
+        self.deadlines.reordering = Time::MAX;
         // one segment beside what is thought to be on its way still (Linux: tcp_enter_loss)
         s.cc.on_episode(Episode::StillInNetwork { pipe: s.outstanding.tally().pipe }, s.mss);
     }

@@ -2,7 +2,8 @@
 
 use cwndlab_units::Time;
 
-use super::{Pending, Phase, Rack};
+use super::timer::Pending;
+use super::{Phase, Rack};
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, CongestionEvent};
 use crate::flight::SACKED;
@@ -23,10 +24,10 @@ pub(crate) enum Expiry {
 impl Rack {
     /// The retransmission timer's place has expired.
     pub fn on_expiry(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) -> Expiry {
-        if s.una == s.max || self.pending == Pending::Timeout {
+        if s.una == s.max || self.deadlines.pending == Pending::Timeout {
             return Expiry::Timeout;
         }
-        if self.pending == Pending::Reordering {
+        if self.deadlines.pending == Pending::Reordering {
             let begins = self.detect(cfg, s, now) && self.phase != Phase::Recovery;
             if begins {
                 self.begin(cfg, s, u64::from(s.mss), false); // Linux counts one segment here

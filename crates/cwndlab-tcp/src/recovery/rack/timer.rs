@@ -5,7 +5,7 @@
 
 use cwndlab_units::Time;
 
-use super::{Pending, Phase, Rack};
+use super::{Phase, Rack};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 use crate::timers::{Timer, Timers};
@@ -16,6 +16,33 @@ const MAX_ACK_DELAY: Time = Time::from_millis(200);
 const FIRST_PTO: Time = Time::from_secs(1);
 /// Linux adds it (`TCP_TIMEOUT_MIN_US`) so that a tick more or less is nothing.
 const TICK_ALLOWANCE: Time = Time::from_millis(2);
+
+/// What the retransmission timer's place holds (RFC 8985, section 8: the three are multiplexed).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pending {
+    Timeout,
+    Reordering,
+    Probe,
+}
+
+/// When each of the three is due, and which of them the timer's place holds. Linux knows only the latter and the time of
+/// reordering.
+#[derive(Clone, Debug)]
+pub(super) struct Deadlines {
+    pub timeout: Time,
+    pub reordering: Time,
+    pub probe: Time,
+    /// What the timer was set to, and for what.
+    pub armed: Time,
+    pub pending: Pending,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        let never = Time::MAX;
+        Deadlines { timeout: never, reordering: never, probe: never, armed: never, pending: Pending::Timeout }
+    }
+}
 
 fn allowance(cfg: &TcpConfig) -> Time {
     if cfg.rto.timer_hz == 0 {
@@ -35,12 +62,12 @@ impl Rack {
     pub(super) fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, advanced: bool) {
         if !cfg.rto.from_first {
             if advanced {
-                self.probe_at = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
+                self.deadlines.probe = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
             }
         } else if s.una == s.max {
-            self.pending = Pending::Timeout;
-        } else if self.arrivals.moved && !self.reordering_at.is_never() {
-            let wait = self.reordering_at.saturating_sub(now) + allowance(cfg);
+            self.deadlines.pending = Pending::Timeout;
+        } else if self.arrivals.moved && !self.deadlines.reordering.is_never() {
+            let wait = self.deadlines.reordering.saturating_sub(now) + allowance(cfg);
             self.set(cfg, now, Pending::Reordering, wait.min(s.rtt.rto(&cfg.rto)));
         } else if advanced || self.tells_of_time_before_first(s, now) {
             match self.probe_wait(cfg, s) {
@@ -68,19 +95,19 @@ impl Rack {
     ) {
         if !cfg.rto.from_first {
             if new && !self.probe_due {
-                self.probe_at = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
+                self.deadlines.probe = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
             }
         } else if self.probe_due {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
         } else if new {
-            if was_quiet || self.pending == Pending::Probe {
+            if was_quiet || self.deadlines.pending == Pending::Probe {
                 self.reset_timeout(cfg, s, now);
             }
             if let Some(wait) = self.probe_wait(cfg, s) {
                 let left = first_timeout(cfg, s).saturating_sub(now);
                 self.set(cfg, now, Pending::Probe, if left > Time::ZERO { wait.min(left) } else { wait });
             }
-        } else if piece.start == s.una && self.pending != Pending::Reordering {
+        } else if piece.start == s.una && self.deadlines.pending != Pending::Reordering {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
         }
     }
@@ -88,8 +115,8 @@ impl Rack {
     /// The probe's timer has expired; false if the timeout has, too.
     pub(super) fn after_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) -> bool {
         if !cfg.rto.from_first {
-            self.probe_at = Time::MAX;
-            self.timeout_at = cfg.expiry(now, s.rtt.rto(&cfg.rto));
+            self.deadlines.probe = Time::MAX;
+            self.deadlines.timeout = cfg.expiry(now, s.rtt.rto(&cfg.rto));
             return true;
         }
         if self.probe_due {
@@ -97,13 +124,13 @@ impl Rack {
         } else {
             self.reset_timeout(cfg, s, now);
         }
-        self.armed > now
+        self.deadlines.armed > now
     }
 
     /// The reordering timer has expired, or a probe may not be scheduled (Linux: `tcp_rearm_rto`).
     pub(super) fn reset_timeout(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
         if cfg.rto.from_first {
-            let left = match self.pending {
+            let left = match self.deadlines.pending {
                 Pending::Timeout => s.rtt.rto(&cfg.rto),
                 Pending::Reordering | Pending::Probe => first_timeout(cfg, s).saturating_sub(now),
             };
@@ -112,8 +139,8 @@ impl Rack {
     }
 
     fn set(&mut self, cfg: &TcpConfig, now: Time, what: Pending, wait: Time) {
-        self.pending = what;
-        self.armed = cfg.expiry(now, wait);
+        self.deadlines.pending = what;
+        self.deadlines.armed = cfg.expiry(now, wait);
     }
 
     /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled.
@@ -145,31 +172,32 @@ impl Rack {
     pub fn arm(&mut self, cfg: &TcpConfig, s: &Sender, timers: &mut Timers) {
         let place = timers.at(Timer::Retransmit);
         if s.una == s.max || place.is_never() {
-            (self.armed, self.pending) = (place, Pending::Timeout);
+            (self.deadlines.armed, self.deadlines.pending) = (place, Pending::Timeout);
             return; // nothing is out, or the persist timer's
         }
         if !cfg.rto.from_first {
             self.arm_earliest(place);
         }
-        timers.set(Timer::Retransmit, self.armed);
+        timers.set(Timer::Retransmit, self.deadlines.armed);
     }
 
     fn arm_earliest(&mut self, place: Time) {
-        if place != self.armed {
-            self.timeout_at = place;
+        if place != self.deadlines.armed {
+            self.deadlines.timeout = place;
         }
-        (self.pending, self.armed) = (Pending::Timeout, self.timeout_at);
-        if self.reordering_at < self.timeout_at {
-            (self.pending, self.armed) = (Pending::Reordering, self.reordering_at);
-        } else if !self.probe_at.is_never() {
+        (self.deadlines.pending, self.deadlines.armed) = (Pending::Timeout, self.deadlines.timeout);
+        if self.deadlines.reordering < self.deadlines.timeout {
+            (self.deadlines.pending, self.deadlines.armed) = (Pending::Reordering, self.deadlines.reordering);
+        } else if !self.deadlines.probe.is_never() {
             // a timeout that is due before the probe becomes the probe (section 7.2)
-            (self.pending, self.armed) = (Pending::Probe, self.probe_at.min(self.timeout_at));
+            (self.deadlines.pending, self.deadlines.armed) =
+                (Pending::Probe, self.deadlines.probe.min(self.deadlines.timeout));
         }
     }
 
     /// As [`Rack::arm`], after the place's expiry was no timeout.
     pub fn rearm(&mut self, cfg: &TcpConfig, s: &Sender, timers: &mut Timers) {
-        timers.set(Timer::Retransmit, self.armed);
+        timers.set(Timer::Retransmit, self.deadlines.armed);
         self.arm(cfg, s, timers);
     }
 }

@@ -1,0 +1,112 @@
+use super::*;
+use crate::flight::Keeps;
+use crate::Profile;
+
+const MS: fn(u64) -> Time = Time::from_millis;
+
+fn config(recovery: RecoveryKind) -> TcpConfig {
+    TcpConfig { mss: 100, sack: true, recovery, ..Profile::Rfc5681.config() }
+}
+
+/// Five segments of 100 bytes are out, one sent every 10 ms.
+fn sender(cfg: &TcpConfig) -> Sender {
+    let mut s = Sender::new(cfg, 100);
+    s.outstanding.keep(Keeps { order: true, ..Keeps::default() });
+    s.rtt.on_sample(&cfg.rto, MS(40), MS(40), (1, 1));
+    (s.end, s.nxt, s.max) = (501, 501, 501);
+    for k in 0..5 {
+        s.outstanding.on_sent(1 + 100 * k, 101 + 100 * k, MS(10 * k), k == 0);
+    }
+    s
+}
+
+fn report(cfg: &TcpConfig, s: &Sender, kind: AckKind, sacked_bytes: u64) -> AckReport {
+    let now = MS(100);
+    AckReport { kind, sacked_bytes, prior_flight_bytes: s.flight_size(), ..s.report(cfg, now) }
+}
+
+/// An ACK without progress at `now`, with a block.
+fn block(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, now: Time, (left, right): (u64, u64)) -> Decision {
+    let Recovery::Rack(rack) = recovery else { panic!("no RACK") };
+    rack.begin_ack(cfg, s, now, None, None);
+    let sacked_bytes = rack.on_block(s, left, right);
+    let ack = AckReport { now, ..report(cfg, s, AckKind::Duplicate, sacked_bytes) };
+    recovery.on_ack(cfg, s, &ack)
+}
+
+#[test]
+fn a_lost_segment_counts_once_and_again_when_its_copy_is_lost() {
+    let cfg = config(RecoveryKind::Rack);
+    let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
+    let told = block(&cfg, &mut s, &mut recovery, MS(100), (201, 501));
+    assert_eq!((told.lost_bytes, told.began), (200, true));
+    let told = block(&cfg, &mut s, &mut recovery, MS(101), (201, 501));
+    assert_eq!((told.lost_bytes, told.began), (0, false));
+    // both go again; the second copy arrives 50 ms later, the first, sent 10 ms before it, is lost once more
+    s.outstanding.on_sent(1, 101, MS(102), false);
+    s.outstanding.on_sent(101, 201, MS(112), false);
+    let told = block(&cfg, &mut s, &mut recovery, MS(162), (101, 501));
+    assert_eq!((told.lost_bytes, told.began), (100, false));
+}
+
+#[test]
+fn the_third_duplicate_begins_an_episode_and_other_acks_change_nothing() {
+    for kind in [
+        RecoveryKind::Tahoe,
+        RecoveryKind::Reno,
+        RecoveryKind::NewReno,
+        RecoveryKind::Sack,
+        RecoveryKind::Fack,
+        RecoveryKind::Prr,
+    ] {
+        let cfg = config(kind);
+        let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
+        let mut take = |s: &mut Sender, kind| {
+            let ack = report(&cfg, s, kind, 0);
+            recovery.on_ack(&cfg, s, &ack)
+        };
+        s.una = 101;
+        assert_eq!(take(&mut s, AckKind::New), GROW, "{kind:?}");
+        for expected in [NOTHING, NOTHING] {
+            assert_eq!(take(&mut s, AckKind::Duplicate), expected, "{kind:?}");
+            assert_eq!(take(&mut s, AckKind::Other), NOTHING, "{kind:?}");
+            assert_eq!(take(&mut s, AckKind::Old), NOTHING, "{kind:?}");
+        }
+        let third = take(&mut s, AckKind::Duplicate);
+        assert_eq!(third, Decision { began: true, restart_timer: true, ..NOTHING }, "{kind:?}");
+        assert!(s.resend_first || s.nxt == s.una, "{kind:?}: the first segment goes again");
+    }
+}
+
+#[test]
+fn blocks_of_an_ack_of_new_data_may_begin_an_episode() {
+    // RFC 6675, section 4: three segments above the first are enough, duplicates or not
+    for kind in [RecoveryKind::Sack, RecoveryKind::Prr] {
+        let cfg = config(kind);
+        let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
+        s.una = 101;
+        let sacked = s.outstanding.on_block(201, 501, |_| {});
+        let ack = report(&cfg, &s, AckKind::New, sacked);
+        let told = recovery.on_ack(&cfg, &mut s, &ack);
+        assert_eq!(told, Decision { growth: Growth::None, began: true, ..GROW }, "{kind:?}");
+    }
+}
+
+#[test]
+fn only_one_reduction_is_made_for_the_losses_of_a_window() {
+    let cfg = config(RecoveryKind::NewReno);
+    let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, false));
+    let mut take = |s: &mut Sender, kind| {
+        let ack = report(&cfg, s, kind, 0);
+        recovery.on_ack(&cfg, s, &ack)
+    };
+    let began: Vec<_> = (0..6).map(|_| take(&mut s, AckKind::Duplicate).began).collect();
+    assert_eq!(began, [false, false, true, false, false, false]);
+    recovery.on_timeout(&cfg, &mut s, MS(200));
+    s.dup_acks = 0;
+    let mut take = |s: &mut Sender, kind| {
+        let ack = report(&cfg, s, kind, 0);
+        recovery.on_ack(&cfg, s, &ack)
+    };
+    assert!((0..6).all(|_| !take(&mut s, AckKind::Duplicate).began), "RFC 6582, section 3.2, step 4");
+}
