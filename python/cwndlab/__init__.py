@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab._core import version
+from cwndlab._core import AckReport, CongestionControl, LossEvent, RateSample, version
 from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 __version__ = version()
 __all__ = [
+    "AckReport",
     "Cell",
     "ClusterError",
+    "CongestionControl",
     "CwndlabError",
+    "LossEvent",
     "OutputError",
     "Plan",
+    "RateSample",
     "RecordTables",
     "RunError",
     "RunOptions",
@@ -66,6 +70,7 @@ def run(
     options: RunOptions | None = None,
     *,
     set: Mapping[str, Any] | None = None,
+    cc: Mapping[str, type[CongestionControl] | str | Path] | None = None,
     **more: Any,
 ) -> RunResult:
     """Runs a study: a shipped name, a file, or a `Study`.
@@ -74,13 +79,15 @@ def run(
         study: what to run.
         options: how; default: in memory, on all processors.
         set: axes to restrict (``{"variant": "sack"}``) and keys to change (``{"run.duration": "10s"}``).
+        cc: congestion controls of your own by the names that they get as ``window_law``: classes, or
+            ``"FILE.py:CLASS"``. One that the study does not name joins the axis that varies the window law.
         more: fields of `RunOptions` by their names, ``out="DIR"``, ``replicates=5``, ``backend="linux"``.
 
     """
+    from cwndlab.laws import given
     from cwndlab.runs.run import run_study
     from cwndlab.study import Study
 
     loaded = study if isinstance(study, Study) else Study.load(study)
-    if set:
-        loaded = loaded.set(set)
+    loaded = loaded.configured(set or {}, list(given(cc or {}).values()))
     return run_study(loaded, options, **more)

@@ -1,15 +1,21 @@
 """The Rust core: units, and the engine behind them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from random import Random
 from typing import ClassVar, Self, final
 
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "AckReport",
     "Application",
     "BudgetError",
     "Command",
+    "CongestionControl",
+    "LawFailed",
+    "LossEvent",
+    "RateSample",
     "Records",
     "RunStopped",
     "Scenario",
@@ -257,6 +263,206 @@ class Application:
     def end(self, now_ns: int) -> list[Command]:
         """The run ends: what is under way is recorded as unfinished."""
 
+@final
+class AckReport:
+    """What one ACK told the sender. Times are simulated seconds from the start of the run."""
+
+    @property
+    def now_s(self) -> float:
+        """When the ACK arrived."""
+
+    @property
+    def mss(self) -> int:
+        """Payload bytes of a full segment."""
+
+    @property
+    def growth_bytes(self) -> int:
+        """Bytes by which congestion avoidance may be credited for this ACK.
+
+        The acknowledged bytes that may open the window: 0 in recovery and where cwnd did not limit the
+        sender, and less what the engine's slow start has used.
+        """
+
+    @property
+    def acked_bytes(self) -> int:
+        """Payload bytes newly acknowledged cumulatively."""
+
+    @property
+    def sacked_bytes(self) -> int:
+        """Payload bytes newly reported by SACK."""
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Payload bytes newly known to have arrived: acknowledged or reported, and not known before."""
+
+    @property
+    def lost_bytes(self) -> int:
+        """Bytes newly deemed lost."""
+
+    @property
+    def prior_flight_bytes(self) -> int:
+        """Bytes sent and not cumulatively acknowledged before this ACK."""
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes thought to be in the network: neither acknowledged, nor reported by SACK, nor lost."""
+
+    @property
+    def prior_in_flight_bytes(self) -> int:
+        """The same before this ACK."""
+
+    @property
+    def ce_bytes(self) -> int:
+        """Of `delivered_bytes`, those that the receiver reports as having met congestion (CE)."""
+
+    @property
+    def rtt_s(self) -> float | None:
+        """Round-trip time measured by this ACK, if it gives one."""
+
+    @property
+    def srtt_s(self) -> float:
+        """Smoothed round-trip time, this measurement included; 0 before the first."""
+
+    @property
+    def rate(self) -> RateSample | None:
+        """The delivery rate, if this ACK gives a sample."""
+
+    @property
+    def snd_una(self) -> int:
+        """Position in the stream of the first unacknowledged byte, with this ACK; starts at 1."""
+
+    @property
+    def snd_nxt(self) -> int:
+        """Position of the next byte to send. A round trip ends once `snd_una` passes an earlier value."""
+
+    @property
+    def ece(self) -> bool:
+        """Whether the ACK carries an ECN echo."""
+
+    @property
+    def in_recovery(self) -> bool:
+        """Whether the sender is in loss recovery, with this ACK."""
+
+@final
+class RateSample:
+    """How fast the network delivered, from a segment's transmission to its acknowledgment."""
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Bytes delivered meanwhile."""
+
+    @property
+    def interval_s(self) -> float:
+        """How long that took: the longer of the times to send it and to acknowledge it."""
+
+    @property
+    def rate_bps(self) -> float | None:
+        """Their quotient in bit/s; None if the interval is 0."""
+
+    @property
+    def prior_delivered_bytes(self) -> int:
+        """Bytes delivered in all when the segment was sent, which delimits round trips."""
+
+    @property
+    def min_rtt_s(self) -> float | None:
+        """Least round-trip time of the last 10 s."""
+
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application limited the sender meanwhile."""
+
+    @property
+    def retransmission(self) -> bool:
+        """Whether the segment had been sent before."""
+
+@final
+class LossEvent:
+    """Why the window must shrink."""
+
+    @property
+    def now_s(self) -> float:
+        """When it was found, in simulated seconds."""
+
+    @property
+    def kind(self) -> str:
+        """ "loss", "ecn" or "timeout"."""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it is a further timeout of the same data."""
+
+    @property
+    def flight_bytes(self) -> int:
+        """Bytes sent and not cumulatively acknowledged (RFC 5681's FlightSize)."""
+
+    @property
+    def mss(self) -> int:
+        """Payload bytes of a full segment."""
+
+@disjoint_base
+class CongestionControl:
+    """Base class of congestion controls in Python; the engine makes one object per end of a connection.
+
+    A subclass defines `on_ack` and `on_loss`, and may define the other calls. It must take time and random
+    numbers from its arguments and attributes alone, so that a run gives the same numbers each time.
+    """
+
+    uses_slow_start: bool
+    """Class attribute: whether the engine's slow start opens the window up to `ssthresh_bytes`."""
+
+    owns_recovery: bool
+    """Class attribute: whether `cwnd_bytes` counts in recovery too. If not, the engine sets it there."""
+
+    uses_random: bool
+    """Class attribute: whether it draws random numbers, so that replicates differ."""
+
+    def __new__(cls, *_arguments: object, **_keywords: object) -> Self: ...
+    @property
+    def cwnd_bytes(self) -> float:
+        """The congestion window. Whole bytes count, and at least one segment. In recovery, after timeouts and
+        after idle times the engine sets it, so read it at each call.
+        """
+
+    @cwnd_bytes.setter
+    def cwnd_bytes(self, value: float) -> None: ...
+    @property
+    def ssthresh_bytes(self) -> float:
+        """The slow-start threshold, infinite at first; also the window at which loss recovery ends. After
+        `on_loss` it is `cwnd_bytes`, unless `on_loss` sets it.
+        """
+
+    @ssthresh_bytes.setter
+    def ssthresh_bytes(self, value: float) -> None: ...
+    @property
+    def pacing_rate_bps(self) -> float | None:
+        """The rate at which data leaves, in bit/s. None: as the study's `pacing` says."""
+
+    @pacing_rate_bps.setter
+    def pacing_rate_bps(self, value: float | None) -> None: ...
+    @property
+    def random(self) -> Random:
+        """Random numbers of its own, seeded by seed, replicate and flow; needs `uses_random = True`."""
+
+    def on_start(self, now_s: float, mss: int, /) -> None:
+        """The connection is established; `cwnd_bytes` is the configured initial window."""
+
+    def on_ack(self, ack: AckReport, /) -> None:
+        """An ACK that tells something, in recovery too."""
+
+    def on_loss(self, event: LossEvent, /) -> None:
+        """Losses or an ECN echo, once per episode; also called by `on_timeout`. Reduces `cwnd_bytes`."""
+
+    def on_timeout(self, event: LossEvent, /) -> None:
+        """The retransmission timer has expired. The default follows RFC 5681, section 3.1: it calls `on_loss`
+        unless the timeout is repeated, and leaves a window of one segment.
+        """
+
+    def on_undo(self, now_s: float, /) -> None:
+        """The last reduction was spurious; `cwnd_bytes` is again at least what it was before."""
+
+class LawFailed(RuntimeError):  # noqa: N818
+    """A run whose congestion control raised an exception. The message names file, line, flow and time."""
+
 class BudgetError(RuntimeError):
     """A run that needed more than its budget. Its records are lost."""
 
@@ -278,6 +484,7 @@ def run(
     max_memory_bytes: int | None = None,
     max_seconds: float | None = None,
     stopped: Callable[[], bool] | None = None,
+    laws: Mapping[str, type[CongestionControl]] | None = None,
 ) -> Records:
     """One run of a scenario; for several, make a Scenario once. Arguments and errors as Scenario.run."""
 
@@ -295,15 +502,17 @@ class Scenario:
         max_memory_bytes: int | None = None,
         max_seconds: float | None = None,
         stopped: Callable[[], bool] | None = None,
+        laws: Mapping[str, type[CongestionControl]] | None = None,
     ) -> Records:
-        """One replicate, without holding the GIL. Ctrl-C ends it on the main thread.
+        """One replicate, without holding the GIL unless it has `laws`. Ctrl-C ends it on the main thread.
 
         `max_events` and `max_memory_bytes` (estimated) default to `default_budget()`; `max_seconds` is real
-        time, by default without bound. `stopped` is asked about every 100 ms.
+        time, by default without bound. `stopped` is asked about every 100 ms. `laws`: the congestion controls
+        in Python by the digests that the scenario names them by.
 
         ValueError if two nodes that talk are not connected; BudgetError if the run needs more than it may
-        use, or simulated time stands still; RunStopped if `stopped` says so; RuntimeError with the scenario's
-        hash if the engine breaks.
+        use, or simulated time stands still; LawFailed if a congestion control in Python raises; RunStopped if
+        `stopped` says so; RuntimeError with the scenario's hash if the engine breaks.
         """
 
     def application(self, traffic: int, segment_bytes: int, seed: int, replicate: int) -> Application:

@@ -53,6 +53,14 @@ StackOption = Annotated[
         metavar="linux-1998|linux-stock|linux-laws|FILE", help="the kernel's TCP; default: the study's"
     ),
 ]
+CcOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cc",
+        metavar="[NAME=]FILE.py:CLASS",
+        help="a congestion control of your own, run by the engine; its name is then a window_law",
+    ),
+]
 LimitOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -125,6 +133,7 @@ def check(
     study: StudyArgument,
     more: MoreSets = None,
     set_: SetOption = None,
+    cc: CcOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell")] = None,
     sensitivity: Annotated[
         str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
@@ -136,7 +145,7 @@ def check(
     from cwndlab.report.study import check_outputs
     from cwndlab.runs.estimate import estimate_seconds
 
-    loaded = _load(study, set_, more)
+    loaded = _load(study, set_, more, cc=cc)
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
     plan.check()
     check_outputs(loaded)
@@ -187,6 +196,7 @@ def run_command(
     ] = None,
     more: MoreSets = None,
     set_: SetOption = None,
+    cc: CcOption = None,
     seed: SeedOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell; default: the study's")] = None,
     until: Annotated[
@@ -228,7 +238,7 @@ def run_command(
     from cwndlab.runs.run import run_study
 
     began = time.monotonic()
-    loaded = _load(study, set_, more, _limits(limit, backend))
+    loaded = _load(study, set_, more, _limits(limit, backend), cc)
     out = out or Path(f"{loaded.name}-out")
     options = RunOptions(
         out=out,
@@ -315,6 +325,7 @@ def trace(
     study: StudyArgument,
     more: MoreSets = None,
     set_: SetOption = None,
+    cc: CcOption = None,
     format_: Annotated[str, typer.Option("--format", metavar="csv|text|pcapng|ns|xplot")] = "csv",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="default: standard output")
@@ -331,7 +342,7 @@ def trace(
     from cwndlab.runs.run import kernel_of
     from cwndlab.runs.trace import trace as make
 
-    loaded = _load(study, set_, more, _limits(limit, backend))
+    loaded = _load(study, set_, more, _limits(limit, backend), cc)
     kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
     plan = loaded.plan(seed=seed)
     cell = plan.cells[0]
@@ -438,10 +449,18 @@ def _limits(given: list[str] | None, backend: str) -> list[str]:
     return found
 
 
-def _load(study: str, changes: list[str] | None, more: list[str] | None, limits: Sequence[str] = ()) -> Any:
+def _load(
+    study: str,
+    changes: list[str] | None,
+    more: list[str] | None,
+    limits: Sequence[str] = (),
+    cc: Sequence[str] | None = None,
+) -> Any:
+    from cwndlab.laws import from_file
     from cwndlab.study import Study
 
     loaded = Study.load(study)
+    controls = [from_file(spec) for spec in cc or ()]
     wanted: dict[str, str] = {}
     for change in [*(changes or []), *(more or []), *limits]:
         # "variant=sack,iw=1,4" is two changes: a comma before a key begins the next
@@ -452,7 +471,7 @@ def _load(study: str, changes: list[str] | None, more: list[str] | None, limits:
                     f"{piece!r} sets nothing", key="--set", right="write --set iw=4 or --set run.duration=10s"
                 )
             wanted[key.strip()] = value.strip()
-    return loaded.set(wanted) if wanted else loaded
+    return loaded.configured(wanted, controls)
 
 
 def _size(text: str | None) -> int | None:

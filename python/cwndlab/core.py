@@ -4,8 +4,11 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    from cwndlab._core import CongestionControl
 
 
 class Records(Protocol):
@@ -39,9 +42,11 @@ class Scenario(Protocol):
         max_memory_bytes: int | None = None,
         max_seconds: float | None = None,
         stopped: Callable[[], bool] | None = None,
+        laws: Mapping[str, type[CongestionControl]] | None = None,
     ) -> Records:
         """One replicate; the GIL is released. `_core.BudgetError` if it needs more than it may use (None: the
-        engine's default), `_core.RunStopped` if `stopped` says so.
+        engine's default), `_core.RunStopped` if `stopped` says so. `laws`: congestion controls in Python by
+        their digests; the GIL is held then.
         """
 
 
@@ -83,6 +88,7 @@ class Core(Protocol):
         max_memory_bytes: int | None = None,
         max_seconds: float | None = None,
         stopped: Callable[[], bool] | None = None,
+        laws: Mapping[str, type[CongestionControl]] | None = None,
     ) -> Records:
         """One replicate of a scenario, as `Scenario.run`."""
 

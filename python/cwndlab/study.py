@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from cwndlab.laws import LawCode
 from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import run_study
 from cwndlab.spec import load as spec
+from cwndlab.spec.laws import with_laws
 
 
 class Study(MeasuredStudy):
@@ -51,6 +53,15 @@ class Study(MeasuredStudy):
         (`{"run.duration": "10s"}`).
         """
         return spec.changed(self, changes)
+
+    def configured(self, changes: Mapping[str, Any], controls: Sequence[LawCode] = ()) -> Self:
+        """The study with congestion controls of the user's own and changes, which may use their names."""
+        keys = {key: value for key, value in changes.items() if "." in key}
+        axes = {key: value for key, value in changes.items() if "." not in key}
+        study = self.set(keys) if keys else self
+        if controls:
+            study = with_laws(study, {control.name: control for control in controls})
+        return study.set(axes) if axes else study
 
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None

@@ -25,7 +25,7 @@ impl Default for Budget {
 }
 
 /// Why a run ended before its duration was over. Its records are lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RunError {
     /// More events than the budget has.
     #[error("the run needs more than {budget} events, its budget: by then it had simulated {at} of {duration}")]
@@ -71,6 +71,16 @@ pub enum RunError {
         /// open, with their packets still under way, or about to be opened
         connections: u64,
     },
+    /// A window law from outside could not go on, or could not be made.
+    #[error("{why} (flow {flow}, {at} simulated)")]
+    Law {
+        /// whose law it was
+        flow: String,
+        /// simulated time
+        at: Time,
+        /// in the law's own words
+        why: String,
+    },
     /// Whoever started the run asked it to stop.
     #[error("the run was stopped at {at} of {duration}")]
     Stopped {
@@ -89,6 +99,7 @@ impl RunError {
             | RunError::Memory { at, .. }
             | RunError::Standstill { at, .. }
             | RunError::Connections { at, .. }
+            | RunError::Law { at, .. }
             | RunError::Stopped { at, .. } => at,
         }
     }

@@ -5,6 +5,7 @@
 
 mod budget;
 mod events;
+mod laws;
 mod packet;
 mod probe;
 mod scenario;
@@ -14,6 +15,7 @@ mod topology;
 
 pub use budget::{Budget, RunError};
 pub use events::{EventQueue, Source, MAX_SOURCES};
+pub use laws::{Flow, Laws};
 pub use probe::{ConnectionRecord, NoProbe, Opened, Probe, QueueSample, SegmentEvent, Way, WindowSample};
 pub use scenario::{LinkSpec, ProbeSpec, RouteSpec, Scenario, ScenarioError, TrafficSpec};
 pub use sim::{Simulation, Summary};

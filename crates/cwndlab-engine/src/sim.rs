@@ -14,15 +14,16 @@ mod tests;
 use std::collections::VecDeque;
 
 use cwndlab_net::{DropCause, Link, Offered, Packet as _};
-use cwndlab_tcp::{CongestionState, TcpConfig};
+use cwndlab_tcp::{CongestionState, LawFailures, TcpConfig};
 use cwndlab_traffic::Command;
 use cwndlab_units::Time;
 
 use crate::budget::{Budget, RunError};
 use crate::events::EventQueue;
+use crate::laws::Laws;
 use crate::packet::{Packet, SackTable};
 use crate::probe::{Probe, QueueSample, SegmentEvent, Way};
-use crate::scenario::ProbeSpec;
+use crate::scenario::{ProbeSpec, Scenario};
 use crate::streams::Streams;
 use crate::topology::DELIVER;
 use apps::AppSlot;
@@ -109,6 +110,15 @@ pub struct Simulation<P: Probe> {
     snapshots: Vec<Time>,
     summary: Summary,
     watch: Watch,
+    laws: Option<LawBook>,
+}
+
+/// Window laws from outside.
+struct LawBook {
+    laws: Box<dyn Laws>,
+    /// Names of the traffic entries.
+    traffic: Vec<String>,
+    failures: LawFailures,
 }
 
 impl<P: Probe> Simulation<P> {
@@ -116,6 +126,14 @@ impl<P: Probe> Simulation<P> {
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Simulation<P> {
         self.watch.budget = budget;
+        self
+    }
+
+    /// The same run with window laws from outside.
+    #[must_use]
+    pub fn with_laws(mut self, scenario: &Scenario, laws: Box<dyn Laws>) -> Simulation<P> {
+        let traffic = scenario.traffic.iter().map(|entry| entry.name.clone()).collect();
+        self.laws = Some(LawBook { laws, traffic, failures: LawFailures::default() });
         self
     }
 
@@ -127,7 +145,7 @@ impl<P: Probe> Simulation<P> {
         self.run_while(&mut || true)
     }
 
-    /// As [`Simulation::run`], but asks `go_on` every 2^16 events, and ends with [`RunError::Stopped`] if it says no.
+    /// As [`Simulation::run`], but asks `go_on` every 2^16 events (2^10 with laws from outside), and ends with [`RunError::Stopped`] if it says no.
     ///
     /// # Errors
     /// As [`Simulation::run`], or [`RunError::Stopped`].

@@ -1,6 +1,7 @@
 //! `cwndlab._core`: arguments, errors and the hand-over of Arrow columns. No logic lives here.
 
 mod applications;
+mod laws;
 mod packetdrill;
 mod profiles;
 mod records;
@@ -27,6 +28,8 @@ fn engine_digest() -> &'static str {
 mod _core {
     #[pymodule_export]
     use super::applications::{Application, Command};
+    #[pymodule_export]
+    use super::laws::{AckReport, CongestionControl, LawFailed, LossEvent, RateSample};
     #[pymodule_export]
     use super::packetdrill::packetdrill;
     #[pymodule_export]

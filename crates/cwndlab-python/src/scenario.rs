@@ -1,14 +1,18 @@
 //! Scenarios: checked once, run as often as wanted.
 
+use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use cwndlab_engine::{Budget, RunError, Simulation};
 use cwndlab_records::Recorder;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 use crate::applications::Application;
+use crate::laws::{self, Classes, Interrupt, LawFailed};
 use crate::records::Records;
 
 pyo3::create_exception!(_core, BudgetError, PyRuntimeError, "A run that needed more than its budget.");
@@ -42,7 +46,7 @@ pub fn default_budget() -> (u64, u64) {
 
 /// One run of a scenario; for several, make a [`Scenario`] once.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None))]
+#[pyo3(signature = (scenario_json, seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None, laws=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub fn run(
     py: Python<'_>,
@@ -53,8 +57,9 @@ pub fn run(
     max_memory_bytes: Option<u64>,
     max_seconds: Option<f64>,
     stopped: Option<Py<PyAny>>,
+    laws: Option<BTreeMap<String, Py<PyType>>>,
 ) -> PyResult<Records> {
-    Scenario::new(scenario_json)?.run(py, seed, replicate, max_events, max_memory_bytes, max_seconds, stopped)
+    Scenario::new(scenario_json)?.run(py, seed, replicate, max_events, max_memory_bytes, max_seconds, stopped, laws)
 }
 
 /// A scenario that was read and checked.
@@ -71,8 +76,8 @@ impl Scenario {
         Ok(Scenario { scenario: parse(json)?, json: json.to_owned() })
     }
 
-    /// Runs one replicate, without holding the GIL.
-    #[pyo3(signature = (seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None))]
+    /// Runs one replicate, without holding the GIL unless it has congestion controls in Python.
+    #[pyo3(signature = (seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None, laws=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn run(
         &self,
@@ -83,6 +88,7 @@ impl Scenario {
         max_memory_bytes: Option<u64>,
         max_seconds: Option<f64>,
         stopped: Option<Py<PyAny>>,
+        laws: Option<BTreeMap<String, Py<PyType>>>,
     ) -> PyResult<Records> {
         let default = Budget::default();
         let budget = Budget {
@@ -90,9 +96,18 @@ impl Scenario {
             memory_bytes: max_memory_bytes.unwrap_or(default.memory_bytes),
         };
         let mut watch = Watch::new(py, max_seconds, stopped)?;
-        let outcome = py.detach(|| {
-            catch_unwind(AssertUnwindSafe(|| simulate(&self.scenario, seed, replicate, budget, &mut || watch.go_on())))
-        });
+        let classes = laws::by_id(laws.unwrap_or_default())?;
+        let in_python = !classes.is_empty();
+        let interrupt = Interrupt::default();
+        let laws = Classes { classes, interrupt: Interrupt::clone(&interrupt) };
+        let go = || {
+            let go_on = &mut || watch.go_on();
+            catch_unwind(AssertUnwindSafe(|| simulate(&self.scenario, seed, replicate, budget, laws, go_on)))
+        };
+        let outcome = if in_python { go() } else { py.detach(go) };
+        if let Some(raised) = interrupt.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(raised);
+        }
         match outcome {
             Ok(Ok(records)) => Ok(records),
             Ok(Err(Failure::Refused(why))) => Err(PyValueError::new_err(why)),
@@ -118,10 +133,12 @@ fn simulate(
     seed: u64,
     replicate: u64,
     budget: Budget,
+    laws: Classes,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Records, Failure> {
     let simulation = Simulation::new(scenario, seed, replicate, Recorder::new(scenario));
     let simulation = simulation.map_err(|error| Failure::Refused(error.to_string()))?.with_budget(budget);
+    let simulation = if laws.classes.is_empty() { simulation } else { simulation.with_laws(scenario, Box::new(laws)) };
     let (summary, recorder) = simulation.run_while(go_on).map_err(Failure::Ended)?;
     Ok(Records::new(recorder.finish(), summary))
 }
@@ -182,6 +199,9 @@ impl Watch {
         }
         if matches!(error, RunError::Stopped { .. }) && !self.out_of_time {
             return RunStopped::new_err(error.to_string());
+        }
+        if matches!(error, RunError::Law { .. }) {
+            return LawFailed::new_err(error.to_string());
         }
         let made = BudgetError::new_err(error.to_string());
         match made.value(py).setattr("simulated_ns", error.at().as_nanos()) {

@@ -16,11 +16,13 @@ mod controller;
 mod cubic;
 mod cubic_linux;
 mod dctcp;
+mod external;
 mod hystart;
 mod hystart_linux;
 mod reno;
 
 pub use controller::Controller;
+pub use external::{CongestionControl, LawError, LawFailure, LawFailures, LossEvent, Window};
 
 pub use crate::flight::{AckKind, AckReport};
 

@@ -16,7 +16,7 @@ use cwndlab_units::Time;
 
 use crate::ack_policy::Due;
 use crate::config::{RecoveryKind, SlowStartKind, TcpConfig, TimerStart};
-use crate::congestion::{CongestionEvent, Controller, Episode};
+use crate::congestion::{CongestionControl, CongestionEvent, Episode, LawFailures};
 use crate::flight::Keeps;
 use crate::receiver::Receiver;
 use crate::recovery::{reduce, Recovery};
@@ -37,7 +37,8 @@ const MAX_SYN_RETRIES: u8 = 6;
 /// Call order: after each [`Connection::handle_segment`], [`Connection::handle_timeout`], [`Connection::write`],
 /// [`Connection::read`] or [`Connection::close`], call [`Connection::poll_transmit`] until it gives nothing, then look at
 /// [`Connection::poll_timeout`]. The configuration is shared by many connections and must be the same in every call.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub struct Connection {
     state: State,
     sender: Sender,
@@ -131,6 +132,22 @@ impl Connection {
         self.sender.cc.set_random(random);
     }
 
+    /// Gives this end the law that its configuration asks for by [`crate::WindowLawKind::External`]; before anything else is
+    /// called. Without one its window stays as it is. `flow` names the flow where the law fails, which `failures` reports.
+    pub fn attach_law(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        law: Box<dyn CongestionControl>,
+        flow: String,
+        failures: LawFailures,
+    ) {
+        self.sender.cc.attach(law, flow, failures);
+        if self.state == State::Established {
+            self.sender.start(cfg, now); // without a handshake
+        }
+    }
+
     fn new(cfg: &TcpConfig, iss: u32, state: State) -> Self {
         Connection {
             state,
@@ -171,7 +188,7 @@ impl Connection {
         let mss = mss - if self.agreed.timestamps { TIMESTAMPS_BYTES.min(mss - 1) } else { 0 };
         if mss != self.sender.mss {
             self.sender.mss = mss;
-            self.sender.cc = Controller::new(cfg, mss);
+            self.sender.cc.restart(cfg, mss);
             if let Some(random) = self.sender.extra.as_ref().and_then(|extra| extra.random.clone()) {
                 self.sender.cc.set_random(random);
             }
@@ -198,6 +215,7 @@ impl Connection {
     /// A timer may have expired.
     #[inline(never)]
     pub fn handle_timeout(&mut self, cfg: &TcpConfig, now: Time) {
+        self.sender.cc.on_timer(now);
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;
             self.receiver.policy.on_timer(cfg, &self.sender.rtt);

@@ -25,10 +25,13 @@ mod timers;
 mod tuned_buffer;
 
 pub use config::{
-    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
+    AckPolicy, Estimator, InitialWindow, LawId, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
     RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect,
 };
-pub use congestion::{AckKind, AckReport, CongestionEvent, Controller, Episode, Grant, Quantum, Start};
+pub use congestion::{
+    AckKind, AckReport, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
+    LawFailures, LossEvent, Quantum, Start, Window,
+};
 pub use connection::{CongestionState, Connection, Info};
 pub use ecn::EcnKind;
 pub use flight::RateSample;

@@ -20,7 +20,8 @@ pub(crate) struct Piece {
 }
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Sender {
     /// SND.UNA
     pub una: u64,

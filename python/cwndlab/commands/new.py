@@ -1,4 +1,4 @@
-"""`cwndlab new NAME`: a commented study to start from."""
+"""`cwndlab new NAME`: a commented study to start from; `cwndlab new cc NAME`: a congestion control."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic, writing
 
+from .new_cc import write_cc
 from .output import echo
 
 STUDY = """\
@@ -60,13 +61,19 @@ def write_study(name: str) -> Path:
 
 
 #: What `new` makes, by its name; a study unless named.
-KINDS: dict[str, Callable[[str], Path]] = {"study": write_study}
+KINDS: dict[str, Callable[[str], Path]] = {"study": write_study, "cc": write_cc}
 
 
 def new(
-    words: Annotated[list[str], typer.Argument(metavar="NAME", help="of the study; NAME.toml is written")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[cc] NAME",
+            help="of the study; NAME.toml is written. After cc: of a congestion control in Python, a folder",
+        ),
+    ],
 ) -> None:
-    """Write a commented study that runs, as a start."""
+    """Write a commented study that runs, as a start; `new cc NAME`: a congestion control with its study."""
     kind, name = ("study", words[0]) if len(words) == 1 else (words[0], words[1])
     if len(words) > 2 or kind not in KINDS or not name.strip():
         raise StudyError(

@@ -9,11 +9,13 @@ import json
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
+from types import MappingProxyType
 from typing import Any
 
 from cwndlab._core import parse_quantity
 from cwndlab.core import Core
 from cwndlab.errors import StudyError, nearest
+from cwndlab.laws import LawCode
 from cwndlab.spec import congestion, knobs, schema
 from cwndlab.spec.base import Drawn
 from cwndlab.spec.files import read_csv
@@ -40,13 +42,15 @@ def compile_model(
     folder: FilePath | None = None,
     quantities: Sequence[schema.Quantity] = (),
     tables_of: TablesOf = lambda quantity: (),
+    laws: Mapping[str, LawCode] = MappingProxyType({}),
 ) -> Compiled:
     """The scenario of a model, with the windows of the quantities and the probes that they need.
 
-    `tables_of` gives the record tables that a quantity's metric reads. Invalid says what in the model is
+    `tables_of` gives the record tables that a quantity's metric reads; `laws` what names of window laws mean
+    beside the engine's own. Invalid says what in the model is
     wrong.
     """
-    compiled = _Compiler(model, core, folder).compile(named_windows(model, quantities))
+    compiled = _Compiler(model, core, folder, laws).compile(named_windows(model, quantities))
     switch_on(compiled.scenario, model, quantities, tables_of)
     if not compiled.is_finite:
         place = origin(compiled, not_finite(compiled.scenario))
@@ -55,8 +59,11 @@ def compile_model(
 
 
 class _Compiler:
-    def __init__(self, model: schema.Model, core: Core, folder: FilePath | None) -> None:
+    def __init__(
+        self, model: schema.Model, core: Core, folder: FilePath | None, laws: Mapping[str, LawCode]
+    ) -> None:
         self.model = model
+        self.laws = laws
         self.core = core
         self.folder = folder
         self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
@@ -261,10 +268,11 @@ class _Compiler:
         self._check_effect(inheriting, default.knobs(), ("tcp",))
         return groups
 
-    @staticmethod
-    def _configured(start: Mapping[str, Any], given: Mapping[str, Any], at: Path) -> dict[str, Any]:
+    def _configured(self, start: Mapping[str, Any], given: Mapping[str, Any], at: Path) -> dict[str, Any]:
         """A configuration with a group's knobs, its congestion control among them."""
-        return knobs.tcp(start, congestion.spelled_out(given, start, at), at)
+        made = knobs.tcp(start, congestion.spelled_out(given, start, at, self.laws), at)
+        own = self.laws.get(str(made["window_law"]))
+        return made if own is None else {**made, "window_law": own.knob}
 
     def _check_effect(self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: Path) -> None:
         """Rejects a knob that the study sets and that changes nothing in any configuration that has it.

@@ -54,7 +54,9 @@ class Cell:
             self.axes,
             lambda model: CompiledCell(
                 model,
-                compile_model(model, core(), study.folder, study.outline.quantities, study.tables_of),
+                compile_model(
+                    model, core(), study.folder, study.outline.quantities, study.tables_of, study.laws
+                ),
             ),
         )
 
@@ -134,6 +136,14 @@ class Plan:
         """StudyError for the first cell that the engine could not run."""
         for cell in self.cells:
             cell.check()
+        used = {digest for cell in self.cells for digest in cell.compiled.laws}
+        for name, law in self.study.laws.items():
+            if law.digest not in used:
+                raise StudyError(
+                    "no cell of this run uses this congestion control",
+                    key=f"--cc {name}",
+                    right=f'write window_law = "{name}" in the study, or --set tcp.window_law={name}',
+                )
 
 
 def make_plan(

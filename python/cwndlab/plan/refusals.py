@@ -34,9 +34,10 @@ def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
     path = tuple(
         _UNIT_SUFFIX.sub("", step) if isinstance(step, str) else step for step in origin(compiled, place)
     )
-    return Invalid(
-        path, f"unknown {'key' if unknown[1] == 'field' else 'name'} {given!r}", nearest(given, known), 0
-    )
+    right = nearest(given, known)
+    if path and path[-1] == "window_law":
+        right += "; a congestion control of your own needs --cc FILE.py:CLASS"
+    return Invalid(path, f"unknown {'key' if unknown[1] == 'field' else 'name'} {given!r}", right, 0)
 
 
 _UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")

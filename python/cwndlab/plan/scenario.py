@@ -47,7 +47,18 @@ class Compiled:
             all(link["queue"]["kind"] in _DETERMINISTIC_QUEUES for link in links)
             and all(i["kind"] in _SCRIPTED for link in links for i in link["impairments"])
             and all(_is_fixed(entry["app"]) for entry in self.scenario["traffic"])
+            and not any(law["random"] for law in self._laws)
         )
+
+    @property
+    def laws(self) -> list[str]:
+        """Digests of the congestion controls from outside the engine that it asks for."""
+        return [str(law["code"]) for law in self._laws]
+
+    @property
+    def _laws(self) -> list[Mapping[str, Any]]:
+        found = [config["window_law"] for config in self.scenario["tcp"]]
+        return [law["external"] for law in found if isinstance(law, Mapping)]
 
 
 def _is_fixed(app: Mapping[str, Any]) -> bool:

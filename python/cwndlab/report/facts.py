@@ -51,6 +51,13 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
             f"cwndlab {content['cwndlab']}" + _commit(content["git"]),
         ),
         *_backend_facts(content),
+        *(
+            Fact(
+                f"congestion control {own['name']}",
+                f"class {own['class']} of {own['file']}, digest {own['digest']}; its text is {own['copy']}",
+            )
+            for own in content.get("congestion_controls", [])
+        ),
         Fact("run again", _again(content)),
     ]
 
@@ -67,11 +74,15 @@ def _again(content: Mapping[str, Any]) -> str:
     sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
     if content["study"] in shipped():
         words = ["cwndlab", "run", str(content["study"])]
-        sets |= {key: str(value) for key, value in content["changed"].items()}
+        # A congestion control that joins an axis joins it again.
+        changed = {key: value for key, value in content["changed"].items() if not key.startswith("axes.")}
+        sets |= {key: str(value) for key, value in changed.items()}
     else:  # whose keys are changed already
         words = ["cwndlab", "run", "study.toml"]
     for key, value in sets.items():
         words += ["--set", f"{key}={value}"]
+    for own in content.get("congestion_controls", []):
+        words += ["--cc", f"{own['name']}={own['copy']}:{own['class']}"]
     if content.get("backend"):
         stack = content["stack"].get("file") or content["stack"]["name"]
         words += ["--backend", str(content["backend"]), "--stack", str(stack)]

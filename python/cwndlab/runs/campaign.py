@@ -17,6 +17,7 @@ import pyarrow as pa
 from cwndlab import metrics
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
 from cwndlab.core import core
+from cwndlab.errors import OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import kernel_run
 from cwndlab.records.view import Columns
@@ -32,7 +33,7 @@ from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_tables
 
 from .progress import Progress, Quiet
-from .work import Measure, cell_key, lean, replicate_key
+from .work import Measure, cell_key, classes, lean, replicate_key
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,16 @@ class Campaign:
     #: What one run of the simulator may use; None: the engine's default.
     max_events: int | None = None
     max_memory_bytes: int | None = None
+    #: Whether the study's congestion controls in Python may run; not for results that are only opened.
+    runs_laws: bool = True
 
     def __post_init__(self) -> None:
         self.work = Measure(
-            tuple(self.plan.study.outline.quantities), self.shared, self.max_events, self.max_memory_bytes
+            tuple(self.plan.study.outline.quantities),
+            self.shared,
+            self.max_events,
+            self.max_memory_bytes,
+            tuple(self.plan.study.laws.values()),
         )
         #: What the run's values are stored under.
         self._ids = set(self.work.ids.values())
@@ -375,7 +382,14 @@ class Campaign:
         if kept is not None and (replicate == 0 or self.backend):
             return decode_tables(kept, key)
         if replicate > 0 and not self.backend:
-            records = core().run(self.cells[cell].scenario, self.plan.seed, replicate)
+            if self.work.laws and not self.runs_laws:
+                raise OutputError(
+                    f"the records of replicate {replicate} are not kept, and opening results runs no code; "
+                    "run the study again with its congestion controls (--cc)"
+                )
+            records = core().run(
+                self.cells[cell].scenario, self.plan.seed, replicate, laws=classes(self.work.laws)
+            )
             return {name: pa.table(records.table(name)) for name in records.names}
         return {}
 

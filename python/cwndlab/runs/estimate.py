@@ -10,6 +10,8 @@ from cwndlab.core import core
 from cwndlab.errors import RunError
 from cwndlab.plan.plan import Plan
 
+from .work import classes
+
 #: What a trial run may take: `check` answers within seconds, whatever the study.
 TRIAL_EVENTS = 2_000_000
 TRIAL_S = 1.0
@@ -30,6 +32,7 @@ def estimate_seconds(plan: Plan, *, samples: int = 3) -> float:
     count = len(plan.cells)
     picked = sorted({0, count // 2, count - 1})[:samples]
     per_run: list[float] = []
+    laws = classes(plan.study.laws.values())
     for index in picked:
         scenario = dict(plan.cells[index].compiled.scenario)
         whole = int(scenario["duration_ns"])
@@ -37,7 +40,9 @@ def estimate_seconds(plan: Plan, *, samples: int = 3) -> float:
         simulated = scenario["duration_ns"]
         began = time.perf_counter()
         try:
-            core().run(json.dumps(scenario), plan.seed, 0, max_events=TRIAL_EVENTS, max_seconds=TRIAL_S)
+            core().run(
+                json.dumps(scenario), plan.seed, 0, max_events=TRIAL_EVENTS, max_seconds=TRIAL_S, laws=laws
+            )
         except BudgetError as error:
             simulated = error.simulated_ns
             if not simulated:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 from cwndlab.backends.threads import Threads
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
+from cwndlab.laws import LawCode
 from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import make_plan
 from cwndlab.spec import load as spec
@@ -25,6 +27,8 @@ from cwndlab.store.folder import FolderStore
 from .campaign import Campaign
 
 _MARK = "provenance.json"
+#: Sources of congestion controls in Python.
+_LAWS = "congestion_controls"
 
 
 def prepare(folder: Path, study: StudySpec) -> FolderStore:
@@ -108,6 +112,39 @@ def _lines(content: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def keep_laws(folder: Path, study: StudySpec) -> dict[str, Any]:
+    """Copies the sources of congestion controls in Python; what provenance.json says of them."""
+    if not study.laws:
+        return {}
+    listed = []
+    with writing(folder):
+        (folder / _LAWS).mkdir(exist_ok=True)
+        for law in study.laws.values():
+            write_atomic(folder / _LAWS / f"{law.name}.py", law.source.encode())
+            listed.append(
+                {
+                    "name": law.name,
+                    "class": law.class_name,
+                    "file": law.file,
+                    "copy": f"{_LAWS}/{law.name}.py",
+                    "digest": law.digest,
+                    "uses_random": law.uses_random,
+                }
+            )
+    return {"congestion_controls": listed}
+
+
+def _laws(folder: Path, content: Mapping[str, Any]) -> dict[str, LawCode]:
+    """The controls of a finished run, as sources; none is run."""
+    found = {}
+    for item in content.get("congestion_controls", []):
+        copy = inside(folder, item["copy"])
+        with writing(folder):
+            source = copy.read_text(encoding="utf-8")
+        found[item["name"]] = LawCode(item["name"], item["class"], item["file"], source, item["uses_random"])
+    return found
+
+
 def read_provenance(folder: Path) -> dict[str, Any]:
     """provenance.json of a result folder; OutputError if it is none."""
     if not folder.exists():
@@ -137,13 +174,14 @@ def load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     """What a result folder holds, for `report` and `compare`; OutputError if something in it is missing."""
     content = read_provenance(folder)
     study = spec.load(MeasuredStudy, folder / "study.toml")
+    study = replace(study, laws=_laws(folder, content))
     study = spec.changed(study, content.get("set", {}))
     sensitivity = content.get("sensitivity")
     plan = make_plan(
         study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity
     )
     store = FolderStore(folder / "store", read_only=True)
-    campaign = Campaign(plan, store, Threads(1), backend=content.get("backend_key", ""))
+    campaign = Campaign(plan, store, Threads(1), backend=content.get("backend_key", ""), runs_laws=False)
     counts = {cell["id"]: cell["replicates"] for cell in content["cells"]}
     lacking = 0
     for cell in campaign.wanted:

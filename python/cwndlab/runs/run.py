@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.backends.dask import Cluster
+from cwndlab.backends.processes import Processes
 from cwndlab.backends.protocol import Executor
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
 from cwndlab.errors import StudyError
 from cwndlab.files import write_atomic
+from cwndlab.laws import check_not_loading
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
 from cwndlab.report.study import check_outputs, write_report
@@ -38,6 +40,7 @@ def run_study(
     study: StudySpec, options: RunOptions | None = None, *, progress: Progress | None = None, **more: Any
 ) -> RunResult:
     """Runs a loaded study; `more` are fields of the options by their names."""
+    check_not_loading()
     began = datetime.now(UTC)
     options = (options or RunOptions()).but(**more)
     plan = make_plan(study, replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
@@ -49,7 +52,10 @@ def run_study(
             raise StudyError("a memory is of one process", key="--store", right="name a folder or s3://…")
         shared.prepare(place)
     kernel = kernel_of(options, study)
-    executor = kernel or _executor(options)
+    if kernel is not None and study.laws:
+        right = "leave it out, or run the simulator"
+        raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
+    executor = kernel or _executor(options, study)
     rule = _rule(study, plan, options.until)
     folder = Path(options.out) if options.out is not None else None
     kept = folders.prepare(folder, study) if folder is not None else MemoryStore()
@@ -82,7 +88,8 @@ def run_study(
                 performed=campaign.performed,
                 ran_on=f"Linux {kernel.release}"
                 if kernel
-                else options.cluster or f"{options.threads or available()} threads",
+                else options.cluster
+                or f"{options.threads or available()} {'processes' if study.laws else 'threads'}",
             )
             if kernel is not None:
                 content |= kernel.provenance() | {"backend_key": key}
@@ -96,6 +103,7 @@ def run_study(
                 "replicates_measured": campaign.measured,
                 "failures": [asdict(failure) for failure in campaign.failures],
             }
+            content |= folders.keep_laws(folder, study)
             if kernel is not None and kernel.stack.text is not None:
                 write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
             folders.write_provenance(folder, content)
@@ -136,10 +144,11 @@ def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -
     return write_report(result.study, result.results, result.folder, content, campaign.variations(), beside)
 
 
-def _executor(options: RunOptions) -> Executor:
+def _executor(options: RunOptions, study: StudySpec) -> Executor:
     if options.cluster is not None:
         return Cluster(options.cluster)
-    return Threads(options.threads, CHUNK_S if options.store is None else SHARED_CHUNK_S)
+    chunk_s = CHUNK_S if options.store is None else SHARED_CHUNK_S
+    return (Processes if study.laws else Threads)(options.threads, chunk_s)
 
 
 def kernel_of(options: RunOptions, study: StudySpec) -> Kernel | None:

@@ -8,16 +8,17 @@ import hashlib
 import json
 import socket
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 from cwndlab import metrics
-from cwndlab._core import BudgetError, RunStopped
+from cwndlab._core import BudgetError, CongestionControl, RunStopped
 from cwndlab.backends.protocol import Job, Outcome, Value
 from cwndlab.core import Core, Records, Scenario, core
 from cwndlab.errors import ClusterError, OutputError
+from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id
 from cwndlab.plan.probes import only
 from cwndlab.records.kept import KeptRecords
@@ -45,6 +46,8 @@ class Measure:
     #: What a run may use; None: the engine's default.
     max_events: int | None = None
     max_memory_bytes: int | None = None
+    #: Congestion controls in Python.
+    laws: tuple[LawCode, ...] = ()
     #: Digest of the engine that must run.
     engine: str = field(default_factory=lambda: core().engine_digest())
     #: What each quantity's value is stored under, which has the digest of its metric's code.
@@ -133,6 +136,7 @@ class Measure:
                 max_events=self.max_events,
                 max_memory_bytes=self.max_memory_bytes,
                 stopped=stopped,
+                laws=classes(self.laws),
             )
         except RunStopped:
             return None
@@ -167,6 +171,11 @@ class Measure:
 
     def _values(self, view: RunView) -> dict[str, Value]:
         return {self.ids[name]: value for name, value in metrics.measure_all(self.quantities, view).items()}
+
+
+def classes(laws: Iterable[LawCode]) -> dict[str, type[CongestionControl]]:
+    """The classes by their digests, as the engine takes them. Runs the code that defines them."""
+    return {law.digest: load(law) for law in laws}
 
 
 #: What a metric may raise about a run that it does not fit.

@@ -6,13 +6,12 @@ slow start; DCTCP brings its ECN. Knobs of the same group take precedence.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cache
+from types import MappingProxyType
 from typing import Any
 
-from cwndlab._core import tcp_knobs
 from cwndlab.errors import nearest
+from cwndlab.laws import LawCode, built_in
 
 from .validate import Invalid, Path
 
@@ -22,14 +21,12 @@ _NAMES = {"newreno": "reno", "new-reno": "reno"}
 _WITH: Mapping[str, Mapping[str, Any]] = {"dctcp": {**_STANDARD, "ecn": "dctcp"}}
 
 
-@cache
-def laws() -> tuple[str, ...]:
-    """The window laws of the engine."""
-    knob = next(knob for knob in json.loads(tcp_knobs()) if knob["name"] == "window_law")
-    return tuple(law.strip() for law in knob["type"].split("|"))
-
-
-def spelled_out(given: Mapping[str, Any], profile: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def spelled_out(
+    given: Mapping[str, Any],
+    profile: Mapping[str, Any],
+    path: Path,
+    own_laws: Mapping[str, LawCode] = MappingProxyType({}),
+) -> dict[str, Any]:
     """The knobs of a group with those of its congestion control in place of `cc`."""
     written = [key for key in KEYS if key in given]
     if not written:
@@ -39,8 +36,9 @@ def spelled_out(given: Mapping[str, Any], profile: Mapping[str, Any], path: Path
         raise Invalid((*path, written[0]), f"`{other}` says this already", "leave out one of them", 0)
     name = given[written[0]]
     law = _NAMES.get(name, name) if isinstance(name, str) else name
-    if law not in laws():
-        right = nearest(str(name), laws())
+    known = (*built_in(), *own_laws)
+    if law not in known:
+        right = f"{nearest(str(name), known)}; one of your own needs --cc FILE.py:CLASS"
         raise Invalid((*path, written[0]), f"there is no congestion control {name!r}", right, 0)
     own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
     if law == "cubic" and str(profile.get("window_law")).startswith("cubic"):

@@ -127,6 +127,11 @@ def changed(study: S, changes: Mapping[str, Any]) -> S:
         return replace(study, chosen=chosen)
     for axis, more in extra.items():
         raw["axes"][axis]["values"] = [*raw["axes"][axis]["values"], *more]
+    return replace(rebuilt(study, raw, changed), chosen=chosen)
+
+
+def rebuilt(study: S, raw: dict[str, Any], changed: Mapping[str, Any]) -> S:
+    """The study with other content, checked; `changed` has all keys that differ from its file."""
     made = _build(
         type(study),
         raw,
@@ -137,7 +142,7 @@ def changed(study: S, changes: Mapping[str, Any]) -> S:
         place=replace(study.place, raw=raw),
         changed=changed,
     )
-    return replace(made, claims=study.claims, chosen=chosen)
+    return replace(made, claims=study.claims, chosen=study.chosen, laws=study.laws)
 
 
 def _changed_short(study: S, short: Mapping[str, Any], others: Mapping[str, Any]) -> S:
@@ -157,7 +162,7 @@ def _changed_short(study: S, short: Mapping[str, Any], others: Mapping[str, Any]
         claims_text="",
         changed=short,
     )
-    made = replace(made, claims=study.claims, chosen=study.chosen)
+    made = replace(made, claims=study.claims, chosen=study.chosen, laws=study.laws)
     again = {key: value for key, value in study.changed.items() if key.split(".")[0] not in NETWORKS}
     kept = {key: study.changed[key] for key in study.changed if key not in again}
     made = changed(made, {**again, **others})

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cwndlab.errors import StudyError
+from cwndlab.laws import LawCode
 
 from . import schema
 from .findings import Findings
@@ -50,6 +51,8 @@ class StudySpec:
     chosen: Mapping[str, tuple[schema.Scalar, ...]] = field(default_factory=dict)
     #: Other keys changed by `set`.
     changed: Mapping[str, Any] = field(default_factory=dict)
+    #: Congestion controls of the user's own, by what the study calls them; never from a study file.
+    laws: Mapping[str, LawCode] = field(default_factory=dict)
     #: What was found sound in this content, so that it is checked once; shared with the studies that `set`
     #: makes of it by restricting axes alone.
     sound: set[str] = field(default_factory=set, repr=False, compare=False)

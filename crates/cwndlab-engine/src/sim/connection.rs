@@ -1,10 +1,13 @@
 //! Connections of the run: two endpoints, the routes between them, their timers.
 
-use cwndlab_tcp::{Connection, Controller, State};
+use cwndlab_tcp::{Connection, Controller, LawError, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
+use rand::RngCore as _;
 
 use super::Simulation;
+use crate::budget::RunError;
+use crate::laws::Flow;
 use crate::packet::Packet;
 use crate::probe::{ConnectionRecord, Opened, Probe, SegmentEvent, Way, WindowSample};
 
@@ -115,8 +118,31 @@ impl<P: Probe> Simulation<P> {
             self.signals.push(Signals::default());
             self.conns.len() as u32 - 1
         };
+        self.attach_laws(slot);
         self.dirty.extend([slot << 1, slot << 1 | 1]);
         Some(slot)
+    }
+
+    /// Window laws from outside, for the ends whose configuration asks for one.
+    fn attach_laws(&mut self, slot: u32) {
+        for (side, name) in [(0, Side::Client), (1, Side::Server)] {
+            let conn = &mut self.conns[slot as usize];
+            let config = &self.configs[usize::from(conn.configs[side])];
+            let WindowLawKind::External { code, .. } = config.window_law else { continue };
+            let traffic = self.laws.as_ref().map_or("", |book| &book.traffic[conn.app as usize]);
+            let end = if side == 0 { "client" } else { "server" };
+            let seed = self.streams.connection(traffic, conn.number, end).next_u64();
+            let flow = Flow { traffic: traffic.to_owned(), connection: conn.serial, side: name, seed };
+            let missing = || LawError(format!("window law {code} is not in this process"));
+            let made = self.laws.as_mut().ok_or_else(missing).and_then(|book| {
+                let law = book.laws.make(code, &flow)?;
+                conn.ends[side].attach_law(config, self.now, law, flow.to_string(), book.failures.clone());
+                Ok(())
+            });
+            if let Err(why) = made {
+                self.break_off(RunError::Law { flow: flow.to_string(), at: self.now, why: why.to_string() });
+            }
+        }
     }
 
     /// A packet has reached its endpoint.

@@ -10,6 +10,8 @@ use crate::probe::Probe;
 
 /// Events between two looks: about 10 ms, so that a run ends soon after it is asked to.
 const EVENTS: u64 = 1 << 16;
+/// The same with laws from outside, which take longer and may fail.
+const EVENTS_WITH_LAWS: u64 = 1 << 10;
 /// Packets sent between two looks: one acknowledgment may open a window of millions of segments.
 const PACKETS: u64 = 1 << 20;
 /// Connections between two looks: one page may open thousands.
@@ -38,17 +40,19 @@ pub(super) struct Watch {
 impl<P: Probe> Simulation<P> {
     /// Handles all events up to and including `until`, within the budget and while `go_on` says so.
     pub(super) fn run_watched(&mut self, until: Time, go_on: &mut dyn FnMut() -> bool) -> Result<(), RunError> {
+        let most = if self.laws.is_some() { EVENTS_WITH_LAWS } else { EVENTS };
         loop {
             if !go_on() {
                 return Err(RunError::Stopped { at: self.now, duration: self.duration });
             }
             let left = self.watch.budget.events.saturating_sub(self.summary.events);
-            let handled = self.handle_events(until, EVENTS.min(left));
+            let handled = self.handle_events(until, most.min(left));
             self.summary.events += handled;
-            if let Some(error) = self.watch.broken {
+            self.look_at_laws();
+            if let Some(error) = self.watch.broken.take() {
                 return Err(error);
             }
-            if handled < EVENTS && (handled < left || self.handle_events(until, 1) == 0) {
+            if handled < most && (handled < left || self.handle_events(until, 1) == 0) {
                 self.now = until;
                 return Ok(());
             }
@@ -58,6 +62,12 @@ impl<P: Probe> Simulation<P> {
             }
             self.look(handled)?;
         }
+    }
+
+    fn look_at_laws(&mut self) {
+        let Some(failed) = self.laws.as_ref().and_then(|book| book.failures.first()) else { return };
+        let (flow, at, why) = (failed.flow.clone(), failed.at, failed.error.to_string());
+        self.watch.broken.get_or_insert(RunError::Law { flow, at, why });
     }
 
     fn look(&mut self, handled: u64) -> Result<(), RunError> {
@@ -97,7 +107,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Next to nothing follows: what is scheduled is forgotten, and an end that is still to be looked at sends one packet.
-    fn break_off(&mut self, error: RunError) {
+    pub(super) fn break_off(&mut self, error: RunError) {
         self.watch.broken.get_or_insert(error);
         self.watch.look_at_packet = 0;
         self.events = EventQueue::new();

@@ -55,6 +55,7 @@ impl<P: Probe> Simulation<P> {
             snapshots: scenario.snapshot_times(),
             summary: Summary::default(),
             watch: Watch::default(),
+            laws: None,
         };
         simulation.apps = simulation.build_apps(scenario, streams)?;
         for (index, traffic) in scenario.traffic.iter().enumerate() {

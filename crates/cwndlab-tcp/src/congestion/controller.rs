@@ -3,6 +3,7 @@
 use super::cubic::Cubic;
 use super::cubic_linux::CubicLinux;
 use super::dctcp::Dctcp;
+use super::external::{CongestionControl, External, LawError, LawFailures, LossEvent, Window};
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
@@ -12,11 +13,14 @@ use crate::Rng;
 use cwndlab_units::Time;
 
 /// The largest window of all: RFC 7323, section 2.3.
-const MAX_WINDOW_BYTES: u32 = 1 << 30;
+pub(super) const MAX_WINDOW_BYTES: u32 = 1 << 30;
+/// How long a round trip counts for the least one with an external law (as BBR's `MinRTTFilterLen`).
+const EXTERNAL_MIN_RTT_WINDOW: Time = Time::from_secs(10);
 /// No threshold yet (RFC 5681, section 3.1: "arbitrarily high").
-const NO_THRESHOLD: u32 = u32::MAX;
+pub(super) const NO_THRESHOLD: u32 = u32::MAX;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) enum Law {
     Reno(Reno),
     RenoPackets(RenoPackets),
@@ -24,6 +28,7 @@ pub(super) enum Law {
     Cubic(Cubic),
     CubicLinux(Box<CubicLinux>),
     Dctcp(Dctcp),
+    External(Box<External>),
 }
 
 /// HyStart serves until the first reduction, undo after it: they share their place.
@@ -48,7 +53,8 @@ struct Undo {
 }
 
 /// The congestion window and its law. At most 96 bytes.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub struct Controller {
     /// Usable window, bytes.
     cwnd: u32,
@@ -74,6 +80,7 @@ impl Controller {
                 WindowLawKind::Cubic => Law::Cubic(Cubic::new()),
                 WindowLawKind::CubicLinux => Law::CubicLinux(Box::new(CubicLinux::new(cfg))),
                 WindowLawKind::Dctcp => Law::Dctcp(Dctcp::new()),
+                WindowLawKind::External { .. } => Law::External(Box::default()),
             },
             memory: match cfg.slow_start {
                 SlowStartKind::Standard => Memory::Empty,
@@ -94,6 +101,30 @@ impl Controller {
             | WindowLawKind::Cubic
             | WindowLawKind::CubicLinux
             | WindowLawKind::Dctcp => None,
+            WindowLawKind::External { .. } => Some(EXTERNAL_MIN_RTT_WINDOW),
+        }
+    }
+
+    /// Gives a sender whose configuration says [`WindowLawKind::External`] its law; before anything is sent.
+    pub fn attach(&mut self, law: Box<dyn CongestionControl>, flow: String, failures: LawFailures) {
+        if let Law::External(external) = &mut self.law {
+            external.attach(law, flow, failures);
+        }
+    }
+
+    /// Begins anew with another `mss`, before anything but a SYN was sent.
+    pub fn restart(&mut self, cfg: &TcpConfig, mss: u32) {
+        let made = Controller::new(cfg, mss);
+        let before = std::mem::replace(self, made);
+        if matches!(before.law, Law::External(_)) {
+            self.law = before.law;
+        }
+    }
+
+    /// A timer has expired: the time of what may follow.
+    pub fn on_timer(&mut self, now: Time) {
+        if let Law::External(external) = &mut self.law {
+            external.now = now;
         }
     }
 
@@ -106,6 +137,7 @@ impl Controller {
             | WindowLawKind::Cubic
             | WindowLawKind::CubicLinux
             | WindowLawKind::Dctcp => false,
+            WindowLawKind::External { .. } => true, // it may state one
         }
     }
 
@@ -117,7 +149,8 @@ impl Controller {
             | WindowLawKind::RenoLinux2
             | WindowLawKind::Cubic
             | WindowLawKind::CubicLinux
-            | WindowLawKind::Dctcp => false,
+            | WindowLawKind::Dctcp
+            | WindowLawKind::External { .. } => false, // whoever attaches an external law gives it its own
         }
     }
 
@@ -125,11 +158,19 @@ impl Controller {
     pub fn set_random(&mut self, _random: Rng) {}
 
     /// The connection is established.
-    pub fn on_start(&mut self, _start: Start) {}
+    pub fn on_start(&mut self, start: Start) {
+        if let Law::External(external) = &mut self.law {
+            (self.cwnd, self.ssthresh) = external.start(&start, (self.cwnd, self.ssthresh));
+        }
+    }
 
     /// What the sender may do now.
     pub fn grant(&self) -> Grant {
-        Grant { cwnd_bytes: self.cwnd(), pacing_rate: None, quantum: Quantum::DEFAULT, owns_recovery: false }
+        let (pacing_rate, owns_recovery) = match &self.law {
+            Law::External(external) => (external.pacing_rate(), external.owns_recovery),
+            _ => (None, false),
+        };
+        Grant { cwnd_bytes: self.cwnd(), pacing_rate, quantum: Quantum::DEFAULT, owns_recovery }
     }
 
     /// The law's own state, for tests of it.
@@ -207,13 +248,13 @@ impl Controller {
     #[inline(always)]
     pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckReport) {
         if !ack.may_grow || ack.acked_bytes == 0 {
-            return;
+            return self.external_ack(cfg, ack);
         }
         if cfg.grow_only_if_cwnd_limited && !ack.cwnd_limited {
             if let Law::Cubic(cubic) = &mut self.law {
                 cubic.on_limited_ack(ack.now);
             }
-            return;
+            return self.external_ack(cfg, ack);
         }
         if let Law::RenoPackets(p) = &mut self.law {
             p.on_ack(self.cwnd < self.ssthresh);
@@ -223,6 +264,9 @@ impl Controller {
         if let Law::RenoLinux2(law) = &mut self.law {
             self.cwnd = law.on_ack(self.cwnd, self.ssthresh, ack.mss).min(MAX_WINDOW_BYTES);
             return;
+        }
+        if let Law::External(_) = &self.law {
+            return self.external_ack(cfg, ack);
         }
         let mut left = new_bytes(cfg, ack);
         if left == 0 {
@@ -242,9 +286,28 @@ impl Controller {
                 let grown = cubic.avoid(ack.now, (self.cwnd / ack.mss).max(1), acked);
                 self.cwnd.saturating_add(grown.saturating_mul(ack.mss))
             }
-            Law::RenoPackets(_) | Law::RenoLinux2(_) => self.cwnd,
+            Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::External(_) => self.cwnd,
         };
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
+    }
+
+    /// An ACK, for a law from outside: it gets those that do not open the window, too.
+    #[inline(never)]
+    fn external_ack(&mut self, cfg: &TcpConfig, ack: &AckReport) {
+        let Law::External(external) = &self.law else { return };
+        let limited = cfg.grow_only_if_cwnd_limited && !ack.cwnd_limited;
+        let mut growth = if ack.may_grow && !limited { new_bytes(cfg, ack) } else { 0 };
+        if growth > 0 && external.uses_slow_start && self.in_slow_start() {
+            growth = self.slow_start(cfg, ack);
+        }
+        self.ask(ack.mss, |law, window| law.on_ack(ack, growth, window));
+    }
+
+    /// Has a law from outside set the window.
+    fn ask(&mut self, mss: u32, call: impl FnOnce(&mut dyn CongestionControl, &mut Window) -> Result<(), LawError>) {
+        if let Law::External(external) = &mut self.law {
+            (self.cwnd, self.ssthresh) = external.call(mss, (self.cwnd, self.ssthresh), call);
+        }
     }
 
     /// Grows by slow start, not beyond ssthresh; returns acknowledged bytes left for congestion avoidance.
@@ -286,6 +349,7 @@ impl Controller {
     pub fn on_feedback(&mut self, ack: &AckReport) {
         match &mut self.law {
             Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) => {}
+            Law::External(external) => external.now = ack.now,
             Law::CubicLinux(cubic) => {
                 let Some(rtt) = ack.rtt else { return };
                 let slow_start = self.cwnd < self.ssthresh;
@@ -313,6 +377,9 @@ impl Controller {
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
         let cuts_again = cfg.each_timeout_cuts || matches!(self.law, Law::RenoPackets(_));
         let held = event == CongestionEvent::RtoRepeat && !cuts_again;
+        if matches!(self.law, Law::External(_)) {
+            return self.external_congestion(event, held, flight_bytes, mss);
+        }
         if !held {
             self.remember();
             let base = if cfg.reduce_from == ReductionBase::FlightSize { flight_bytes } else { self.cwnd() };
@@ -339,6 +406,7 @@ impl Controller {
                 }
                 Law::RenoLinux2(law) => law.halve(self.cwnd, cfg.max_window, mss),
                 Law::CubicLinux(cubic) => cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss),
+                Law::External(_) => self.cwnd,
                 Law::Cubic(cubic) => rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.cubic_fast_convergence)),
             };
             let least = if timeout { cfg.timeout_ssthresh_segments } else { 2 };
@@ -357,9 +425,31 @@ impl Controller {
             match &mut self.law {
                 Law::Cubic(cubic) => cubic.forget_w_max(),
                 Law::CubicLinux(cubic) => cubic.on_timeout(cfg),
-                Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Dctcp(_) => {}
+                Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Dctcp(_) | Law::External(_) => {}
             }
         }
+    }
+
+    /// Congestion, for a law from outside.
+    #[cold]
+    fn external_congestion(&mut self, event: CongestionEvent, held: bool, flight_bytes: u64, mss: u32) {
+        if !held {
+            self.remember();
+        }
+        let Law::External(external) = &self.law else { return };
+        let event = match event {
+            CongestionEvent::RtoRepeat if !held => CongestionEvent::Rto,
+            event => event,
+        };
+        let event = LossEvent { now: external.now, event, flight_bytes, mss };
+        self.ask(mss, |law, window| match event.event {
+            CongestionEvent::Rto | CongestionEvent::RtoRepeat => law.on_timeout(&event, window),
+            CongestionEvent::Loss | CongestionEvent::Ecn => {
+                law.on_loss(&event, window)?;
+                window.follow();
+                Ok(())
+            }
+        });
     }
 
     fn remember(&mut self) {
@@ -395,6 +485,10 @@ impl Controller {
             c.cwnd_prior = undo.cwnd_prior;
             c.w_est = f64::from(undo.w_est);
             c.epoch_start = undo.epoch_start;
+        }
+        if let Law::External(external) = &self.law {
+            let now = external.now;
+            self.ask(mss, |law, window| law.on_undo(now, window));
         }
     }
 

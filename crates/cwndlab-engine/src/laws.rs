@@ -1,0 +1,35 @@
+//! Window laws from outside the engine.
+
+use cwndlab_tcp::{CongestionControl, LawError, LawId};
+use cwndlab_traffic::Side;
+
+/// Makes the window laws that a scenario's configurations ask for by
+/// [`WindowLawKind::External`](cwndlab_tcp::WindowLawKind::External).
+pub trait Laws {
+    /// The law of one end of a connection.
+    ///
+    /// # Errors
+    /// If there is no law of this id, or it cannot be made; that ends the run.
+    fn make(&mut self, id: LawId, flow: &Flow) -> Result<Box<dyn CongestionControl>, LawError>;
+}
+
+/// Whose law is made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// Name of the traffic entry.
+    pub traffic: String,
+    /// Serial number of the connection in its run.
+    pub connection: u32,
+    /// Which end of it.
+    pub side: Side,
+    /// Seeds the random numbers of this law: its own for each seed, replicate and flow.
+    pub seed: u64,
+}
+
+impl std::fmt::Display for Flow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let side = if self.side == Side::Client { "client" } else { "server" };
+        let comma = if self.traffic.is_empty() { "" } else { ", " };
+        write!(f, "{}{comma}connection {}, {side}", self.traffic, self.connection)
+    }
+}

@@ -1,0 +1,497 @@
+//! Congestion controls written in Python, run by the engine.
+#![expect(clippy::cast_precision_loss, reason = "times and byte counts of a run stay far below 2^53")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cwndlab_engine::{Flow, Laws};
+use cwndlab_tcp::{CongestionControl as Contract, CongestionEvent, LawError, LawId, Start, Window};
+use cwndlab_units::Time;
+use pyo3::exceptions::{PyException, PyNotImplementedError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTraceback, PyTuple, PyType};
+
+pyo3::create_exception!(_core, LawFailed, PyRuntimeError, "A run whose congestion control raised an exception.");
+
+fn seconds(time: Time) -> f64 {
+    time.as_nanos() as f64 / 1e9
+}
+
+/// What one ACK told the sender.
+#[pyclass(frozen, module = "cwndlab")]
+pub struct AckReport {
+    report: cwndlab_tcp::AckReport,
+    growth_bytes: u64,
+}
+
+#[pymethods]
+impl AckReport {
+    /// When the ACK arrived.
+    #[getter]
+    fn now_s(&self) -> f64 {
+        seconds(self.report.now)
+    }
+    /// Payload bytes of a full segment.
+    #[getter]
+    fn mss(&self) -> u32 {
+        self.report.mss
+    }
+    /// Bytes by which congestion avoidance may be credited for this ACK. The acknowledged bytes that may open the window:
+    /// 0 in recovery and where cwnd did not limit the sender, and less what the engine's slow start has used.
+    #[getter]
+    fn growth_bytes(&self) -> u64 {
+        self.growth_bytes
+    }
+    /// Payload bytes newly acknowledged cumulatively.
+    #[getter]
+    fn acked_bytes(&self) -> u64 {
+        self.report.acked_bytes
+    }
+    /// Payload bytes newly reported by SACK.
+    #[getter]
+    fn sacked_bytes(&self) -> u64 {
+        self.report.sacked_bytes
+    }
+    /// Payload bytes newly known to have arrived: acknowledged or reported, and not known before.
+    #[getter]
+    fn delivered_bytes(&self) -> u64 {
+        self.report.delivered_bytes
+    }
+    /// Bytes newly deemed lost.
+    #[getter]
+    fn lost_bytes(&self) -> u64 {
+        self.report.lost_bytes
+    }
+    /// Bytes sent and not cumulatively acknowledged before this ACK.
+    #[getter]
+    fn prior_flight_bytes(&self) -> u64 {
+        self.report.prior_flight_bytes
+    }
+    /// Bytes thought to be in the network: neither acknowledged, nor reported by SACK, nor lost.
+    #[getter]
+    fn in_flight_bytes(&self) -> u64 {
+        self.report.in_flight_bytes
+    }
+    /// The same before this ACK.
+    #[getter]
+    fn prior_in_flight_bytes(&self) -> u64 {
+        self.report.prior_in_flight_bytes
+    }
+    /// Of `delivered_bytes`, those that the receiver reports as having met congestion (CE).
+    #[getter]
+    fn ce_bytes(&self) -> u64 {
+        self.report.ce_bytes
+    }
+    /// Round-trip time measured by this ACK, if it gives one.
+    #[getter]
+    fn rtt_s(&self) -> Option<f64> {
+        self.report.rtt.map(seconds)
+    }
+    /// Smoothed round-trip time, this measurement included; 0 before the first.
+    #[getter]
+    fn srtt_s(&self) -> f64 {
+        seconds(self.report.srtt)
+    }
+    /// The delivery rate, if this ACK gives a sample.
+    #[getter]
+    fn rate(&self) -> Option<RateSample> {
+        self.report.rate.map(|sample| RateSample { sample })
+    }
+    /// Position in the stream of the first unacknowledged byte, with this ACK; starts at 1.
+    #[getter]
+    fn snd_una(&self) -> u64 {
+        self.report.snd_una
+    }
+    /// Position of the next byte to send. A round trip ends once `snd_una` passes an earlier value.
+    #[getter]
+    fn snd_nxt(&self) -> u64 {
+        self.report.snd_nxt
+    }
+    /// Whether the ACK carries an ECN echo.
+    #[getter]
+    fn ece(&self) -> bool {
+        self.report.ece
+    }
+    /// Whether the sender is in loss recovery, with this ACK.
+    #[getter]
+    fn in_recovery(&self) -> bool {
+        self.report.in_recovery
+    }
+    fn __repr__(&self) -> String {
+        let r = &self.report;
+        format!(
+            "AckReport(now_s={}, acked_bytes={}, sacked_bytes={}, lost_bytes={}, rtt_s={}, in_recovery={})",
+            seconds(r.now),
+            r.acked_bytes,
+            r.sacked_bytes,
+            r.lost_bytes,
+            r.rtt.map_or("None".into(), |rtt| seconds(rtt).to_string()),
+            if r.in_recovery { "True" } else { "False" },
+        )
+    }
+}
+
+/// How fast the network delivered, over the time from a segment's transmission to its acknowledgment.
+#[pyclass(frozen, module = "cwndlab")]
+pub struct RateSample {
+    sample: cwndlab_tcp::RateSample,
+}
+
+#[pymethods]
+impl RateSample {
+    /// Bytes delivered meanwhile.
+    #[getter]
+    fn delivered_bytes(&self) -> u64 {
+        self.sample.delivered_bytes
+    }
+    /// How long that took: the longer of the times to send it and to acknowledge it.
+    #[getter]
+    fn interval_s(&self) -> f64 {
+        seconds(self.sample.interval)
+    }
+    /// Their quotient in bit/s; None if the interval is 0.
+    #[getter]
+    fn rate_bps(&self) -> Option<f64> {
+        let interval = seconds(self.sample.interval);
+        (interval > 0.0).then(|| self.sample.delivered_bytes as f64 * 8.0 / interval)
+    }
+    /// Bytes delivered in all when the segment was sent, which delimits round trips.
+    #[getter]
+    fn prior_delivered_bytes(&self) -> u64 {
+        self.sample.prior_delivered_bytes
+    }
+    /// Least round-trip time of the last 10 s.
+    #[getter]
+    fn min_rtt_s(&self) -> Option<f64> {
+        let min_rtt = self.sample.min_rtt;
+        (!min_rtt.is_never()).then(|| seconds(min_rtt))
+    }
+    /// Whether the application limited the sender meanwhile.
+    #[getter]
+    fn app_limited(&self) -> bool {
+        self.sample.app_limited
+    }
+    /// Whether the segment had been sent before.
+    #[getter]
+    fn retransmission(&self) -> bool {
+        self.sample.retransmission
+    }
+}
+
+/// Why the window must shrink.
+#[pyclass(frozen, module = "cwndlab")]
+pub struct LossEvent {
+    event: cwndlab_tcp::LossEvent,
+}
+
+#[pymethods]
+impl LossEvent {
+    /// When it was found, in simulated seconds.
+    #[getter]
+    fn now_s(&self) -> f64 {
+        seconds(self.event.now)
+    }
+    /// "loss", "ecn" or "timeout".
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.event.event {
+            CongestionEvent::Loss => "loss",
+            CongestionEvent::Ecn => "ecn",
+            CongestionEvent::Rto | CongestionEvent::RtoRepeat => "timeout",
+        }
+    }
+    /// Whether it is a further timeout of the same data.
+    #[getter]
+    fn repeated(&self) -> bool {
+        self.event.event == CongestionEvent::RtoRepeat
+    }
+    /// Bytes sent and not cumulatively acknowledged (RFC 5681's FlightSize).
+    #[getter]
+    fn flight_bytes(&self) -> u64 {
+        self.event.flight_bytes
+    }
+    /// Payload bytes of a full segment.
+    #[getter]
+    fn mss(&self) -> u32 {
+        self.event.mss
+    }
+    fn __repr__(&self) -> String {
+        format!("LossEvent(now_s={}, kind='{}', flight_bytes={})", self.now_s(), self.kind(), self.event.flight_bytes)
+    }
+}
+
+/// Base class of congestion controls written in Python.
+#[pyclass(subclass, module = "cwndlab")]
+pub struct CongestionControl {
+    window: Window,
+    seed: Option<u64>,
+    random: Option<Py<PyAny>>,
+}
+
+fn bytes(name: &str, value: f64) -> PyResult<f64> {
+    if value.is_nan() || value < 0.0 {
+        return Err(PyValueError::new_err(format!("{name} must be a number of at least 0, not {value}")));
+    }
+    Ok(value)
+}
+
+#[pymethods]
+impl CongestionControl {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_keywords))]
+    fn new(_arguments: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> CongestionControl {
+        CongestionControl { window: Window::new(0.0, f64::INFINITY), seed: None, random: None }
+    }
+
+    /// Class attribute: whether the engine's slow start opens the window up to `ssthresh_bytes`.
+    #[classattr]
+    fn uses_slow_start() -> bool {
+        true
+    }
+    /// Class attribute: whether `cwnd_bytes` counts in recovery too. If not, the engine sets it there.
+    #[classattr]
+    fn owns_recovery() -> bool {
+        false
+    }
+    /// Class attribute: whether it draws random numbers, so that replicates differ.
+    #[classattr]
+    fn uses_random() -> bool {
+        false
+    }
+
+    /// The congestion window. Whole bytes count, and at least one segment. In recovery, after timeouts and after idle
+    /// times the engine sets it, so read it at each call.
+    #[getter]
+    fn cwnd_bytes(&self) -> f64 {
+        self.window.cwnd_bytes()
+    }
+    #[setter]
+    fn set_cwnd_bytes(&mut self, value: f64) -> PyResult<()> {
+        self.window.set_cwnd_bytes(bytes("cwnd_bytes", value)?);
+        Ok(())
+    }
+    /// The slow-start threshold, infinite at first; also the window at which loss recovery ends. After `on_loss` it is
+    /// `cwnd_bytes`, unless `on_loss` sets it.
+    #[getter]
+    fn ssthresh_bytes(&self) -> f64 {
+        self.window.ssthresh_bytes()
+    }
+    #[setter]
+    fn set_ssthresh_bytes(&mut self, value: f64) -> PyResult<()> {
+        self.window.set_ssthresh_bytes(bytes("ssthresh_bytes", value)?);
+        Ok(())
+    }
+
+    /// The rate at which data leaves, in bit/s. None: as the study's `pacing` says.
+    #[getter]
+    fn pacing_rate_bps(&self) -> Option<f64> {
+        self.window.pacing_rate_bps
+    }
+    #[setter]
+    fn set_pacing_rate_bps(&mut self, value: Option<f64>) -> PyResult<()> {
+        if let Some(rate) = value.filter(|rate| rate.is_nan() || *rate <= 0.0) {
+            return Err(PyValueError::new_err(format!("pacing_rate_bps must be above 0 or None, not {rate}")));
+        }
+        self.window.pacing_rate_bps = value;
+        Ok(())
+    }
+
+    /// Random numbers of its own, seeded by seed, replicate and flow; needs `uses_random = True`.
+    #[getter]
+    fn random(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        if let Some(random) = &slf.borrow().random {
+            return Ok(random.clone_ref(py));
+        }
+        if !slf.get_type().getattr("uses_random")?.is_truthy()? {
+            return Err(PyRuntimeError::new_err(
+                "this class draws no random numbers; write `uses_random = True` in it",
+            ));
+        }
+        let Some(seed) = slf.borrow().seed else {
+            return Err(PyRuntimeError::new_err("random numbers can be drawn from on_start on"));
+        };
+        let made = py.import("random")?.call_method1("Random", (seed,))?.unbind();
+        slf.borrow_mut().random = Some(made.clone_ref(py));
+        Ok(made)
+    }
+
+    /// The connection is established; `cwnd_bytes` is the configured initial window.
+    #[pyo3(signature = (now_s, mss, /))]
+    #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
+    fn on_start(&self, now_s: f64, mss: u32) {}
+
+    /// An ACK that tells something, in recovery too.
+    #[pyo3(signature = (ack, /))]
+    #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
+    fn on_ack(&self, ack: &Bound<'_, AckReport>) -> PyResult<()> {
+        Err(PyNotImplementedError::new_err("this class has no on_ack"))
+    }
+
+    /// Losses or an ECN echo, once per episode; also called by `on_timeout`. Reduces `cwnd_bytes`.
+    #[pyo3(signature = (event, /))]
+    #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
+    fn on_loss(&self, event: &Bound<'_, LossEvent>) -> PyResult<()> {
+        Err(PyNotImplementedError::new_err("this class has no on_loss"))
+    }
+
+    /// The retransmission timer has expired. The default follows RFC 5681, section 3.1: it calls `on_loss` unless the
+    /// timeout is repeated, and leaves a window of one segment.
+    #[pyo3(signature = (event, /))]
+    fn on_timeout(slf: &Bound<'_, Self>, event: &Bound<'_, LossEvent>) -> PyResult<()> {
+        let inner = event.get();
+        if !inner.repeated() {
+            slf.call_method1("on_loss", (event,))?;
+        }
+        let window = &mut slf.borrow_mut().window;
+        if !inner.repeated() {
+            window.follow();
+        }
+        window.set_cwnd_bytes(f64::from(inner.mss()));
+        Ok(())
+    }
+
+    /// The last reduction was spurious; `cwnd_bytes` is again at least what it was before.
+    #[pyo3(signature = (now_s, /))]
+    #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
+    fn on_undo(&self, now_s: f64) {}
+}
+
+/// What ends a run without being a fault of the law: Ctrl-C, `sys.exit`.
+pub type Interrupt = Arc<Mutex<Option<PyErr>>>;
+
+/// The classes of a run by the digests of their code.
+pub struct Classes {
+    pub classes: BTreeMap<u128, Py<PyType>>,
+    pub interrupt: Interrupt,
+}
+
+/// Classes by the digests that a scenario names them by.
+pub fn by_id(classes: BTreeMap<String, Py<PyType>>) -> PyResult<BTreeMap<u128, Py<PyType>>> {
+    let id = |text: &str| text.parse::<LawId>().map_err(PyValueError::new_err);
+    classes.into_iter().map(|(digest, class)| Ok((id(&digest)?.0, class))).collect()
+}
+
+impl Laws for Classes {
+    fn make(&mut self, id: LawId, flow: &Flow) -> Result<Box<dyn Contract>, LawError> {
+        let Some(class) = self.classes.get(&id.0) else {
+            return Err(LawError(format!("the congestion control with digest {id} was not given to this run")));
+        };
+        Python::attach(|py| {
+            let class = class.bind(py);
+            let name = class.name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+            let made = || -> PyResult<PyLaw> {
+                let object = class.call0()?.cast_into::<CongestionControl>().map_err(PyErr::from)?;
+                object.borrow_mut().seed = Some(flow.seed);
+                Ok(PyLaw {
+                    on_ack: object.getattr("on_ack")?.unbind(),
+                    uses_slow_start: class.getattr("uses_slow_start")?.is_truthy()?,
+                    owns_recovery: class.getattr("owns_recovery")?.is_truthy()?,
+                    object: object.unbind(),
+                    name: name.clone(),
+                    interrupt: Arc::clone(&self.interrupt),
+                })
+            };
+            let law = made().map_err(|error| failed(py, error, &name, "__init__", &self.interrupt))?;
+            Ok(Box::new(law) as Box<dyn Contract>)
+        })
+    }
+}
+
+/// One object of a user's class, at one end of a connection.
+#[derive(Debug)]
+struct PyLaw {
+    object: Py<CongestionControl>,
+    /// The method, bound: it is called for each ACK.
+    on_ack: Py<PyAny>,
+    uses_slow_start: bool,
+    owns_recovery: bool,
+    name: String,
+    interrupt: Interrupt,
+}
+
+impl PyLaw {
+    fn call(
+        &self,
+        method: &str,
+        window: &mut Window,
+        call: impl FnOnce(Python<'_>, &Bound<'_, CongestionControl>) -> PyResult<Py<PyAny>>,
+    ) -> Result<(), LawError> {
+        Python::attach(|py| {
+            let object = self.object.bind(py);
+            object.borrow_mut().window = *window;
+            call(py, object).map_err(|error| failed(py, error, &self.name, method, &self.interrupt))?;
+            *window = object.borrow().window;
+            Ok(())
+        })
+    }
+}
+
+impl Contract for PyLaw {
+    fn uses_slow_start(&self) -> bool {
+        self.uses_slow_start
+    }
+
+    fn owns_recovery(&self) -> bool {
+        self.owns_recovery
+    }
+
+    fn on_start(&mut self, start: &Start, window: &mut Window) -> Result<(), LawError> {
+        self.call("on_start", window, |_, object| {
+            object.call_method1("on_start", (seconds(start.now), start.mss)).map(Bound::unbind)
+        })
+    }
+
+    fn on_ack(
+        &mut self,
+        report: &cwndlab_tcp::AckReport,
+        growth_bytes: u64,
+        window: &mut Window,
+    ) -> Result<(), LawError> {
+        self.call("on_ack", window, |py, _| {
+            self.on_ack.call1(py, (Bound::new(py, AckReport { report: *report, growth_bytes })?,))
+        })
+    }
+
+    fn on_loss(&mut self, event: &cwndlab_tcp::LossEvent, window: &mut Window) -> Result<(), LawError> {
+        self.call("on_loss", window, |py, object| {
+            object.call_method1("on_loss", (Bound::new(py, LossEvent { event: *event })?,)).map(Bound::unbind)
+        })
+    }
+
+    fn on_timeout(&mut self, event: &cwndlab_tcp::LossEvent, window: &mut Window) -> Result<(), LawError> {
+        self.call("on_timeout", window, |py, object| {
+            object.call_method1("on_timeout", (Bound::new(py, LossEvent { event: *event })?,)).map(Bound::unbind)
+        })
+    }
+
+    fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
+        self.call("on_undo", window, |_, object| object.call_method1("on_undo", (seconds(now),)).map(Bound::unbind))
+    }
+}
+
+/// An exception in a user's code, with the file and line it came from.
+fn failed(py: Python<'_>, error: PyErr, class: &str, method: &str, interrupt: &Interrupt) -> LawError {
+    let place = error.traceback(py).and_then(|traceback| innermost(&traceback).ok());
+    let place = place.map_or(String::new(), |(file, line)| format!("{file}:{line}: "));
+    let kind = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |name| name.to_string());
+    let text = format!("{place}{class}.{method}: {kind}: {}", error.value(py));
+    if !error.is_instance_of::<PyException>(py) {
+        interrupt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+    LawError(text)
+}
+
+/// File and line of the call that raised.
+fn innermost(traceback: &Bound<'_, PyTraceback>) -> PyResult<(String, u32)> {
+    let mut last = traceback.clone().into_any();
+    loop {
+        let next = last.getattr("tb_next")?;
+        if next.is_none() {
+            break;
+        }
+        last = next;
+    }
+    let file = last.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?.extract()?;
+    Ok((file, last.getattr("tb_lineno")?.extract()?))
+}

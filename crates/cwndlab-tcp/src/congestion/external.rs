@@ -1,0 +1,256 @@
+//! A window law from outside this crate: a trait object behind one variant of the controller's `Law`.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use cwndlab_units::Time;
+
+use super::{AckReport, CongestionEvent, Start};
+
+/// The window that a law decides, in bytes. cwnd keeps its fraction; whole bytes are used of it, and never less than one
+/// segment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Window {
+    cwnd_bytes: f64,
+    ssthresh_bytes: f64,
+    ssthresh_chosen: bool,
+    /// Bit/s at which data leaves; without one the endpoint paces by its window or not at all.
+    pub pacing_rate_bps: Option<f64>,
+}
+
+impl Window {
+    /// A window, and the threshold below which the engine's slow start opens it (infinite: none yet).
+    #[must_use]
+    pub fn new(cwnd_bytes: f64, ssthresh_bytes: f64) -> Window {
+        Window { cwnd_bytes, ssthresh_bytes, ssthresh_chosen: false, pacing_rate_bps: None }
+    }
+
+    /// Congestion window.
+    #[must_use]
+    pub fn cwnd_bytes(&self) -> f64 {
+        self.cwnd_bytes
+    }
+
+    /// Slow-start threshold; infinite while there is none.
+    #[must_use]
+    pub fn ssthresh_bytes(&self) -> f64 {
+        self.ssthresh_bytes
+    }
+
+    /// Sets the congestion window. In [`CongestionControl::on_loss`] the threshold follows, unless it is set too.
+    pub fn set_cwnd_bytes(&mut self, bytes: f64) {
+        self.cwnd_bytes = bytes;
+    }
+
+    /// Sets the slow-start threshold.
+    pub fn set_ssthresh_bytes(&mut self, bytes: f64) {
+        self.ssthresh_bytes = bytes;
+        self.ssthresh_chosen = true;
+    }
+
+    /// After a loss the threshold is the window (RFC 5681, section 3.1), unless the law has chosen another.
+    pub fn follow(&mut self) {
+        if !self.ssthresh_chosen {
+            self.set_ssthresh_bytes(self.cwnd_bytes);
+        }
+    }
+
+    fn check(&self) -> Result<(), LawError> {
+        let wrong = |name: &str, value: f64| Err(LawError(format!("{name} is {value}; it must be at least 0")));
+        if self.cwnd_bytes.is_nan() || self.cwnd_bytes < 0.0 {
+            return wrong("cwnd_bytes", self.cwnd_bytes);
+        }
+        if self.ssthresh_bytes.is_nan() || self.ssthresh_bytes < 0.0 {
+            return wrong("ssthresh_bytes", self.ssthresh_bytes);
+        }
+        match self.pacing_rate_bps {
+            Some(rate) if rate.is_nan() || rate <= 0.0 => {
+                Err(LawError(format!("pacing_rate_bps is {rate}; it must be above 0")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why the window must shrink, and what was under way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LossEvent {
+    /// When it was found.
+    pub now: Time,
+    /// What was found.
+    pub event: CongestionEvent,
+    /// Sent and not cumulatively acknowledged (RFC 5681, section 2: `FlightSize`); for a loss found in recovery not more than
+    /// the window.
+    pub flight_bytes: u64,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+}
+
+/// Why a law could not go on, in words that say where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LawError(pub String);
+
+impl fmt::Display for LawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LawError {}
+
+/// A window law of one sender, sans-IO. `window` has the values in force at each call: in recovery, after a timeout and
+/// after an idle time the engine has set them. An error of any call ends the run, and no call follows it.
+#[expect(clippy::missing_errors_doc, reason = "every call may fail, for reasons of the law's own")]
+pub trait CongestionControl: fmt::Debug + Send {
+    /// Whether the engine's slow start opens the window while it is below the threshold. If not, `growth_bytes` has all
+    /// bytes, and the law opens the window alone. Asked once.
+    fn uses_slow_start(&self) -> bool {
+        true
+    }
+
+    /// Whether the law's window counts in recovery too ([`super::Grant::owns_recovery`]). Asked once.
+    fn owns_recovery(&self) -> bool {
+        false
+    }
+
+    /// The connection is established. `window` is the initial one of the configuration.
+    fn on_start(&mut self, start: &Start, window: &mut Window) -> Result<(), LawError> {
+        let _ = (start, window);
+        Ok(())
+    }
+
+    /// An ACK that tells something, in recovery too. `growth_bytes`: what it acknowledges that may open the window. That is
+    /// 0 in recovery and where cwnd did not limit the sender, and excludes what the engine's slow start has used.
+    fn on_ack(&mut self, ack: &AckReport, growth_bytes: u64, window: &mut Window) -> Result<(), LawError>;
+
+    /// Losses or an ECN echo, once per episode.
+    fn on_loss(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError>;
+
+    /// The retransmission timer has expired. By default as RFC 5681, section 3.1: the first expiry counts as a loss, and
+    /// each leaves a window of one segment.
+    fn on_timeout(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError> {
+        if event.event != CongestionEvent::RtoRepeat {
+            self.on_loss(event, window)?;
+            window.follow();
+        }
+        window.set_cwnd_bytes(f64::from(event.mss));
+        Ok(())
+    }
+
+    /// The last reduction was spurious. `window` is again as it was before, or larger.
+    fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
+        let _ = (now, window);
+        Ok(())
+    }
+}
+
+/// The first failure of a run's laws; shared by its connections.
+#[derive(Clone, Debug, Default)]
+pub struct LawFailures(Arc<OnceLock<LawFailure>>);
+
+/// A law that could not go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LawFailure {
+    /// Whose law it was.
+    pub flow: String,
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub error: LawError,
+}
+
+impl LawFailures {
+    /// The first failure, if there was one.
+    #[must_use]
+    pub fn first(&self) -> Option<&LawFailure> {
+        self.0.get()
+    }
+}
+
+/// The law of one sender; none before [`External::attach`] and after an error, when the window stays as it is.
+#[derive(Debug, Default)]
+pub(super) struct External {
+    law: Option<Box<dyn CongestionControl>>,
+    flow: String,
+    failures: LawFailures,
+    started: bool,
+    pub uses_slow_start: bool,
+    pub owns_recovery: bool,
+    /// When the controller was last called with a time.
+    pub now: Time,
+    window: Option<Window>,
+}
+
+/// Tests compare built-in laws by cloning connections.
+#[cfg(test)]
+impl Clone for External {
+    fn clone(&self) -> Self {
+        External { flow: self.flow.clone(), failures: self.failures.clone(), ..External::default() }
+    }
+}
+
+impl External {
+    pub fn attach(&mut self, law: Box<dyn CongestionControl>, flow: String, failures: LawFailures) {
+        let (uses_slow_start, owns_recovery) = (law.uses_slow_start(), law.owns_recovery());
+        *self = External { law: Some(law), flow, failures, uses_slow_start, owns_recovery, ..External::default() };
+    }
+
+    pub fn start(&mut self, start: &Start, current: (u32, u32)) -> (u32, u32) {
+        self.started = true;
+        self.now = start.now;
+        self.call(start.mss, current, |law, window| law.on_start(start, window))
+    }
+
+    /// Bytes a second, if the law states a rate.
+    pub fn pacing_rate(&self) -> Option<u64> {
+        self.window.and_then(|window| window.pacing_rate_bps).map(|bps| (bps / 8.0).max(1.0) as u64)
+    }
+
+    /// One call of the law with cwnd and ssthresh in force; what it makes of them.
+    pub fn call(
+        &mut self,
+        mss: u32,
+        current: (u32, u32),
+        call: impl FnOnce(&mut dyn CongestionControl, &mut Window) -> Result<(), LawError>,
+    ) -> (u32, u32) {
+        let Some(law) = self.law.as_deref_mut().filter(|_| self.started) else { return current };
+        // the law's own fractions are kept, unless the engine has changed the value since
+        let own = self.window.filter(|own| whole(own, mss) == current);
+        let pacing_rate_bps = self.window.and_then(|window| window.pacing_rate_bps);
+        let engines = || Window::new(f64::from(current.0), threshold(current.1));
+        let mut window = own.unwrap_or_else(|| Window { pacing_rate_bps, ..engines() });
+        window.ssthresh_chosen = false;
+        let done = call(law, &mut window).and_then(|()| window.check());
+        match done {
+            Ok(()) => {
+                self.window = Some(window);
+                whole(&window, mss)
+            }
+            Err(error) => {
+                self.law = None;
+                let failure = LawFailure { flow: std::mem::take(&mut self.flow), at: self.now, error };
+                let _ = self.failures.0.set(failure); // the first one counts
+                current
+            }
+        }
+    }
+}
+
+fn threshold(ssthresh: u32) -> f64 {
+    if ssthresh == super::controller::NO_THRESHOLD {
+        f64::INFINITY
+    } else {
+        f64::from(ssthresh)
+    }
+}
+
+/// cwnd and ssthresh as the controller keeps them.
+fn whole(window: &Window, mss: u32) -> (u32, u32) {
+    let most = super::controller::MAX_WINDOW_BYTES;
+    let ssthresh = window.ssthresh_bytes;
+    let cwnd = (window.cwnd_bytes as u32).clamp(mss.min(most), most);
+    (cwnd, if ssthresh.is_infinite() { super::controller::NO_THRESHOLD } else { (ssthresh as u32).min(most) })
+}
+
+#[cfg(test)]
+mod tests;

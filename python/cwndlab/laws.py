@@ -1,0 +1,202 @@
+"""Congestion controls written in Python: a class or a file becomes source for other processes.
+
+A control travels as the text of the module that defines it. Each process executes that text anew, so the
+digest in a run's key covers what ran: the text and the class's name. It covers neither modules that the text
+imports nor the version of Python.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cwndlab._core import CongestionControl, tcp_knobs
+from cwndlab.errors import StudyError, nearest
+
+#: Part of the digest; another number where the same text would run in another way.
+_FORMAT = "cwndlab congestion control 1"
+_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
+_SPEC = re.compile(r"(?:(?P<name>[^=/\\:]+)=)?(?P<file>.+?)(?::(?P<cls>[A-Za-z_]\w*))?\Z")
+
+
+@dataclass(frozen=True)
+class LawCode:
+    """A congestion control as source."""
+
+    #: What studies call it.
+    name: str
+    class_name: str
+    #: Where the source comes from, for errors and reports.
+    file: str
+    source: str
+    uses_random: bool
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travels without its digest, so that what arrives is compared with what a scenario asks for."""
+        return (LawCode, (self.name, self.class_name, self.file, self.source, self.uses_random))
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the module's text and the class's name, 32 hexadecimal digits."""
+        text = "\0".join((_FORMAT, self.class_name, self.source))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def knob(self) -> dict[str, Any]:
+        """The value of the knob `window_law` that asks for this control."""
+        return {"external": {"code": self.digest, "random": self.uses_random}}
+
+
+@cache
+def built_in() -> tuple[str, ...]:
+    """The window laws of the engine."""
+    knob = next(knob for knob in json.loads(tcp_knobs()) if knob["name"] == "window_law")
+    return tuple(law.strip() for law in knob["type"].split("|"))
+
+
+def given(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
+    """The controls that a caller hands over by their names: classes, or "FILE.py:CLASS"."""
+    check_not_loading()
+    made = {}
+    for name, control in controls.items():
+        made[name] = (
+            from_class(name, control) if isinstance(control, type) else from_file(f"{name}={control}")
+        )
+    return made
+
+
+def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
+    """A class that a module file defines. StudyError if it is none, or its source is not in a file."""
+    _check(name, cls)
+    module = sys.modules.get(cls.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None or not str(file).endswith(".py"):
+        raise StudyError(
+            f"the source of {cls.__qualname__} is not in a file, so other processes could not run it",
+            key=f"cc[{name!r}]",
+            right='write the class to a file and give "FILE.py:CLASS"',
+        )
+    return _code(name, cls, Path(file))
+
+
+def from_file(spec: str) -> LawCode:
+    """A class in a file, as `--cc [NAME=]FILE.py[:CLASS]` names it. Runs the file."""
+    found = _SPEC.match(spec)
+    file = Path(found["file"]) if found else Path(spec)
+    if found is None or file.suffix != ".py":
+        raise StudyError(f"{spec!r} names no Python file", key="--cc", right="write FILE.py:CLASS")
+    source = _read(file)
+    module = _execute(source, str(file))
+    classes = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, CongestionControl)
+        and value.__module__ == module.__name__
+    }
+    class_name = found["cls"] or (next(iter(classes)) if len(classes) == 1 else None)
+    if class_name not in classes:
+        problem = (
+            f"{file} has no congestion control {class_name}"
+            if class_name
+            else f"{file} has {len(classes)} classes"
+        )
+        right = f"write {file}:CLASS; {nearest(class_name or '', classes)}"
+        raise StudyError(problem, key="--cc", right=right)
+    cls = classes[class_name]
+    name = found["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
+    _check(name, cls)
+    return LawCode(name, class_name, str(file), source, bool(cls.uses_random))
+
+
+def load(code: LawCode) -> type[CongestionControl]:
+    """The class, made from its source; once per process."""
+    with _lock:
+        known = _loaded.get(code.digest)
+        if known is None:
+            made = getattr(_execute(code.source, code.file), code.class_name, None)
+            if not (isinstance(made, type) and issubclass(made, CongestionControl)):
+                raise StudyError(
+                    f"{code.file}: has no congestion control {code.class_name}", key=f"cc[{code.name!r}]"
+                )
+            known = _loaded[code.digest] = made
+        return known
+
+
+def check_not_loading() -> None:
+    """StudyError in a file that is run for its congestion control: it would start the study again."""
+    if (file := getattr(_busy, "file", None)) is not None:
+        raise StudyError(
+            f"{file} runs a study while its congestion control is loaded",
+            right='put that call under `if __name__ == "__main__":`',
+        )
+
+
+_lock = threading.Lock()
+_loaded: dict[str, type[CongestionControl]] = {}
+_busy = threading.local()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise StudyError(f"{file} cannot be read: {reason}", key="--cc") from None
+
+
+def _execute(source: str, file: str) -> ModuleType:
+    """The module of a source, run under a name of its own."""
+    module = ModuleType("cwndlab_law_" + hashlib.sha256(source.encode()).hexdigest()[:16])
+    module.__file__ = file
+    sys.modules[module.__name__] = module  # dataclasses and pickle look it up
+    _busy.file = file
+    try:
+        exec(compile(source, file, "exec"), module.__dict__)
+    except StudyError:
+        raise
+    except SyntaxError as error:
+        raise StudyError(f"{error.msg}", file=file, line=error.lineno, key="--cc") from None
+    except Exception as error:
+        lines = [
+            frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
+        ]
+        raise StudyError(
+            f"{type(error).__name__}: {error}", file=file, line=lines[-1] if lines else None, key="--cc"
+        ) from None
+    finally:
+        _busy.file = None
+    return module
+
+
+def _code(name: str, cls: type[CongestionControl], file: Path) -> LawCode:
+    return LawCode(name, cls.__qualname__, str(file), _read(file), bool(cls.uses_random))
+
+
+def _check(name: str, cls: type) -> None:
+    key = f"cc[{name!r}]"
+    if not _NAME.match(name):
+        raise StudyError(f"{name!r} is not a name", key=key, right="use lower-case letters, digits, - and _")
+    if name in built_in():
+        raise StudyError(f"{name} is a window law of the engine", key=key, right="choose another name")
+    if not issubclass(cls, CongestionControl):
+        raise StudyError(
+            f"{cls.__qualname__} is not a cwndlab.CongestionControl", key=key, right="derive it from that"
+        )
+    if "." in cls.__qualname__:
+        raise StudyError(
+            f"{cls.__qualname__} is defined inside something", key=key, right="define it at the top level"
+        )
+    for method in ("on_ack", "on_loss"):
+        if getattr(cls, method) is getattr(CongestionControl, method):
+            raise StudyError(f"{cls.__qualname__} has no {method}", key=key, right=f"define {method}")

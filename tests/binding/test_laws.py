@@ -1,0 +1,184 @@
+"""Congestion controls in Python, run by the core: the calls they get, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cwndlab import AckReport, CongestionControl, LossEvent, _core
+
+DIGEST = "0123456789abcdef" * 2
+Make = Callable[..., dict[str, Any]]
+
+
+def _reno_in_python() -> type[CongestionControl]:
+    file = Path(__file__).parent.parent / "laws" / "reno_in_python.py"
+    spec = importlib.util.spec_from_file_location("reno_in_python", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: type[CongestionControl] = module.Reno
+    return made
+
+
+def external(*, random: bool = False) -> dict[str, Any]:
+    return {"external": {"code": DIGEST, "random": random}}
+
+
+def trace(
+    scenario: dict[str, Any], law: type[CongestionControl] | None = None
+) -> tuple[list[dict[str, Any]], int]:
+    """The packets and windows of a run, and how many timeouts it had."""
+    records = _core.run(json.dumps(scenario), 3, 0, laws=None if law is None else {DIGEST: law})
+    rows = [row for name in ("segments", "cwnd") for row in pa.table(records[name]).to_pylist()]
+    return rows, sum(pa.table(records["connections"]).column("timeouts").to_pylist())
+
+
+class Steady(CongestionControl):
+    """A constant window of ten segments."""
+
+    def on_start(self, now_s: float, mss: int, /) -> None:
+        self.cwnd_bytes = 10.0 * mss
+
+    def on_ack(self, ack: AckReport, /) -> None:
+        self.cwnd_bytes = 10.0 * ack.mss
+
+    def on_loss(self, event: LossEvent, /) -> None:
+        self.cwnd_bytes = 10.0 * event.mss
+
+
+@pytest.mark.parametrize(
+    ("profile", "knobs"),
+    [
+        ("rfc5681", {}),
+        ("rfc5681", {"recovery": "sack"}),
+        ("rfc5681", {"recovery": "tahoe", "sack": False}),
+        ("linux-6", {"slow_start": "standard", "reduce_from": "flight-size", "pacing": False}),
+        ("linux-6", {"slow_start": "standard", "reduce_from": "flight-size"}),
+    ],
+)
+def test_reno_in_python_sends_what_reno_in_rust_sends_to_the_byte(
+    scenario: Make, profile: str, knobs: dict[str, Any]
+) -> None:
+    """Three flows, over random losses, recoveries, timeouts and ECN-free queues."""
+    made = scenario(profile, **knobs, window_law="reno")
+    made["links"][1]["impairments"] = [{"kind": "bernoulli", "p": 0.2}]
+    made["traffic"] = [{**made["traffic"][0], "name": f"flow {i}", "start_ns": i * 10**8} for i in range(3)]
+    rust, timeouts = trace(made)
+    made["tcp"][0]["window_law"] = external()
+    assert trace(made, _reno_in_python()) == (rust, timeouts)
+    assert timeouts > 10  # of the same data, too
+
+
+def test_an_exception_ends_the_run_and_names_file_line_flow_and_simulated_time(scenario: Make) -> None:
+    class Broken(Steady):
+        def on_ack(self, ack: AckReport, /) -> None:
+            if ack.now_s > 1:
+                raise KeyError("rtt")
+
+    line = Broken.on_ack.__code__.co_firstlineno + 2
+    with pytest.raises(_core.LawFailed) as caught:
+        trace(scenario(window_law=external()), Broken)
+    text = str(caught.value)
+    assert f"{__file__}:{line}: Broken.on_ack: KeyError: 'rtt'" in text
+    assert "flow transfer, connection 0, client, 1." in text
+
+
+def test_a_value_that_is_no_window_is_an_error_where_it_is_assigned(scenario: Make) -> None:
+    class NotANumber(Steady):
+        def on_loss(self, event: LossEvent, /) -> None:
+            self.cwnd_bytes = float("nan")
+
+    line = NotANumber.on_loss.__code__.co_firstlineno + 1
+    made = scenario(window_law=external())
+    made["links"][1]["impairments"] = [{"kind": "bernoulli", "p": 0.05}]
+    with pytest.raises(_core.LawFailed, match=rf":{line}: NotANumber.on_loss: ValueError: cwnd_bytes"):
+        trace(made, NotANumber)
+
+
+def test_ctrl_c_in_a_law_is_not_its_error(scenario: Make) -> None:
+    class Interrupted(Steady):
+        def on_ack(self, ack: AckReport, /) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trace(scenario(window_law=external()), Interrupted)
+
+
+def test_a_law_that_is_not_given_is_named(scenario: Make) -> None:
+    made = json.dumps(scenario(window_law=external()))
+    with pytest.raises(_core.LawFailed, match=DIGEST):
+        _core.run(made, 1, 0)
+    with pytest.raises(_core.LawFailed, match="was not given"):
+        _core.run(made, 1, 0, laws={"f" * 32: Steady})
+    with pytest.raises(ValueError, match="32 hexadecimal digits"):
+        _core.run(made, 1, 0, laws={"short": Steady})
+
+
+def test_random_numbers_are_seeded_by_replicate_and_flow(scenario: Make) -> None:
+    drawn: list[float] = []
+
+    class Random(Steady):
+        uses_random = True
+
+        def on_start(self, now_s: float, mss: int, /) -> None:
+            drawn.append(self.random.random())
+            super().on_start(now_s, mss)
+
+    made = json.dumps(scenario(window_law=external(random=True)))
+    for replicate in (0, 0, 1):
+        _core.run(made, 5, replicate, laws={DIGEST: Random})
+    client, server, again, _, other, _ = drawn
+    assert client == again and len({client, server, other}) == 3
+
+
+def test_random_numbers_must_be_declared(scenario: Make) -> None:
+    class Undeclared(Steady):
+        def on_start(self, now_s: float, mss: int, /) -> None:
+            self.random.random()
+
+    with pytest.raises(_core.LawFailed, match="uses_random = True"):
+        trace(scenario(window_law=external()), Undeclared)
+
+
+def test_a_stated_pacing_rate_is_the_rate_at_which_data_leaves(scenario: Make) -> None:
+    class Paced(Steady):
+        def on_start(self, now_s: float, mss: int, /) -> None:
+            self.pacing_rate_bps = 400_000.0
+
+    class Seen(Paced):
+        def on_ack(self, ack: AckReport, /) -> None:
+            pass  # the window stays at 10 segments: 1.5 Mbit/s without pacing
+
+    records = _core.run(json.dumps(scenario(window_law=external())), 1, 0, laws={DIGEST: Seen})
+    seen = pa.table(records["segments"]).to_pylist()
+    sent = [row for row in seen if row["len"] > 0]
+    spent = (sent[-1]["time_ns"] - sent[0]["time_ns"]) / 1e9
+    assert sum(row["len"] for row in sent[:-1]) * 8 / spent == pytest.approx(400_000, rel=0.05)
+
+
+def test_a_report_has_what_the_ack_told(scenario: Make) -> None:
+    reports: list[AckReport] = []
+
+    class Watching(Steady):
+        def on_ack(self, ack: AckReport, /) -> None:
+            reports.append(ack)
+
+    made = scenario("linux-6", window_law=external())
+    made["links"][1]["impairments"] = [{"kind": "drop-nth", "packets": [40]}]
+    trace(made, Watching)
+    assert sum(ack.acked_bytes for ack in reports) == 300_000
+    assert sum(ack.delivered_bytes for ack in reports) == 300_000
+    assert any(ack.in_recovery and ack.sacked_bytes and not ack.growth_bytes for ack in reports)
+    rtts = [ack.rtt_s for ack in reports if ack.rtt_s is not None]
+    assert min(rtts) > 0.082 and [ack.now_s for ack in reports] == sorted(ack.now_s for ack in reports)
+    rates = [ack.rate.rate_bps for ack in reports if ack.rate is not None]
+    assert 0 < max(rate for rate in rates if rate is not None) < 1.6e6
+    assert sys.getsizeof(reports[0]) < 1000 and "acked_bytes=" in repr(reports[0])

@@ -1,0 +1,204 @@
+"""Congestion controls of the user's own in studies: where they join, their keys, how they fail."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cwndlab
+from cwndlab.backends.threads import Threads
+from cwndlab.commands.new_cc import write_cc
+from cwndlab.errors import OutputError, StudyError
+from cwndlab.laws import from_file, given, load
+from cwndlab.spec.laws import with_laws
+from cwndlab.study import Study
+from small_study import edited
+
+LAW = """\
+from pathlib import Path
+
+from cwndlab import AckReport, CongestionControl, LossEvent
+
+Path(__file__).with_suffix(".ran").touch()
+
+
+class Mine(CongestionControl):
+    def on_ack(self, ack: AckReport) -> None:
+        self.cwnd_bytes += ack.growth_bytes * 2 * ack.mss / self.cwnd_bytes
+
+    def on_loss(self, event: LossEvent) -> None:
+        self.cwnd_bytes = max(event.flight_bytes * 0.7, 2 * event.mss)
+"""
+STUDY = edited(
+    ('sets = "tcp.initial_window"\nvalues = [1, 4]', 'sets = "tcp.window_law"\nvalues = ["reno", "cubic"]'),
+    ("[axes.iw]", "[axes.law]"),
+    ('duration = "50ms"', 'duration = "2s"'),
+)
+
+
+@pytest.fixture
+def law(tmp_path: Path) -> Path:
+    file = tmp_path / "mine.py"
+    file.write_text(LAW)
+    return file
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starts no processes, which take their time."""
+    monkeypatch.setattr("cwndlab.runs.run.Processes", Threads)
+
+
+def values(result: Any) -> dict[tuple[str, str], Any]:
+    return dict(result.results.data)
+
+
+def test_a_law_joins_the_axis_that_varies_the_window_law(
+    law: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, out=out, threads=2)
+    assert [cell.id for cell in result.results.cells] == ["law=reno", "law=cubic", "law=mine"]
+    assert not result.failures
+    kept = json.loads((out / "provenance.json").read_text())["congestion_controls"]
+    report = (out / "report.md").read_text().replace("\\_", "_")
+    assert f"digest {kept[0]['digest']}" in report and "--cc mine=congestion_controls/mine.py:Mine" in report
+    assert kept[0]["class"] == "Mine" and (out / kept[0]["copy"]).read_text() == LAW
+    # This process gives what two others give, and the folder is read without the code being run.
+    law.with_suffix(".ran").unlink()
+    opened = cwndlab.open_results(out)
+    assert not law.with_suffix(".ran").exists()
+    monkeypatch.setattr("cwndlab.runs.run.Processes", Threads)
+    alone = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1)
+    assert values(opened) == values(result) == values(alone)
+    with pytest.raises(OutputError, match="runs no code"):
+        opened.records(cell="law=mine", replicate=1)
+
+
+def test_a_study_that_names_the_law_is_run_as_it_is(law: Path) -> None:
+    study = Study.from_toml(STUDY.replace('"cubic"', '"mine"'))
+    assert with_laws(study, given({"mine": str(law)})).outline.axes["law"].names == ["reno", "mine"]
+    by_key = Study.from_toml(edited()).configured({"tcp.window_law": "mine"}, [from_file(f"{law}:Mine")])
+    assert [cell.compiled.scenario["tcp"][0]["window_law"] for cell in by_key.plan().cells] == [
+        from_file(str(law)).knob
+    ] * 2
+    by_name = Study.from_toml(edited(('profile = "rfc5681"', 'profile = "rfc5681"\ncc = "mine"')))
+    named = with_laws(by_name, given({"mine": str(law)}))
+    assert named.plan().cells[0].compiled.laws == [from_file(str(law)).digest]
+
+
+def test_a_value_with_several_settings_is_copied_from_the_first(law: Path) -> None:
+    several = '[{ name = "a", set = { "tcp.window_law" = "reno", "tcp.initial_window" = 3 } }]'
+    study = Study.from_toml(
+        STUDY.replace('sets = "tcp.window_law"\nvalues = ["reno", "cubic"]', f"values = {several}")
+    )
+    cell = with_laws(study, given({"mine": str(law)})).plan().cells[1]
+    assert cell.id == "law=mine"
+    assert cell.compiled.scenario["tcp"][0]["initial_window"] == {"segments": 3}
+
+
+def test_a_study_file_alone_runs_no_code_and_says_what_is_missing(law: Path) -> None:
+    study = Study.from_toml(STUDY.replace('"cubic"', '"mine"'))
+    with pytest.raises(StudyError, match=r"'mine'.*--cc FILE.py:CLASS"):
+        study.plan().check()
+    path = Study.from_toml(STUDY.replace('"cubic"', f'"{law}:Mine"'))
+    with pytest.raises(StudyError):
+        path.plan().check()
+    assert not law.with_suffix(".ran").exists()
+
+
+def test_the_code_is_part_of_the_key_and_nothing_else_of_the_file_system_is(
+    law: Path, tmp_path: Path
+) -> None:
+    first = from_file(str(law))
+    elsewhere = tmp_path / "other.py"
+    elsewhere.write_text(LAW)
+    assert from_file(f"mine={elsewhere}").digest == first.digest
+    law.write_text(LAW.replace("0.7", "0.8"))
+    assert from_file(str(law)).digest != first.digest
+    study = Study.from_toml(STUDY)
+    scenarios = [
+        with_laws(study, {"mine": code}).plan().cells[2].completed for code in (first, from_file(str(law)))
+    ]
+    assert scenarios[0] != scenarios[1] and first.digest in scenarios[0]
+
+
+def test_another_process_computes_the_digest_of_what_it_received(law: Path) -> None:
+    code = from_file(str(law))
+    sent = pickle.dumps(code)
+    assert pickle.loads(sent).digest == code.digest
+    assert pickle.loads(sent.replace(b"0.7", b"0.8")).digest != code.digest
+
+
+def test_a_class_stands_for_the_module_that_defines_it(law: Path) -> None:
+    code = from_file(str(law))
+    cls = load(code)
+    assert load(code) is cls and given({"mine": cls})["mine"].digest == code.digest
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_an_error_in_a_law_fails_its_cell_alone(law: Path) -> None:
+    law.write_text(LAW.replace("self.cwnd_bytes = max", "self.cwnd = self.none + max"))
+    result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1)
+    assert {failure.cell for failure in result.failures} == {"law=mine"}
+    assert f"{law}:13: Mine.on_loss: AttributeError" in result.failures[0].reason
+    assert "flow bulk.0, connection 0, client" in result.failures[0].reason
+    assert ("law=cubic", "goodput") in result.results.data
+
+
+def test_a_law_that_ends_its_process_fails_its_cell_alone(law: Path) -> None:
+    law.write_text(LAW.replace("self.cwnd_bytes = max", "import os; os._exit(7); max"))
+    result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1, replicates=1)
+    assert [(f.cell, f.reason) for f in result.failures] == [("law=mine", "its process ended with code 7")]
+    assert ("law=cubic", "goodput") in result.results.data
+
+
+def test_a_file_that_runs_a_study_says_where_the_call_belongs(law: Path) -> None:
+    law.write_text(LAW + '\nimport cwndlab\n\ncwndlab.run("rfc2415", cc={"mine": Mine})\n')
+    with pytest.raises(StudyError, match='under `if __name__ == "__main__":`'):
+        from_file(str(law))
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "message"),
+    [
+        ("none.py:Mine", "", "none.py cannot be read"),
+        ("mine.txt", "", "names no Python file"),
+        ("mine.py:Yours", LAW, 'no congestion control Yours.*did you mean "Mine"|Yours.*known: Mine'),
+        ("cubic=mine.py", LAW, "cubic is a window law of the engine"),
+        ("My=mine.py", LAW, "is not a name"),
+        ("mine.py", "1 +", r"mine\.py:1: --cc: invalid syntax"),
+        ("mine.py", "x = 1\nx.y", r"mine\.py:2: --cc: AttributeError"),
+        ("mine.py", LAW.replace("on_loss", "on_lost"), "Mine has no on_loss"),
+    ],
+)
+def test_a_law_that_cannot_be_used_says_why(
+    spec: str, text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(text)
+    with pytest.raises(StudyError, match=message):
+        from_file(spec)
+
+
+def test_a_law_that_no_cell_uses_is_an_error(law: Path) -> None:
+    study = Study.from_toml(STUDY).configured({}, [from_file(str(law))]).set({"law": "reno"})
+    with pytest.raises(StudyError, match="no cell of this run uses"):
+        study.plan().check()
+    with pytest.raises(StudyError, match="no axis varies it"):
+        Study.from_toml(edited()).configured({}, [from_file(str(law))])
+
+
+def test_the_files_of_cwndlab_new_cc_check_as_they_are(tmp_path: Path) -> None:
+    law = write_cc(str(tmp_path / "my-law"))
+    plan = Study.load(tmp_path / "my-law").configured({}, [from_file(str(law))]).plan()
+    plan.check()
+    assert {cell.axes["cc"] for cell in plan.cells} == {"my-law", "cubic", "reno"}
+    test = law.with_name("test_my_law.py")
+    compile(test.read_text(), str(test), "exec")
+    with pytest.raises(OutputError, match="exists already"):
+        write_cc(str(tmp_path / "my-law"))
