@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from cwndlab._core import parse_quantity
@@ -91,6 +92,7 @@ def _with_suffix(key: str, kind: str) -> str:
     return key if key.endswith(suffix) else key + suffix
 
 
+@lru_cache(maxsize=1024)
 def plain_name(key: str) -> str:
     """The knob's name without the unit that may be part of it."""
     return next((key.removesuffix(suffix) for suffix in _SUFFIX.values() if key.endswith(suffix)), key)

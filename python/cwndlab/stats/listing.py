@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
-from cwndlab.spec.values import same_value
 from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results
 from cwndlab.stats.tables import Published, read_published
 from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
@@ -161,7 +160,7 @@ def _published(
         axes: dict[str, AxisValue] = {}
         for column, axis in spec.axes.items():
             text = row[column]
-            axes[axis] = next((v for v in results.axes.get(axis, []) if same_value(v, text)), text)
+            axes[axis] = results.axis_value(axis, text)
         try:
             rounding = spec.rounding.half_width if spec.rounding else half_unit(row["time_s"])
             time = Published(float(row["time_s"]), rounding, row["time_s"])

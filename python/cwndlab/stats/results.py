@@ -121,6 +121,10 @@ class Results:
             for cell in self.cells
         }
 
+    def axis_value(self, axis: str, text: str) -> AxisValue:
+        """The axis's value that a published file writes so; the text where no cell has one."""
+        return next((value for value in self.axes.get(axis, ()) if same_value(value, text)), text)
+
     def unit(self, quantity: str) -> str:
         """The quantity's unit; StudyError when the study has no such quantity."""
         if quantity not in self.units:

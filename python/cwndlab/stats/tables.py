@@ -148,7 +148,7 @@ def _rows(
                     right=f"its columns: {', '.join(line)}",
                 )
             text = line[axis]
-            row.append(next((v for v in axes[axis] if same_value(v, text)), text))
+            row.append(results.axis_value(axis, text))
         rows.append((tuple(row), line))
         for column in spec.columns:
             if column.published is not None and column.published not in line:
