@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cwndlab.runs.options import RunOptions
     from cwndlab.runs.result import RecordTables, RunResult
     from cwndlab.runs.run import open_results
+    from cwndlab.runs.run import open_results as open
     from cwndlab.study import Study
 
 __version__ = version()
@@ -39,11 +40,15 @@ __all__ = [
     "Study",
     "StudyError",
     "__version__",
+    "open",
     "open_results",
     "run",
 ]
 
+#: Short names, and what they are called at home.
+_OWN_NAMES = {"open": "open_results"}
 _HOME = {
+    "open": "cwndlab.runs.run",
     "open_results": "cwndlab.runs.run",
     "RunResult": "cwndlab.runs.result",
     "RecordTables": "cwndlab.runs.result",
@@ -59,7 +64,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         import importlib
 
-        value = getattr(importlib.import_module(_HOME[name]), name)
+        value = getattr(importlib.import_module(_HOME[name]), _OWN_NAMES.get(name, name))
         globals()[name] = value
         return value
     raise AttributeError(f"module 'cwndlab' has no attribute {name!r}")

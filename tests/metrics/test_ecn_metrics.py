@@ -117,6 +117,48 @@ def test_a_transfer_that_the_end_cuts_short_counts_with_what_it_delivered() -> N
     assert math.isnan(measure("flow_throughput", view, traffic="nobody"))
 
 
+def test_the_retransmission_rate_is_segments_sent_again_per_segment_sent() -> None:
+    rows = {**CONNECTIONS, "retransmits": np.array([9, 6, 4, 1, 2])}
+    before = {**BEFORE, "retransmits": np.array([1, 4])}
+    view = WindowedRun(Run(connections=rows, connection_snapshots=before), 20 * S, 120 * S)
+    assert measure("retransmission_rate", view, traffic="background") == pytest.approx(5 / 50)
+    assert measure("retransmission_rate", view) == pytest.approx((5 + 0 + 1 + 2) / (50 + 0 + 10 + 40))
+
+
+class Steps(Run):
+    """Two connections of "background" from 0 s on, counted every 10 s; the second ends at 35 s."""
+
+    scenario: Mapping[str, Any] = {
+        "duration_ns": 50 * S,
+        "windows": {"measured": (10 * S, 50 * S), "a": (10 * S, 20 * S), "b": (30 * S, 40 * S)},
+    }
+
+
+def steps() -> WindowedRun:
+    # Bytes at 10, 20, 30, 40, 50 s: 100, 300, 400, 400, 600 and 0, 50, 75.
+    ends = {"connection": np.array([0, 1]), "traffic": np.array([0, 1]), "start_ns": np.array([0, 0])}
+    ends |= {"end_ns": np.array([-1, 35 * S]), "bytes_up": np.array([600, 90]), "bytes_down": np.zeros(2)}
+    ends |= {"established_ns": np.array([1, 1]), "failed": np.array([False, False])}
+    at = [(10, 0, 100), (10, 1, 0), (20, 0, 300), (20, 1, 50), (30, 0, 400), (30, 1, 75), (40, 0, 400)]
+    kept = {"time_ns": np.array([t * S for t, _, _ in at]), "connection": np.array([c for _, c, _ in at])}
+    kept |= {"traffic": kept["connection"], "bytes_up": np.array([b for _, _, b in at])}
+    kept |= {"bytes_down": np.zeros(len(at))}
+    return WindowedRun(Steps(connections=ends, connection_snapshots=kept), 10 * S, 50 * S)
+
+
+def test_rates_over_intervals_give_their_variation_the_largest_cut_and_a_series() -> None:
+    """200, 100, 0, 200 bytes in intervals of 10 s, and 50, 25 of the connection that ended in the third."""
+    first, second = np.array([200, 100, 0, 200]), np.array([50, 25])
+    wanted = (np.std(first) / np.mean(first) + np.std(second) / np.mean(second)) / 2
+    options = {"traffic": "background", "interval": 10.0}
+    assert wanted == pytest.approx((math.sqrt(6875) / 125 + 12.5 / 37.5) / 2)
+    assert measure("rate_variation", steps(), **options) == pytest.approx(wanted)
+    assert measure("largest_rate_cut", steps(), **options) == pytest.approx((1.0 + 0.5) / 2)
+    series = measure("goodput_series", steps(), **options)
+    assert series == pytest.approx([8 * 25, 8 * 12.5, 8 * 1.5, 8 * 20])
+    assert math.isnan(measure("rate_variation", steps(), traffic="ecn", interval=10.0))
+
+
 def test_completion_times_are_of_finished_transfers_of_one_class_of_sizes() -> None:
     sizes = {**FILES, "traffic": np.array([2, 2, 3, 3]), "kind": np.array(["file"] * 4, dtype=object)}
     sizes |= {"start_ns": np.full(4, 20 * S), "end_ns": np.array([21.0, 22.0, 23.0, np.nan]) * S}

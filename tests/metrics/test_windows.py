@@ -79,6 +79,10 @@ segments_at = "server"
 queues = ["r2>r1"]
 queue_interval = "20ms"
 cwnd = true
+[[quantities]]
+name = "rates"
+metric = "goodput_series"
+options = { interval = 3.0 }
 """
 REQUIRED: dict[str, dict[str, Any]] = {
     **{name: {"link": "r2>r1"} for name in ("drop_rate", "link_utilization", "queue_delay", "red_region")},
@@ -86,6 +90,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "flow_throughput": {"traffic": "bulk"},
     "round_trip": {"traffic": "bulk"},
     "share": {"traffic": "bulk"},
+    **{name: {"traffic": "bulk", "interval": 3.0} for name in ("rate_variation", "largest_rate_cut")},
+    "goodput_series": {"traffic": "bulk", "interval": 3.0},
 }
 #: Metrics that count or add up, so that adjoining windows add up too.
 ADDITIVE = {"congestion_signals", "connections", "fast_retransmits", "retransmits", "timeouts", "transferred"}
@@ -96,7 +102,9 @@ LISTS = {"dropped_packets", "queue_delay", "retransmission_times"}
 def run(**changes: int) -> RunView:
     scenario = {**Study.from_toml(BUSY).plan().cells[0].compiled.scenario, **changes}
     if changes:
-        del scenario["windows"]
+        end = scenario["duration_ns"]
+        windows = scenario["windows"].items()
+        scenario["windows"] = {name: [w[0], min(w[1], end)] for name, w in windows if w[0] < end}
     return RunView(_core.run(json.dumps(scenario), 3, 0), scenario)
 
 

@@ -15,7 +15,7 @@ import cwndlab
 from cwndlab.core import replace_core
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.report import study as report_study
-from cwndlab.runs import folder
+from cwndlab.runs import folder, result
 from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT, edited
@@ -40,10 +40,26 @@ def test_records_are_arrow_that_others_take_without_a_copy(fake_core: FakeCore) 
 def test_estimates_are_a_table_with_intervals(fake_core: FakeCore) -> None:
     run = Study.from_toml(TEXT).run(replicates=12)
     rows = run.estimates.to_pylist()
-    assert [row["iw"] for row in rows] == ["1", "4"] and rows[0]["unit"] == "kbit/s"
+    assert [row["iw"] for row in rows] == [1, 4] and rows[0]["unit"] == "kbit/s"
     assert all(row["ci_low"] < row["value"] < row["ci_high"] for row in rows)
     assert run.estimate("goodput", iw=4).replicates == 12
     assert "<table>" in run._repr_html_() and "goodput" in run._repr_html_()
+
+
+def test_a_table_has_every_value_with_axes_in_their_own_types(fake_core: FakeCore, tmp_path: Path) -> None:
+    run = Study.from_toml(TEXT).run(out=tmp_path / "out")
+    table = run.table()
+    assert table.column_names == ["cell", "iw", "replicate", "quantity", "unit", "value"]
+    assert table.schema.field("iw").type == pa.int64() and table.num_rows == 6
+    values = [row["value"] for row in table.to_pylist() if row["iw"] == 4]
+    assert values == list(run.results.values("iw=4", "goodput"))
+    assert cwndlab.open(tmp_path / "out").table() == table
+
+
+def test_an_axis_of_numbers_and_texts_is_a_column_of_texts() -> None:
+    assert result._column([1, 2.5, None]) == [1.0, 2.5, None]
+    assert result._column([True, None, False]) == [True, None, False]
+    assert result._column([1, "1BDP", True, None]) == ["1", "1BDP", "true", None]
 
 
 def test_each_replicate_is_the_same_alone_as_among_others(fake_core: FakeCore) -> None:

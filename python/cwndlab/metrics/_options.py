@@ -17,3 +17,5 @@ Number: TypeAlias = Annotated[int, Field(ge=0)]
 #: A position counted from 1.
 Position: TypeAlias = Annotated[int, Field(ge=1)]
 Seconds: TypeAlias = Annotated[float, Field(ge=0)]
+#: The length of an interval in seconds; counters are kept at its edges.
+Interval: TypeAlias = Annotated[float, Field(gt=0)]

@@ -7,6 +7,7 @@ ends there.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.plan.scenario import snapshot_times
+from cwndlab.spec.windows import interval_edges
 
 Column = NDArray[Any]
 Columns = Mapping[str, Column]
@@ -122,6 +124,14 @@ class WindowedRun:
         if key not in self._derived:
             self._derived[key] = make()
         return cast(T, self._derived[key])
+
+    def parts(self, interval_s: float) -> list[WindowedRun]:
+        """The window's intervals of this length, from its start on; what is left at its end is left out.
+
+        A quantity with the option `interval` has counters kept at their edges.
+        """
+        edges = interval_edges(self._start, self._end, interval_s)
+        return [WindowedRun(self._run, a, b) for a, b in itertools.pairwise(edges)]
 
     def history(self, table: str) -> Columns:
         """As `columns`, from the start of the run to the end of the window."""

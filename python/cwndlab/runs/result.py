@@ -15,8 +15,8 @@ from cwndlab.errors import StudyError, nearest
 from cwndlab.plan.plan import Plan
 from cwndlab.report.figures import Drawing, draw
 from cwndlab.spec.study import StudySpec
-from cwndlab.spec.values import same_value
-from cwndlab.stats.results import Estimate, Results
+from cwndlab.spec.values import same_value, text
+from cwndlab.stats.results import CellInfo, Estimate, Results
 
 from .campaign import Campaign, Failure
 from .folder import with_cell
@@ -136,33 +136,46 @@ class RunResult:
     @property
     def estimates(self) -> pa.Table:
         """Every quantity that is a number, of every cell, with its 95 % interval: a table, one row an
-        estimate.
+        estimate. Axes are columns of their own type.
         """
         rows: list[dict[str, Any]] = []
-        lists = {name for name in self.results.units if self.results.is_list(name)}
+        for cell, name in self._numbers():
+            estimate = self._estimate(cell.id, name)
+            rows.append(
+                {
+                    "cell": cell.id,
+                    **cell.axes,
+                    "quantity": name,
+                    "unit": estimate.unit,
+                    "value": estimate.value,
+                    "ci_low": estimate.ci_low,
+                    "ci_high": estimate.ci_high,
+                    "replicates": estimate.replicates,
+                    "method": estimate.method,
+                }
+            )
+        return _table(rows)
+
+    def table(self) -> pa.Table:
+        """Every value, tidy: one row for each cell, replicate and quantity that is a number.
+
+        Columns: `cell`, the axes in their own types, `replicate` (from 0), `quantity`, `unit`, `value` (NaN
+        where it could not be measured).
+        """
+        rows: list[dict[str, Any]] = []
+        for cell, name in self._numbers():
+            fixed = {"cell": cell.id, **cell.axes}
+            asked = {"quantity": name, "unit": self.results.unit(name)}
+            values = self.results.values(cell.id, name)
+            rows += [{**fixed, "replicate": k, **asked, "value": float(v)} for k, v in enumerate(values)]
+        return _table(rows)
+
+    def _numbers(self) -> Iterator[tuple[CellInfo, str]]:
+        """Cells, and their quantities that are one number per replicate."""
         for cell in self.results.cells:
             for name in self.results.units:
-                if name in lists or (cell.id, name) not in self.results.data:
-                    continue
-                estimate = self._estimate(cell.id, name)
-                axes = {axis: str(value) for axis, value in cell.axes.items()}
-                rows.append(
-                    {
-                        "cell": cell.id,
-                        **axes,
-                        "quantity": name,
-                        "unit": estimate.unit,
-                        "value": estimate.value,
-                        "ci_low": estimate.ci_low,
-                        "ci_high": estimate.ci_high,
-                        "replicates": estimate.replicates,
-                        "method": estimate.method,
-                    }
-                )
-        columns: dict[str, None] = {}
-        for row in rows:
-            columns |= dict.fromkeys(row)
-        return pa.table({name: [row.get(name) for row in rows] for name in columns})
+                if not self.results.is_list(name) and (cell.id, name) in self.results.data:
+                    yield cell, name
 
     def _repr_html_(self) -> str:
         table = self.estimates
@@ -191,6 +204,25 @@ class RunResult:
             with suppress(StudyError):
                 return self.figure(spec.id)._repr_html_()
         return ""
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows as a table; a column of numbers and texts is one of texts."""
+    columns: dict[str, None] = {}
+    for row in rows:
+        columns |= dict.fromkeys(row)
+    return pa.table({name: _column([row.get(name) for row in rows]) for name in columns})
+
+
+def _column(values: list[Any]) -> list[Any]:
+    known = [value for value in values if value is not None]
+    if all(isinstance(value, str) for value in known) or all(isinstance(value, bool) for value in known):
+        return values
+    if any(isinstance(value, bool | str) for value in known):
+        return [None if value is None else text(value) for value in values]
+    if any(isinstance(value, float) for value in known):
+        return [None if value is None else float(value) for value in values]
+    return values
 
 
 def _short(value: Any) -> str:

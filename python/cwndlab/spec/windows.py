@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from cwndlab.errors import nearest
@@ -9,6 +10,9 @@ from cwndlab.errors import nearest
 from . import schema
 from .units import parse_time
 from .validate import Invalid, Path
+
+#: Counters are kept at each edge of an interval.
+MAX_INTERVALS = 10_000
 
 
 def named_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) -> dict[str, list[int]]:
@@ -38,7 +42,27 @@ def named_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) ->
             windows[str(quantity.window_name)] = _checked(
                 edges, run.duration, ("quantities", index, "window")
             )
+        if "interval" in quantity.options:
+            start, end = windows.get(str(quantity.window_name), [0, run.duration])
+            windows |= _intervals(start, end, quantity.options["interval"], ("quantities", index, "options"))
     return windows
+
+
+def interval_edges(start: int, end: int, interval_s: float) -> list[int]:
+    """The edges, in nanoseconds, of the whole intervals of a window."""
+    return list(range(start, end + 1, max(1, round(interval_s * 1e9))))
+
+
+def _intervals(start: int, end: int, interval: object, at: Path) -> dict[str, list[int]]:
+    """Windows whose edges are those of the intervals: the engine keeps counters at the edges of windows."""
+    if not isinstance(interval, int | float) or isinstance(interval, bool) or not interval > 0:
+        return {}  # the metric's options say what is wrong
+    if (end - start) / (interval * 1e9) > MAX_INTERVALS:
+        right = f"at most {MAX_INTERVALS:,} intervals; make them longer"
+        raise Invalid((*at, "interval"), f"the window has too many intervals of {interval:g} s", right, 0)
+    edges = interval_edges(start, end, interval)
+    pairs = list(itertools.pairwise(edges))
+    return {f"{a} to {b} ns": [a, b] for a, b in [*pairs[::2], *pairs[-1:]]}
 
 
 def _checked(edges: list[int], duration: int, at: Path) -> list[int]:
