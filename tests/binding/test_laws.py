@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from collections.abc import Callable
@@ -13,19 +12,15 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import AckReport, CongestionControl, LossEvent, _core
+from cwndlab.laws import from_file, load
 
 DIGEST = "0123456789abcdef" * 2
 Make = Callable[..., dict[str, Any]]
 
 
-def _reno_in_python() -> type[CongestionControl]:
-    file = Path(__file__).parent.parent / "laws" / "reno_in_python.py"
-    spec = importlib.util.spec_from_file_location("reno_in_python", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    made: type[CongestionControl] = module.Reno
-    return made
+def law(file: str) -> type[CongestionControl]:
+    """The only law in a file of tests/laws."""
+    return load(from_file(f"tested={Path(__file__).parent.parent / 'laws' / file}"))
 
 
 def external(*, random: bool = False) -> dict[str, Any]:
@@ -33,10 +28,10 @@ def external(*, random: bool = False) -> dict[str, Any]:
 
 
 def trace(
-    scenario: dict[str, Any], law: type[CongestionControl] | None = None
+    scenario: dict[str, Any], control: type[CongestionControl] | None = None
 ) -> tuple[list[dict[str, Any]], int]:
     """The packets and windows of a run, and how many timeouts it had."""
-    records = _core.run(json.dumps(scenario), 3, 0, laws=None if law is None else {DIGEST: law})
+    records = _core.run(json.dumps(scenario), 3, 0, laws=None if control is None else {DIGEST: control})
     rows = [row for name in ("segments", "cwnd") for row in pa.table(records[name]).to_pylist()]
     return rows, sum(pa.table(records["connections"]).column("timeouts").to_pylist())
 
@@ -73,8 +68,17 @@ def test_reno_in_python_sends_what_reno_in_rust_sends_to_the_byte(
     made["traffic"] = [{**made["traffic"][0], "name": f"flow {i}", "start_ns": i * 10**8} for i in range(3)]
     rust, timeouts = trace(made)
     made["tcp"][0]["window_law"] = external()
-    assert trace(made, _reno_in_python()) == (rust, timeouts)
+    assert trace(made, law("reno_in_python.py")) == (rust, timeouts)
     assert timeouts > 10  # of the same data, too
+
+
+def test_the_manual_s_law_keeps_the_queue_short(scenario: Make) -> None:
+    def dropped(window_law: Any, **laws: type[CongestionControl]) -> int:
+        records = _core.run(json.dumps(scenario(window_law=window_law)), 1, 0, laws=laws)
+        return records.summary["dropped"]
+
+    assert dropped("reno") > 0
+    assert dropped(external(), **{DIGEST: law("few.py")}) == 0
 
 
 def test_an_exception_ends_the_run_and_names_file_line_flow_and_simulated_time(scenario: Make) -> None:

@@ -6,10 +6,10 @@ from cwndlab import AckReport, CongestionControl, LossEvent
 class Reno(CongestionControl):
     """Grows by a segment per window of acknowledged bytes, halves on loss."""
 
-    def on_start(self, now_s: float, mss: int, /) -> None:
+    def on_start(self, now_s: float, mss: int) -> None:
         self.acked = 0
 
-    def on_ack(self, ack: AckReport, /) -> None:
+    def on_ack(self, ack: AckReport) -> None:
         if ack.growth_bytes == 0:
             return
         cwnd = int(self.cwnd_bytes)
@@ -18,6 +18,6 @@ class Reno(CongestionControl):
             self.acked = min(self.acked - cwnd, cwnd)
             self.cwnd_bytes = cwnd + ack.mss
 
-    def on_loss(self, event: LossEvent, /) -> None:
+    def on_loss(self, event: LossEvent) -> None:
         self.acked = 0
         self.cwnd_bytes = max(event.flight_bytes // 2, 2 * event.mss)

@@ -48,7 +48,7 @@ def run_study(
     check_outputs(study)
     place = None if options.store is None else shared.where(options.store)
     if place is not None:
-        if options.cluster is not None and place.startswith("memory:"):
+        if (options.cluster is not None or study.laws) and place.startswith("memory:"):
             raise StudyError("a memory is of one process", key="--store", right="name a folder or s3://…")
         shared.prepare(place)
     kernel = kernel_of(options, study)
