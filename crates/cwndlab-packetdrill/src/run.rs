@@ -10,7 +10,7 @@ use crate::segment::show;
 use crate::settings;
 use crate::socket::{Descriptor, Kind, LOCAL_ISS};
 use crate::state::SocketCount;
-use cwndlab_tcp::{Connection, Flags, Segment, TcpConfig};
+use cwndlab_tcp::{Connection, Flags, Header, Segment, TcpConfig};
 use cwndlab_units::Time;
 
 /// What fits into one IP packet next to 20 bytes of IP header and 60 of TCP header.
@@ -184,7 +184,8 @@ impl Machine {
             let last = start + len == end;
             let flags = if last { whole.flags } else { Flags(whole.flags.0 & !(Flags::PSH.0 | Flags::FIN.0)) };
             let wire_bytes = whole.wire_bytes - end + len;
-            let part = Segment { seq: whole.seq.wrapping_add(start), len, flags, wire_bytes, ..whole };
+            let header = Header { seq: whole.seq.wrapping_add(start), len, flags, wire_bytes, ..whole.header };
+            let part = Segment { header, ..whole };
             endpoint.connection.handle_segment(&endpoint.cfg, self.now, &part);
             start += len;
             if last {

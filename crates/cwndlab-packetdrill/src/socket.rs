@@ -2,7 +2,7 @@
 
 use crate::script::{EcnBits, Options, Packet};
 use crate::timestamps::Timestamps;
-use cwndlab_tcp::{CloseReason, Connection, Flags, SackBlocks, Segment, TcpConfig};
+use cwndlab_tcp::{CloseReason, Connection, Flags, Header, SackBlocks, Segment, TcpConfig};
 use cwndlab_units::Time;
 
 /// Initial sequence numbers of both sides lie just below the wrap, so that scripts cross it.
@@ -123,7 +123,7 @@ impl Endpoint {
             sack.len += 1;
         }
         let header = 40 + if options.timestamps.is_some() { 12 } else { 0 };
-        Segment {
+        let header = Header {
             seq: PEER_ISS.wrapping_add(packet.seq.unwrap_or(0)),
             // an ACK without a number acknowledges 0, as in packetdrill
             ack: if flags.has(Flags::ACK) { LOCAL_ISS.wrapping_add(packet.ack.unwrap_or(0)) } else { 0 },
@@ -144,8 +144,8 @@ impl Endpoint {
             mss: options.mss.unwrap_or(0),
             window_scale_plus_1: options.window_scale.map_or(0, |n| n.saturating_add(1)),
             sack_permitted: options.sack_permitted,
-            sack,
-        }
+        };
+        Segment { header, sack }
     }
 
     /// The endpoint's segment as a script would write it.

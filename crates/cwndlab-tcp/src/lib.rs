@@ -37,7 +37,7 @@ pub use ecn::EcnKind;
 pub use flight::RateSample;
 pub use profile::{knobs_json, Knob, KNOBS};
 pub use rto::RttEstimator;
-pub use segment::{Flags, SackBlocks, Segment};
+pub use segment::{Flags, Header, SackBlocks, Segment};
 pub use state::{CloseReason, State};
 pub use stats::Stats;
 

@@ -68,9 +68,9 @@ impl SackBlocks {
     }
 }
 
-/// One segment. `Copy`, and small enough to be built in registers and one cache line.
+/// A segment without its SACK blocks: 36 bytes, copied whole into the simulator's packet and out of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Segment {
+pub struct Header {
     /// First sequence number of the segment (of the SYN if it carries one).
     pub seq: u32,
     /// Acknowledgment number, if [`Flags::ACK`].
@@ -99,6 +99,35 @@ pub struct Segment {
     pub window_scale_plus_1: u8,
     /// On SYN segments: SACK permitted.
     pub sack_permitted: bool,
+}
+
+/// One segment: its header, whose fields are read as the segment's own, and its SACK blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Segment {
+    /// All but the SACK blocks.
+    pub header: Header,
     /// SACK blocks.
     pub sack: SackBlocks,
+}
+
+impl From<Header> for Segment {
+    #[inline]
+    fn from(header: Header) -> Segment {
+        Segment { header, sack: SackBlocks::default() }
+    }
+}
+
+impl std::ops::Deref for Segment {
+    type Target = Header;
+    #[inline]
+    fn deref(&self) -> &Header {
+        &self.header
+    }
+}
+
+impl std::ops::DerefMut for Segment {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Header {
+        &mut self.header
+    }
 }

@@ -1,4 +1,5 @@
 use cwndlab_engine::{Opened, Probe as _, Scenario};
+use cwndlab_tcp::Header;
 
 use super::*;
 use crate::tables::SegmentEvent;
@@ -23,11 +24,19 @@ const DATA: Way = Way { connection: 0, from_client: true };
 const ACKS: Way = Way { connection: 0, from_client: false };
 
 fn data(seq: u32) -> Segment {
-    Segment { seq, ack: 1, len: 1000, window: 9000, flags: Flags::ACK, wire_bytes: 1000, ..Segment::default() }
+    Segment::from(Header {
+        seq,
+        ack: 1,
+        len: 1000,
+        window: 9000,
+        flags: Flags::ACK,
+        wire_bytes: 1000,
+        ..Header::default()
+    })
 }
 
 fn ack(ack: u32, window: u32) -> Segment {
-    Segment { seq: 1, ack, window, flags: Flags::ACK, wire_bytes: 40, ..Segment::default() }
+    Segment::from(Header { seq: 1, ack, window, flags: Flags::ACK, wire_bytes: 40, ..Header::default() })
 }
 
 /// (event, segment, seq, ack) of each row.
@@ -49,7 +58,7 @@ fn segments_are_numbered_from_one_and_acknowledgments_by_the_highest_packet_they
         Seen::Sent { timeout: false },
         DATA,
         0,
-        &Segment { retransmission: true, ..data(1001) },
+        &Segment::from(Header { retransmission: true, ..data(1001).header }),
     );
     recorder.segment(Time::ZERO, Seen::Received, ACKS, 0, &ack(2001, 9000));
     assert_eq!(

@@ -6,7 +6,7 @@ use super::handshake::wanted_shift;
 use super::{timestamp, Connection, Control};
 use crate::config::TcpConfig;
 use crate::recovery::Recovery;
-use crate::segment::{Flags, SackBlocks, Segment, TIMESTAMPS_BYTES};
+use crate::segment::{Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 use crate::sender::Piece;
 use crate::sequence::to_wire;
 use crate::state::State;
@@ -173,7 +173,7 @@ impl Connection {
         } else {
             (Flags(0), 0)
         };
-        Segment {
+        let header = Header {
             seq: to_wire(self.iss, position),
             ack: to_wire(self.irs, self.receiver.nxt),
             window,
@@ -185,9 +185,9 @@ impl Connection {
             has_timestamps: self.agreed.timestamps,
             retransmission,
             ecn,
-            sack,
-            ..Segment::default()
-        }
+            ..Header::default()
+        };
+        Segment { header, sack }
     }
 
     /// Options of a segment after the handshake. Profiles without headers state wire sizes: options are part of them, but
@@ -231,7 +231,7 @@ impl Connection {
             let ecn = std::mem::take(&mut self.sender.ecn);
             let probe = self.data_segment(cfg, now, piece);
             self.sender.ecn = ecn;
-            return Segment { flags: probe.flags | ecn.flags(), ..probe };
+            return Segment { header: Header { flags: probe.flags | ecn.flags(), ..probe.header }, ..probe };
         }
         let position = self.sender.una - 1;
         self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
@@ -246,20 +246,21 @@ impl Connection {
         self.receiver.ack_now = due;
         let newer = segment.ack.wrapping_sub(ack);
         let flags = Flags(segment.flags.0 ^ Flags::ECE.0);
-        Segment { ack, window: segment.window + newer, flags, ..segment }
+        let header = Header { ack, window: segment.window + newer, flags, ..segment.header };
+        Segment { header, ..segment }
     }
 
     /// A RST; it has timestamps like every segment, where they are agreed on (RFC 7323, section 3.2).
-    fn reset(&self, cfg: &TcpConfig, now: Time, numbers: Segment) -> Segment {
+    fn reset(&self, cfg: &TcpConfig, now: Time, numbers: Header) -> Segment {
         let stamped = self.agreed.timestamps;
-        Segment {
+        Segment::from(Header {
             flags: numbers.flags | Flags::RST,
             has_timestamps: stamped,
             ts_val: if stamped { timestamp(now) } else { 0 },
             ts_ecr: if stamped { self.receiver.ts_recent } else { 0 },
             wire_bytes: cfg.ack_bytes + self.option_bytes(cfg, 0),
             ..numbers
-        }
+        })
     }
 
     /// SYN, SYN-ACK, RST or a probe.
@@ -274,20 +275,20 @@ impl Connection {
         }
         self.stats.segments_sent += 1;
         let again = self.retries > 0;
-        let segment = match control {
+        let header = match control {
             Control::None | Control::AskPacer | Control::Probe | Control::AckBefore(_) => return None,
             Control::Abort => {
                 let (seq, ack) = (self.wire(self.sender.nxt), to_wire(self.irs, self.receiver.nxt));
-                return Some(self.reset(cfg, now, Segment { seq, ack, flags: Flags::ACK, ..Segment::default() }));
+                return Some(self.reset(cfg, now, Header { seq, ack, flags: Flags::ACK, ..Header::default() }));
             }
-            Control::Reset(seq) => return Some(self.reset(cfg, now, Segment { seq, ..Segment::default() })),
+            Control::Reset(seq) => return Some(self.reset(cfg, now, Header { seq, ..Header::default() })),
             Control::Refuse(ack) => {
-                return Some(self.reset(cfg, now, Segment { ack, flags: Flags::ACK, ..Segment::default() }))
+                return Some(self.reset(cfg, now, Header { ack, flags: Flags::ACK, ..Header::default() }))
             }
-            Control::Syn => Segment { flags: Flags::SYN | cfg.ecn.syn_flags(), ..Segment::default() },
+            Control::Syn => Header { flags: Flags::SYN | cfg.ecn.syn_flags(), ..Header::default() },
             Control::SynAck => {
                 let ecn = if self.sender.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
-                Segment { flags: Flags::SYN | Flags::ACK | ecn, ack: to_wire(self.irs, 1), ..Segment::default() }
+                Header { flags: Flags::SYN | Flags::ACK | ecn, ack: to_wire(self.irs, 1), ..Header::default() }
             }
         };
         if again {
@@ -306,7 +307,7 @@ impl Connection {
             + if scale { 4 } else { 0 };
         let option_bytes = if cfg.header_bytes == 0 { 0 } else { option_bytes }; // as in `option_bytes`
         self.receiver.ack_now = false;
-        Some(Segment {
+        Some(Segment::from(Header {
             seq: self.iss,
             window: self.receiver.first_window(cfg, if answer { self.offered_mss(cfg) } else { cfg.mss }),
             ts_val: timestamp(now),
@@ -317,7 +318,7 @@ impl Connection {
             window_scale_plus_1: if scale { wanted_shift(cfg) + 1 } else { 0 },
             wire_bytes: cfg.ack_bytes + option_bytes,
             retransmission: again,
-            ..segment
-        })
+            ..header
+        }))
     }
 }

@@ -108,7 +108,10 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
                 assert!(end.sender.una <= end.sender.nxt && end.sender.nxt <= end.sender.max, "positions out of order");
                 sent += 1;
                 let marked = segment.ecn != 0 && dice.roll() < pipe.marks;
-                let segment = Segment { ecn: if marked { 3 } else { segment.ecn }, ..segment };
+                let mut segment = segment;
+                if marked {
+                    segment.ecn = 3;
+                }
                 let lost =
                     dice.roll() < pipe.loss || (u64::from(pipe.outage.0)..u64::from(pipe.outage.1)).contains(&sent);
                 let copies = if lost { 0 } else { 1 + u32::from(dice.roll() < pipe.duplication) };

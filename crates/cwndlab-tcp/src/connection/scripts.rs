@@ -148,7 +148,8 @@ impl Script<'_> {
         let [ours, theirs] = self.iss;
         let theirs_at = |offset: u64| theirs.wrapping_add(1 + offset as u32);
         let ours_at = |offset: u64| ours.wrapping_add(1 + offset as u32);
-        let mut seg = Segment { seq: theirs_at(self.end.received()), flags: Flags::default(), ..Segment::default() };
+        let mut seg =
+            Segment::from(Header { seq: theirs_at(self.end.received()), flags: Flags::default(), ..Header::default() });
         let mut words = fields.iter().peekable();
         while let Some(&word) = words.next() {
             let mut number = || words.next().expect("a number").parse::<u64>().expect("a number");

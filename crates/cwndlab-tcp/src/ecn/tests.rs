@@ -1,4 +1,5 @@
 use super::*;
+use crate::Header;
 
 const ASKING: [EcnKind; 5] = [EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1, EcnKind::Dctcp, EcnKind::L4s];
 const ALL: [EcnKind; 7] = [
@@ -12,7 +13,7 @@ const ALL: [EcnKind; 7] = [
 ];
 
 fn with(flags: u8, ecn: u8) -> Segment {
-    Segment { flags: Flags(flags), ecn, len: 1000, ..Segment::default() }
+    Segment::from(Header { flags: Flags(flags), ecn, len: 1000, ..Header::default() })
 }
 
 fn agreed() -> Echo {

@@ -221,7 +221,7 @@ fn a_newer_stamp_opens_time_wait_again_whatever_the_number() {
              0.2 < fin
              0.2 > ack 1",
         );
-        let syn = Segment { flags: Flags::SYN, has_timestamps: true, ts_val: stamp, ..Segment::default() };
+        let syn = Segment::from(Header { flags: Flags::SYN, has_timestamps: true, ts_val: stamp, ..Header::default() });
         end.handle_segment(&cfg, Time::from_secs(1), &syn);
         assert_eq!(end.state(), state, "stamp {stamp}");
     }
@@ -237,13 +237,13 @@ fn a_closed_port_answers_every_segment_but_a_reset() {
         end.handle_segment(&cfg, Time::ZERO, &seg);
         end.poll_transmit(&cfg, Time::ZERO).map(|s| (s.seq, s.ack, s.flags))
     };
-    let syn = Segment { seq: 77, flags: Flags::SYN, ..Segment::default() };
+    let syn = Segment::from(Header { seq: 77, flags: Flags::SYN, ..Header::default() });
     assert_eq!(answer(syn), Some((0, 78, Flags::RST | Flags::ACK)));
-    assert_eq!(answer(Segment { len: 10, ..syn }), Some((0, 88, Flags::RST | Flags::ACK)));
-    let ack = Segment { seq: 78, ack: 500, flags: Flags::ACK, ..Segment::default() };
+    assert_eq!(answer(Segment::from(Header { len: 10, ..syn.header })), Some((0, 88, Flags::RST | Flags::ACK)));
+    let ack = Segment::from(Header { seq: 78, ack: 500, flags: Flags::ACK, ..Header::default() });
     assert_eq!(answer(ack), Some((500, 0, Flags::RST)));
-    assert_eq!(answer(Segment { flags: Flags::RST, ..syn }), None);
-    assert_eq!(answer(Segment { flags: Flags::RST | Flags::ACK, ..ack }), None);
+    assert_eq!(answer(Segment::from(Header { flags: Flags::RST, ..syn.header })), None);
+    assert_eq!(answer(Segment::from(Header { flags: Flags::RST | Flags::ACK, ..ack.header })), None);
 }
 
 /// RFC 7323, section 3.2: "SHOULD be sent in an <RST> segment", which then is as long as every other.
@@ -256,15 +256,15 @@ fn a_reset_carries_timestamps_where_they_are_agreed_on() {
         end.handle_segment(
             &cfg,
             now,
-            &Segment {
+            &Segment::from(Header {
                 seq: 1,
                 ack: 1,
                 len: 10,
                 flags: Flags::ACK,
                 ts_val: 9,
                 has_timestamps: timestamps,
-                ..Segment::default()
-            },
+                ..Header::default()
+            }),
         );
         end.abort();
         let reset = end.poll_transmit(&cfg, now).expect("a RST");

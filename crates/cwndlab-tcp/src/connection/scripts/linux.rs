@@ -123,7 +123,7 @@ fn the_window_opens_with_the_segments_that_arrive() {
     let mut end = Connection::client(&cfg, ISS, Time::ZERO);
     let sent = |end: &mut Connection| end.poll_transmit(&cfg, now).expect("a segment").window;
     assert_eq!(sent(&mut end), 64_240);
-    let syn_ack = Segment {
+    let syn_ack = Segment::from(Header {
         flags: Flags::SYN | Flags::ACK,
         seq: 77,
         ack: ISS.wrapping_add(1),
@@ -132,12 +132,12 @@ fn the_window_opens_with_the_segments_that_arrive() {
         window_scale_plus_1: 8,
         sack_permitted: true,
         has_timestamps: true,
-        ..Segment::default()
-    };
+        ..Header::default()
+    });
     end.handle_segment(&cfg, now, &syn_ack);
     assert_eq!(sent(&mut end), 64_256);
     let windows = (0..7).map(|k| {
-        let data = Segment {
+        let data = Segment::from(Header {
             flags: Flags::ACK,
             seq: 78 + 1448 * k,
             ack: ISS.wrapping_add(1),
@@ -145,8 +145,8 @@ fn the_window_opens_with_the_segments_that_arrive() {
             len: 1448,
             wire_bytes: 1500,
             has_timestamps: true,
-            ..Segment::default()
-        };
+            ..Header::default()
+        });
         end.handle_segment(&cfg, now, &data);
         sent(&mut end)
     });

@@ -166,7 +166,11 @@ fn push_shortens_the_delay() {
         let cfg = adaptive(true, true, push_ms);
         let mut end = Connection::client(&cfg, 0, Time::ZERO);
         let flags = Flags::ACK | Flags::PSH;
-        end.handle_segment(&cfg, Time::ZERO, &Segment { seq: 1, ack: 1, len: 100, flags, ..Segment::default() });
+        end.handle_segment(
+            &cfg,
+            Time::ZERO,
+            &Segment::from(Header { seq: 1, ack: 1, len: 100, flags, ..Header::default() }),
+        );
         assert_eq!(end.poll_timeout(), due);
     }
 }
@@ -408,7 +412,7 @@ fn an_echo_leaves_two_packets_where_it_may_not_leave_one() {
                  0 > data 1000-2000",
             );
             let flags = Flags::ACK | Flags::ECE;
-            let ack = Segment { seq: 1, ack: 2001, window: 90_000, flags, ..Segment::default() };
+            let ack = Segment::from(Header { seq: 1, ack: 2001, window: 90_000, flags, ..Header::default() });
             end.handle_segment(&cfg, Time::from_millis(100), &ack);
             assert_eq!(end.cwnd_bytes(), left, "{window_law:?}, to one: {to_one}");
         }

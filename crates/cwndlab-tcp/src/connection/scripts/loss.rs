@@ -380,14 +380,16 @@ fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
         end.write(4000);
         let drain = |end: &mut Connection, now: Time| while end.poll_transmit(&cfg, now).is_some() {};
         drain(&mut end, Time::ZERO);
-        let mut dropping = Segment { seq: 1, ack: 1, flags: Flags::ACK, window: 1 << 20, ..Segment::default() };
+        let mut dropping =
+            Segment::from(Header { seq: 1, ack: 1, flags: Flags::ACK, window: 1 << 20, ..Header::default() });
         dropping.sack.blocks[0] = (1001, 4001);
         dropping.sack.len = 1;
         let mut now = Time::from_millis(100);
         end.handle_segment(&cfg, now, &dropping);
         drain(&mut end, now);
         now = Time::from_millis(200);
-        let first = Segment { seq: 1, ack: 1001, flags: Flags::ACK, window: 1 << 20, ..Segment::default() };
+        let first =
+            Segment::from(Header { seq: 1, ack: 1001, flags: Flags::ACK, window: 1 << 20, ..Header::default() });
         end.handle_segment(&cfg, now, &first);
         drain(&mut end, now);
         // the timer alone is left; whatever comes now was not kept but in order
@@ -403,7 +405,7 @@ fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
                     held += segment.len;
                 }
             }
-            end.handle_segment(&cfg, now, &Segment { ack: held, ..first });
+            end.handle_segment(&cfg, now, &Segment::from(Header { ack: held, ..first.header }));
             drain(&mut end, now);
         }
         assert_eq!(held, 4001, "{kind:?} does not send again what is missing");
@@ -428,7 +430,7 @@ fn prr_sends_as_in_figure_1_of_rfc_9937() {
     let now = Time::from_millis(100);
     let mut sent = String::new();
     for number in 1..=22 {
-        let mut ack = Segment { seq: 1, ack: 1, flags: Flags::ACK, window: 1 << 20, ..Segment::default() };
+        let mut ack = Segment::from(Header { seq: 1, ack: 1, flags: Flags::ACK, window: 1 << 20, ..Header::default() });
         if number == 22 {
             ack.ack = 22_001; // all of the first flight and of Limited Transmit
         } else {

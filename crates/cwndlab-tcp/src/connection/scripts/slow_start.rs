@@ -17,7 +17,13 @@ fn after_slower_round(slow_start: SlowStartKind) -> Connection {
         let mut next = 0;
         for _ in 0..out {
             acked += 1000;
-            let ack = Segment { seq: 1, ack: 1 + acked, flags: Flags::ACK, window: 1 << 30, ..Segment::default() };
+            let ack = Segment::from(Header {
+                seq: 1,
+                ack: 1 + acked,
+                flags: Flags::ACK,
+                window: 1 << 30,
+                ..Header::default()
+            });
             end.handle_segment(&cfg, now, &ack);
             next += drain(&mut end, now);
         }
