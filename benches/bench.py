@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs the benchmark workloads on cwndlab and on ns-2 where it is installed, and writes build/bench.json.
+"""Runs the benchmark on cwndlab and, where it is installed, on ns-2, and writes build/bench.json.
 
     python benches/bench.py [--workload NAME ...] [--tool cwndlab|ns-2 ...] [--json build/bench.json]
 
-One object a workload and tool: nanoseconds of CPU time and instructions per packet-hop (set-up not counted),
-goodput, drops at the bottleneck, memory a flow. The workloads are described in benches/README.md. CPU time is
-the least of three runs; callgrind counts instructions on two durations, the difference is divided by that
-of the hops. The last workload, `rfc2415-32-3`, is one run of a study's cell: CPU seconds a run on both, and
-their ratio.
+A hop is one packet, data or ACK, that has crossed one link. Each row is a workload on a tool: CPU time and
+instructions per hop (set-up not counted), goodput, drops at the bottleneck, memory. The tools take turns, and
+CPU time is the least of `--runs` runs of each; the ratio divides ns-2's by cwndlab's. callgrind counts
+instructions on two durations; their difference is divided by that of the hops. The workloads are described in
+benches/README.md.
 """
 
 from __future__ import annotations
@@ -19,64 +19,94 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "target" / "release" / "examples" / "bench"
-#: Workload -> the two durations (s) on which instructions are counted: past the start, short for callgrind.
+CELLS = ROOT / "build" / "bench"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One line of the table."""
+
+    #: The two durations (s) on which instructions are counted: past the start, short for callgrind.
+    counted_s: tuple[float, float]
+    #: Whether ns-2 runs it, and whether callgrind counts ns-2's instructions: making agents takes it minutes.
+    ns2: bool = False
+    ns2_counted: bool = False
+    #: Duration of the timed run; None is the workload's own.
+    duration_s: float | None = None
+    #: Study and cell whose scenario it is, instead of a dumbbell.
+    cell: tuple[str, str] | None = None
+
+
+RFC2415 = "model=reconstructed,http=1.0,webs=32,ftps=2,iw=1"
+RFC2884 = "workload=bulk,recovery=newreno,path=one-way,flows=10,max_p=0.1"
+MODERN = "question=queue,speed=50,queue=fq-codel,flows=8"
 WORKLOADS = {
-    "10x1.5M": (100.0, 200.0),
-    "50x100M": (2.0, 4.0),
-    "200x1G": (1.0, 1.5),
-    "1000x10G": (0.6, 0.8),
-    "short100k": (0.5, 1.0),
+    "10x1.5M": Workload((100, 200), ns2=True, ns2_counted=True),
+    "50x100M": Workload((2, 4), ns2=True, ns2_counted=True),
+    "200x1G": Workload((1, 1.5), ns2=True, ns2_counted=True),
+    "1000x10G": Workload((0.6, 0.8), ns2=True),
+    "short100k": Workload((0.5, 1), ns2=True),
+    "live10k": Workload((0.5, 0.6), duration_s=1.5),
+    "live100k": Workload((1.2, 1.3), duration_s=1.5),
+    "rfc2415-cell": Workload((60, 120), cell=("rfc2415", RFC2415)),
+    "rfc2884-cell": Workload((60, 120), cell=("rfc2884", RFC2884)),
+    "fq-codel-cell": Workload((10, 20), cell=("modern", MODERN)),
+    # what a probe costs, next to the first of these
+    "50x100M+connections": Workload((2, 4)),
+    "50x100M+segments": Workload((2, 4)),
+    "50x100M+queue": Workload((2, 4)),
+    "50x100M+samples": Workload((2, 4)),
+    "50x100M+cwnd": Workload((2, 4)),
 }
-#: RFC 2415's 32 browsers and 3 file transfers, IW 1, 360 s: whole runs, compared by CPU time.
+#: RFC 2415's 32 browsers and 3 file transfers, IW 1, 360 s, on both tools: whole runs, compared by CPU time.
 WEB = "rfc2415-32-3"
 SIZES = ROOT / "python" / "cwndlab" / "studies" / "rfc2415" / "sizes"
-#: ns-2 spends minutes under callgrind only to create these many agents.
-NOT_COUNTED = {("ns-2", "short100k"), ("ns-2", "1000x10G")}
-KEYS = (
-    "workload",
-    "tool",
-    "hops",
-    "cpu_s",
-    "ns_per_hop",
-    "instructions_per_hop",
-    "goodput_bps",
-    "drops",
-    "bytes_per_flow",
-)
-
-Command = Callable[[str, str, float | None], list[str]]
 
 
-def cwndlab(workload: str, mode: str, duration_s: float | None) -> list[str]:
-    """The command of our own engine; it counts in every run, so `mode` does not matter."""
-    return [str(EXAMPLE), workload, *([] if duration_s is None else [str(duration_s)])]
+def command(tool: str, name: str, mode: str, duration_s: float | None) -> list[str]:
+    """The command of a tool; `mode` is `time` or `count`, which only ns-2 keeps apart."""
+    duration = [] if duration_s is None else [str(duration_s)]
+    if tool == "ns-2":
+        return ["ns", str(ROOT / "benches" / "peer_ns2.tcl"), name, mode, *duration]
+    return [str(EXAMPLE), str(scenario(name)) if WORKLOADS[name].cell else name, *duration]
 
 
-def ns2(workload: str, mode: str, duration_s: float | None) -> list[str]:
-    """The command of ns-2; `mode` is `time` or `count`."""
-    script = str(ROOT / "benches" / "peer_ns2.tcl")
-    return ["ns", script, workload, mode, *([] if duration_s is None else [str(duration_s)])]
+def scenario(name: str) -> Path:
+    """The file of a study's cell, written when it is first asked for."""
+    path = CELLS / f"{name}.json"
+    asked = WORKLOADS[name].cell
+    if asked and not path.exists():
+        from cwndlab import Study
+
+        study, wanted = asked
+        found = [cell.scenario for cell in Study.load(study).plan().cells if str(cell.id) == wanted]
+        if len(found) != 1:
+            raise SystemExit(f"bench: {study} has no cell {wanted}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(found[0])
+    return path
 
 
-def run(command: Sequence[str]) -> dict[str, Any]:
+def run(arguments: Sequence[str]) -> dict[str, Any]:
     """Runs a command that prints one JSON object as its last line."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode != 0 or not done.stdout.strip():
         problem = done.stderr.strip()[-500:]
-        raise SystemExit(f"bench: {' '.join(command)} failed ({done.returncode}): {problem}")
+        raise SystemExit(f"bench: {' '.join(arguments)} failed ({done.returncode}): {problem}")
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
 
-def instructions(command: Sequence[str]) -> int:
+def instructions(arguments: Sequence[str]) -> int:
     """Instructions of a whole process, by callgrind."""
-    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command]
+    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *arguments]
     done = subprocess.run(valgrind, capture_output=True, text=True, check=False)
     found = re.search(r"Collected : (\d+)", done.stderr)
     if not found:
@@ -84,78 +114,104 @@ def instructions(command: Sequence[str]) -> int:
     return int(found[1])
 
 
-def instructions_per_hop(command: Command, workload: str) -> float:
-    """Instructions of the longer run less those of the shorter, by hop: set-up cancels out."""
-    short_s, long_s = WORKLOADS[workload]
-    hops = [run(command(workload, "count", duration_s))["hops"] for duration_s in (short_s, long_s)]
-    counts = [instructions(command(workload, "time", duration_s)) for duration_s in (short_s, long_s)]
-    return (counts[1] - counts[0]) / float(hops[1] - hops[0])
+def instructions_per_hop(tool: str, name: str) -> tuple[float, float]:
+    """Instructions per hop, set-up cancelled out; and set-up's share of a run's instructions, in percent."""
+    durations = WORKLOADS[name].counted_s
+    hops = [run(command(tool, name, "count", duration_s))["hops"] for duration_s in durations]
+    counts = [instructions(command(tool, name, "time", duration_s)) for duration_s in durations]
+    per_hop = (counts[1] - counts[0]) / float(hops[1] - hops[0])
+    return per_hop, 100 * (1 - per_hop * hops[1] / counts[1])
 
 
-def measure(tool: str, command: Command, workload: str, runs: int, callgrind: bool) -> dict[str, Any]:
-    """One workload on one tool."""
-    found = run(command(workload, "time", None))
-    for _ in range(runs - 1):
-        found["cpu_s"] = min(found["cpu_s"], run(command(workload, "time", None))["cpu_s"])
-    if "hops" not in found:
-        counted = run(command(workload, "count", None))
-        found |= {key: counted[key] for key in ("hops", "drops")}
-    found["ns_per_hop"] = round(found["cpu_s"] * 1e9 / found["hops"], 1)
-    callgrind = callgrind and (tool, workload) not in NOT_COUNTED
-    found["instructions_per_hop"] = round(instructions_per_hop(command, workload), 1) if callgrind else None
-    return {key: found[key] for key in KEYS}
+#: What a tool reports and the row repeats.
+MEASURED = ("goodput_bps", "drops", "bytes_per_flow", "peak_mb", "rows")
 
 
-def web_cwndlab() -> dict[str, Any]:
-    """One run of 32/3 by the definitions of ns-2's script; CPU time is the least of three replicates'."""
-    sys.path.insert(0, str(ROOT))
-    from validation import web
-
-    from cwndlab import _core
-
-    scenario = web.scenario((32, 3, 1))
-    found = []
-    for replicate in range(3):
-        before = time.process_time()
-        records = _core.run(scenario, web.SEED, replicate)
-        found.append((time.process_time() - before, records.packets))
-    cpu_s, hops = min(found)
-    return {"workload": WEB, "tool": "cwndlab", "cpu_s": round(cpu_s, 4), "hops": hops}
-
-
-def web_ns2() -> dict[str, Any]:
-    """The same on ns-2; making its agents is not counted, which takes ten times as long as the run."""
-    script = str(ROOT / "validation" / "ns2" / "rfc2415.tcl")
-    sizes = [str(SIZES / f"mah-{side}-bytes.csv") for side in ("reply", "request")]
-    found = run(["ns", script, "32", "3", "1", "1", "360", *sizes, "cpu"])
-    return {
-        "workload": WEB,
-        "tool": "ns-2",
-        "cpu_s": found["cpu_s"],
-        "making_agents_s": found["making_agents_s"],
-    }
-
-
-def measure_web(tools: Sequence[str]) -> list[dict[str, Any]]:
-    """`WEB` on the tools, printed as it goes."""
+def measure(name: str, tools: Sequence[str], runs: int, callgrind: bool) -> list[dict[str, Any]]:
+    """One workload on the tools in turn."""
+    workload = WORKLOADS[name]
+    tools = [tool for tool in tools if tool == "cwndlab" or workload.ns2]
+    found: dict[str, dict[str, Any]] = {}
+    for turn in range(runs):
+        for tool in tools:
+            # making 100,000 agents takes ns-2 three minutes: once is enough
+            if turn > 0 and (tool, name) == ("ns-2", "short100k"):
+                continue
+            latest = run(command(tool, name, "time", workload.duration_s))
+            if tool not in found or latest["cpu_s"] < found[tool]["cpu_s"]:
+                found[tool] = latest
     rows = []
-    if "cwndlab" in tools:
-        rows.append(web_cwndlab())
-        print(f"{WEB} cwndlab  {1000 * rows[0]['cpu_s']:.1f} ms of CPU a run")
-    if "ns-2" in tools:
-        theirs = web_ns2()
-        line = f"{WEB} ns-2     {theirs['cpu_s']:.2f} s of CPU a run, its agents made before"
-        if rows:
-            theirs["ratio"] = round(theirs["cpu_s"] / rows[0]["cpu_s"], 1)
-            line += f": {theirs['ratio']} times ours"
-        print(line, flush=True)
-        rows.append(theirs)
+    for tool, best in found.items():
+        if "hops" not in best:
+            best |= run(command(tool, name, "count", None)) | best
+        row = {"workload": name, "tool": tool, "hops": best["hops"], "cpu_s": best["cpu_s"]}
+        row["ns_per_hop"] = round(best["cpu_s"] * 1e9 / best["hops"], 1)
+        if callgrind and (tool == "cwndlab" or workload.ns2_counted):
+            per_hop, set_up = instructions_per_hop(tool, name)
+            row |= {"instructions_per_hop": round(per_hop, 1), "set_up_percent": round(set_up, 1)}
+        row |= {key: best[key] for key in MEASURED if key in best}
+        if tool != "cwndlab" and rows:
+            row["ratio"] = round(row["ns_per_hop"] / rows[0]["ns_per_hop"], 2)
+        rows.append(row)
     return rows
+
+
+def web(tools: Sequence[str], runs: int) -> list[dict[str, Any]]:
+    """`WEB` on the tools: by the definitions of ns-2's script on both."""
+    rows: list[dict[str, Any]] = []
+    if "cwndlab" in tools:
+        sys.path.insert(0, str(ROOT))
+        from validation import web as definitions
+
+        from cwndlab import _core
+
+        times = []
+        for replicate in range(runs):
+            before = time.process_time()
+            records = _core.run(definitions.scenario((32, 3, 1)), definitions.SEED, replicate)
+            times.append((time.process_time() - before, records.packets))
+        cpu_s, hops = min(times)
+        rows.append({"workload": WEB, "tool": "cwndlab", "cpu_s": round(cpu_s, 4), "hops": hops})
+    if "ns-2" in tools:
+        # making its agents takes ten times as long as the run, and is not counted
+        script = str(ROOT / "validation" / "ns2" / "rfc2415.tcl")
+        sizes = [str(SIZES / f"mah-{side}-bytes.csv") for side in ("reply", "request")]
+        found = run(["ns", script, "32", "3", "1", "1", "360", *sizes, "cpu"])
+        row = {"workload": WEB, "tool": "ns-2"} | {key: found[key] for key in ("cpu_s", "making_agents_s")}
+        if rows:
+            row["ratio"] = round(found["cpu_s"] / rows[0]["cpu_s"], 1)
+        rows.append(row)
+    return rows
+
+
+#: Columns of the table: heading, key, width and format.
+COLUMNS = (
+    ("workload", "workload", 20, "{}"),
+    ("tool", "tool", 8, "{}"),
+    ("hops", "hops", 10, "{}"),
+    ("ns/hop", "ns_per_hop", 7, "{}"),
+    ("ratio", "ratio", 6, "{}"),
+    ("instr/hop", "instructions_per_hop", 9, "{}"),
+    ("set-up %", "set_up_percent", 8, "{}"),
+    ("goodput bit/s", "goodput_bps", 13, "{:.4g}"),
+    ("drops", "drops", 7, "{}"),
+    ("B/flow", "bytes_per_flow", 7, "{}"),
+    ("peak MB", "peak_mb", 7, "{}"),
+)
+
+
+def line(row: dict[str, Any] | None) -> str:
+    """A row of the table, or its head."""
+    cells = []
+    for heading, key, width, shape in COLUMNS:
+        text = heading if row is None else shape.format(row[key]) if key in row else "-"
+        cells.append(text.ljust(width) if key in ("workload", "tool") else text.rjust(width))
+    return " ".join(cells)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(description="Time per packet-hop of cwndlab and ns-2, same workloads.")
+    parser = argparse.ArgumentParser(description="Speed of cwndlab and ns-2, same workloads.")
     parser.add_argument("--workload", nargs="+", choices=[*WORKLOADS, WEB], default=[*WORKLOADS, WEB])
     parser.add_argument("--tool", nargs="+", choices=["cwndlab", "ns-2"], default=["cwndlab", "ns-2"])
     parser.add_argument("--runs", type=int, default=3, help="CPU time is the least of this many runs")
@@ -163,36 +219,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json")
     options = parser.parse_args(arguments)
 
-    commands: dict[str, Command] = {}
-    if "cwndlab" in options.tool:
+    tools = [tool for tool in ("cwndlab", "ns-2") if tool in options.tool]
+    if "ns-2" in tools and not shutil.which("ns"):
+        print("bench: ns-2 is not installed (Debian package ns2); cwndlab alone", file=sys.stderr)
+        tools.remove("ns-2")
+    if "cwndlab" in tools:
         build = ["cargo", "build", "--release", "-p", "cwndlab-records", "--example", "bench"]
         subprocess.run(build, cwd=ROOT, check=True)
-        commands["cwndlab"] = cwndlab
-    if "ns-2" in options.tool:
-        if shutil.which("ns"):
-            commands["ns-2"] = ns2
-        else:
-            print("bench: ns-2 is not installed (Debian package ns2); cwndlab alone", file=sys.stderr)
     count = not options.no_instructions and shutil.which("valgrind") is not None
     if not count and not options.no_instructions:
         print("bench: valgrind is not installed; instructions are not counted", file=sys.stderr)
 
-    rows = []
-    line = "{:<10} {:<8} {:>10} {:>7} {:>9} {:>12} {:>7} {:>7}"
-    print(line.format("workload", "tool", "hops", "ns/hop", "instr/hop", "goodput Mb/s", "drops", "B/flow"))
-    for workload in options.workload:
-        if workload == WEB:
-            continue
-        for tool, command in commands.items():
-            # Creating 100,000 agents takes ns-2 three minutes: once is enough.
-            runs = 1 if (tool, workload) == ("ns-2", "short100k") else options.runs
-            row = measure(tool, command, workload, runs, count)
+    shutil.rmtree(CELLS, ignore_errors=True)
+    rows: list[dict[str, Any]] = []
+    print("A hop is one packet, data or ACK, that has crossed one link. Ratio: ns-2's time by cwndlab's.")
+    print(line(None))
+    for name in options.workload:
+        for row in web(tools, options.runs) if name == WEB else measure(name, tools, options.runs, count):
             rows.append(row)
-            megabits = f"{row['goodput_bps'] / 1e6:.2f}"
-            shown = [row["hops"], row["ns_per_hop"], row["instructions_per_hop"] or "-", megabits]
-            print(line.format(workload, tool, *shown, row["drops"], row["bytes_per_flow"]), flush=True)
-    if WEB in options.workload:
-        rows += measure_web(list(commands))
+            print(line(row), flush=True)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(rows, indent=1) + "\n")
     print(f"written: {options.json}")

@@ -83,6 +83,8 @@ pub struct Simulation<P: Probe> {
     wires: Vec<Wire>,
     /// By application, what class-based queues know its packets by; empty where there is no such queue.
     traffic_numbers: Vec<u8>,
+    /// Whether packets are labelled as they are sent: with their traffic, or for the node where they are seen.
+    labels_packets: bool,
     /// Routes of all connections: link indices, each route ended by [`DELIVER`].
     hops: Vec<u32>,
     conns: Vec<Conn>,

@@ -1,6 +1,6 @@
 //! Connections of the run: two endpoints, the routes between them, their timers.
 
-use cwndlab_tcp::{Connection, Controller, LawError, State, WindowLawKind};
+use cwndlab_tcp::{Connection, Controller, LawError, Segment, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
 use rand::RngCore as _;
@@ -198,6 +198,13 @@ impl<P: Probe> Simulation<P> {
     /// Looks at the ends to which applications have written.
     #[inline]
     pub(super) fn settle(&mut self) {
+        if !self.dirty.is_empty() {
+            self.settle_dirty();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_dirty(&mut self) {
         while let Some(end) = self.dirty.pop_front() {
             self.pump(end, false);
         }
@@ -205,34 +212,32 @@ impl<P: Probe> Simulation<P> {
 
     /// After anything happened at an end: tells the application, sends what may be sent, arms the timer. `expired`: its
     /// retransmission timer was what happened, which is told to the probe.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per delivered packet; see `deliver`
+    #[inline(always)]
     fn pump(&mut self, end: u32, mut expired: bool) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
-        if !self.conns[slot].live {
+        let conn = &self.conns[slot];
+        if !conn.live {
             return;
         }
-        let conn = &self.conns[slot];
         let tcp = &conn.ends[side];
         if conn.told[side].state != Some(tcp.state()) || tcp.received() >= conn.notify_at[side] || tcp.peer_closed() {
             self.attend(end);
         }
         loop {
             let conn = &mut self.conns[slot];
-            let config = &self.configs[usize::from(conn.configs[side])];
-            let Some(segment) = conn.ends[side].poll_transmit(config, self.now) else { break };
-            conn.in_network += 1;
-            let (route, node) = (conn.routes[side], conn.nodes[side]);
-            self.summary.injected += 1;
-            let mut packet = Packet::new(&segment, peer(end), route, &mut self.sacks);
-            if !self.traffic_numbers.is_empty() {
-                packet.traffic = self.traffic_numbers[self.conns[slot].app as usize];
+            let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
+            if !tcp.may_transmit() {
+                break;
             }
-            if P::ENABLED && self.observed != u32::MAX {
-                packet.ip_id = self.next_ip_id(node);
-                if node == self.observed {
-                    let timeout = segment.retransmission && std::mem::take(&mut expired);
-                    self.see(SegmentEvent::Sent { timeout }, &packet);
-                }
+            let config = &self.configs[usize::from(conn.configs[side])];
+            let polled = tcp.poll_transmit(config, self.now);
+            let Some(segment) = &polled else { break };
+            conn.in_network += 1;
+            self.summary.injected += 1;
+            let mut packet = Packet::new(segment, peer(end), route, &mut self.sacks);
+            if self.labels_packets {
+                self.label(end, segment, &mut packet, &mut expired);
             }
             self.forward(&mut packet);
             if self.summary.injected >= self.watch.look_at_packet && !self.look_inside() {
@@ -244,6 +249,23 @@ impl<P: Probe> Simulation<P> {
         }
         let deadline = self.conns[slot].ends[side].poll_timeout();
         self.arm(end, deadline);
+    }
+
+    /// What a class-based queue or an observed node needs to know of a packet that is sent.
+    #[inline(never)]
+    fn label(&mut self, end: u32, segment: &Segment, packet: &mut Packet, expired: &mut bool) {
+        let conn = &self.conns[(end >> 1) as usize];
+        let node = conn.nodes[(end & 1) as usize];
+        if !self.traffic_numbers.is_empty() {
+            packet.traffic = self.traffic_numbers[conn.app as usize];
+        }
+        if P::ENABLED && self.observed != u32::MAX {
+            packet.ip_id = self.next_ip_id(node);
+            if node == self.observed {
+                let timeout = segment.retransmission && std::mem::take(expired);
+                self.see(SegmentEvent::Sent { timeout }, packet);
+            }
+        }
     }
 
     /// The identification of a host's next packet: one counter a host.

@@ -20,6 +20,13 @@ const BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
 const BLOCKS: usize = 4;
 
 impl Connection {
+    /// Whether [`Connection::poll_transmit`] may give a segment or change anything; if not, it need not be called.
+    #[inline]
+    pub fn may_transmit(&self) -> bool {
+        let s = &self.sender;
+        self.receiver.ack_now || s.nxt < s.limit() || s.una < s.max || self.control != Control::None
+    }
+
     /// The next segment to send, or none. Call until none.
     #[inline]
     pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
