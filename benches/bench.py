@@ -45,7 +45,7 @@ class Workload:
 
 
 RFC2415 = "model=reconstructed,http=1.0,webs=32,ftps=2,iw=1"
-RFC2884 = "workload=bulk,recovery=newreno,path=one-way,flows=10,max_p=0.1"
+RFC2884 = "workload=bulk,recovery=sack,path=one-way,flows=10,max_p=0.3"
 MODERN = "question=queue,speed=50,queue=fq-codel,flows=8"
 WORKLOADS = {
     "10x1.5M": Workload((100, 200), ns2=True, ns2_counted=True),
