@@ -20,17 +20,17 @@ pub struct Setup<'a> {
     pub stream: &'a mut dyn FnMut(&str) -> Rng,
 }
 
-/// One application. Call [`App::handle`] with each event, in order, and carry out the commands in order.
+/// One application; only the common kind is stored in place, as there may be 100,000 of them. Call [`App::handle`] with each event, in order, and carry out the commands in order.
 #[derive(Clone)]
 pub enum App {
     /// One transfer on one connection.
     Bulk(Bulk),
     /// Files, one after another.
-    Ftp(Ftp),
+    Ftp(Box<Ftp>),
     /// Web pages.
     Web(Box<Web>),
     /// Connect-request-response transactions.
-    Crr(Crr),
+    Crr(Box<Crr>),
 }
 
 impl App {
@@ -41,9 +41,9 @@ impl App {
     pub fn new(spec: &AppSpec, setup: &mut Setup<'_>) -> Result<App, String> {
         Ok(match spec {
             AppSpec::Bulk(s) => App::Bulk(Bulk::new(s, setup)?),
-            AppSpec::Ftp(s) => App::Ftp(Ftp::new(s, setup)?),
+            AppSpec::Ftp(s) => App::Ftp(Box::new(Ftp::new(s, setup)?)),
             AppSpec::Web(s) => App::Web(Box::new(Web::new(s, setup)?)),
-            AppSpec::Crr(s) => App::Crr(Crr::new(s, setup)?),
+            AppSpec::Crr(s) => App::Crr(Box::new(Crr::new(s, setup)?)),
         })
     }
 

@@ -20,11 +20,11 @@ pub enum AppSpec {
     /// One transfer on one connection.
     Bulk(BulkSpec),
     /// Files, one after another, each on a connection of its own.
-    Ftp(FtpSpec),
+    Ftp(Box<FtpSpec>),
     /// Web pages, one after another.
-    Web(WebSpec),
+    Web(Box<WebSpec>),
     /// Connect-request-response transactions without a pause (netperf's `TCP_CRR`).
-    Crr(CrrSpec),
+    Crr(Box<CrrSpec>),
 }
 
 impl AppSpec {

@@ -91,6 +91,10 @@ impl Time {
 /// all that a [`Time`] holds.
 #[inline]
 fn rounded(x: f64) -> u64 {
+    if (0.0..9e18).contains(&x) {
+        let whole = x as i64; // a conversion of one instruction, unlike that to u64
+        return (whole + i64::from(x - whole as f64 >= 0.5)) as u64;
+    }
     let whole = x as u64; // saturates at both ends
     whole.saturating_add(u64::from(x - whole as f64 >= 0.5)) // the difference is exact
 }
