@@ -171,6 +171,9 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
         ),
         ("buffer =", 'queue = "cdel"\nbuffer =', "dumbbell.queue"),
         ("[run]", '[topology]\nnodes = ["a", "b"]\n[run]', "topology: [dumbbell] already makes the topology"),
+        ("[dumbbell]", "axes = 1\n[dumbbell]", "axes: 1 does not fit; it must be a table"),
+        ("[dumbbell]", "tcp = { groups = 1 }\n[dumbbell]", "tcp.groups: 1 does not fit; it must be a table"),
+        ("[dumbbell]", "quantities = true\n[dumbbell]", "quantities: True does not fit; it must be a list"),
         ("[run]", "[axes.buffer]\nvalues = [1]\n[run]", 'an axis "buffer" is defined already'),
     ],
 )

@@ -54,6 +54,7 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     """The study in full; Invalid carries a path of the study as it was written."""
     if not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
+    _check_kinds(raw)
     short = validate(Short, {key: raw[key] for key in SHORT if key in raw})
     made = Expanded(copy.deepcopy({key: value for key, value in raw.items() if key not in SHORT}))
     networks = [name for name in NETWORKS if name in raw]
@@ -73,6 +74,21 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     _measure(made, asked, metrics)
     made.raw = {key: made.raw[key] for key in sorted(made.raw, key=_position)}
     return made
+
+
+def _check_kinds(raw: Mapping[str, Any]) -> None:
+    """Invalid for a section to which something is added and that is no table, or no list of tables."""
+    groups = raw["tcp"].get("groups", {}) if isinstance(raw.get("tcp"), dict) else {}
+    tables = [
+        *(((key,), raw.get(key, {})) for key in ("axes", "parameters", "tcp")),
+        (("tcp", "groups"), groups),
+    ]
+    for path, value in tables:
+        if not isinstance(value, dict):
+            raise Invalid(path, f"{value!r} does not fit", "it must be a table { … }", 0)
+    for key in ("traffic", "quantities"):
+        if not isinstance(raw.get(key, []), list):
+            raise Invalid((key,), f"{raw[key]!r} does not fit", "it must be a list [ … ]", 0)
 
 
 def _position(key: str) -> int:
