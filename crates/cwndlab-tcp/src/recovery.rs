@@ -242,6 +242,13 @@ impl Recovery {
         matches!(self, Recovery::Rack(r) if r.in_loss())
     }
 
+    /// Whether the window alone decides what goes, where nothing was reported.
+    #[inline]
+    pub fn is_calm(&self) -> bool {
+        !matches!(self, Recovery::Rack(_)) && !self.in_recovery()
+    }
+
+    #[inline]
     pub fn in_recovery(&self) -> bool {
         match self {
             Recovery::Tahoe(_) => false,

@@ -227,10 +227,10 @@ impl<P: Probe> Simulation<P> {
         loop {
             let conn = &mut self.conns[slot];
             let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
-            if !tcp.may_transmit() {
+            let config = &self.configs[usize::from(conn.configs[side])];
+            if !tcp.may_transmit(config) {
                 break;
             }
-            let config = &self.configs[usize::from(conn.configs[side])];
             let polled = tcp.poll_transmit(config, self.now);
             let Some(segment) = &polled else { break };
             conn.in_network += 1;

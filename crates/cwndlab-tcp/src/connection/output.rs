@@ -22,9 +22,29 @@ const BLOCKS: usize = 4;
 impl Connection {
     /// Whether [`Connection::poll_transmit`] may give a segment or change anything; if not, it need not be called.
     #[inline]
-    pub fn may_transmit(&self) -> bool {
+    pub fn may_transmit(&self, cfg: &TcpConfig) -> bool {
         let s = &self.sender;
-        self.receiver.ack_now || s.nxt < s.limit() || s.una < s.max || self.control != Control::None
+        let due = self.receiver.ack_now || self.control != Control::None;
+        due || ((s.nxt < s.limit() || s.una < s.max) && !self.is_window_full(cfg))
+    }
+
+    /// Whether a full window alone keeps a full segment of new data back, as mostly after one was sent: what
+    /// `Sender::next_in_order` finds, for connections on which nothing seldom is under way.
+    #[inline]
+    fn is_window_full(&self, cfg: &TcpConfig) -> bool {
+        let s = &self.sender;
+        let mss = u64::from(s.mss);
+        s.max - s.una + mss > s.cc.cwnd()
+            && s.una < s.max
+            && s.nxt == s.max
+            && s.nxt + mss <= s.end
+            && s.dup_acks == 0
+            && s.inflation == 0
+            && !s.resend_first
+            && s.extra.is_none()
+            && !cfg.grow_only_if_cwnd_limited
+            && s.outstanding.nothing_reported()
+            && self.recovery.is_calm()
     }
 
     /// The next segment to send, or none. Call until none.

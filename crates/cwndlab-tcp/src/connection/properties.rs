@@ -61,6 +61,19 @@ fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segment, 
     assert!(same, "an expected segment is taken otherwise than in full: {segment:?}");
 }
 
+/// Polls; `compares` whether a poll that seems needless is.
+fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) -> Option<Segment> {
+    let before = (compares && !end.may_transmit(cfg)).then(|| end.clone());
+    let polled = end.poll_transmit(cfg, now);
+    if let Some(mut before) = before {
+        // this is read only where windows grow only if they are used
+        before.sender.stopped_by_cwnd = end.sender.stopped_by_cwnd;
+        assert!(polled.is_none(), "a poll that seemed needless gives {polled:?}");
+        assert_eq!(format!("{before:?}"), format!("{end:?}"), "a poll that seemed needless changes the end");
+    }
+    polled
+}
+
 /// Runs until both ends are over, or nothing is left to happen.
 fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
     let mut dice = Dice(pipe.seed | 1);
@@ -101,7 +114,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
                 read[side] += plan.reads[side];
             }
             let mut burst = 0;
-            while let Some(segment) = end.poll_transmit(cfg, now) {
+            while let Some(segment) = poll(end, cfg, now, pipe.seed % 8 == 0) {
                 burst += 1;
                 assert!(burst < 20_000, "endless output");
                 assert!(segment.len <= cfg.mss, "longer than the MSS");

@@ -102,7 +102,12 @@ pub(crate) fn sent_after(a: (Time, u64), b: (Time, u64)) -> bool {
 }
 
 impl Tally {
+    #[inline]
     fn add(&mut self, sent: &Sent) {
+        if sent.flags == 0 {
+            self.pipe += sent.end - sent.start;
+            return;
+        }
         self.pipe += sent.in_flight();
         self.sacked += u32::from(sent.is(SACKED));
         self.lost += u32::from(sent.is(LOST));
@@ -110,7 +115,12 @@ impl Tally {
         self.again += u32::from(sent.is(AGAIN));
     }
 
+    #[inline]
     fn remove(&mut self, sent: &Sent) {
+        if sent.flags == 0 {
+            self.pipe -= sent.end - sent.start;
+            return;
+        }
         self.pipe -= sent.in_flight();
         self.sacked -= u32::from(sent.is(SACKED));
         self.lost -= u32::from(sent.is(LOST));
