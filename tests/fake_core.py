@@ -48,6 +48,9 @@ class FakeCore:
     def engine_digest(self) -> str:
         return f"digest of {self._version}"
 
+    def tcp_choices(self, name: str) -> str:
+        return _core.tcp_choices(name)
+
     def tcp_profile(self, name: str) -> str:
         return _core.tcp_profile(name)
 

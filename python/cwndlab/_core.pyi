@@ -31,9 +31,11 @@ __all__ = [
     "parse_time",
     "read_kernel_run",
     "run",
+    "tcp_choices",
     "tcp_knobs",
     "tcp_profile",
     "tcp_profiles",
+    "tcp_renamed",
     "tcp_without_effect",
     "toml_places",
     "unit_factor",
@@ -71,6 +73,12 @@ def toml_places(text: str) -> list[tuple[list[str | int], int, int]]:
 
 def tcp_profiles() -> list[str]:
     """Names of the TCP profiles, in the order of their eras."""
+
+def tcp_choices(name: str) -> str:
+    """What words stand for in a profile, as JSON: alternatives by knob and word, switches by knob."""
+
+def tcp_renamed() -> list[tuple[str, str]]:
+    """Names that knobs had in earlier versions, and where they are now."""
 
 def tcp_profile(name: str) -> str:
     """Every knob's value in the profile of that name, as JSON; ValueError names the profiles there are."""

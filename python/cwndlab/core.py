@@ -65,6 +65,9 @@ class Core(Protocol):
     def tcp_profile(self, name: str, /) -> str:
         """A profile's endpoint configuration as JSON; ValueError names the profiles there are."""
 
+    def tcp_choices(self, name: str, /) -> str:
+        """What words stand for in a profile, as JSON; ValueError if there is none of this name."""
+
     def tcp_without_effect(self, config: str, /) -> list[tuple[str, str]]:
         """The knobs of a configuration (JSON) that change nothing beside the others, and what each needs."""
 

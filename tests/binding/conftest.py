@@ -28,6 +28,11 @@ def scenario() -> Callable[..., Scenario]:
     """The scenario for a profile, with overrides of its TCP knobs."""
 
     def make(profile: str = "rfc5681", **knobs: Any) -> Scenario:
+        alternatives = json.loads(_core.tcp_choices(profile))["alternatives"]
+        words = {
+            key: alternatives[key][knobs[key]] for key in alternatives if isinstance(knobs.get(key), str)
+        }
+        spelt = {key: {knobs[key]: inside} for key, inside in words.items() if inside is not None}
         infinite = {"kind": "infinite"}
         buffer = {"kind": "drop-tail", "limit": 20, "unit": "packets", "counts_in_service": True}
         return copy.deepcopy(
@@ -40,7 +45,7 @@ def scenario() -> Callable[..., Scenario]:
                     _link("receiver>router", (2, 1), 1_500_000, 40, infinite),
                     _link("router>source", (1, 0), 100_000_000, 1, infinite),
                 ],
-                "tcp": [{**json.loads(_core.tcp_profile(profile)), **knobs}],
+                "tcp": [{**json.loads(_core.tcp_profile(profile)), **knobs, **spelt}],
                 "traffic": [
                     {
                         "name": "transfer",

@@ -49,6 +49,70 @@ def test_a_given_round_trip_time_makes_the_bandwidth_delay_product() -> None:
     assert made["links"][0]["queue"]["limit"] == 12_500
 
 
+def tcp(text: str) -> dict[str, Any]:
+    made = scenario(("rto =", f"{text}\nrto ="))["tcp"][0]
+    assert isinstance(made, dict)
+    return made
+
+
+def profile_of(text: str, profile: str) -> dict[str, Any]:
+    made = scenario(('profile = "rfc5681"', f'profile = "{profile}"\n{text}'))["tcp"][0]
+    assert isinstance(made, dict)
+    return made
+
+
+def test_a_word_stands_for_the_profiles_knobs_of_an_alternative() -> None:
+    standard = {"impatient": True, "partial_window_deflation": True, "extra_segments": 0}
+    assert tcp('recovery = "new-reno"')["recovery"] == {"new-reno": standard}
+    of_1998 = {**standard, "impatient": False, "partial_window_deflation": False}
+    assert profile_of('recovery = "new-reno"', "ns2-1998")["recovery"] == {"new-reno": of_1998}
+    assert tcp('recovery = "tahoe"')["recovery"] == "tahoe"
+
+
+def test_a_table_changes_some_knobs_of_an_alternative_and_keeps_the_others() -> None:
+    whole = tcp("sack = true\nrecovery = { rack = { f_rto = true } }")["recovery"]
+    assert whole["rack"]["f_rto"] and whole["rack"]["timers"] == "rfc8985"
+    assert tcp("sack = true\nrecovery.rack.f_rto = true")["recovery"] == whole
+    without = tcp("sack = true\nrecovery.rack.without_sack.impatient = false")["recovery"]["rack"]
+    assert without["without_sack"] == {
+        "impatient": False,
+        "partial_window_deflation": True,
+        "extra_segments": 0,
+    }
+
+
+def test_what_can_be_off_takes_a_word_or_a_table() -> None:
+    assert tcp("handshake = false")["handshake"] is None
+    assert tcp("handshake = true")["handshake"]["timed"]
+    assert not tcp("handshake.timed = false")["handshake"]["timed"]
+    assert profile_of("handshake = true", "ns2-1998")["handshake"]["timed"]
+    assert tcp('fin.time_wait = "1s"')["fin"] == {"alone": False, "time_wait_ns": 1_000_000_000}
+
+
+def test_a_dotted_key_of_an_axis_selects_the_alternative_that_it_passes_through() -> None:
+    text = edited(
+        ("rto =", 'recovery = "new-reno"\nrto ='),
+        ('sets = "tcp.initial_window"', 'sets = "tcp.recovery.reno.extra_segments"'),
+    )
+    study = Study.from_toml(text)
+    made = json.loads(study.plan().cells[0].scenario)["tcp"][0]["recovery"]
+    assert list(made) == ["reno"] and made["reno"]["extra_segments"] == 1
+    set_too = study.set({"tcp.handshake.timed": False}).plan().cells[0].scenario
+    assert not json.loads(set_too)["tcp"][0]["handshake"]["timed"]
+
+
+def test_a_group_changes_what_the_default_group_has() -> None:
+    groups = (
+        "recovery.reno.extra_segments = 2",
+        "groups.other = { recovery = { reno = { outlives_timeout = true } } }",
+        'groups.same = { recovery = "reno", mss = 999 }',
+        "rto =",
+    )
+    made = scenario(("rto =", "\n".join(groups)))["tcp"]
+    assert [group["recovery"]["reno"]["extra_segments"] for group in made] == [2, 2, 2]
+    assert [group["recovery"]["reno"]["outlives_timeout"] for group in made] == [False, True, False]
+
+
 def test_directions_can_differ() -> None:
     made = scenario(
         ('delay = "10ms"', 'delay = "10ms"\nreverse = { rate = "64kbps", queue = { kind = "infinite" } }')

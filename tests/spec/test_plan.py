@@ -90,7 +90,7 @@ def test_cells_can_be_listed_and_fixed_and_grids_united() -> None:
 def test_a_value_sets_many_keys_and_a_reference_takes_its_name() -> None:
     cells = {cell.id: json.loads(cell.scenario) for cell in study().plan().cells}
     sack = cells["iw=4,variant=SACK,flows=3"]
-    assert (sack["tcp"][0]["recovery"], sack["tcp"][0]["sack"]) == ("sack", True)
+    assert (list(sack["tcp"][0]["recovery"]), sack["tcp"][0]["sack"]) == (["sack"], True)
     assert len(sack["traffic"]) == 3 and sack["tcp"][0]["initial_window"] == {"segments": 4}
     assert cells["iw=1,variant=reno,flows=1"]["tcp"][0]["sack"] is False
 

@@ -17,7 +17,7 @@ pub use budget::{Budget, RunError};
 pub use events::{EventQueue, Source, MAX_SOURCES};
 pub use laws::{Flow, Laws};
 pub use probe::{ConnectionRecord, NoProbe, Opened, Probe, QueueSample, SegmentEvent, Way, WindowSample};
-pub use scenario::{LinkSpec, ProbeSpec, RouteSpec, Scenario, ScenarioError, TrafficSpec};
+pub use scenario::{KnobError, LinkSpec, ProbeSpec, RouteSpec, Scenario, ScenarioError, TrafficSpec};
 pub use sim::{Simulation, Summary};
 pub use streams::Streams;
 pub use topology::route;

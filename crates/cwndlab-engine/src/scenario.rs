@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_net::impair::ImpairmentConfig;
 use cwndlab_net::queue::QueueConfig;
-use cwndlab_tcp::TcpConfig;
+use cwndlab_tcp::{ConfigError, TcpConfig};
 use cwndlab_traffic::{AppSpec, Distributions};
 use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -140,6 +140,23 @@ pub enum ScenarioError {
         /// What is wrong and what would be right.
         why: String,
     },
+    /// Knobs of endpoints that cannot be run with: every one of them, a line each.
+    #[error("{}", lines(.0))]
+    Knobs(Vec<KnobError>),
+}
+
+/// A knob of an endpoint configuration that cannot be run with.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("tcp[{group}].{}: {error}", error.knob())]
+pub struct KnobError {
+    /// Index of the configuration.
+    pub group: usize,
+    /// What is wrong.
+    pub error: ConfigError,
+}
+
+fn lines(errors: &[KnobError]) -> String {
+    errors.iter().map(KnobError::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// An [`ScenarioError::Invalid`].
@@ -255,8 +272,12 @@ impl Scenario {
             }
         }
         self.check_classes()?;
-        for (i, tcp) in self.tcp.iter().enumerate() {
-            tcp.check().map_err(|why| invalid(format!("tcp[{i}]"), why))?;
+        let of_group = |(group, tcp): (usize, &TcpConfig)| {
+            tcp.check().err().into_iter().flatten().map(move |error| KnobError { group, error })
+        };
+        let knobs: Vec<_> = self.tcp.iter().enumerate().flat_map(of_group).collect();
+        if !knobs.is_empty() {
+            return Err(ScenarioError::Knobs(knobs));
         }
         let distributions = self.distributions.samplers().map_err(|why| invalid("distributions", why))?;
         for (i, traffic) in self.traffic.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What commands mean to the endpoint's knobs.
 
 use crate::sysctl::{self, Setting};
-use cwndlab_tcp::{EcnKind, Profile, ReceiveTuning, TcpConfig, WindowLawKind};
+use cwndlab_tcp::{CubicConfig, EcnKind, Profile, ReceiveTuning, RecoveryConfig, TcpConfig, WindowLawKind};
 
 /// What scripts run against: a profile's TCP. Those for `linux-6` were written on kernels, whose timers tick: HZ = 1000 unless
 /// said otherwise, 0 for timers to the nanosecond.
@@ -15,7 +15,7 @@ pub fn config(profile: Profile, hz: Option<u32>) -> TcpConfig {
 /// The window law by the kernel's name of it.
 pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), String> {
     cfg.window_law = match name {
-        "cubic" => WindowLawKind::CubicLinux,
+        "cubic" => WindowLawKind::CubicLinux(CubicConfig { fast_convergence: true }),
         "reno" => WindowLawKind::Reno,
         "dctcp" => {
             cfg.ecn = EcnKind::Dctcp; // the kernel's asks for ECN by itself
@@ -116,7 +116,9 @@ fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resu
 /// What the public collection's `defaults.sh` sets beyond the profile.
 fn defaults(cfg: &mut TcpConfig) {
     cfg.restart_after_idle = false;
-    cfg.window_validation = false; // both by tcp_slow_start_after_idle=0
+    if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {
+        rack.window_validation = false; // both by tcp_slow_start_after_idle=0
+    }
     cfg.receive_tuning = ReceiveTuning::Linux { initial_bytes: 540_000, most_bytes: 15 << 20 };
     cfg.ecn = EcnKind::Off;
 }
@@ -210,7 +212,8 @@ mod tests {
         let mut cfg = Profile::Linux6.config();
         for (text, on) in [("defaults.sh", false), ("sysctl -q net.ipv4.tcp_slow_start_after_idle=1", true)] {
             command(&mut cfg, text).expect(text);
-            assert_eq!((cfg.restart_after_idle, cfg.window_validation), (on, on), "{text}");
+            let RecoveryConfig::Rack(rack) = cfg.recovery else { panic!("{text}") };
+            assert_eq!((cfg.restart_after_idle, rack.window_validation), (on, on), "{text}");
         }
     }
 

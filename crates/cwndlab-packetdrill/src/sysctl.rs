@@ -1,6 +1,6 @@
 //! Kernels' settings (`sysctl`): those that are knobs here, those without influence on what is sent, and all others.
 
-use cwndlab_tcp::{AckPolicy, EcnKind, ReceiveTuning, RecoveryKind, TcpConfig};
+use cwndlab_tcp::{AckPolicy, EcnKind, Profile, ReceiveTuning, RecoveryConfig, RecoveryKind, TcpConfig};
 use cwndlab_units::Time;
 
 /// What became of a setting.
@@ -95,10 +95,14 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
         "tcp_sack" => {
             cfg.sack = on;
             if !on {
-                cfg.recovery = RecoveryKind::NewReno;
+                cfg.recovery = Profile::Linux6.recovery(RecoveryKind::NewReno);
             }
         }
-        "tcp_frto" => cfg.f_rto = on,
+        "tcp_frto" => {
+            if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {
+                rack.f_rto = on;
+            }
+        }
         "tcp_timestamps" => cfg.timestamps = on,
         "tcp_ecn" => {
             cfg.ecn = match value {
@@ -112,17 +116,21 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
         // of windows that were left idle, and of those that were not filled (`tcp_cwnd_validate`)
         "tcp_slow_start_after_idle" => {
             cfg.restart_after_idle = on;
-            cfg.window_validation = on && cfg.recovery == RecoveryKind::Rack && cfg.grow_only_if_cwnd_limited;
+            if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {
+                rack.window_validation = on && cfg.grow_only_if_cwnd_limited;
+            }
         }
         "tcp_reordering" => cfg.dup_thresh = value.parse().ok().filter(|n| (1..=300).contains(n))?,
-        "tcp_syn_linear_timeouts" => cfg.rto.syn_linear = value.parse().ok()?,
+        "tcp_syn_linear_timeouts" => cfg.handshake.as_mut()?.linear_timeouts = value.parse().ok()?,
         "tcp_congestion_control" => {
             return Some(crate::settings::congestion_control(cfg, value).map(|()| Setting::Taken));
         }
         // RACK is the first bit; without it the kernel counts by RFC 6675
         "tcp_recovery" => match value {
             "1" => {}
-            "0" if cfg.recovery == RecoveryKind::Rack => cfg.recovery = RecoveryKind::Prr,
+            "0" if cfg.recovery.kind() == RecoveryKind::Rack => {
+                cfg.recovery = Profile::Linux6.recovery(RecoveryKind::Prr);
+            }
             _ => return None,
         },
         // min, default, max: the first window and the window scale follow from the last two

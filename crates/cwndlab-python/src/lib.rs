@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use super::packetdrill::packetdrill;
     #[pymodule_export]
-    use super::profiles::{tcp_knobs, tcp_profile, tcp_profiles, tcp_without_effect};
+    use super::profiles::{tcp_choices, tcp_knobs, tcp_profile, tcp_profiles, tcp_renamed, tcp_without_effect};
     #[pymodule_export]
     use super::records::{read_kernel_run, Records};
     #[pymodule_export]

@@ -26,7 +26,10 @@ pub fn packetdrill(
         PyValueError::new_err(format!("there is no profile {profile:?}; there are {}", names.join(", ")))
     })?;
     let cfg = cwndlab_packetdrill::config(profile, hz);
-    cfg.check().map_err(PyValueError::new_err)?;
+    cfg.check().map_err(|errors| {
+        let lines: Vec<_> = errors.iter().map(|error| format!("{}: {error}", error.knob())).collect();
+        PyValueError::new_err(lines.join("\n"))
+    })?;
     let strictness = Strictness { tolerance: tolerance_us.map(Time::from_micros), ignore_windows };
     let outcome = py.detach(|| cwndlab_packetdrill::run_with(script, &cfg, strictness));
     Ok(outcome.err().map(|error| (error.line, error.message, error.unsupported, error.before)))

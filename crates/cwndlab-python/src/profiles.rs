@@ -4,14 +4,30 @@ use cwndlab_tcp::{Profile, TcpConfig};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+fn profile(name: &str) -> PyResult<Profile> {
+    Profile::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Profile::ALL.into_iter().map(Profile::name).collect();
+        PyValueError::new_err(format!("there is no profile {name:?}; there are {}", names.join(", ")))
+    })
+}
+
 /// Every knob's value in the profile of that name, as JSON.
 #[pyfunction]
 pub fn tcp_profile(name: &str) -> PyResult<String> {
-    let profile = Profile::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Profile::ALL.into_iter().map(Profile::name).collect();
-        PyValueError::new_err(format!("there is no profile {name:?}; there are {}", names.join(", ")))
-    })?;
-    serde_json::to_string(&profile.config()).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    let config = profile(name)?.config();
+    serde_json::to_string(&config).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// What words stand for in the profile of that name, as JSON: `alternatives` by knob and word, and `switches` by knob.
+#[pyfunction]
+pub fn tcp_choices(name: &str) -> PyResult<String> {
+    profile(name).map(cwndlab_tcp::choices_json)
+}
+
+/// Names that knobs had in earlier versions, and where they are now.
+#[pyfunction]
+pub fn tcp_renamed() -> Vec<(&'static str, &'static str)> {
+    cwndlab_tcp::RENAMED.to_vec()
 }
 
 /// Names of the profiles, in the order of their eras.

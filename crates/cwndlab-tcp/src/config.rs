@@ -1,9 +1,16 @@
 //! Every knob of an endpoint. Profiles (`ns2-1998`, `rfc5681`, `linux-6`) are tables of these, each value with its source.
 
 mod check;
+mod choices;
 mod effect;
+mod recovery;
 
+pub use check::ConfigError;
+pub(crate) use choices::choices;
 pub use effect::WithoutEffect;
+pub use recovery::{
+    NewRenoConfig, RackConfig, RackTimers, RecoveryConfig, RecoveryKind, RenoConfig, RetransmitGuard, SelectiveConfig,
+};
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -57,7 +64,7 @@ pub enum MaxWindow {
 
 /// When the receiver acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AckPolicy {
     /// Every segment at once.
     Every,
@@ -106,19 +113,9 @@ pub enum AckPolicy {
     Linux,
 }
 
-/// What keeps a fast retransmit from answering the losses of an earlier episode.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RetransmitGuard {
-    /// Data sent before the last fast retransmit or timeout (RFC 6582, section 3.2, steps 2 and 4).
-    Recovery,
-    /// Data sent before the last timeout only (Linux 2.0).
-    Timeout,
-}
-
 /// How the receive buffer is sized.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ReceiveTuning {
     /// It has its size from the beginning.
     None,
@@ -131,27 +128,6 @@ pub enum ReceiveTuning {
     },
 }
 
-/// Loss recovery.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RecoveryKind {
-    /// Fast retransmit, then slow start.
-    Tahoe,
-    /// RFC 5681, section 3.2.
-    Reno,
-    /// RFC 6582.
-    #[serde(alias = "newreno")]
-    NewReno,
-    /// RFC 6675.
-    Sack,
-    /// Forward acknowledgment (Mathis & Mahdavi 1996).
-    Fack,
-    /// RFC 6675's loss detection with RFC 6937/9937's proportional rate reduction.
-    Prr,
-    /// RACK-TLP (RFC 8985) with RFC 9937's proportional rate reduction.
-    Rack,
-}
-
 /// Window law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -161,12 +137,12 @@ pub enum WindowLawKind {
     /// Counted in packets: +1 per ACK in slow start, +1/cwnd per ACK after.
     RenoPackets,
     /// RFC 9438.
-    Cubic,
+    Cubic(CubicConfig),
     /// Counted in packets as by Linux 2.0 and 2.2: in slow start up to and including ssthresh, then +1 every cwnd + 1 ACKs.
     #[serde(rename = "reno-linux2")]
     RenoLinux2,
     /// CUBIC as the Linux kernel computes it.
-    CubicLinux,
+    CubicLinux(CubicConfig),
     /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
     Dctcp,
     /// A law from outside, which whoever runs the connection attaches ([`crate::Connection::attach_law`]).
@@ -208,6 +184,76 @@ impl<'de> Deserialize<'de> for LawId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
+}
+
+impl WindowLawKind {
+    /// Every law, with these knobs of CUBIC.
+    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 6] {
+        [
+            WindowLawKind::Reno,
+            WindowLawKind::RenoPackets,
+            WindowLawKind::Cubic(cubic),
+            WindowLawKind::RenoLinux2,
+            WindowLawKind::CubicLinux(cubic),
+            WindowLawKind::Dctcp,
+        ]
+    }
+
+    /// Whether it is CUBIC, and makes room for new flows.
+    pub(crate) fn converges_fast(self) -> bool {
+        use WindowLawKind::{Cubic, CubicLinux};
+        matches!(
+            self,
+            Cubic(CubicConfig { fast_convergence: true }) | CubicLinux(CubicConfig { fast_convergence: true })
+        )
+    }
+}
+
+/// CUBIC's knobs, in both forms of the law.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CubicConfig {
+    /// Whether `W_max` is lowered further when windows shrink, to make room for new flows (RFC 9438, 4.7).
+    pub fast_convergence: bool,
+}
+
+/// The three-way handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandshakeConfig {
+    /// Whether it is measured (RFC 6298, 2.2 allows its first round trip); if not the timeout stays `rto.initial_ns` until
+    /// the first data is acknowledged.
+    pub timed: bool,
+    /// Whether the ACK of the SYN-ACK counts as an ACK that opens the window (RFC 5681, 3.1 forbids it by default).
+    pub ack_opens_window: bool,
+    /// Whether a timeout of a SYN reduces ssthresh like any other.
+    pub timeout_cuts: bool,
+    /// Timeouts of a SYN before they begin to double (RFC 6298, 5.5: none).
+    pub linear_timeouts: u8,
+    /// How many times a SYN or SYN-ACK may be sent again without taking the initial window to one segment (RFC 5681, 3.1:
+    /// none).
+    pub free_retransmissions: u8,
+}
+
+impl HandshakeConfig {
+    /// The standards' values.
+    pub const STANDARD: HandshakeConfig = HandshakeConfig {
+        timed: true,
+        ack_opens_window: false,
+        timeout_cuts: false,
+        linear_timeouts: 0,
+        free_retransmissions: 0,
+    };
+}
+
+/// How connections end with FIN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FinConfig {
+    /// Whether FIN has a segment of its own, which waits for the window; if not it rides on the last segment of data.
+    pub alone: bool,
+    /// How long TIME-WAIT lasts (2*MSL).
+    pub time_wait_ns: Time,
 }
 
 /// Slow start.
@@ -290,23 +336,12 @@ pub struct RtoConfig {
     /// Whether the estimator is fed with the one-way delay of each ACK of new data (now less its sender's stamp) in place
     /// of round-trip times, as the agents of RFC 2415's authors did. Both ends then need the same clock.
     pub one_way: bool,
-    /// Whether the handshake is measured (RFC 6298, 2.2 allows its first round trip); if not the timeout stays
-    /// `initial_ns` until the first data is acknowledged.
-    pub times_handshake: bool,
     /// Whether each segment that an ACK acknowledges gives a measurement, timed from when it was last sent; none is taken until
     /// everything that a timeout found outstanding is acknowledged (Linux 2.0). If not, one segment a window is timed, and
     /// none that was sent again (RFC 6298, 3).
     pub per_segment: bool,
-    /// Where the timeout counts from; RACK has `from_first` instead.
+    /// Where the timeout counts from; RACK has `timers` of its own instead.
     pub start: TimerStart,
-    /// Timeouts of a SYN before they begin to double (RFC 6298, 5.5: none).
-    pub syn_linear: u8,
-    /// How many times a SYN may be sent again without taking the initial window to one segment (RFC 5681, 3.1: none).
-    pub free_syns: u8,
-    /// Whether RACK sets its timers as Linux does: in place of a probe or of the reordering timer, the timeout counts from
-    /// when the first unacknowledged segment was sent (RFC 7765 has a like rule), and not from the last ACK of new data
-    /// (RFC 6298, 5.3); sent again, that segment starts it anew.
-    pub from_first: bool,
     /// Ticks a second of the clock that timers run by, and the wheel that Linux keeps them in, which rounds up
     /// ([`TcpConfig::expiry`]); 0 = to the nanosecond.
     pub timer_hz: u32,
@@ -323,20 +358,18 @@ pub struct TcpConfig {
     pub header_bytes: u32,
     /// Wire bytes of a segment without data, without options.
     pub ack_bytes: u32,
-    /// Whether connections begin with a three-way handshake; if not both ends start ESTABLISHED at the same time.
-    pub handshake: bool,
-    /// Whether connections end with FIN; if not they end when all data is acknowledged.
-    pub fin: bool,
-    /// Whether FIN has a segment of its own, which waits for the window; if not it rides on the last segment of data.
-    pub fin_alone: bool,
+    /// The three-way handshake; without one both ends start ESTABLISHED at the same time.
+    pub handshake: Option<HandshakeConfig>,
+    /// The end by FIN; without one connections end when all data is acknowledged.
+    pub fin: Option<FinConfig>,
     /// SACK option (RFC 2018) offered.
     pub sack: bool,
     /// Timestamps option (RFC 7323) offered.
     pub timestamps: bool,
     /// Window scale option (RFC 7323) offered.
     pub window_scale: bool,
-    /// Loss recovery.
-    pub recovery: RecoveryKind,
+    /// Loss recovery, with the knobs of its kind.
+    pub recovery: RecoveryConfig,
     /// Explicit congestion notification (RFC 2481, RFC 3168).
     pub ecn: EcnKind,
     /// Whether an echo may take cwnd to one segment, and at one closes it until the retransmit timer expires
@@ -344,35 +377,20 @@ pub struct TcpConfig {
     pub ecn_to_one_segment: bool,
     /// Duplicate ACKs before fast retransmit.
     pub dup_thresh: u32,
-    /// Duplicate ACKs count only while cwnd is at least this many segments; with `reno` (0 = always).
-    pub dup_ack_window_segments: u32,
-    /// What keeps a fast retransmit from answering old losses; with `reno`.
-    pub retransmit_guard: RetransmitGuard,
-    /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen; with `reno` and `new-reno`.
-    pub recovery_extra_segments: u32,
-    /// Whether a partial ACK deflates the window (RFC 6582, section 3.2, step 3); with `new-reno`.
-    pub partial_window_deflation: bool,
     /// Whether nothing new is sent after a timeout until everything that was outstanding is acknowledged.
     pub drains_after_timeout: bool,
     /// RFC 3042.
     pub limited_transmit: bool,
-    /// Whether only the first partial ACK restarts NewReno's timer (RFC 6582, section 4: "Impatient"), or each one does
-    /// ("Slow-but-Steady").
-    pub new_reno_impatient: bool,
-    /// F-RTO (RFC 5682) after a timeout; with RACK only.
-    pub f_rto: bool,
     /// The remaining rules of ns-2's one-way agents of 1998: every data packet is stamped, and its ACK echoes the stamp; no
     /// DSACK; SACK blocks count only in wire sizes; SACK and FACK are theirs; `NewReno` sends two segments an ACK in
     /// recovery; the ACK that ends a recovery opens the window.
     pub one_way_agents: bool,
-    /// Window law.
+    /// Window law, with the knobs of its kind.
     pub window_law: WindowLawKind,
     /// Slow start.
     pub slow_start: SlowStartKind,
     /// Most segments by which one ACK opens the window in slow start (RFC 3465's L; RFC 5681, 3.1: 1; 0 = no limit).
     pub slow_start_limit_segments: u32,
-    /// Whether CUBIC lowers `W_max` further when windows shrink, to make room for new flows (RFC 9438, 4.7).
-    pub cubic_fast_convergence: bool,
     /// Whether cwnd grows only when it was what limited the sender (RFC 7661; RFC 9438, 5.8).
     pub grow_only_if_cwnd_limited: bool,
     /// What a reduction starts from.
@@ -381,20 +399,10 @@ pub struct TcpConfig {
     pub timeout_ssthresh_segments: u32,
     /// Whether each timeout of the same data reduces ssthresh again (RFC 5681, 3.1: held); `reno-packets` always does.
     pub each_timeout_cuts: bool,
-    /// Whether a timeout in fast recovery reduces from the inflated window, and the next ACK of new data opens cwnd to ssthresh at
-    /// once; with `reno`.
-    pub timeout_keeps_recovery: bool,
-    /// Whether a timeout of a SYN reduces ssthresh like any other.
-    pub syn_timeout_cuts: bool,
     /// Initial window, at connection start only; after a timeout cwnd is one segment.
     pub initial_window: InitialWindow,
-    /// Whether the ACK of the SYN-ACK counts as an ACK that opens the window (RFC 5681, 3.1 forbids it by default).
-    pub handshake_ack_opens_window: bool,
     /// Whether the window restarts at `min(IW, cwnd)` after an idle time of one RTO (RFC 5681, 4.1).
     pub restart_after_idle: bool,
-    /// Whether the window falls half the way to what was used of it after a timeout in which it was never full (RFC 2861, 3.2);
-    /// with RACK and `grow_only_if_cwnd_limited`.
-    pub window_validation: bool,
     /// Initial slow-start threshold in segments (0 = none).
     pub initial_ssthresh_segments: u32,
     /// Largest window.
@@ -412,8 +420,6 @@ pub struct TcpConfig {
     pub pacing: bool,
     /// Retransmission timeout.
     pub rto: RtoConfig,
-    /// How long TIME-WAIT lasts (2*MSL).
-    pub time_wait_ns: Time,
 }
 
 impl TcpConfig {
@@ -426,6 +432,17 @@ impl TcpConfig {
     #[must_use]
     pub fn paces(&self) -> bool {
         self.pacing || Controller::paces(self)
+    }
+
+    /// The handshake's knobs; the standards' for a connection that is opened without one.
+    pub(crate) fn shaking(&self) -> HandshakeConfig {
+        self.handshake.unwrap_or(HandshakeConfig::STANDARD)
+    }
+
+    /// Whether FIN has a segment of its own.
+    #[inline]
+    pub(crate) fn sends_fin_alone(&self) -> bool {
+        self.fin.is_some_and(|fin| fin.alone)
     }
 
     /// How the receive buffer is sized: kernels with `adaptive` acknowledgments did not tune it.

@@ -105,7 +105,7 @@ impl Connection {
     /// Opens actively: sends a SYN. Without handshake the connection is established at once.
     pub fn client(cfg: &TcpConfig, iss: u32, now: Time) -> Self {
         let mut connection = Connection::new(cfg, iss, State::SynSent);
-        if cfg.handshake {
+        if cfg.handshake.is_some() {
             connection.control = Control::Syn;
             connection.sender.timed_end = 1;
             connection.sender.timed_at = now;
@@ -120,7 +120,7 @@ impl Connection {
     /// Waits for a SYN. Without handshake the connection is established at once.
     pub fn server(cfg: &TcpConfig, iss: u32, now: Time) -> Self {
         let mut connection = Connection::new(cfg, iss, State::Listen);
-        if !cfg.handshake {
+        if cfg.handshake.is_none() {
             connection.skip_handshake(cfg, now);
         }
         connection
@@ -161,7 +161,7 @@ impl Connection {
             retries: 0,
             control: Control::rest(cfg),
             was_established: false,
-            ends_by_fin: cfg.fin,
+            ends_by_fin: cfg.fin.is_some(),
             closing: false,
             error: None,
             stats: Stats::default(),
@@ -248,7 +248,7 @@ impl Connection {
         }
         let reduced = self.doubt_timeout(cfg) || self.retries > 1;
         let s = &mut self.sender;
-        if cfg.timeout_keeps_recovery && self.recovery.in_recovery() {
+        if cfg.recovery.reno().outlives_timeout && self.recovery.in_recovery() {
             s.cc.on_episode(Episode::Inflated { bytes: s.inflation }, s.mss);
         }
         let event = if reduced { CongestionEvent::RtoRepeat } else { CongestionEvent::Rto };
@@ -269,7 +269,7 @@ impl Connection {
     #[inline]
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
-        let other = cfg.rto.start == TimerStart::LastAck || cfg.recovery == RecoveryKind::Rack;
+        let other = cfg.rto.start == TimerStart::LastAck || cfg.recovery.kind() == RecoveryKind::Rack;
         let Some(first) = s.outstanding.first().filter(|_| !other && s.cc.cwnd() > 0) else { return };
         let due = cfg.expiry(first.at, s.rtt.rto(&cfg.rto));
         let at = if due < now { cfg.expiry(now, cfg.rto.tick_ns * 2) } else { due };

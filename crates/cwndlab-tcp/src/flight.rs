@@ -48,7 +48,7 @@ impl Flight {
     pub fn times_segments(cfg: &TcpConfig) -> bool {
         cfg.rto.per_segment
             || cfg.drains_after_timeout
-            || (cfg.rto.start == TimerStart::FirstSegment && cfg.recovery != RecoveryKind::Rack)
+            || (cfg.rto.start == TimerStart::FirstSegment && cfg.recovery.kind() != RecoveryKind::Rack)
     }
 
     /// Keeps single segments from now on, and this of them.

@@ -25,8 +25,10 @@ mod timers;
 mod tuned_buffer;
 
 pub use config::{
-    AckPolicy, Estimator, InitialWindow, LawId, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
-    RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect,
+    AckPolicy, ConfigError, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow, LawId, MaxWindow,
+    NewRenoConfig, Profile, RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, ReductionBase,
+    RenoConfig, RetransmitGuard, RtoConfig, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
+    WithoutEffect,
 };
 pub use congestion::{
     AckKind, AckReport, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
@@ -35,7 +37,7 @@ pub use congestion::{
 pub use connection::{CongestionState, Connection, Info};
 pub use ecn::EcnKind;
 pub use flight::RateSample;
-pub use profile::{knobs_json, Knob, KNOBS};
+pub use profile::{choices_json, knobs_json, Knob, KNOBS, RENAMED};
 pub use rto::RttEstimator;
 pub use segment::{Flags, Header, SackBlocks, Segment};
 pub use state::{CloseReason, State};

@@ -1,8 +1,9 @@
 //! Profiles: each a value for every knob, of an era.
 
 use crate::config::{
-    AckPolicy, Estimator, InitialWindow, MaxWindow, Profile, ReceiveTuning, RecoveryKind, ReductionBase,
-    RetransmitGuard, RtoConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
+    AckPolicy, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NewRenoConfig, Profile,
+    RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, ReductionBase, RenoConfig, RtoConfig,
+    SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
@@ -10,7 +11,7 @@ use cwndlab_units::Time;
 mod knobs;
 mod linux_2;
 
-pub use knobs::{knobs_json, Knob, KNOBS};
+pub use knobs::{choices_json, knobs_json, Knob, KNOBS, RENAMED};
 
 impl Profile {
     /// Every profile, in the order of their eras.
@@ -33,6 +34,17 @@ impl Profile {
         Profile::ALL.into_iter().find(|p| p.name() == name)
     }
 
+    /// The knobs of every alternative.
+    pub(crate) const fn era(self) -> Era {
+        match self {
+            Profile::Ns2_1998 => NS2_1998_ERA,
+            Profile::Rfc5681 => RFC5681_ERA,
+            Profile::Linux2_0 => linux_2::LINUX_2_0_ERA,
+            Profile::Linux2_2 => linux_2::LINUX_2_2_ERA,
+            Profile::Linux6 => LINUX_6_ERA,
+        }
+    }
+
     /// The profile's value of every knob.
     pub const fn config(self) -> TcpConfig {
         match self {
@@ -45,43 +57,80 @@ impl Profile {
     }
 }
 
+/// A profile's knobs of the alternatives, also of those that it does not use itself: what a study gets that asks for one of
+/// them by its word alone.
+pub(crate) struct Era {
+    pub reno: RenoConfig,
+    pub new_reno: NewRenoConfig,
+    pub rack: RackConfig,
+    pub cubic: CubicConfig,
+    pub handshake: HandshakeConfig,
+    pub fin: FinConfig,
+}
+
+impl Era {
+    /// A recovery with the era's knobs.
+    pub const fn recovery(&self, kind: RecoveryKind) -> RecoveryConfig {
+        let selective = SelectiveConfig { without_sack: self.new_reno };
+        match kind {
+            RecoveryKind::Tahoe => RecoveryConfig::Tahoe,
+            RecoveryKind::Reno => RecoveryConfig::Reno(self.reno),
+            RecoveryKind::NewReno => RecoveryConfig::NewReno(self.new_reno),
+            RecoveryKind::Sack => RecoveryConfig::Sack(selective),
+            RecoveryKind::Fack => RecoveryConfig::Fack(selective),
+            RecoveryKind::Prr => RecoveryConfig::Prr(selective),
+            RecoveryKind::Rack => RecoveryConfig::Rack(RackConfig { without_sack: self.new_reno, ..self.rack }),
+        }
+    }
+}
+
+const RFC5681_ERA: Era = Era {
+    reno: RenoConfig::STANDARD,
+    new_reno: NewRenoConfig::STANDARD,
+    rack: RackConfig::STANDARD,
+    cubic: CubicConfig { fast_convergence: true },
+    handshake: HandshakeConfig::STANDARD,
+    fin: FinConfig { alone: false, time_wait_ns: Time::from_secs(240) },
+};
+
+const NS2_1998_ERA: Era = Era {
+    new_reno: NewRenoConfig { impatient: false, partial_window_deflation: false, extra_segments: 0 },
+    fin: FinConfig { alone: false, time_wait_ns: Time::ZERO },
+    ..RFC5681_ERA
+};
+
+const LINUX_6_ERA: Era = Era {
+    rack: RackConfig { timers: RackTimers::Linux, f_rto: true, window_validation: true, ..RackConfig::STANDARD },
+    handshake: HandshakeConfig { linear_timeouts: 4, free_retransmissions: 1, ..HandshakeConfig::STANDARD },
+    fin: FinConfig { alone: false, time_wait_ns: Time::from_secs(60) },
+    ..RFC5681_ERA
+};
+
 const NS2_1998: TcpConfig = TcpConfig {
     mss: 1000,
     header_bytes: 0,
     ack_bytes: 40,
-    handshake: false,
-    fin: false,
-    fin_alone: false,
+    handshake: None,
+    fin: None,
     sack: false,
     timestamps: false,
     window_scale: false,
-    recovery: RecoveryKind::Tahoe,
+    recovery: RecoveryConfig::Tahoe,
     ecn: EcnKind::Off,
     ecn_to_one_segment: true,
     dup_thresh: 3,
-    dup_ack_window_segments: 0,
-    retransmit_guard: RetransmitGuard::Recovery,
-    recovery_extra_segments: 0,
-    partial_window_deflation: false,
     drains_after_timeout: false,
     limited_transmit: false,
-    new_reno_impatient: false,
-    f_rto: false,
     one_way_agents: true,
     window_law: WindowLawKind::RenoPackets,
     slow_start: SlowStartKind::Standard,
     slow_start_limit_segments: 1,
-    cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: false,
     reduce_from: ReductionBase::CwndWholeSegments,
     timeout_ssthresh_segments: 2,
     each_timeout_cuts: false,
-    timeout_keeps_recovery: false,
-    syn_timeout_cuts: false,
     initial_window: InitialWindow::Segments(1),
-    handshake_ack_opens_window: false,
     restart_after_idle: false,
-    window_validation: false,
     initial_ssthresh_segments: 0,
     max_window: MaxWindow::Segments(20),
     receive_buffer_bytes: 1 << 30,
@@ -98,54 +147,37 @@ const NS2_1998: TcpConfig = TcpConfig {
         max_ns: Time::from_secs(64),
         variance_floor_ns: Time::ZERO,
         one_way: false,
-        times_handshake: true,
         per_segment: false,
         start: TimerStart::LastAck,
-        syn_linear: 0,
-        free_syns: 0,
-        from_first: false,
         timer_hz: 0,
     },
-    time_wait_ns: Time::ZERO,
 };
 
 const RFC5681: TcpConfig = TcpConfig {
     mss: 1460,
     header_bytes: 40,
     ack_bytes: 40,
-    handshake: true,
-    fin: true,
-    fin_alone: false,
+    handshake: Some(RFC5681_ERA.handshake),
+    fin: Some(RFC5681_ERA.fin),
     sack: false,
     timestamps: false,
     window_scale: true,
-    recovery: RecoveryKind::NewReno,
+    recovery: RFC5681_ERA.recovery(RecoveryKind::NewReno),
     ecn: EcnKind::Off,
     ecn_to_one_segment: true,
     dup_thresh: 3,
-    dup_ack_window_segments: 0,
-    retransmit_guard: RetransmitGuard::Recovery,
-    recovery_extra_segments: 0,
-    partial_window_deflation: true,
     drains_after_timeout: false,
     limited_transmit: true,
-    new_reno_impatient: true,
-    f_rto: false,
     one_way_agents: false,
     window_law: WindowLawKind::Reno,
     slow_start: SlowStartKind::Standard,
     slow_start_limit_segments: 1,
-    cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: false,
     reduce_from: ReductionBase::FlightSize,
     timeout_ssthresh_segments: 2,
     each_timeout_cuts: false,
-    timeout_keeps_recovery: false,
-    syn_timeout_cuts: false,
     initial_window: InitialWindow::Rfc3390,
-    handshake_ack_opens_window: false,
     restart_after_idle: true,
-    window_validation: false,
     initial_ssthresh_segments: 0,
     max_window: MaxWindow::Bytes(1 << 30),
     receive_buffer_bytes: 4 << 20,
@@ -162,54 +194,37 @@ const RFC5681: TcpConfig = TcpConfig {
         max_ns: Time::from_secs(60),
         variance_floor_ns: Time::ZERO,
         one_way: false,
-        times_handshake: true,
         per_segment: false,
         start: TimerStart::LastAck,
-        syn_linear: 0,
-        free_syns: 0,
-        from_first: false,
         timer_hz: 0,
     },
-    time_wait_ns: Time::from_secs(240),
 };
 
 const LINUX_6: TcpConfig = TcpConfig {
     mss: 1460,
     header_bytes: 40,
     ack_bytes: 40,
-    handshake: true,
-    fin: true,
-    fin_alone: false,
+    handshake: Some(LINUX_6_ERA.handshake),
+    fin: Some(LINUX_6_ERA.fin),
     sack: true,
     timestamps: true,
     window_scale: true,
-    recovery: RecoveryKind::Rack,
+    recovery: LINUX_6_ERA.recovery(RecoveryKind::Rack),
     ecn: EcnKind::Accept,
     ecn_to_one_segment: false,
     dup_thresh: 3,
-    dup_ack_window_segments: 0,
-    retransmit_guard: RetransmitGuard::Recovery,
-    recovery_extra_segments: 0,
-    partial_window_deflation: true,
     drains_after_timeout: false,
     limited_transmit: true,
-    new_reno_impatient: true,
-    f_rto: true,
     one_way_agents: false,
-    window_law: WindowLawKind::CubicLinux,
+    window_law: WindowLawKind::CubicLinux(LINUX_6_ERA.cubic),
     slow_start: SlowStartKind::Hystart,
     slow_start_limit_segments: 0,
-    cubic_fast_convergence: true,
     grow_only_if_cwnd_limited: true,
     reduce_from: ReductionBase::CwndWholeSegments,
     timeout_ssthresh_segments: 2,
     each_timeout_cuts: false,
-    timeout_keeps_recovery: false,
-    syn_timeout_cuts: false,
     initial_window: InitialWindow::Segments(10),
-    handshake_ack_opens_window: false,
     restart_after_idle: true,
-    window_validation: true,
     initial_ssthresh_segments: 0,
     max_window: MaxWindow::Bytes(1 << 30),
     receive_buffer_bytes: 1 << 30,
@@ -226,15 +241,10 @@ const LINUX_6: TcpConfig = TcpConfig {
         max_ns: Time::from_secs(120),
         variance_floor_ns: Time::from_millis(200),
         one_way: false,
-        times_handshake: true,
         per_segment: false,
         start: TimerStart::LastAck,
-        syn_linear: 4,
-        free_syns: 1,
-        from_first: true,
         timer_hz: 0,
     },
-    time_wait_ns: Time::from_secs(60),
 };
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ impl Recovery {
     /// The configured one; without SACK on the connection the selective ones fall back to NewReno (RFC 6675, section 1).
     /// Where packets are counted, SACK and FACK are those of the agents of 1998.
     pub fn new(cfg: &TcpConfig, sack: bool) -> Self {
-        match cfg.recovery {
+        match cfg.recovery.kind() {
             RecoveryKind::Tahoe => Recovery::Tahoe(Tahoe::default()),
             RecoveryKind::Reno => Recovery::Reno(Reno::default()),
             RecoveryKind::Sack if sack && cfg.one_way_agents => Recovery::Sack1998(Sack1998::default()),
@@ -309,7 +309,7 @@ fn next_cumulative(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         if cfg.limited_transmit {
             // RFC 3042, section 2: a new segment for each of the first two duplicate ACKs, beyond cwnd
             window += u64::from(s.dup_acks.min(2) * s.mss);
-        } else if cfg.one_way_agents && cfg.recovery != RecoveryKind::Tahoe {
+        } else if cfg.one_way_agents && cfg.recovery.kind() != RecoveryKind::Tahoe {
             return None; // the agents of 1998 do not even try on the first two
         }
     }

@@ -222,7 +222,7 @@ impl Sender {
 
     fn only_fin(&self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Option<Piece> {
         let full = u64::from(self.mss);
-        let waits = cfg.fin_alone && in_flight > 0 && in_flight.div_ceil(full) >= window / full;
+        let waits = cfg.sends_fin_alone() && in_flight > 0 && in_flight.div_ceil(full) >= window / full;
         (self.fin && self.nxt == self.end && !waits).then_some(Piece { start: self.end, len: 0 })
     }
 

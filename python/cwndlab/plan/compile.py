@@ -244,23 +244,25 @@ class _Compiler:
 
     # ── endpoints and traffic ─────────────────────────────────────────────────────────────────────────────
 
-    def _profile(self, name: str, at: Path) -> dict[str, Any]:
+    def _profile(self, name: str, at: Path) -> tuple[dict[str, Any], knobs.Choices]:
+        """The profile's configuration, and what its words stand for."""
         try:
             profile: dict[str, Any] = json.loads(self.core.tcp_profile(name))
+            return profile, knobs.Choices(**json.loads(self.core.tcp_choices(name)))
         except ValueError as error:
             raise Invalid((*at, "profile"), str(error), None, 0) from None
-        return profile
 
     def _tcp(self) -> dict[str, int]:
         """Index of each group's configuration."""
         default = self.model.tcp
-        base = self._configured(self._profile(default.profile, ("tcp",)), default.knobs(), ("tcp",))
+        profile, choices = self._profile(default.profile, ("tcp",))
+        base = self._configured(profile, default.knobs(), ("tcp",), choices)
         groups = {"default": self._group(base, ("tcp",))}
         inheriting = [base]
         for name, group in default.groups.items():
             at: Path = ("tcp", "groups", name)
-            start = self._profile(group.profile, at) if group.profile is not None else base
-            config = self._configured(start, group.knobs(), at)
+            start, words = (base, choices) if group.profile is None else self._profile(group.profile, at)
+            config = self._configured(start, group.knobs(), at, words)
             self._check_effect([config], group.knobs(), at)
             groups[name] = self._group(config, at)
             if group.profile is None:
@@ -268,10 +270,13 @@ class _Compiler:
         self._check_effect(inheriting, default.knobs(), ("tcp",))
         return groups
 
-    def _configured(self, start: Mapping[str, Any], given: Mapping[str, Any], at: Path) -> dict[str, Any]:
+    def _configured(
+        self, start: Mapping[str, Any], given: Mapping[str, Any], at: Path, choices: knobs.Choices
+    ) -> dict[str, Any]:
         """A configuration with a group's knobs, its congestion control among them."""
-        made = knobs.tcp(start, congestion.spelled_out(given, start, at, self.laws), at)
-        own = self.laws.get(str(made["window_law"]))
+        choices = choices.with_words("window_law", self.laws)
+        made = knobs.tcp(start, congestion.spelled_out(given, start, at, self.laws), at, choices)
+        own = self.laws.get(knobs.word(made["window_law"]))
         return made if own is None else {**made, "window_law": own.knob}
 
     def _check_effect(self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: Path) -> None:
@@ -285,7 +290,9 @@ class _Compiler:
             return  # check_scenario says what is wrong, and where
         for knob, needs in idle[0].items():
             *table, name = knob.split(".")
-            inside = given.get(table[0], {}) if table else given
+            inside: Any = given
+            for step in table:
+                inside = inside.get(step) if isinstance(inside, Mapping) else None
             if not isinstance(inside, Mapping) or not all(knob in other for other in idle):
                 continue
             for key in inside:

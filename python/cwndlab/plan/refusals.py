@@ -14,30 +14,42 @@ from .scenario import Compiled, origin
 
 
 def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
-    """What the core says of a scenario, at the study's own key."""
+    """What the core says of a scenario, at the study's own key; of several errors the first one's."""
+    message, *others = message.split("\n")
     column = re.search(r" at line 1 column (\d+)", message)
     plain = re.sub(r"^scenario: |[ ]at line 1 column \d+", "", message)
     place: list[str] = []
     if column:
         place = _json_path(text, int(column[1]))
-    elif found := re.match(r"(\w+)(?:\[(\d+)\])?(?: \([^)]*\))?((?:\.\w+(?:\[\d+\])?)*):\s*", plain):
-        place = [part for part in (found[1], found[2], *re.findall(r"\w+", found[3])) if part]
+    elif found := re.match(r"(\w+)(?:\[(\d+)\])?(?: \([^)]*\))?((?:\.[\w-]+(?:\[\d+\])?)*):\s*", plain):
+        place = [part for part in (found[1], found[2], *re.findall(r"[\w-]+", found[3])) if part]
         plain = plain[found.end() :]
     unknown = re.search(r"unknown (field|variant) `([^`]*)`, expected (.*)", plain)
     if not unknown:
+        if others or place[:1] == ["tcp"]:
+            path = tuple(map(_plain, origin(compiled, place)))
+            return Invalid(path, "; also ".join([plain, *map(_as_written, others)]), None, 0)
         return Invalid(origin(compiled, place), plain, None, 0)
     # The core reads a table with a `kind` whole before it looks inside: its place may be some levels too
     # high.
     place += _search(_at(compiled.scenario, place), unknown[2], key=unknown[1] == "field")
     known = [_UNIT_SUFFIX.sub("", name) for name in re.findall(r"`([^`]*)`", unknown[3])]
     given = _UNIT_SUFFIX.sub("", unknown[2])
-    path = tuple(
-        _UNIT_SUFFIX.sub("", step) if isinstance(step, str) else step for step in origin(compiled, place)
+    path = tuple(map(_plain, origin(compiled, place)))
+    return Invalid(
+        path, f"unknown {'key' if unknown[1] == 'field' else 'name'} {given!r}", nearest(given, known), 0
     )
-    right = nearest(given, known)
-    if path and path[-1] == "window_law":
-        right += "; a congestion control of your own needs --cc FILE.py:CLASS"
-    return Invalid(path, f"unknown {'key' if unknown[1] == 'field' else 'name'} {given!r}", right, 0)
+
+
+def _plain(step: str | int) -> str | int:
+    """A key as a study may write it, without its unit."""
+    return _UNIT_SUFFIX.sub("", step) if isinstance(step, str) else step
+
+
+def _as_written(line: str) -> str:
+    """Another of the core's errors: `tcp[0].rto.min_ns: 1ms …` is `rto.min: 1ms …`."""
+    key, _, what = line.partition(": ")
+    return f"{_plain(key.partition('.')[2])}: {what}"
 
 
 _UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")

@@ -58,7 +58,7 @@ class Compiled:
     @property
     def _laws(self) -> list[Mapping[str, Any]]:
         found = [config["window_law"] for config in self.scenario["tcp"]]
-        return [law["external"] for law in found if isinstance(law, Mapping)]
+        return [law["external"] for law in found if isinstance(law, Mapping) and "external" in law]
 
 
 def _is_fixed(app: Mapping[str, Any]) -> bool:

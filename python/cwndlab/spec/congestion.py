@@ -13,6 +13,7 @@ from typing import Any
 from cwndlab.errors import nearest
 from cwndlab.laws import LawCode, built_in
 
+from .knobs import word
 from .validate import Invalid, Path
 
 KEYS = ("cc", "congestion_control")
@@ -41,7 +42,7 @@ def spelled_out(
         right = f"{nearest(str(name), known)}; one of your own needs --cc FILE.py:CLASS"
         raise Invalid((*path, written[0]), f"there is no congestion control {name!r}", right, 0)
     own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
-    if law == "cubic" and str(profile.get("window_law")).startswith("cubic"):
+    if law == "cubic" and word(profile["window_law"]).startswith("cubic"):
         own = {}  # the profile's own CUBIC, with its slow start
     else:
         own = {"window_law": law, **own}

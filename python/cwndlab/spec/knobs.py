@@ -8,11 +8,12 @@ profile's own keys; the keys of applications, queues and impairments are checked
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from cwndlab._core import parse_quantity
+from cwndlab._core import parse_quantity, tcp_renamed
 from cwndlab.errors import nearest
 
 from .validate import Invalid
@@ -21,6 +22,7 @@ Path = tuple[str | int, ...]
 
 #: Something that looks like a number with a unit, known or not.
 _QUANTITY = re.compile(r"\s*[-+]?[\d.]+\s*[A-Za-zµ%/]+\s*\Z")
+_RENAMED = dict(tcp_renamed())
 _SUFFIX = {"time": "_ns", "rate": "_bps", "size": "_bytes", "packets": "_segments"}
 _EXAMPLE = {"time": '"200ms"', "rate": '"1.5Mbps"', "size": '"1460B"', "packets": '"25pkt"'}
 
@@ -40,11 +42,37 @@ def quantity(text: str, path: Path) -> tuple[str, int | float] | None:
     return kind, value
 
 
-def tcp(template: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Choices:
+    """What words stand for in a profile."""
+
+    #: Knob -> word -> that alternative's knobs; None for a word that has none.
+    alternatives: Mapping[str, Mapping[str, Mapping[str, Any] | None]] = field(default_factory=dict)
+    #: Knob -> its knobs when it is on.
+    switches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def with_words(self, knob: str, words: Iterable[str]) -> Choices:
+        """With more words for a knob, which have no knobs of their own."""
+        more = {**self.alternatives[knob], **dict.fromkeys(words)}
+        return replace(self, alternatives={**self.alternatives, knob: more})
+
+
+NO_CHOICES = Choices()
+
+
+def tcp(
+    template: Mapping[str, Any], given: Mapping[str, Any], path: Path, choices: Choices = NO_CHOICES
+) -> dict[str, Any]:
     """The profile's configuration with the study's overrides."""
     made = dict(template)
     for key, value in given.items():
         at = (*path, key)
+        if key in choices.alternatives:
+            made[key] = _alternative(template[key], value, at, choices.alternatives[key])
+            continue
+        if key in choices.switches:
+            made[key] = _switch(template[key], value, at, choices.switches[key])
+            continue
         if key in ("initial_window", "max_window") and key in template:
             made[key] = _window(value, at)
             continue
@@ -53,7 +81,7 @@ def tcp(template: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> di
             nested = template[key]
             # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } })
             # replaces.
-            plain = isinstance(nested, Mapping) and any(part.endswith("_ns") for part in nested)
+            plain = isinstance(nested, Mapping) and not any(isinstance(it, Mapping) for it in nested.values())
             made[key] = tcp(nested, value, at) if plain else free(value, at)
             continue
         kind = quantity(value, at) if isinstance(value, str) else None
@@ -81,6 +109,53 @@ def tcp(template: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> di
     return made
 
 
+def word(value: Any) -> str:
+    """The name of an alternative, which may have knobs of its own."""
+    return str(next(iter(value))) if isinstance(value, Mapping) else str(value)
+
+
+def _alternative(
+    current: Any, value: Any, at: Path, words: Mapping[str, Mapping[str, Any] | None]
+) -> str | dict[str, Any]:
+    """One of several, each with its own knobs: "reno" or { reno = { … } }. What is not given is as it was, if
+    the alternative stays the same, else as in the profile.
+    """
+    table: Mapping[str, Any] = {value: {}} if isinstance(value, str) else value
+    if not isinstance(table, Mapping) or len(table) != 1:
+        named = table if isinstance(table, Mapping) else {}
+        example = next(word for word in (*named, *words) if words.get(word))
+        right = f'write one name, {at[-1]} = "{example}", or {at[-1]} = {{ {example} = {{ … }} }}'
+        names = " and ".join(named)
+        raise Invalid(at, f"it names both {names}" if names else f"{value!r} does not fit", right, 0)
+    word, given = next(iter(table.items()))
+    if word not in words:
+        right = nearest(word, words)
+        if at[-1] == "window_law":
+            right += "; a congestion control of your own needs --cc FILE.py:CLASS"
+        raise Invalid(at, f'there is no {at[-1]} "{word}"', right, 0)
+    inside = (*at, word)
+    if not isinstance(given, Mapping):
+        raise Invalid(inside, f"{given!r} does not fit", "this is a table of knobs { … }", 0)
+    knobs = words[word]
+    if knobs is None:
+        for key in given:
+            raise Invalid((*inside, key), f'there is no TCP knob "{key}" here', f"{word} has no knobs", 0)
+        return word
+    start = current[word] if isinstance(current, Mapping) and word in current else knobs
+    return {word: tcp(start, given, inside)}
+
+
+def _switch(
+    current: Mapping[str, Any] | None, value: Any, at: Path, knobs: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """What can be off: false, true (as it is, or as in the profile), or a table of its knobs."""
+    if value is False:
+        return None
+    if value is True or isinstance(value, Mapping):
+        return tcp(current or knobs, {} if value is True else value, at)
+    raise Invalid(at, f"{value!r} does not fit", "this knob is true, false or a table of its knobs", 0)
+
+
 def _describe(value: Any) -> str:
     if isinstance(value, bool):
         return "true or false"
@@ -106,6 +181,9 @@ def _known(key: str, template: Mapping[str, Any], at: Path) -> None:
             raise Invalid(
                 at, f"this knob is a {kind}", f"write it with its unit in quotes, like {_EXAMPLE[kind]}", 0
             )
+    for name in (f"{at[-2]}.{plain_name(key)}", plain_name(key)):
+        if name in _RENAMED:
+            raise Invalid(at, f"the knob {key!r} has another place", f"write {_RENAMED[name]} = …", 0)
     plain = [name.removesuffix("_ns").removesuffix("_bytes") for name in template]
     raise Invalid(at, f"there is no TCP knob {key!r}", nearest(key, plain, limit=40), 0)
 

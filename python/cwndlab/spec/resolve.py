@@ -181,7 +181,12 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> tuple[st
             path.append(index)
             here = here[index]
         else:
-            if here is not None and not isinstance(here, dict):
+            word = path[0] == "tcp" if path else False  # recovery = "reno": its knobs take its place
+            if (
+                here is not None
+                and not isinstance(here, dict)
+                and not (word and isinstance(here, str | bool))
+            ):
                 raise StudyError(f'"{key}" names no parameter: what stands before "{part}" is not a table')
             path.append(part)
             here = here.get(part) if isinstance(here, dict) else None

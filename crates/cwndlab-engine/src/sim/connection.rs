@@ -310,7 +310,7 @@ impl<P: Probe> Simulation<P> {
             told.peer_closed = true;
             return Some(Notice::PeerClosed);
         }
-        let without_fin = |side: usize| !self.configs[usize::from(conn.configs[side])].fin;
+        let without_fin = |side: usize| self.configs[usize::from(conn.configs[side])].fin.is_none();
         let gone = |side: usize| {
             let tcp = &conn.ends[side];
             tcp.is_finished() || tcp.state() == State::Listen || (without_fin(side) && tcp.is_quiet())

@@ -4,7 +4,7 @@ mod packets;
 
 use cwndlab_net::queue::Regions;
 use cwndlab_net::LinkCounters;
-use cwndlab_tcp::Segment;
+use cwndlab_tcp::{RecoveryKind, Segment, TcpConfig};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 use proptest::prelude::*;
@@ -75,11 +75,9 @@ fn watch(mut scenario: Scenario, node: u32) -> Seen {
     Simulation::new(&scenario, 1, 0, Seen::default()).unwrap().run().unwrap().1
 }
 
-fn tcp(profile: cwndlab_tcp::Profile, recovery: &str) -> String {
-    let mut tcp = serde_json::to_value(profile.config()).unwrap();
-    tcp["recovery"] = recovery.into();
-    tcp["sack"] = matches!(recovery, "sack" | "fack" | "prr" | "rack").into();
-    tcp.to_string()
+fn tcp(profile: cwndlab_tcp::Profile, recovery: RecoveryKind) -> String {
+    let (sack, recovery) = (recovery.is_selective(), profile.recovery(recovery));
+    serde_json::to_string(&TcpConfig { recovery, sack, ..profile.config() }).unwrap()
 }
 
 /// Two routers between two hosts, `bytes` from client to server, impairments on the bottleneck both ways.
@@ -110,7 +108,7 @@ const DROP_TAIL: &str = r#"{"kind": "drop-tail", "limit": 25}"#;
 
 #[test]
 fn a_transfer_over_a_clean_path_takes_the_time_of_its_packets() {
-    let tcp = tcp(cwndlab_tcp::Profile::Ns2_1998, "reno").replace("{\"segments\":1}", "{\"segments\":20}");
+    let tcp = tcp(cwndlab_tcp::Profile::Ns2_1998, RecoveryKind::Reno).replace("{\"segments\":1}", "{\"segments\":20}");
     let (summary, log) = run(&chain(&tcp, 10_000, DROP_TAIL, "", 10), 0);
     // ten packets of 1000 bytes back to back: 5.333 ms each on the bottleneck, twice 0.08 ms and 22 ms of propagation
     let end = log.objects[0].end.as_nanos();
@@ -120,7 +118,7 @@ fn a_transfer_over_a_clean_path_takes_the_time_of_its_packets() {
 
 #[test]
 fn a_node_that_cannot_be_reached_is_named() {
-    let mut scenario = chain(&tcp(cwndlab_tcp::Profile::Rfc5681, "reno"), 1, DROP_TAIL, "", 1);
+    let mut scenario = chain(&tcp(cwndlab_tcp::Profile::Rfc5681, RecoveryKind::Reno), 1, DROP_TAIL, "", 1);
     scenario.links.remove(4);
     let error = Simulation::new(&scenario, 1, 0, Log::default()).err().unwrap().to_string();
     assert_eq!(error, "topology: no path leads from node b to node a");
@@ -131,7 +129,7 @@ proptest! {
     #[test]
     fn every_packet_is_accounted_for_and_every_byte_arrives(
         profile in proptest::sample::select(&cwndlab_tcp::Profile::ALL),
-        recovery in proptest::sample::select(&["tahoe", "reno", "new-reno", "sack", "fack", "prr", "rack"]),
+        recovery in proptest::sample::select(&RecoveryKind::ALL),
         bytes in 1_u64..120_000, limit in 2_u64..30, loss in 0.0..0.15_f64, reorder in 0.0..0.1_f64,
         duplicate in 0.0..0.05_f64, codel in any::<bool>(), replicate in 0_u64..1000
     ) {
@@ -139,8 +137,9 @@ proptest! {
         let impairments = format!(
             r#"{{"kind": "bernoulli", "p": {loss}}}, {{"kind": "reorder", "p": {reorder}, "extra_ns": 15000000}}, {{"kind": "duplicate", "p": {duplicate}}}"#
         );
-        prop_assume!(profile != cwndlab_tcp::Profile::Linux2_0 || recovery == "reno"); // others lack knobs of it
-        prop_assume!(profile != cwndlab_tcp::Profile::Linux2_2 || recovery != "rack");
+        // RACK has no room for their timers
+        let linux_2 = [cwndlab_tcp::Profile::Linux2_0, cwndlab_tcp::Profile::Linux2_2].contains(&profile);
+        prop_assume!(!linux_2 || recovery != RecoveryKind::Rack);
         let scenario = chain(&tcp(profile, recovery), bytes, &queue, &impairments, 3600);
         let (summary, log) = run(&scenario, replicate);
         prop_assert_eq!(summary.injected, summary.delivered + summary.dropped + summary.in_flight);
@@ -200,7 +199,7 @@ fn a_class_of_traffic_that_is_not_there_is_refused() {
 
 /// Two sources on links as fast as the bottleneck: packets arrive exactly as services end.
 fn merge(queue: &str) -> Scenario {
-    let tcp = tcp(cwndlab_tcp::Profile::Ns2_1998, "reno");
+    let tcp = tcp(cwndlab_tcp::Profile::Ns2_1998, RecoveryKind::Reno);
     let link = |name: &str, from: u32, to: u32, queue: &str| {
         format!(
             r#"{{"name": "{name}", "from": {from}, "to": {to}, "rate_bps": 1500000, "delay_ns": 10000000, "queue": {queue}}}"#

@@ -1,9 +1,10 @@
 //! Which values of the knobs make an endpoint that can run: not whether they are wise.
 
-use super::{
-    AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryKind, RetransmitGuard, TcpConfig, TimerStart,
-};
+use std::fmt;
+
+use super::{AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryConfig, TcpConfig, TimerStart};
 use cwndlab_units::Time;
+use thiserror::Error;
 
 /// The largest window that the window scale option can offer (RFC 7323, section 2.3).
 const LARGEST_WINDOW: u64 = 1 << 30;
@@ -12,106 +13,210 @@ const LEAST_BUFFER: u64 = 2304;
 /// A timer that fires more often than this would stop the run's clock for want of progress.
 const SHORTEST_TIMER: Time = Time::from_micros(1);
 
-fn demand(holds: bool, knob: &str, right: &str) -> Result<(), String> {
-    if holds {
-        Ok(())
-    } else {
-        Err(format!("{knob} must be {right}"))
+/// A knob whose value an endpoint cannot run with. Names are those of the table of knobs, `rto.min_ns`.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ConfigError {
+    /// The value is outside its range, whatever the other knobs are.
+    #[error("{value} does not fit; it must be {right}")]
+    OutOfRange {
+        /// The knob.
+        knob: &'static str,
+        /// What it is.
+        value: String,
+        /// What it may be.
+        right: &'static str,
+    },
+    /// The value does not go with another knob's.
+    #[error("{value} does not fit; with {other} it must be {right}")]
+    Conflict {
+        /// The knob.
+        knob: &'static str,
+        /// What it is.
+        value: String,
+        /// The other knob and its value.
+        other: &'static str,
+        /// What the value may be with that.
+        right: &'static str,
+    },
+}
+
+impl ConfigError {
+    /// The knob whose value is wrong.
+    #[must_use]
+    pub fn knob(&self) -> &'static str {
+        match self {
+            ConfigError::OutOfRange { knob, .. } | ConfigError::Conflict { knob, .. } => knob,
+        }
+    }
+}
+
+/// A value as a study file writes it.
+struct Shown<T>(T);
+
+impl fmt::Display for Shown<Time> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0.as_nanos();
+        match ns {
+            u64::MAX => f.write_str("never"),
+            _ if ns % 1_000_000 == 0 => write!(f, "{}ms", ns / 1_000_000),
+            _ => write!(f, "{ns}ns"),
+        }
+    }
+}
+
+/// Collects what is wrong.
+#[derive(Default)]
+struct Errors(Vec<ConfigError>);
+
+impl Errors {
+    fn range(&mut self, holds: bool, knob: &'static str, value: impl fmt::Display, right: &'static str) {
+        if !holds {
+            self.0.push(ConfigError::OutOfRange { knob, value: value.to_string(), right });
+        }
+    }
+
+    fn conflict(
+        &mut self,
+        holds: bool,
+        knob: &'static str,
+        value: impl fmt::Display,
+        other: &'static str,
+        right: &'static str,
+    ) {
+        if !holds {
+            self.0.push(ConfigError::Conflict { knob, value: value.to_string(), other, right });
+        }
+    }
+
+    fn timer(&mut self, knob: &'static str, time: Time) {
+        let holds = time >= SHORTEST_TIMER && !time.is_never();
+        self.range(holds, knob, Shown(time), "at least 1us, and finite");
     }
 }
 
 impl TcpConfig {
-    /// Whether an endpoint can run with these values; else the knob and what would be right.
+    /// Whether an endpoint can run with these values.
     ///
     /// # Errors
-    /// The first knob that is out of its range.
-    pub fn check(&self) -> Result<(), String> {
-        demand((1..=65_535).contains(&self.mss), "mss", "in 1..=65535 bytes")?;
-        let options = self.timestamps || self.sack;
-        demand(!options || self.mss > 40, "mss", "over 40 bytes, which options may take, if timestamps or sack is on")?;
-        demand(self.header_bytes <= 1000, "header_bytes", "at most 1000")?;
-        demand((1..=1000).contains(&self.ack_bytes), "ack_bytes", "in 1..=1000")?;
-        demand(self.rto.syn_linear <= 100, "rto.syn_linear", "at most 100")?;
-        demand(self.dup_thresh >= 1, "dup_thresh", "at least 1")?;
+    /// Every knob that is out of its range or contradicts another one.
+    pub fn check(&self) -> Result<(), Vec<ConfigError>> {
+        let mut errors = Errors::default();
+        self.check_segments(&mut errors);
+        self.check_windows(&mut errors);
+        self.check_recovery(&mut errors);
+        self.check_ack_policy(&mut errors);
+        self.check_rto(&mut errors);
+        if errors.0.is_empty() {
+            Ok(())
+        } else {
+            Err(errors.0)
+        }
+    }
+
+    fn check_segments(&self, errors: &mut Errors) {
+        errors.range((1..=65_535).contains(&self.mss), "mss", self.mss, "in 1..=65535 bytes");
+        if self.timestamps || self.sack {
+            let right = "over 40 bytes, which options may take";
+            errors.conflict(self.mss == 0 || self.mss > 40, "mss", self.mss, "timestamps or sack", right);
+        }
+        errors.range(self.header_bytes <= 1000, "header_bytes", self.header_bytes, "at most 1000");
+        errors.range((1..=1000).contains(&self.ack_bytes), "ack_bytes", self.ack_bytes, "in 1..=1000");
+        if let Some(handshake) = &self.handshake {
+            let linear = handshake.linear_timeouts;
+            errors.range(linear <= 100, "handshake.linear_timeouts", linear, "at most 100");
+        }
+    }
+
+    fn check_windows(&self, errors: &mut Errors) {
         if let InitialWindow::Segments(segments) = self.initial_window {
-            demand((1..=65_535).contains(&segments), "initial_window", "in 1..=65535 segments")?;
+            let holds = (1..=65_535).contains(&segments);
+            errors.range(holds, "initial_window", segments, "in 1..=65535 segments");
         }
         match self.max_window {
             MaxWindow::Segments(segments) => {
-                let fits = u64::from(segments) * u64::from(self.mss) <= LARGEST_WINDOW;
-                demand(segments >= 1 && fits, "max_window", "at least 1 segment and at most 2^30 bytes")?;
+                let holds = segments >= 1 && u64::from(segments) * u64::from(self.mss) <= LARGEST_WINDOW;
+                errors.range(holds, "max_window", segments, "at least 1 segment and at most 2^30 bytes");
             }
             MaxWindow::Bytes(bytes) => {
-                demand((1..=LARGEST_WINDOW).contains(&bytes), "max_window", "in 1..=2^30 bytes")?;
+                errors.range((1..=LARGEST_WINDOW).contains(&bytes), "max_window", bytes, "in 1..=2^30 bytes");
             }
         }
         let buffer = self.receive_buffer_bytes;
-        demand((1..=LARGEST_WINDOW).contains(&buffer), "receive_buffer_bytes", "in 1..=2^30")?;
+        errors.range((1..=LARGEST_WINDOW).contains(&buffer), "receive_buffer_bytes", buffer, "in 1..=2^30");
         if let ReceiveTuning::Linux { initial_bytes, most_bytes } = self.receive_tuning {
-            let initial = (LEAST_BUFFER..=most_bytes).contains(&initial_bytes);
-            demand(initial, "receive_tuning.linux.initial_bytes", "at least 2304 and at most most_bytes")?;
-            demand(most_bytes <= LARGEST_WINDOW, "receive_tuning.linux.most_bytes", "at most 2^30")?;
+            let holds = (LEAST_BUFFER..=most_bytes).contains(&initial_bytes);
+            let knob = "receive_tuning.linux.initial_bytes";
+            errors.range(holds, knob, initial_bytes, "at least 2304 and at most most_bytes");
+            errors.range(most_bytes <= LARGEST_WINDOW, "receive_tuning.linux.most_bytes", most_bytes, "at most 2^30");
         }
-        self.check_timers()
     }
 
-    /// Knobs of Linux 2.0 and 2.2 that only some recoveries have.
-    fn check_combinations(&self) -> Result<(), String> {
-        let reno = self.recovery == RecoveryKind::Reno;
-        let cumulative = reno || self.recovery == RecoveryKind::NewReno;
-        let rack = self.recovery == RecoveryKind::Rack;
-        demand(reno || self.dup_ack_window_segments == 0, "dup_ack_window_segments", "0 unless recovery is reno")?;
-        let guard = reno || self.retransmit_guard == RetransmitGuard::Recovery;
-        demand(guard, "retransmit_guard", "recovery unless recovery is reno")?;
-        demand(reno || !self.timeout_keeps_recovery, "timeout_keeps_recovery", "false unless recovery is reno")?;
-        let extra = self.recovery_extra_segments == 0 || (cumulative && self.recovery_extra_segments <= 1000);
-        demand(extra, "recovery_extra_segments", "0 unless recovery is reno or new-reno, and at most 1000")?;
-        demand(!rack || !self.rto.per_segment, "rto.per_segment", "false if recovery is rack")?;
-        demand(!rack || self.rto.start == TimerStart::LastAck, "rto.start", "last-ack if recovery is rack")?;
-        demand(!rack || !self.drains_after_timeout, "drains_after_timeout", "false if recovery is rack")
+    fn check_recovery(&self, errors: &mut Errors) {
+        errors.range(self.dup_thresh >= 1, "dup_thresh", self.dup_thresh, "at least 1");
+        let (knob, extra) = match self.recovery {
+            RecoveryConfig::Reno(reno) => ("recovery.reno.extra_segments", reno.extra_segments),
+            _ => ("recovery.new-reno.extra_segments", self.recovery.new_reno().extra_segments),
+        };
+        errors.range(extra <= 1000, knob, extra, "at most 1000");
+        // RACK keeps a record of segments of its own
+        if matches!(self.recovery, RecoveryConfig::Rack(_)) {
+            let rack = "recovery = rack";
+            errors.conflict(!self.rto.per_segment, "rto.per_segment", true, rack, "false");
+            let last_ack = self.rto.start == TimerStart::LastAck;
+            errors.conflict(last_ack, "rto.start", "first-segment", rack, "last-ack");
+            errors.conflict(!self.drains_after_timeout, "drains_after_timeout", true, rack, "false");
+        }
     }
 
-    fn check_timers(&self) -> Result<(), String> {
-        let timer = |time: Time, knob: &str| demand(time >= SHORTEST_TIMER && !time.is_never(), knob, "at least 1us");
+    fn check_ack_policy(&self, errors: &mut Errors) {
         match self.ack_policy {
             AckPolicy::Every | AckPolicy::Linux => {}
-            AckPolicy::Delayed { timeout_ns } | AckPolicy::QuickThenDelayed { timeout_ns, .. } => {
-                timer(timeout_ns, "ack_policy.timeout")?;
+            AckPolicy::Delayed { timeout_ns } => errors.timer("ack_policy.delayed.timeout_ns", timeout_ns),
+            AckPolicy::QuickThenDelayed { timeout_ns, .. } => {
+                errors.timer("ack_policy.quick-then-delayed.timeout_ns", timeout_ns);
             }
             AckPolicy::Adaptive { first_ns, max_ns, push_ns, .. } => {
-                timer(max_ns, "ack_policy.max")?;
-                timer(push_ns, "ack_policy.push")?;
-                demand(!first_ns.is_never(), "ack_policy.first", "a time, or 0")?;
-                demand(self.rto.tick_ns >= SHORTEST_TIMER, "rto.tick", "at least 1us with ack_policy adaptive")?;
+                errors.timer("ack_policy.adaptive.max_ns", max_ns);
+                errors.timer("ack_policy.adaptive.push_ns", push_ns);
+                let finite = !first_ns.is_never();
+                errors.range(finite, "ack_policy.adaptive.first_ns", Shown(first_ns), "a time, or 0");
+                let ticks = self.rto.tick_ns >= SHORTEST_TIMER;
+                let tick = Shown(self.rto.tick_ns);
+                errors.conflict(ticks, "rto.tick_ns", tick, "ack_policy = adaptive", "at least 1us");
             }
-            AckPolicy::Heartbeat { grid_ns } => timer(grid_ns, "ack_policy.grid")?,
+            AckPolicy::Heartbeat { grid_ns } => errors.timer("ack_policy.heartbeat.grid_ns", grid_ns),
             AckPolicy::QuickThenHeartbeat { grid_ns, every, .. } => {
-                timer(grid_ns, "ack_policy.grid")?;
-                demand(every >= 1, "ack_policy.every", "at least 1 segment")?;
+                errors.timer("ack_policy.quick-then-heartbeat.grid_ns", grid_ns);
+                errors.range(every >= 1, "ack_policy.quick-then-heartbeat.every", every, "at least 1 segment");
             }
         }
+    }
+
+    fn check_rto(&self, errors: &mut Errors) {
         let rto = &self.rto;
-        timer(rto.initial_ns, "rto.initial")?;
-        timer(rto.max_ns, "rto.max")?;
-        demand(rto.min_ns <= rto.max_ns, "rto.min", "at most rto.max")?;
-        demand(rto.tick_ns <= rto.max_ns, "rto.tick", "at most rto.max")?;
-        let fine = rto.tick_ns == Time::ZERO || rto.estimator != Estimator::Linux;
-        demand(fine, "rto.tick", "0 if rto.estimator is linux")?;
-        let clocked = rto.tick_ns >= SHORTEST_TIMER || !rto.estimator.is_linux_2();
-        demand(clocked, "rto.tick", "at least 1us if rto.estimator is linux-2.0 or linux-2.2")?;
-        self.check_combinations()?;
-        let divides = rto.timer_hz == 0 || (rto.timer_hz <= 10_000 && 1_000_000 % rto.timer_hz == 0);
-        demand(divides, "rto.timer_hz", "0, or at most 10000 and a divisor of 1000000")?;
+        errors.timer("rto.initial_ns", rto.initial_ns);
+        errors.timer("rto.max_ns", rto.max_ns);
+        errors.range(rto.min_ns <= rto.max_ns, "rto.min_ns", Shown(rto.min_ns), "at most rto.max");
+        let tick = rto.tick_ns;
+        errors.range(tick <= rto.max_ns, "rto.tick_ns", Shown(tick), "at most rto.max");
+        let fine = tick == Time::ZERO || rto.estimator != Estimator::Linux;
+        errors.conflict(fine, "rto.tick_ns", Shown(tick), "rto.estimator = linux", "0");
+        let clocked = tick >= SHORTEST_TIMER || !rto.estimator.is_linux_2();
+        let linux_2 = "rto.estimator = linux-2.0 or linux-2.2";
+        errors.conflict(clocked, "rto.tick_ns", Shown(tick), linux_2, "at least 1us");
+        let hz = rto.timer_hz;
+        let divides = hz == 0 || (hz <= 10_000 && 1_000_000 % hz == 0);
+        errors.range(divides, "rto.timer_hz", hz, "0, or at most 10000 and a divisor of 1000000");
         // without either, a round trip in no time would be timed out in no time
-        let floor = rto.min_ns.max(rto.tick_ns);
-        demand(floor >= SHORTEST_TIMER, "rto.min", "at least 1us if rto.tick is 0")
+        let floor = rto.min_ns.max(tick) >= SHORTEST_TIMER;
+        errors.conflict(floor, "rto.min_ns", Shown(rto.min_ns), "rto.tick = 0", "at least 1us");
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Profile;
+    use crate::{Profile, RenoConfig};
 
     #[test]
     fn every_profile_can_run() {
@@ -123,25 +228,55 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_refused_with_its_knob_and_what_would_be_right() {
         type Change = fn(&mut TcpConfig);
-        let changes: [(&str, Change); 11] = [
-            ("mss must be in 1..=65535 bytes", |tcp| tcp.mss = 0),
-            ("mss must be over 40 bytes, which options may take, if timestamps or sack is on", |tcp| tcp.mss = 40),
-            ("dup_thresh must be at least 1", |tcp| tcp.dup_thresh = 0),
-            ("initial_window must be in 1..=65535 segments", |tcp| tcp.initial_window = InitialWindow::Segments(0)),
-            ("max_window must be in 1..=2^30 bytes", |tcp| tcp.max_window = MaxWindow::Bytes(1 << 31)),
-            ("receive_buffer_bytes must be in 1..=2^30", |tcp| tcp.receive_buffer_bytes = 0),
-            ("ack_policy.grid must be at least 1us", |tcp| {
+        let changes: [(&str, Change); 14] = [
+            ("mss: 0 does not fit; it must be in 1..=65535 bytes", |tcp| tcp.mss = 0),
+            ("mss: 40 does not fit; with timestamps or sack it must be over 40 bytes, which options may take", |tcp| {
+                tcp.mss = 40;
+            }),
+            ("dup_thresh: 0 does not fit; it must be at least 1", |tcp| tcp.dup_thresh = 0),
+            ("initial_window: 0 does not fit; it must be in 1..=65535 segments", |tcp| {
+                tcp.initial_window = InitialWindow::Segments(0);
+            }),
+            ("max_window: 2147483648 does not fit; it must be in 1..=2^30 bytes", |tcp| {
+                tcp.max_window = MaxWindow::Bytes(1 << 31);
+            }),
+            ("receive_buffer_bytes: 0 does not fit; it must be in 1..=2^30", |tcp| tcp.receive_buffer_bytes = 0),
+            ("ack_policy.heartbeat.grid_ns: 0ms does not fit; it must be at least 1us, and finite", |tcp| {
                 tcp.ack_policy = AckPolicy::Heartbeat { grid_ns: Time::ZERO };
             }),
-            ("rto.tick must be 0 if rto.estimator is linux", |tcp| tcp.rto.tick_ns = Time::from_millis(100)),
-            ("rto.timer_hz must be 0, or at most 10000 and a divisor of 1000000", |tcp| tcp.rto.timer_hz = 300),
-            ("rto.min must be at most rto.max", |tcp| tcp.rto.max_ns = Time::from_millis(1)),
-            ("rto.min must be at least 1us if rto.tick is 0", |tcp| tcp.rto.min_ns = Time::ZERO),
+            ("rto.tick_ns: 100ms does not fit; with rto.estimator = linux it must be 0", |tcp| {
+                tcp.rto.tick_ns = Time::from_millis(100);
+            }),
+            ("rto.timer_hz: 300 does not fit; it must be 0, or at most 10000 and a divisor of 1000000", |tcp| {
+                tcp.rto.timer_hz = 300;
+            }),
+            ("rto.min_ns: 200ms does not fit; it must be at most rto.max", |tcp| tcp.rto.max_ns = Time::from_millis(1)),
+            ("rto.min_ns: 0ms does not fit; with rto.tick = 0 it must be at least 1us", |tcp| {
+                tcp.rto.min_ns = Time::ZERO;
+            }),
+            ("recovery.reno.extra_segments: 1001 does not fit; it must be at most 1000", |tcp| {
+                tcp.recovery = RecoveryConfig::Reno(RenoConfig { extra_segments: 1001, ..RenoConfig::STANDARD });
+            }),
+            ("rto.start: first-segment does not fit; with recovery = rack it must be last-ack", |tcp| {
+                tcp.rto.start = TimerStart::FirstSegment;
+            }),
+            ("handshake.linear_timeouts: 101 does not fit; it must be at most 100", |tcp| {
+                tcp.handshake.as_mut().expect("a handshake").linear_timeouts = 101;
+            }),
         ];
         for (why, change) in changes {
             let mut tcp = Profile::Linux6.config();
             change(&mut tcp);
-            assert_eq!(tcp.check().unwrap_err(), why);
+            let errors = tcp.check().unwrap_err();
+            assert_eq!(errors.iter().map(|error| format!("{}: {error}", error.knob())).collect::<Vec<_>>(), [why]);
         }
+    }
+
+    #[test]
+    fn every_error_is_reported_at_once() {
+        let mut tcp = Profile::Linux6.config();
+        (tcp.mss, tcp.dup_thresh, tcp.rto.timer_hz) = (0, 0, 7);
+        let knobs: Vec<_> = tcp.check().unwrap_err().iter().map(ConfigError::knob).collect();
+        assert_eq!(knobs, ["mss", "dup_thresh", "rto.timer_hz"]);
     }
 }

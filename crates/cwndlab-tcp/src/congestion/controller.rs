@@ -77,14 +77,14 @@ impl Controller {
                 WindowLawKind::Reno => Law::Reno(Reno::default()),
                 WindowLawKind::RenoPackets => Law::RenoPackets(RenoPackets::from_bytes(cwnd, mss)),
                 WindowLawKind::RenoLinux2 => Law::RenoLinux2(RenoLinux2::default()),
-                WindowLawKind::Cubic => Law::Cubic(Cubic::new()),
-                WindowLawKind::CubicLinux => Law::CubicLinux(Box::new(CubicLinux::new(cfg))),
+                WindowLawKind::Cubic(_) => Law::Cubic(Cubic::new()),
+                WindowLawKind::CubicLinux(_) => Law::CubicLinux(Box::new(CubicLinux::new(cfg))),
                 WindowLawKind::Dctcp => Law::Dctcp(Dctcp::new()),
                 WindowLawKind::External { .. } => Law::External(Box::default()),
             },
             memory: match cfg.slow_start {
                 SlowStartKind::Standard => Memory::Empty,
-                SlowStartKind::Hystart if cfg.window_law == WindowLawKind::CubicLinux => Memory::Empty, // it has its own
+                SlowStartKind::Hystart if matches!(cfg.window_law, WindowLawKind::CubicLinux(_)) => Memory::Empty, // it has its own
                 SlowStartKind::Hystart => Memory::HystartLinux(HystartLinux::new(cfg.pacing)),
                 SlowStartKind::HystartPlusPlus => Memory::Hystart(Hystart::new()),
             },
@@ -98,8 +98,8 @@ impl Controller {
             WindowLawKind::Reno
             | WindowLawKind::RenoPackets
             | WindowLawKind::RenoLinux2
-            | WindowLawKind::Cubic
-            | WindowLawKind::CubicLinux
+            | WindowLawKind::Cubic(_)
+            | WindowLawKind::CubicLinux(_)
             | WindowLawKind::Dctcp => None,
             WindowLawKind::External { .. } => Some(EXTERNAL_MIN_RTT_WINDOW),
         }
@@ -134,8 +134,8 @@ impl Controller {
             WindowLawKind::Reno
             | WindowLawKind::RenoPackets
             | WindowLawKind::RenoLinux2
-            | WindowLawKind::Cubic
-            | WindowLawKind::CubicLinux
+            | WindowLawKind::Cubic(_)
+            | WindowLawKind::CubicLinux(_)
             | WindowLawKind::Dctcp => false,
             WindowLawKind::External { .. } => true, // it may state one
         }
@@ -147,8 +147,8 @@ impl Controller {
             WindowLawKind::Reno
             | WindowLawKind::RenoPackets
             | WindowLawKind::RenoLinux2
-            | WindowLawKind::Cubic
-            | WindowLawKind::CubicLinux
+            | WindowLawKind::Cubic(_)
+            | WindowLawKind::CubicLinux(_)
             | WindowLawKind::Dctcp
             | WindowLawKind::External { .. } => false, // whoever attaches an external law gives it its own
         }
@@ -407,7 +407,9 @@ impl Controller {
                 Law::RenoLinux2(law) => law.halve(self.cwnd, cfg.max_window, mss),
                 Law::CubicLinux(cubic) => cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss),
                 Law::External(_) => self.cwnd,
-                Law::Cubic(cubic) => rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.cubic_fast_convergence)),
+                Law::Cubic(cubic) => {
+                    rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.window_law.converges_fast()))
+                }
             };
             let least = if timeout { cfg.timeout_ssthresh_segments } else { 2 };
             self.ssthresh = reduced.clamp(least.saturating_mul(mss).min(MAX_WINDOW_BYTES), MAX_WINDOW_BYTES); // RFC 5681, equation 4

@@ -156,7 +156,7 @@ impl CubicLinux {
     pub fn on_congestion(&mut self, cfg: &TcpConfig, cwnd: u32) -> u32 {
         self.epoch_start = Time::MAX;
         self.credit = 0;
-        let faster = cfg.cubic_fast_convergence && cwnd < self.w_max;
+        let faster = cfg.window_law.converges_fast() && cwnd < self.w_max;
         self.w_max = if faster { (u64::from(cwnd) * (ONE + BETA) / (2 * ONE)) as u32 } else { cwnd };
         ((u64::from(cwnd) * BETA / ONE) as u32).max(2)
     }

@@ -45,7 +45,7 @@ impl Connection {
         self.state = State::TimeWait;
         self.timers.stop(Timer::Retransmit);
         self.timers.stop(Timer::DelayedAck);
-        self.timers.set(Timer::Pause, cfg.expiry(now, cfg.time_wait_ns));
+        self.timers.set(Timer::Pause, cfg.expiry(now, cfg.fin.map_or(Time::ZERO, |fin| fin.time_wait_ns)));
     }
 
     /// TIME-WAIT is over, or the pacer's wait: what follows that is asked for anyway.

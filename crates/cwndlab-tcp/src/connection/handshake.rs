@@ -100,11 +100,11 @@ impl Connection {
         let s = &mut self.sender;
         if self.retries > 0 {
             s.rtt.after_lost_syn(); // RFC 6298, 5.7
-            if self.retries > cfg.rto.free_syns {
+            if self.retries > cfg.shaking().free_retransmissions {
                 // RFC 5681, section 3.1: a lost SYN leaves one segment
                 s.cc.on_episode(Episode::Restarted, s.mss);
             }
-        } else if s.timed_end == 1 && cfg.rto.times_handshake {
+        } else if s.timed_end == 1 && cfg.shaking().timed {
             let rtt = if cfg.rto.one_way {
                 Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val)))
             } else {
@@ -115,7 +115,7 @@ impl Connection {
         s.timed_end = 0;
         s.start(cfg, now);
         self.retries = 0;
-        if cfg.handshake_ack_opens_window {
+        if cfg.shaking().ack_opens_window {
             let mss = u64::from(s.mss);
             s.stopped_by_cwnd = true;
             s.note_usage(now);
@@ -141,12 +141,12 @@ impl Connection {
     pub(super) fn on_syn_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         self.retries += 1;
         self.stats.timeouts += 1;
-        let linear = if self.state == State::SynSent { cfg.rto.syn_linear } else { 0 };
+        let linear = if self.state == State::SynSent { cfg.shaking().linear_timeouts } else { 0 };
         if self.retries > MAX_SYN_RETRIES + linear {
             return self.fail(CloseReason::ConnectTimeout);
         }
         self.sender.timed_end = 0; // Karn
-        if cfg.syn_timeout_cuts {
+        if cfg.shaking().timeout_cuts {
             let s = &mut self.sender;
             s.cc.on_congestion(cfg, CongestionEvent::Rto, u64::from(s.mss), s.mss);
         }

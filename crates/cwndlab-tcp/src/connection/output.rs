@@ -78,7 +78,7 @@ impl Connection {
     pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
         self.sender.note_usage(now);
         if let Recovery::Rack(rack) = &mut self.recovery {
-            if cfg.window_validation && !self.sender.cc.grant().owns_recovery {
+            if cfg.recovery.validates_window() && !self.sender.cc.grant().owns_recovery {
                 rack.validate_window(cfg, &mut self.sender, now);
             }
         }
@@ -120,7 +120,7 @@ impl Connection {
     fn data_segment(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Segment {
         let s = &mut self.sender;
         let mut end = piece.start + u64::from(piece.len);
-        let fin = s.fin && end == s.end && (piece.len == 0 || !cfg.fin_alone);
+        let fin = s.fin && end == s.end && (piece.len == 0 || !cfg.sends_fin_alone());
         end += u64::from(fin);
         let (again, was_quiet) = (piece.start < s.max, s.max == s.una);
         if s.resend_first && piece.start == s.una {

@@ -140,7 +140,9 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
         // without FIN the end that did not close is over when it is quiet
         let over = |side: usize| {
             let e = &ends[side];
-            e.is_finished() || e.state() == State::Listen || (!configs[side].fin && closed[side] && e.is_quiet())
+            e.is_finished()
+                || e.state() == State::Listen
+                || (configs[side].fin.is_none() && closed[side] && e.is_quiet())
         };
         is_over = over(0) && over(1) && wire.is_empty();
         if is_over {
@@ -208,10 +210,8 @@ prop_compose! {
             RecoveryKind::Tahoe, RecoveryKind::Reno, RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Fack,
             RecoveryKind::Prr, RecoveryKind::Rack,
         ]),
-        odd in any::<bool>(), law in prop::sample::select(vec![
-            WindowLawKind::Reno, WindowLawKind::RenoPackets, WindowLawKind::Cubic, WindowLawKind::CubicLinux,
-            WindowLawKind::RenoLinux2, WindowLawKind::Dctcp,
-        ]),
+        odd in any::<bool>(),
+        law in prop::sample::select(WindowLawKind::all(CubicConfig { fast_convergence: true }).to_vec()),
         (ecn, slow_start, reduce_from) in (
             prop::sample::select(vec![
                 EcnKind::Off, EcnKind::Accept, EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1, EcnKind::Dctcp,
@@ -237,26 +237,32 @@ prop_compose! {
             Profile::Linux2_0.config().ack_policy,
             Profile::Linux2_2.config().ack_policy,
         ]),
-        (idle, f_rto, from_first, one_way_agents) in any::<(bool, bool, bool, bool)>(),
+        (idle, f_rto, linux_timers, one_way_agents) in any::<(bool, bool, bool, bool)>(),
         time_wait_ns in prop::sample::select(vec![Time::ZERO, Time::from_secs(1), Time::from_secs(240)]),
     ) -> TcpConfig {
         let base = profile.config();
+        let timers = if linux_timers { RackTimers::Linux } else { RackTimers::Rfc8985 };
+        let rack = RackConfig { timers, f_rto, window_validation: validation, ..RackConfig::STANDARD };
+        let rack_or_other = |kind| match kind {
+            RecoveryKind::Rack => RecoveryConfig::Rack(rack),
+            other => profile.recovery(other),
+        };
         TcpConfig {
             mss: if timestamps { mss.max(40) } else { mss },
             header_bytes: 40,
-            recovery, sack, timestamps, nagle,
+            recovery: rack_or_other(recovery),
+            sack, timestamps, nagle,
             window_law: law,
             ecn, slow_start, reduce_from, ecn_to_one_segment, pacing,
-            window_validation: validation,
             grow_only_if_cwnd_limited: growth,
-            f_rto, one_way_agents,
-            rto: RtoConfig { from_first, ..base.rto },
+            one_way_agents,
             limited_transmit: limited,
             window_scale: scale,
             receive_buffer_bytes: buffer_segments * u64::from(mss) + u64::from(odd),
             ack_policy: policy,
             restart_after_idle: idle,
-            time_wait_ns,
+            handshake: Some(profile.era().handshake),
+            fin: Some(FinConfig { time_wait_ns, ..profile.era().fin }),
             ..base
         }
     }
@@ -301,7 +307,8 @@ prop_compose! {
         -> ([TcpConfig; 2], Pipe, Plan) {
         // What both ends must agree on without a handshake is agreed on.
         let common = |c: TcpConfig| TcpConfig {
-            handshake, fin: fin || handshake,
+            handshake: c.handshake.filter(|_| handshake),
+            fin: c.fin.filter(|_| fin || handshake),
             sack: if handshake { c.sack } else { a.sack },
             timestamps: if handshake { c.timestamps } else { a.timestamps },
             ecn: if handshake { c.ecn } else { a.ecn },

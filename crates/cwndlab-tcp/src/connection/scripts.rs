@@ -33,11 +33,14 @@ use cwndlab_units::Time;
 /// A wire number so close to the wrap that every script crosses it.
 const ISS: u32 = u32::MAX - 900;
 
+/// The standards' end by FIN.
+const FIN: FinConfig = FinConfig { alone: false, time_wait_ns: Time::from_secs(240) };
+
 /// RFC profile with round numbers: segments of 1000 bytes, an initial window of `iw` of them, no handshake, no delays.
 fn config(iw: u32) -> TcpConfig {
     TcpConfig {
         mss: 1000,
-        handshake: false,
+        handshake: None,
         nagle: false,
         initial_window: InitialWindow::Segments(iw),
         ack_policy: AckPolicy::Every,
@@ -66,7 +69,7 @@ fn server(cfg: &TcpConfig, script: &str) -> Connection {
 }
 
 fn run(cfg: &TcpConfig, end: Connection, script: &str) -> Connection {
-    let iss = if cfg.handshake { [ISS, 77] } else { [0, 0] };
+    let iss = if cfg.handshake.is_some() { [ISS, 77] } else { [0, 0] };
     let mut it =
         Script { cfg, end, now: Time::ZERO, out: VecDeque::new(), iss, window: cfg.receive_buffer_bytes as u32 };
     for (number, line) in script.lines().enumerate() {

@@ -2,13 +2,13 @@
 //! [`Profile::config`]; the table reads them from there.
 
 use super::linux_2;
-use crate::config::Profile;
+use crate::config::{choices, Profile};
 use serde_json::{json, Map, Value};
 
 /// One knob of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Knob {
-    /// Its name in study files; `rto.` is a table of its own.
+    /// Its path in study files: `rto.min_ns`, `handshake.timed`, `recovery.rack.f_rto`.
     pub name: &'static str,
     /// What a value looks like.
     pub kind: &'static str,
@@ -40,8 +40,8 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
     Knob { name, kind, doc, sources }
 }
 
-/// Every knob, in the order of [`crate::TcpConfig`].
-pub const KNOBS: [Knob; 59] = [
+/// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
+pub const KNOBS: [Knob; 60] = [
     knob(
         "mss",
         "bytes",
@@ -66,21 +66,57 @@ pub const KNOBS: [Knob; 59] = [
     ),
     knob(
         "handshake",
-        "bool",
-        "Whether a connection begins with the three-way handshake; else both ends start established.",
+        "bool, or a table of its knobs",
+        "Whether a connection begins with the three-way handshake; else both ends start established. A table switches it on.",
         ["ns-2 (1998): syn_ false (default changed in 2001)", "RFC 9293, 3.5", "RFC 9293, 3.5"],
     ),
     knob(
-        "fin",
+        "handshake.timed",
         "bool",
-        "Whether a connection ends with FIN; else when all data is acknowledged.",
+        "Whether it is measured; if not the timeout stays the initial one until the first data is acknowledged.",
+        [NS2_NONE, "RFC 6298, 2.2: the first measurement is that of the SYN", "kernel: tcp_synack_rtt_meas"],
+    ),
+    knob(
+        "handshake.ack_opens_window",
+        "bool",
+        "Whether the ACK of the SYN-ACK opens the window.",
+        [NS2_NONE, "RFC 5681, 3.1: MUST NOT", "kernel: does not"],
+    ),
+    knob(
+        "handshake.timeout_cuts",
+        "bool",
+        "Whether a timeout of a SYN reduces ssthresh like any other.",
+        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: does not"],
+    ),
+    knob(
+        "handshake.linear_timeouts",
+        "count",
+        "Timeouts of a SYN before they begin to double.",
+        [NS2_NONE, "RFC 6298, 5.5: doubles from the first", "kernel: tcp_syn_linear_timeouts 4"],
+    ),
+    knob(
+        "handshake.free_retransmissions",
+        "count",
+        "How many times a SYN or SYN-ACK may be sent again without taking the initial window to one segment.",
+        [NS2_NONE, "RFC 5681, 3.1: MUST be one segment if it was lost", "kernel: tcp_init_transfer resets only if total_retrans > 1, as RFC 6298 made the first timeout 1 s"],
+    ),
+    knob(
+        "fin",
+        "bool, or a table of its knobs",
+        "Whether a connection ends with FIN; else when all data is acknowledged. A table switches it on.",
         [NS2_NONE, "RFC 9293, 3.6", "RFC 9293, 3.6"],
     ),
     knob(
-        "fin_alone",
+        "fin.alone",
         "bool",
         "Whether FIN has a segment of its own, which waits for the window; else it rides on the last data.",
         [NS2_NONE, "RFC 9293, 3.10.4: either", "kernel: tcp_send_fin rides on data not yet sent"],
+    ),
+    knob(
+        "fin.time_wait_ns",
+        "time",
+        "How long TIME-WAIT lasts.",
+        [NS2_NONE, "RFC 9293, 3.4.2: 2 MSL of 2 min", "kernel: TCP_TIMEWAIT_LEN 60 s"],
     ),
     knob(
         "sack",
@@ -103,8 +139,68 @@ pub const KNOBS: [Knob; 59] = [
     knob(
         "recovery",
         "tahoe | reno | new-reno | sack | fack | prr | rack",
-        "Loss recovery.",
+        "Loss recovery: a word, or a table of one kind with its knobs. Without SACK on the connection `sack`, `fack`, `prr` and `rack` are `new-reno`, with the knobs of their `without_sack`.",
         ["ns-2: Agent/TCP is Tahoe", "RFC 6582", "kernel since 4.18: RACK-TLP (RFC 8985), with PRR (RFC 6937) for the window; docs/models/rack.md"],
+    ),
+    knob(
+        "recovery.reno.dup_ack_window_segments",
+        "segments",
+        "Duplicate ACKs count only while cwnd is at least this (0 = always).",
+        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: none"],
+    ),
+    knob(
+        "recovery.reno.retransmit_guard",
+        "recovery | timeout",
+        "What keeps a fast retransmit from answering old losses: data sent before the last fast retransmit or timeout, or before the last timeout only.",
+        [NS2, "RFC 6582, 3.2, steps 2 and 4", "unused by its recovery"],
+    ),
+    knob(
+        "recovery.reno.extra_segments",
+        "segments",
+        "Segments by which fast recovery inflates the window beyond the duplicate ACKs seen.",
+        [NS2_NONE, "RFC 5681, 3.2, step 3: none", "unused by its recovery"],
+    ),
+    knob(
+        "recovery.reno.outlives_timeout",
+        "bool",
+        "Whether a timeout in fast recovery reduces from the inflated window, and the next ACK of new data opens cwnd to ssthresh.",
+        [NS2_NONE, "RFC 5681, 3.1: slow start", "kernel: slow start"],
+    ),
+    knob(
+        "recovery.new-reno.impatient",
+        "bool",
+        "Whether only the first partial ACK restarts the timer, or each one, also in the `without_sack` of the selective kinds.",
+        ["ns-2 (1998): each (newreno_changes1_, default changed on 2004-10-14)", "RFC 6582, 4: recommended", "unused by its recovery; RFC 6582"],
+    ),
+    knob(
+        "recovery.new-reno.partial_window_deflation",
+        "bool",
+        "Whether a partial ACK deflates the window, also in the `without_sack` of the selective kinds. Otherwise it leaves it alone, or with `one_way_agents` ends the inflation.",
+        ["ns-2 (1998): partial_window_deflation_ 0 (default changed on 2003-05-05)", "RFC 6582, 3.2, step 3", "unused by its recovery"],
+    ),
+    knob(
+        "recovery.new-reno.extra_segments",
+        "segments",
+        "Segments by which fast recovery inflates the window beyond the duplicate ACKs seen, also in the `without_sack` of the selective kinds.",
+        [NS2_NONE, "RFC 6582, 3.2, step 2: none", "unused by its recovery"],
+    ),
+    knob(
+        "recovery.rack.timers",
+        "rfc8985 | linux",
+        "Which timers run: the earliest of timeout, probe and reordering timer, or, as in Linux, only the one set last; then in place of a probe or of the reordering timer the timeout counts from when the first unacknowledged segment was sent.",
+        [NS2_NONE, "RFC 8985, 8; RFC 6298, 5.3: from the last ACK of new data", "kernel: tcp_rto_delta_us"],
+    ),
+    knob(
+        "recovery.rack.f_rto",
+        "bool",
+        "Whether new data after a timeout shows if it was spurious (RFC 5682).",
+        [NS2_NONE, "RFC 5682 is an option", "tcp_frto = 2"],
+    ),
+    knob(
+        "recovery.rack.window_validation",
+        "bool",
+        "Whether the window falls half the way to what was used of it after a timeout in which it was never full; with `grow_only_if_cwnd_limited`.",
+        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: tcp_cwnd_application_limited (RFC 2861, 3.2)"],
     ),
     knob(
         "ecn",
@@ -125,30 +221,6 @@ pub const KNOBS: [Knob; 59] = [
         ["ns-2 ns-default.tcl: numdupacks_ 3", "RFC 5681, 3.2", "tcp_reordering = 3; its adaptation is not modelled"],
     ),
     knob(
-        "dup_ack_window_segments",
-        "segments",
-        "Duplicate ACKs count only while cwnd is at least this; with `reno` (0 = always).",
-        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: none"],
-    ),
-    knob(
-        "retransmit_guard",
-        "recovery | timeout",
-        "What keeps a fast retransmit from answering old losses: data sent before the last fast retransmit or timeout, or before the last timeout only; with `reno`.",
-        [NS2, "RFC 6582, 3.2, steps 2 and 4", "unused by its recovery"],
-    ),
-    knob(
-        "recovery_extra_segments",
-        "segments",
-        "Segments by which fast recovery inflates the window beyond the duplicate ACKs seen; with `reno` and `new-reno`.",
-        [NS2_NONE, "RFC 5681, 3.2, step 3: none", "unused by its recovery"],
-    ),
-    knob(
-        "partial_window_deflation",
-        "bool",
-        "Whether a partial ACK deflates the window; with `new-reno`. Otherwise it leaves it alone, or with `one_way_agents` ends the inflation.",
-        ["ns-2 (1998): partial_window_deflation_ 0 (default changed on 2003-05-05)", "RFC 6582, 3.2, step 3", "unused by its recovery"],
-    ),
-    knob(
         "drains_after_timeout",
         "bool",
         "Whether nothing new is sent after a timeout until everything that was outstanding is acknowledged.",
@@ -161,18 +233,6 @@ pub const KNOBS: [Knob; 59] = [
         ["ns-2 (1998): singledup_ 0 (default changed in 2001)", "RFC 5681, 3.2: SHOULD", "kernel: always"],
     ),
     knob(
-        "new_reno_impatient",
-        "bool",
-        "Whether only the first partial ACK restarts NewReno's timer, or each one.",
-        ["ns-2 (1998): each (newreno_changes1_, default changed on 2004-10-14)", "RFC 6582, 4: recommended", "unused by its recovery; RFC 6582"],
-    ),
-    knob(
-        "f_rto",
-        "bool",
-        "Whether new data after a timeout shows if it was spurious (RFC 5682), with `rack` only.",
-        [NS2_NONE, "RFC 5682 is an option", "tcp_frto = 2"],
-    ),
-    knob(
         "one_way_agents",
         "bool",
         "The remaining rules of ns-2's one-way agents of 1998: stamps on every packet, no DSACK, their SACK, FACK and bursts of NewReno; the ACK that ends a recovery opens the window.",
@@ -181,8 +241,14 @@ pub const KNOBS: [Knob; 59] = [
     knob(
         "window_law",
         "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp",
-        "How the window grows and shrinks.",
+        "How the window grows and shrinks: a word, or a table of one law with its knobs.",
         ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic, as the kernel computes it; RFC 9438's is cubic"],
+    ),
+    knob(
+        "window_law.cubic.fast_convergence",
+        "bool",
+        "Whether CUBIC, in both forms, lowers W_max further when windows shrink (RFC 9438, 4.7).",
+        ["unused by its window law", "unused by its window law", "kernel: fast_convergence = 1"],
     ),
     knob(
         "slow_start",
@@ -199,12 +265,6 @@ pub const KNOBS: [Knob; 59] = [
         "segments",
         "Most segments by which one ACK opens the window in slow start (RFC 3465's L); 0 = no limit.",
         [NS2, "RFC 5681, 3.1: min(N, SMSS)", "kernel: tcp_slow_start counts all that is acknowledged"],
-    ),
-    knob(
-        "cubic_fast_convergence",
-        "bool",
-        "Whether CUBIC lowers W_max further when windows shrink (RFC 9438, 4.7).",
-        ["unused by its window law", "unused by its window law", "kernel: fast_convergence = 1"],
     ),
     knob(
         "grow_only_if_cwnd_limited",
@@ -235,40 +295,16 @@ pub const KNOBS: [Knob; 59] = [
         ["unused: its law always does", "RFC 5681, 3.1: held", "kernel: tcp_enter_loss: held"],
     ),
     knob(
-        "timeout_keeps_recovery",
-        "bool",
-        "Whether a timeout in fast recovery reduces from the inflated window, and the next ACK of new data opens cwnd to ssthresh; with `reno`.",
-        [NS2_NONE, "RFC 5681, 3.1: slow start", "kernel: slow start"],
-    ),
-    knob(
-        "syn_timeout_cuts",
-        "bool",
-        "Whether a timeout of a SYN reduces ssthresh like any other.",
-        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: does not"],
-    ),
-    knob(
         "initial_window",
         "segments = k | rfc3390 | rfc6928",
         "Window at connection start only; after a timeout it is one segment.",
         ["ns-2 (1998): windowInit_ 1 (default changed in 2001)", "RFC 5681, 3.1 by RFC 3390", "kernel: TCP_INIT_CWND 10; RFC 6928"],
     ),
     knob(
-        "handshake_ack_opens_window",
-        "bool",
-        "Whether the ACK of the SYN-ACK opens the window.",
-        ["no handshake", "RFC 5681, 3.1: MUST NOT", "kernel: does not"],
-    ),
-    knob(
         "restart_after_idle",
         "bool",
         "Whether the window restarts at min(IW, cwnd) after an idle time of one RTO (RFC 5681, 4.1).",
         ["ns-2: slow_start_restart_ acts only with QOption_", "RFC 5681, 4.1: SHOULD", "tcp_slow_start_after_idle = 1: halved per RTO (RFC 2861)"],
-    ),
-    knob(
-        "window_validation",
-        "bool",
-        "Whether the window falls half the way to what was used of it after a timeout in which it was never full; with `rack` and `grow_only_if_cwnd_limited`.",
-        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: tcp_cwnd_application_limited (RFC 2861, 3.2)"],
     ),
     knob(
         "initial_ssthresh_segments",
@@ -369,12 +405,6 @@ pub const KNOBS: [Knob; 59] = [
         ],
     ),
     knob(
-        "rto.times_handshake",
-        "bool",
-        "Measures the handshake; if not the timeout stays the initial one until the first data is acknowledged.",
-        ["unused: no handshake", "RFC 6298, 2.2: the first measurement is that of the SYN", "kernel: tcp_synack_rtt_meas"],
-    ),
-    knob(
         "rto.per_segment",
         "bool",
         "Whether each segment acknowledged gives a measurement, from when it was last sent; none until all that a timeout found outstanding is acknowledged.",
@@ -383,26 +413,8 @@ pub const KNOBS: [Knob; 59] = [
     knob(
         "rto.start",
         "last-ack | first-segment",
-        "Where the timeout counts from: the last ACK of new data, or the last sending of the first unacknowledged segment. RACK has `rto.from_first`.",
-        ["ns-2: newtimer", "RFC 6298, 5.3", "unused: rto.from_first"],
-    ),
-    knob(
-        "rto.syn_linear",
-        "count",
-        "Timeouts of a SYN before they begin to double.",
-        [NS2_NONE, "RFC 6298, 5.5: doubles from the first", "kernel: tcp_syn_linear_timeouts 4"],
-    ),
-    knob(
-        "rto.free_syns",
-        "count",
-        "How many times a SYN or SYN-ACK may be sent again without taking the initial window to one segment.",
-        [NS2_NONE, "RFC 5681, 3.1: MUST be one segment if it was lost", "kernel: tcp_init_transfer resets only if total_retrans > 1, as RFC 6298 made the first timeout 1 s"],
-    ),
-    knob(
-        "rto.from_first",
-        "bool",
-        "RACK sets its timers as Linux does: in place of a probe or of its reordering timer the timeout counts from when the first unacknowledged segment was sent.",
-        [NS2_NONE, "RFC 6298, 5.3: from the last ACK of new data", "kernel: tcp_rto_delta_us"],
+        "Where the timeout counts from: the last ACK of new data, or the last sending of the first unacknowledged segment. RACK has `timers`.",
+        ["ns-2: newtimer", "RFC 6298, 5.3", "unused: recovery.rack.timers"],
     ),
     knob(
         "rto.timer_hz",
@@ -414,24 +426,60 @@ pub const KNOBS: [Knob; 59] = [
             "kernel: CONFIG_HZ, 250 or 1000 mostly; 0 here, as it differs from kernel to kernel",
         ],
     ),
-    knob(
-        "time_wait_ns",
-        "time",
-        "How long TIME-WAIT lasts.",
-        [NS2_NONE, "RFC 9293, 3.4.2: 2 MSL of 2 min", "kernel: TCP_TIMEWAIT_LEN 60 s"],
-    ),
 ];
+
+/// Names that knobs had before each belonged to the alternative that uses it, and where they are now.
+pub const RENAMED: [(&str, &str); 17] = [
+    ("fin_alone", "fin.alone"),
+    ("time_wait", "fin.time_wait"),
+    ("dup_ack_window_segments", "recovery.reno.dup_ack_window_segments"),
+    ("retransmit_guard", "recovery.reno.retransmit_guard"),
+    ("timeout_keeps_recovery", "recovery.reno.outlives_timeout"),
+    ("recovery_extra_segments", "recovery.reno.extra_segments or recovery.new-reno.extra_segments"),
+    ("new_reno_impatient", "recovery.new-reno.impatient"),
+    ("partial_window_deflation", "recovery.new-reno.partial_window_deflation"),
+    ("f_rto", "recovery.rack.f_rto"),
+    ("window_validation", "recovery.rack.window_validation"),
+    ("rto.from_first", "recovery.rack.timers = \"linux\""),
+    ("cubic_fast_convergence", "window_law.cubic.fast_convergence"),
+    ("handshake_ack_opens_window", "handshake.ack_opens_window"),
+    ("syn_timeout_cuts", "handshake.timeout_cuts"),
+    ("rto.times_handshake", "handshake.timed"),
+    ("rto.syn_linear", "handshake.linear_timeouts"),
+    ("rto.free_syns", "handshake.free_retransmissions"),
+];
+
+/// A knob's value in a profile; of a knob with alternatives only which one it is, as these have rows of their own.
+pub(super) fn value(knob: &Knob, config: &Value, choices: &Value) -> Value {
+    let path = format!("/{}", knob.name.replace('.', "/"));
+    if choices["alternatives"].get(knob.name).is_some() {
+        return match &config[knob.name] {
+            Value::Object(tagged) => tagged.keys().next().cloned().into(),
+            word => word.clone(),
+        };
+    }
+    if choices["switches"].get(knob.name).is_some() {
+        return Value::from(!config[knob.name].is_null());
+    }
+    let found = ["alternatives", "switches"].iter().find_map(|group| choices[group].pointer(&path));
+    found.or_else(|| config.pointer(&path)).cloned().unwrap_or_default()
+}
+
+/// What words stand for in a profile, as JSON. `alternatives`: for each knob with words of its own the knobs of each word, null
+/// for a word without any. `switches`: the knobs of what can be switched on and off.
+pub fn choices_json(profile: Profile) -> String {
+    choices(profile).to_string()
+}
 
 /// The table with the profiles' values: a JSON list of `{name, type, doc, values: {profile: …}, sources: {profile: …}}`.
 pub fn knobs_json() -> String {
-    let configs = Profile::ALL.map(|p| (p, serde_json::to_value(p.config()).unwrap_or_default()));
+    let configs = Profile::ALL.map(|p| (p, serde_json::to_value(p.config()).unwrap_or_default(), choices(p)));
     let table: Vec<Value> = KNOBS
         .iter()
         .map(|knob| {
             let (mut values, mut sources) = (Map::new(), Map::new());
-            for (profile, config) in &configs {
-                let path = format!("/{}", knob.name.replace('.', "/"));
-                values.insert(profile.name().into(), config.pointer(&path).cloned().unwrap_or_default());
+            for (profile, config, choices) in &configs {
+                values.insert(profile.name().into(), value(knob, config, choices));
                 sources.insert(profile.name().into(), knob.source(*profile).into());
             }
             json!({"name": knob.name, "type": knob.kind, "doc": knob.doc, "values": values, "sources": sources})

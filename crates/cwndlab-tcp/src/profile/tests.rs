@@ -1,5 +1,7 @@
 use super::*;
+use crate::config::choices;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -20,18 +22,51 @@ fn every_profile_survives_its_json() {
     }
 }
 
-/// Names of all fields as study files write them.
+/// Paths of all knobs as study files write them. `without_sack` has the knobs of `new-reno`; both forms of CUBIC have the
+/// same.
 fn field_names() -> Vec<String> {
     let Ok(Value::Object(fields)) = serde_json::to_value(Profile::Rfc5681.config()) else { panic!("a struct") };
-    let mut names = Vec::new();
+    let choices = choices(Profile::Rfc5681);
+    let mut names = BTreeSet::new();
     for (name, value) in fields {
+        if let Some(Value::Object(knobs)) = choices["switches"].get(&name) {
+            names.extend(knobs.keys().map(|knob| format!("{name}.{knob}")));
+        }
+        if let Some(Value::Object(words)) = choices["alternatives"].get(&name) {
+            for (word, knobs) in words {
+                let knobs = knobs.as_object().into_iter().flat_map(|knobs| knobs.keys());
+                let own = knobs.filter(|knob| *knob != "without_sack" && word != "cubic-linux");
+                names.extend(own.map(|knob| format!("{name}.{word}.{knob}")));
+            }
+        }
         match value {
             Value::Object(inner) if name == "rto" => names.extend(inner.keys().map(|k| format!("rto.{k}"))),
-            _ => names.push(name),
+            _ => {
+                names.insert(name);
+            }
         }
     }
-    names.sort();
-    names
+    names.into_iter().collect()
+}
+
+#[test]
+fn selective_recoveries_are_the_eras_new_reno_without_sack() {
+    for profile in Profile::ALL {
+        let new_reno = profile.recovery(RecoveryKind::NewReno);
+        for kind in RecoveryKind::ALL.into_iter().filter(|kind| kind.is_selective()) {
+            assert_eq!(profile.recovery(kind).new_reno(), new_reno.new_reno(), "{kind:?} of {}", profile.name());
+        }
+    }
+}
+
+/// An old name leads to a knob that there is.
+#[test]
+fn renamed_knobs_exist() {
+    for (old, new) in RENAMED {
+        let name = new.split(' ').next().expect("a name");
+        let known = |knob: &Knob| knob.name == name || knob.name == format!("{name}_ns");
+        assert!(KNOBS.iter().any(known) && !KNOBS.iter().any(|knob| knob.name == old), "{old} is not {new}");
+    }
 }
 
 #[test]
@@ -129,8 +164,8 @@ fn every_value_in_which_linux_2_differs_has_its_file_and_line() {
         let own = serde_json::to_value(profile.config()).expect("plain data");
         let base = serde_json::to_value(Profile::Rfc5681.config()).expect("plain data");
         for knob in KNOBS {
-            let path = format!("/{}", knob.name.replace('.', "/"));
-            let differs = own.pointer(&path) != base.pointer(&path);
+            let differs =
+                knobs::value(&knob, &own, &choices(profile)) != knobs::value(&knob, &base, &choices(Profile::Rfc5681));
             let sourced = [".c ", ".h ", "HZ = 100"].iter().any(|mark| knob.source(profile).contains(mark));
             assert!(!differs || sourced, "{} of {}: {}", knob.name, profile.name(), knob.source(profile));
         }

@@ -32,7 +32,7 @@ impl NewReno {
         self.partial_seen = false;
         self.recover = s.max - 1;
         cut(cfg, s);
-        s.inflation = (cfg.dup_thresh + cfg.recovery_extra_segments) * s.mss;
+        s.inflation = (cfg.dup_thresh + cfg.recovery.new_reno().extra_segments) * s.mss;
         self.limit_burst(cfg, s); // after an echo the window may already have room
         true
     }
@@ -63,14 +63,14 @@ impl NewReno {
         // step 3, partial acknowledgment: the next hole goes again, the window deflates by what was acknowledged
         // less one segment
         s.resend_first = true;
-        if cfg.partial_window_deflation {
+        if cfg.recovery.new_reno().partial_window_deflation {
             self.deflate(cfg, s, ack.acked_bytes);
         } else if cfg.one_way_agents {
             s.inflation = 0;
         }
         self.limit_burst(cfg, s);
         let first = !std::mem::replace(&mut self.partial_seen, true);
-        Decision { restart_timer: first || !cfg.new_reno_impatient, ..HOLD }
+        Decision { restart_timer: first || !cfg.recovery.new_reno().impatient, ..HOLD }
     }
 
     #[allow(clippy::unused_self)]

@@ -348,7 +348,7 @@ impl Rack {
         let wait = self.rtt + self.reordering_window(cfg, s);
         let (found, at) = s.outstanding.detect(self.newest, wait, now);
         // Linux's timer counts from then, below
-        let on_tick = !cfg.rto.from_first && !at.is_never();
+        let on_tick = !cfg.recovery.has_linux_timers() && !at.is_never();
         self.deadlines.reordering = if on_tick { cfg.expiry(now, at.saturating_sub(now)) } else { at };
         found
     }
@@ -384,7 +384,8 @@ impl Rack {
             Phase::Loss => retries > 1 && s.una <= self.recover,
         };
         // RFC 5682, section 3.1, step 1, and section 3.2: not if it interrupts a recovery
-        self.doubt.frto = cfg.f_rto && (retries > 1 || matches!(self.phase, Phase::Open | Phase::Reduced));
+        self.doubt.frto =
+            cfg.recovery.has_f_rto() && (retries > 1 || matches!(self.phase, Phase::Open | Phase::Reduced));
         if !reduced {
             self.doubt.start(s, again);
         }

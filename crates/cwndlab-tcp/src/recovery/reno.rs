@@ -11,7 +11,7 @@ pub(crate) struct Reno {
     /// Highest position sent when the window was last cut. RFC 5681 has no such guard; RFC 6582, section 3.2 added it
     /// and the agents of 1998 have it.
     recover: u64,
-    /// A timeout came in recovery, and the next ACK of new data opens cwnd to ssthresh ([`TcpConfig::timeout_keeps_recovery`]).
+    /// A timeout came in recovery, and the next ACK of new data opens cwnd to ssthresh ([`RenoConfig::outlives_timeout`](crate::RenoConfig)).
     resumes: bool,
 }
 
@@ -21,7 +21,7 @@ impl Reno {
             s.inflation += s.mss; // step 4
             return false;
         }
-        if s.cc.cwnd() < u64::from(cfg.dup_ack_window_segments) * u64::from(s.mss) {
+        if s.cc.cwnd() < u64::from(cfg.recovery.reno().dup_ack_window_segments) * u64::from(s.mss) {
             s.dup_acks = s.dup_acks.saturating_sub(1); // Linux 2.0: does not count
             return false;
         }
@@ -29,11 +29,11 @@ impl Reno {
             return false;
         }
         self.active = true;
-        if cfg.retransmit_guard == RetransmitGuard::Recovery {
+        if cfg.recovery.reno().retransmit_guard == RetransmitGuard::Recovery {
             self.recover = s.max - 1;
         }
         cut(cfg, s); // step 2
-        s.inflation = (cfg.dup_thresh + cfg.recovery_extra_segments) * s.mss; // step 3
+        s.inflation = (cfg.dup_thresh + cfg.recovery.reno().extra_segments) * s.mss; // step 3
         true
     }
 
@@ -58,7 +58,7 @@ impl Reno {
     }
 
     pub fn on_timeout(&mut self, cfg: &TcpConfig, s: &mut Sender) {
-        self.resumes |= self.active && cfg.timeout_keeps_recovery;
+        self.resumes |= self.active && cfg.recovery.reno().outlives_timeout;
         self.active = false;
         self.recover = s.max - 1;
         s.inflation = 0;

@@ -5,7 +5,7 @@ use crate::Profile;
 const MS: fn(u64) -> Time = Time::from_millis;
 
 fn config(recovery: RecoveryKind) -> TcpConfig {
-    TcpConfig { mss: 100, sack: true, recovery, ..Profile::Rfc5681.config() }
+    TcpConfig { mss: 100, sack: true, recovery: recovery.standard(), ..Profile::Rfc5681.config() }
 }
 
 /// Five segments of 100 bytes are out, one sent every 10 ms.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.spec.knobs import word
 
 Opener = Literal["receiver", "client"]
 
@@ -208,7 +209,7 @@ def quick_ack(stack: Stack | Mapping[str, Any], tcp: Tcp) -> bool:
 
 def congestion_control(stack: Mapping[str, Any], tcp: Tcp) -> str | None:
     """The kernel's congestion control for connections of this TCP; None: as it comes."""
-    control = stack["laws"].get(tcp["window_law"], stack["sysctls"].get("tcp_congestion_control"))
+    control = stack["laws"].get(word(tcp["window_law"]), stack["sysctls"].get("tcp_congestion_control"))
     return None if control is None else str(control)
 
 
@@ -246,7 +247,7 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
         return stack.sysctls.get(f"tcp_{key}", "1") != "0"
 
     sack = bool(tcp["sack"]) if stack.sack_of_study else on("sack")
-    control, law = congestion_control(stack.as_dict(), tcp), str(tcp["window_law"])
+    control, law = congestion_control(stack.as_dict(), tcp), word(tcp["window_law"])
     if LAWS[law] != control:
         yield f"the study's window law is {law}; the kernel's congestion control is {control}"
     for name, studys, kernels in (
@@ -257,7 +258,7 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
         if bool(studys) != kernels:
             yield f"the kernel has {name}, the study's TCP not" if kernels else f"the kernel has no {name}"
     own = "RACK-TLP" if sack and on("recovery") else "SACK" if sack else "NewReno"
-    recovery = str(tcp["recovery"])
+    recovery = word(tcp["recovery"])
     if recovery not in {"RACK-TLP": ("rack",), "SACK": ("sack", "prr")}.get(own, ("new-reno",)):
         yield f"the study's recovery is {recovery}; the kernel's is {own} (with PRR)"
     if not tcp["limited_transmit"]:

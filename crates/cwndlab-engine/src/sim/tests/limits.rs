@@ -1,6 +1,6 @@
 //! Runs that would not end, or would fill the memory, end with an error.
 
-use cwndlab_tcp::Profile;
+use cwndlab_tcp::{Profile, RecoveryKind};
 
 use super::*;
 use crate::budget::{Budget, RunError};
@@ -12,7 +12,7 @@ fn small(budget: Budget, scenario: &Scenario) -> Result<Summary, RunError> {
 }
 
 fn transfer(bytes: u64, duration_s: u64) -> Scenario {
-    chain(&tcp(Profile::Rfc5681, "newreno"), bytes, DROP_TAIL, "", duration_s)
+    chain(&tcp(Profile::Rfc5681, RecoveryKind::NewReno), bytes, DROP_TAIL, "", duration_s)
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_run_takes_as_many_events_as_its_budget_has_and_no_more() {
 /// Two hundred senders put 65 535 segments each into the first link's endless queue, in as many events.
 #[test]
 fn a_burst_within_few_events_ends_at_the_memorys_budget() {
-    let mut scenario = chain(&tcp(Profile::Ns2_1998, "reno"), 1 << 40, DROP_TAIL, "", 100);
+    let mut scenario = chain(&tcp(Profile::Ns2_1998, RecoveryKind::Reno), 1 << 40, DROP_TAIL, "", 100);
     scenario.tcp[0].initial_window = cwndlab_tcp::InitialWindow::Segments(65_535);
     scenario.tcp[0].max_window = cwndlab_tcp::MaxWindow::Segments(65_535);
     scenario.traffic = vec![scenario.traffic[0].clone(); 200];

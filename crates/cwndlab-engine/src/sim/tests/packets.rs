@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cwndlab_tcp::Profile;
+use cwndlab_tcp::{Profile, RecoveryKind};
 
 use super::*;
 
 fn lossy() -> Scenario {
     let impairments = r#"{"kind": "bernoulli", "p": 0.04}, {"kind": "duplicate", "p": 0.05}"#;
-    chain(&tcp(Profile::Rfc5681, "sack"), 300_000, DROP_TAIL, impairments, 600)
+    chain(&tcp(Profile::Rfc5681, RecoveryKind::Sack), 300_000, DROP_TAIL, impairments, 600)
 }
 
 #[test]
@@ -55,8 +55,13 @@ fn a_drop_bears_the_identification_of_the_packet_that_was_sent() {
 
 #[test]
 fn what_a_timer_sends_again_is_told_apart_from_what_acknowledgments_do() {
-    let scenario =
-        chain(&tcp(Profile::Rfc5681, "reno"), 300_000, DROP_TAIL, r#"{"kind": "bernoulli", "p": 0.08}"#, 3600);
+    let scenario = chain(
+        &tcp(Profile::Rfc5681, RecoveryKind::Reno),
+        300_000,
+        DROP_TAIL,
+        r#"{"kind": "bernoulli", "p": 0.08}"#,
+        3600,
+    );
     let seen = watch(scenario, 0);
     let timeouts =
         seen.segments.iter().filter(|(event, ..)| matches!(event, SegmentEvent::Sent { timeout: true })).count();

@@ -51,8 +51,8 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     let law = prop_oneof![
         Just(WindowLawKind::Reno),
         Just(WindowLawKind::RenoPackets),
-        Just(WindowLawKind::Cubic),
-        Just(WindowLawKind::CubicLinux)
+        Just(WindowLawKind::Cubic(crate::CubicConfig { fast_convergence: true })),
+        Just(WindowLawKind::CubicLinux(crate::CubicConfig { fast_convergence: true }))
     ];
     let slow_start =
         prop_oneof![Just(SlowStartKind::Standard), Just(SlowStartKind::Hystart), Just(SlowStartKind::HystartPlusPlus)];

@@ -227,7 +227,11 @@ fn reductions_start_from_cwnd_or_from_the_flight() {
     for (reduce_from, ssthresh) in
         [(ReductionBase::CwndWholeSegments, 7000), (ReductionBase::Cwnd, 7700), (ReductionBase::FlightSize, 2000)]
     {
-        let cfg = TcpConfig { window_law: WindowLawKind::Cubic, reduce_from, ..Profile::Linux6.config() };
+        let cfg = TcpConfig {
+            window_law: WindowLawKind::Cubic(crate::CubicConfig { fast_convergence: true }),
+            reduce_from,
+            ..Profile::Linux6.config()
+        };
         let mut law = Controller::new(&cfg, MSS);
         law.set_cwnd(11_000, MSS);
         law.on_congestion(&cfg, CongestionEvent::Rto, 1000, MSS);

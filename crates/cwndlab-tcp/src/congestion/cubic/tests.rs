@@ -11,8 +11,7 @@ fn segments(law: &Controller) -> f64 {
 
 fn config() -> TcpConfig {
     TcpConfig {
-        window_law: WindowLawKind::Cubic,
-        cubic_fast_convergence: false,
+        window_law: WindowLawKind::Cubic(crate::CubicConfig { fast_convergence: false }),
         reduce_from: ReductionBase::FlightSize,
         ..Profile::Linux6.config()
     }

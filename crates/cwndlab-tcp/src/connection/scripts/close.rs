@@ -3,7 +3,7 @@
 use super::*;
 
 fn cfg() -> TcpConfig {
-    TcpConfig { time_wait_ns: Time::from_secs(60), ..config(4) }
+    TcpConfig { fin: Some(Profile::Linux6.era().fin), ..config(4) }
 }
 
 /// RFC 9293, figure 12.
@@ -100,7 +100,7 @@ fn a_lost_fin_is_sent_again() {
 /// RFC 9293, 3.10.7.1 and 3.10.7.4: with a TIME-WAIT too short the last ACK may be lost and never be sent again.
 #[test]
 fn a_fin_that_comes_to_a_closed_end_is_reset_and_that_reset_is_no_failure() {
-    let cfg = TcpConfig { time_wait_ns: Time::ZERO, ..cfg() };
+    let cfg = TcpConfig { fin: Some(FinConfig { time_wait_ns: Time::ZERO, ..FIN }), ..cfg() };
     client(
         &cfg,
         "0.0 close
@@ -230,7 +230,7 @@ fn a_newer_stamp_opens_time_wait_again_whatever_the_number() {
 /// RFC 9293, 3.10.7.1: `<SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>` where the segment has no ACK, else `<SEQ=SEG.ACK><CTL=RST>`.
 #[test]
 fn a_closed_port_answers_every_segment_but_a_reset() {
-    let cfg = TcpConfig { handshake: true, fin: true, ..config(1) };
+    let cfg = TcpConfig { handshake: Some(HandshakeConfig::STANDARD), fin: Some(FIN), ..config(1) };
     let mut end = Connection::server(&cfg, ISS, Time::ZERO);
     end.close();
     let mut answer = |seg: Segment| {
@@ -250,7 +250,7 @@ fn a_closed_port_answers_every_segment_but_a_reset() {
 #[test]
 fn a_reset_carries_timestamps_where_they_are_agreed_on() {
     for (timestamps, bytes) in [(true, 12), (false, 0)] {
-        let cfg = TcpConfig { timestamps, fin: true, header_bytes: 40, ack_bytes: 40, ..config(1) };
+        let cfg = TcpConfig { timestamps, fin: Some(FIN), header_bytes: 40, ack_bytes: 40, ..config(1) };
         let mut end = Connection::client(&cfg, 0, Time::ZERO);
         let now = Time::from_millis(3);
         end.handle_segment(

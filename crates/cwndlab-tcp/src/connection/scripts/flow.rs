@@ -205,11 +205,11 @@ fn a_window_that_was_not_full_for_a_timeout_falls_half_the_way_to_what_was_used(
          2.3 > data 16000-17000
          = cwnd WANTED2";
     for (window_validation, first, second) in [(true, "10000", "7000"), (false, "16000", "16000")] {
+        let rack = RackConfig { window_validation, ..RackConfig::STANDARD };
         let cfg = TcpConfig {
-            window_validation,
             grow_only_if_cwnd_limited: true,
             slow_start_limit_segments: 0,
-            recovery: RecoveryKind::Rack,
+            recovery: RecoveryConfig::Rack(rack),
             sack: true,
             ..config(4)
         };
@@ -266,7 +266,7 @@ fn backing_off_the_probes_leaves_the_retransmission_timeout_alone() {
 #[test]
 fn every_timer_fires_on_a_tick_of_its_clock() {
     let rto = RtoConfig { timer_hz: 10, min_ns: Time::from_secs(1), ..config(2).rto };
-    let cfg = TcpConfig { rto, time_wait_ns: Time::from_secs(2), ..config(2) };
+    let cfg = TcpConfig { rto, fin: Some(FinConfig { time_wait_ns: Time::from_secs(2), ..FIN }), ..config(2) };
     // the retransmission timer, from the sending, the ACK and the expiry
     client(
         &cfg,

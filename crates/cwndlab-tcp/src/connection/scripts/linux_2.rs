@@ -14,16 +14,24 @@ fn reno() -> TcpConfig {
     recovering(RecoveryKind::Reno)
 }
 
+fn reno_with(change: impl Fn(&mut RenoConfig)) -> TcpConfig {
+    let mut knobs = RenoConfig::STANDARD;
+    change(&mut knobs);
+    TcpConfig { recovery: RecoveryConfig::Reno(knobs), ..reno() }
+}
+
 fn shaking_hands() -> TcpConfig {
-    TcpConfig { handshake: true, window_law: WindowLawKind::RenoLinux2, ..config(1) }
+    TcpConfig { handshake: Some(HandshakeConfig::STANDARD), window_law: WindowLawKind::RenoLinux2, ..config(1) }
 }
 
 /// F1 (2.0.32, `tcp_input.c` 1668 to 1675): the round trip of the handshake does not count.
 #[test]
 fn a_loss_before_the_first_ack_of_data_costs_the_initial_timeout() {
-    let rto = RtoConfig { times_handshake: false, initial_ns: Time::from_secs(3), ..config(1).rto };
-    let cfg = TcpConfig { rto, ..shaking_hands() };
-    only_with(&cfg, &TcpConfig { rto: RtoConfig { times_handshake: true, ..rto }, ..cfg }, |cfg| {
+    let timed = HandshakeConfig::STANDARD;
+    let handshake = Some(HandshakeConfig { timed: false, ..timed });
+    let rto = RtoConfig { initial_ns: Time::from_secs(3), ..config(1).rto };
+    let cfg = TcpConfig { handshake, rto, ..shaking_hands() };
+    only_with(&cfg, &TcpConfig { handshake: Some(timed), ..cfg }, |cfg| {
         client(
             cfg,
             "0 > syn
@@ -39,7 +47,10 @@ fn a_loss_before_the_first_ack_of_data_costs_the_initial_timeout() {
 /// F2 (2.0.32, `tcp_input.c` 1207 to 1224).
 #[test]
 fn the_ack_of_the_syn_ack_opens_the_window() {
-    let cfg = TcpConfig { handshake_ack_opens_window: true, ..shaking_hands() };
+    let cfg = TcpConfig {
+        handshake: Some(HandshakeConfig { ack_opens_window: true, ..HandshakeConfig::STANDARD }),
+        ..shaking_hands()
+    };
     only_with(&cfg, &shaking_hands(), |cfg| {
         server(
             cfg,
@@ -54,8 +65,9 @@ fn the_ack_of_the_syn_ack_opens_the_window() {
 /// 2.0.32, `tcp_timer.c` 142: min(1, window) >> 1 = 0, so that the window opens as in congestion avoidance from one segment.
 #[test]
 fn a_lost_syn_ack_leaves_no_slow_start() {
-    let cfg = TcpConfig { syn_timeout_cuts: true, timeout_ssthresh_segments: 0, ..shaking_hands() };
-    only_with(&cfg, &TcpConfig { syn_timeout_cuts: false, ..cfg }, |cfg| {
+    let handshake = Some(HandshakeConfig { timeout_cuts: true, ..HandshakeConfig::STANDARD });
+    let cfg = TcpConfig { handshake, timeout_ssthresh_segments: 0, ..shaking_hands() };
+    only_with(&cfg, &TcpConfig { handshake: Some(HandshakeConfig::STANDARD), ..cfg }, |cfg| {
         server(
             cfg,
             "0 < syn
@@ -231,7 +243,7 @@ fn a_timeout_at_one_segment_leaves_no_threshold() {
 /// F5 (2.0.32, `tcp_output.c` 661): `high_seq` moves with timeouts only.
 #[test]
 fn nothing_prevents_a_second_fast_retransmit() {
-    let cfg = TcpConfig { retransmit_guard: RetransmitGuard::Timeout, ..reno() };
+    let cfg = reno_with(|reno| reno.retransmit_guard = RetransmitGuard::Timeout);
     only_with(&cfg, &reno(), |cfg| {
         after_ten(
             cfg,
@@ -251,7 +263,7 @@ fn nothing_prevents_a_second_fast_retransmit() {
 /// 2.0.32, `tcp_input.c` 1279.
 #[test]
 fn duplicate_acks_do_not_count_below_three_segments() {
-    let cfg = TcpConfig { dup_ack_window_segments: 11, ..reno() };
+    let cfg = reno_with(|reno| reno.dup_ack_window_segments = 11);
     only_with(&cfg, &reno(), |cfg| {
         after_ten(
             cfg,
@@ -267,7 +279,7 @@ fn duplicate_acks_do_not_count_below_three_segments() {
 /// 2.0.32, `tcp_input.c` 1294: ssthresh + `MAX_DUP_ACKS` + 1.
 #[test]
 fn fast_recovery_begins_with_a_segment_more() {
-    let cfg = TcpConfig { recovery_extra_segments: 1, ..reno() };
+    let cfg = reno_with(|reno| reno.extra_segments = 1);
     only_with(&cfg, &reno(), |cfg| {
         after_ten(
             cfg,
@@ -285,8 +297,8 @@ fn fast_recovery_begins_with_a_segment_more() {
 /// 2.0.32, `tcp_input.c` 1312 to 1316 and `tcp_timer.c` 142.
 #[test]
 fn a_timeout_in_fast_recovery_is_followed_by_half_the_inflated_window() {
-    let cfg = TcpConfig { timeout_keeps_recovery: true, window_law: WindowLawKind::RenoLinux2, ..reno() };
-    only_with(&cfg, &TcpConfig { timeout_keeps_recovery: false, ..cfg }, |cfg| {
+    let cfg = TcpConfig { window_law: WindowLawKind::RenoLinux2, ..reno_with(|reno| reno.outlives_timeout = true) };
+    only_with(&cfg, &TcpConfig { recovery: reno().recovery, ..cfg }, |cfg| {
         after_ten(
             cfg,
             "0.5 < ack 0
@@ -366,7 +378,7 @@ fn the_timeout_counts_from_the_first_segment() {
 /// 2.0.32, `tcp_output.c` 835 to 936: FIN has a segment of its own, and waits for the window.
 #[test]
 fn fin_goes_alone_and_waits_for_the_window() {
-    let cfg = TcpConfig { fin_alone: true, ..config(2) };
+    let cfg = TcpConfig { fin: Some(FinConfig { alone: true, ..FIN }), ..config(2) };
     only_with(&cfg, &config(2), |cfg| {
         client(
             cfg,
@@ -383,7 +395,8 @@ fn fin_goes_alone_and_waits_for_the_window() {
 /// 2.2.5, `tcp_input.c` 552 to 571: a partial ACK leaves the inflated window as it is.
 #[test]
 fn a_partial_ack_need_not_deflate_the_window() {
-    let cfg = TcpConfig { partial_window_deflation: false, ..recovering(RecoveryKind::NewReno) };
+    let new_reno = NewRenoConfig { partial_window_deflation: false, ..NewRenoConfig::STANDARD };
+    let cfg = TcpConfig { recovery: RecoveryConfig::NewReno(new_reno), ..recovering(RecoveryKind::NewReno) };
     only_with(&cfg, &recovering(RecoveryKind::NewReno), |cfg| {
         after_ten(
             cfg,

@@ -3,8 +3,7 @@
 use super::*;
 
 pub(super) fn recovering(kind: RecoveryKind) -> TcpConfig {
-    let sack = matches!(kind, RecoveryKind::Sack | RecoveryKind::Fack | RecoveryKind::Prr | RecoveryKind::Rack);
-    TcpConfig { recovery: kind, sack, ..config(10) }
+    TcpConfig { recovery: kind.standard(), sack: kind.is_selective(), ..config(10) }
 }
 
 /// Ten segments are out, from 0 to 10000.
@@ -122,12 +121,8 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
 /// 0, 3000 and 6000.
 #[test]
 fn newreno_of_1998_keeps_the_window_on_partial_acks_and_its_timer_running() {
-    let of_1998 = TcpConfig {
-        partial_window_deflation: false,
-        new_reno_impatient: false,
-        one_way_agents: true,
-        ..recovering(RecoveryKind::NewReno)
-    };
+    let new_reno = Profile::Ns2_1998.recovery(RecoveryKind::NewReno);
+    let of_1998 = TcpConfig { recovery: new_reno, one_way_agents: true, ..recovering(RecoveryKind::NewReno) };
     let script = |timeout: &str| {
         format!(
             "0.5 < ack 0
@@ -146,7 +141,8 @@ fn newreno_of_1998_keeps_the_window_on_partial_acks_and_its_timer_running() {
         )
     };
     after_ten(&of_1998, &script("2.3"));
-    let impatient = TcpConfig { new_reno_impatient: true, ..of_1998 };
+    let impatient = NewRenoConfig { impatient: true, ..new_reno.new_reno() };
+    let impatient = TcpConfig { recovery: RecoveryConfig::NewReno(impatient), ..of_1998 };
     after_ten(&impatient, &script("1.9"));
 }
 
@@ -375,7 +371,7 @@ fn a_segment_sent_twice_is_not_measured() {
 #[test]
 fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
     for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Prr, RecoveryKind::Rack] {
-        let cfg = TcpConfig { recovery: kind, sack: true, ..config(4) };
+        let cfg = TcpConfig { recovery: kind.standard(), sack: true, ..config(4) };
         let mut end = Connection::client(&cfg, 0, Time::ZERO);
         end.write(4000);
         let drain = |end: &mut Connection, now: Time| while end.poll_transmit(&cfg, now).is_some() {};
@@ -423,7 +419,7 @@ fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
 /// ```
 #[test]
 fn prr_sends_as_in_figure_1_of_rfc_9937() {
-    let cfg = TcpConfig { recovery: RecoveryKind::Prr, sack: true, limited_transmit: true, ..config(20) };
+    let cfg = TcpConfig { recovery: RecoveryKind::Prr.standard(), sack: true, limited_transmit: true, ..config(20) };
     let mut end = Connection::client(&cfg, 0, Time::ZERO);
     end.write(100_000);
     while end.poll_transmit(&cfg, Time::ZERO).is_some() {}

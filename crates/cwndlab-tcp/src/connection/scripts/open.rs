@@ -3,7 +3,7 @@
 use super::*;
 
 fn with_handshake() -> TcpConfig {
-    TcpConfig { handshake: true, window_scale: false, ..config(2) }
+    TcpConfig { handshake: Some(HandshakeConfig::STANDARD), window_scale: false, ..config(2) }
 }
 
 #[test]
@@ -48,7 +48,10 @@ fn a_lost_syn_is_sent_again_and_costs_the_initial_window() {
 /// Linux's `tcp_init_transfer`: one SYN may be lost.
 #[test]
 fn linux_reduces_the_initial_window_only_if_a_syn_was_sent_again_twice() {
-    let cfg = TcpConfig { rto: RtoConfig { free_syns: 1, ..with_handshake().rto }, ..with_handshake() };
+    let cfg = TcpConfig {
+        handshake: Some(HandshakeConfig { free_retransmissions: 1, ..HandshakeConfig::STANDARD }),
+        ..with_handshake()
+    };
     client(
         &cfg,
         "0.0 > syn
@@ -84,7 +87,7 @@ fn a_handshake_that_is_not_timed_leaves_the_first_timeout_to_the_first_data() {
     };
     cfg.rto.initial_ns = Time::from_secs(6);
     client(&cfg, &script("2.0")); // RFC 6298's least
-    cfg.rto.times_handshake = false;
+    cfg.handshake = Some(HandshakeConfig { timed: false, ..HandshakeConfig::STANDARD });
     client(&cfg, &script("7.0"));
 }
 

@@ -178,7 +178,7 @@ fn a_partial_duplicate_beyond_a_hole_is_reported() {
 /// RFC 2883, section 4: the block has what arrived twice, and the FIN behind it did not.
 #[test]
 fn a_duplicate_before_a_fin_is_reported_without_the_fin() {
-    let cfg = TcpConfig { sack: true, fin: true, ..config(1) };
+    let cfg = TcpConfig { sack: true, fin: Some(FIN), ..config(1) };
     server(
         &cfg,
         "0 < data 1000-2000 fin
@@ -191,7 +191,7 @@ fn a_duplicate_before_a_fin_is_reported_without_the_fin() {
 /// RFC 9293, 3.10.7.4: "trimmed to the window", the FIN with it.
 #[test]
 fn a_fin_beyond_the_window_is_not_received() {
-    let cfg = TcpConfig { receive_buffer_bytes: 3000, sack: true, fin: true, ..config(1) };
+    let cfg = TcpConfig { receive_buffer_bytes: 3000, sack: true, fin: Some(FIN), ..config(1) };
     let end = server(
         &cfg,
         "0 < data 2000-3500 fin

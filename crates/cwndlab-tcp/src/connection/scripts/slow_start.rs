@@ -5,7 +5,7 @@ use super::*;
 /// Rounds of 20, 40 and 80 segments whose round trips rise from 100 to 140 ms, more than by an eighth. The ACK that begins a
 /// round counts for it, so that the second has a round trip of the first.
 fn after_slower_round(slow_start: SlowStartKind) -> Connection {
-    let cfg = TcpConfig { slow_start, recovery: RecoveryKind::NewReno, timestamps: false, ..config(20) };
+    let cfg = TcpConfig { slow_start, recovery: RecoveryKind::NewReno.standard(), timestamps: false, ..config(20) };
     let mut end = Connection::client(&cfg, ISS, Time::ZERO);
     end.write(1_000_000);
     let drain = |end: &mut Connection, now: Time| {

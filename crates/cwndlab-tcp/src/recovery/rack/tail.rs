@@ -36,7 +36,7 @@ impl Rack {
             return if begins { Expiry::Began } else { Expiry::Other };
         }
         // RFC 8985, section 7.3: one probe at a time, and one a measured round trip
-        self.probe_due = self.probe_end == 0 && (self.measured || cfg.rto.from_first);
+        self.probe_due = self.probe_end == 0 && (self.measured || cfg.recovery.has_linux_timers());
         if self.after_probe(cfg, s, now) {
             Expiry::Other
         } else {

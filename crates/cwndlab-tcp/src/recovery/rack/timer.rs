@@ -1,6 +1,6 @@
 //! One timer for three (RFC 8985, section 8): the probe's, that of reordering, the retransmission timeout.
 //!
-//! By the RFC the earliest of the three is armed. Linux (`rto.from_first`) knows only the one that it set last: a probe or the
+//! By the RFC the earliest of the three is armed. Linux ([`RackTimers::Linux`](crate::RackTimers)) knows only the one that it set last: a probe or the
 //! reordering timer takes the place of the timeout, which then counts from when the first segment was sent.
 
 use cwndlab_units::Time;
@@ -60,7 +60,7 @@ fn first_timeout(cfg: &TcpConfig, s: &Sender) -> Time {
 impl Rack {
     /// An ACK has been processed.
     pub(super) fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, advanced: bool) {
-        if !cfg.rto.from_first {
+        if !cfg.recovery.has_linux_timers() {
             if advanced {
                 self.deadlines.probe = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
             }
@@ -93,7 +93,7 @@ impl Rack {
         new: bool,
         was_quiet: bool,
     ) {
-        if !cfg.rto.from_first {
+        if !cfg.recovery.has_linux_timers() {
             if new && !self.probe_due {
                 self.deadlines.probe = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
             }
@@ -114,7 +114,7 @@ impl Rack {
 
     /// The probe's timer has expired; false if the timeout has, too.
     pub(super) fn after_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) -> bool {
-        if !cfg.rto.from_first {
+        if !cfg.recovery.has_linux_timers() {
             self.deadlines.probe = Time::MAX;
             self.deadlines.timeout = cfg.expiry(now, s.rtt.rto(&cfg.rto));
             return true;
@@ -129,7 +129,7 @@ impl Rack {
 
     /// The reordering timer has expired, or a probe may not be scheduled (Linux: `tcp_rearm_rto`).
     pub(super) fn reset_timeout(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
-        if cfg.rto.from_first {
+        if cfg.recovery.has_linux_timers() {
             let left = match self.deadlines.pending {
                 Pending::Timeout => s.rtt.rto(&cfg.rto),
                 Pending::Reordering | Pending::Probe => first_timeout(cfg, s).saturating_sub(now),
@@ -150,7 +150,7 @@ impl Rack {
             Phase::Reduced => true,
             Phase::Recovery | Phase::Loss => false,
         };
-        let alone = cfg.rto.from_first || (self.probe_end == 0 && self.measured);
+        let alone = cfg.recovery.has_linux_timers() || (self.probe_end == 0 && self.measured);
         if !calm || !alone || s.una == s.max {
             return None;
         }
@@ -163,7 +163,7 @@ impl Rack {
 
     /// The retransmission timeout has expired, and is set anew.
     pub fn timed_out(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
-        if cfg.rto.from_first {
+        if cfg.recovery.has_linux_timers() {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
         }
     }
@@ -175,7 +175,7 @@ impl Rack {
             (self.deadlines.armed, self.deadlines.pending) = (place, Pending::Timeout);
             return; // nothing is out, or the persist timer's
         }
-        if !cfg.rto.from_first {
+        if !cfg.recovery.has_linux_timers() {
             self.arm_earliest(place);
         }
         timers.set(Timer::Retransmit, self.deadlines.armed);
