@@ -42,20 +42,48 @@ def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-BASE = tomllib.loads(TEXT)
-PATHS = paths(BASE)
+#: The short form of a study, with sections to which it adds.
+SHORT = """
+title = "a dumbbell"
+measure = ["share", "queue_delay"]
+[dumbbell]
+rate = "5Mbps"
+rtt = ["20ms", "30ms"]
+queue = ["drop-tail", { kind = "codel" }]
+flows = [{ cc = "cubic", count = [1, 2] }, { bytes = "10kB", start = { uniform = ["0s", "10ms"] }, tcp = {} }]
+[tcp]
+groups = {}
+[run]
+duration = "50ms"
+[axes.iw]
+values = [1, 4]
+sets = "tcp.initial_window"
+[[quantities]]
+name = "goodput"
+metric = "goodput"
+"""
+BASES = {text: paths(tomllib.loads(text)) for text in (TEXT, SHORT)}
 
 
 @QUICK
 @given(
-    st.lists(
-        st.tuples(st.sampled_from(PATHS), st.sampled_from(["put", "drop", "add"]), words, values), max_size=3
+    st.sampled_from([TEXT, SHORT]).flatmap(
+        lambda text: st.tuples(
+            st.just(text),
+            st.lists(
+                st.tuples(
+                    st.sampled_from(BASES[text]), st.sampled_from(["put", "drop", "add"]), words, values
+                ),
+                max_size=3,
+            ),
+        )
     )
 )
 def test_a_study_with_anything_in_any_place_loads_or_is_refused(
-    edits: list[tuple[Any, str, str, Any]],
+    made: tuple[str, list[tuple[Any, str, str, Any]]],
 ) -> None:
-    raw = tomllib.loads(TEXT)
+    text, edits = made
+    raw = tomllib.loads(text)
     for path, action, key, value in edits:
         here: Any = raw
         try:

@@ -357,4 +357,4 @@ def _limit(buffer: float | str) -> str:
 def _queue_table(queue: str | Mapping[str, Any], limit: str) -> Raw:
     if isinstance(queue, str):
         return {"kind": queue, "limit": limit}
-    return {"limit": limit, **queue}
+    return {"kind": "drop-tail", "limit": limit, **queue}
