@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._range import Range, of_derived
 from cwndlab.spec.files import read_csv
-from cwndlab.spec.values import same_value
+from cwndlab.spec.values import label, same_value
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import LEVEL, Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed
@@ -133,9 +133,10 @@ def _rows(
     """The rows in the order of the paper, or of the axes when nothing is printed."""
     axes = results.axes
     if not printed:
-        present = results.having(spec.where)
-        combos = itertools.product(*(axes[a] for a in spec.rows))
-        return [(r, {}) for r in combos if any(_at(c, spec.rows, r) for c in present)]
+        cells = [cell for cell in results.having(spec.where) if all(axis in cell.axes for axis in spec.rows)]
+        present = {tuple(label(cell.axes[axis]) for axis in spec.rows) for cell in cells}
+        combos = itertools.product(*(axes[axis] for axis in spec.rows))
+        return [(row, {}) for row in combos if tuple(label(value) for value in row) in present]
     rows: list[tuple[tuple[AxisValue, ...], Row]] = []
     for line in printed:
         row: list[AxisValue] = []
@@ -159,10 +160,6 @@ def _rows(
                     right=nearest(column.published, line),
                 )
     return rows
-
-
-def _at(cell: CellInfo, axes: Sequence[str], row: Sequence[AxisValue]) -> bool:
-    return all(a in cell.axes and same_value(v, cell.axes[a]) for a, v in zip(axes, row, strict=True))
 
 
 @dataclass(frozen=True)
