@@ -248,13 +248,18 @@ impl Controller {
     #[inline(always)]
     pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckReport) {
         if !ack.may_grow || ack.acked_bytes == 0 {
-            return self.external_ack(cfg, ack);
+            if matches!(self.law, Law::External(_)) {
+                self.external_ack(cfg, ack);
+            }
+            return;
         }
         if cfg.grow_only_if_cwnd_limited && !ack.cwnd_limited {
             if let Law::Cubic(cubic) = &mut self.law {
                 cubic.on_limited_ack(ack.now);
+            } else if matches!(self.law, Law::External(_)) {
+                self.external_ack(cfg, ack);
             }
-            return self.external_ack(cfg, ack);
+            return;
         }
         if let Law::RenoPackets(p) = &mut self.law {
             p.on_ack(self.cwnd < self.ssthresh);
