@@ -143,6 +143,8 @@ pub enum WindowLawKind {
     RenoLinux2,
     /// CUBIC as the Linux kernel computes it.
     CubicLinux(CubicConfig),
+    /// BBR version 1 as in Linux 6.12; paces, and owns its recovery.
+    Bbr1,
     /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
     Dctcp,
     /// A law from outside, which whoever runs the connection attaches ([`crate::Connection::attach_law`]).
@@ -396,7 +398,7 @@ pub struct TcpConfig {
     /// What a reduction starts from.
     pub reduce_from: ReductionBase,
     /// Least ssthresh after a timeout, in segments (RFC 5681, equation 4: 2).
-    pub timeout_ssthresh_segments: u32,
+    pub timeout_ssthresh_segments: u16,
     /// Whether each timeout of the same data reduces ssthresh again (RFC 5681, 3.1: held); `reno-packets` always does.
     pub each_timeout_cuts: bool,
     /// Initial window, at connection start only; after a timeout cwnd is one segment.
@@ -418,6 +420,9 @@ pub struct TcpConfig {
     /// Whether data is paced, as by Linux with `fq` as the queue: by 200 % of cwnd a round trip while cwnd is below half of
     /// ssthresh, else by 120 %; the first ten segments of a connection are not.
     pub pacing: bool,
+    /// Most segments that leave at once where data is paced (Linux: `gso_max_segs`; 1 on a device without segmentation
+    /// offload); 0 = as many as the rate says.
+    pub max_train_segments: u16,
     /// Retransmission timeout.
     pub rto: RtoConfig,
 }

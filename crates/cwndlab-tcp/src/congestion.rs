@@ -12,6 +12,7 @@
 //! - `grant()`: what may be sent, and how fast; asked at any time.
 //! - `on_idle_restart()`: once, before the first segment after an idle time.
 
+mod bbr;
 mod controller;
 mod cubic;
 mod cubic_linux;
@@ -68,6 +69,8 @@ pub struct Start {
     pub mss: u32,
     /// Smoothed round-trip time; zero if the handshake was not measured.
     pub srtt: Time,
+    /// Least round trip; [`Time::MAX`] if the handshake was not measured.
+    pub min_rtt: Time,
 }
 
 /// Why the window must shrink.

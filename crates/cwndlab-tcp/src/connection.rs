@@ -311,7 +311,8 @@ impl Connection {
     pub fn write(&mut self, bytes: u64) {
         if !self.closing {
             if self.sender.extra.is_some() {
-                self.sender.note_write();
+                let in_flight = self.recovery.in_flight(&self.sender);
+                self.sender.note_write(in_flight);
             }
             self.sender.end = self.sender.end.saturating_add(bytes);
             if let Some(extra) = &mut self.sender.extra {

@@ -41,10 +41,13 @@ impl Pace {
             None if cfg.pacing => Pace::rate_of_window(cfg, s)?,
             None => return None,
         };
-        let train_bytes = match grant.quantum {
+        let mut train_bytes = match grant.quantum {
             Quantum::Bytes(bytes) => bytes.max(1),
             Quantum::OfRate { least_segments } => Pace::train_bytes(s, rate, least_segments),
         };
+        if cfg.max_train_segments > 0 {
+            train_bytes = train_bytes.min(u64::from(cfg.max_train_segments) * u64::from(s.mss));
+        }
         Some(Pace { rate, train_bytes })
     }
 

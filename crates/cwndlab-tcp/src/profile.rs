@@ -138,6 +138,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     ack_policy: AckPolicy::Every,
     nagle: false,
     pacing: false,
+    max_train_segments: 0,
     rto: RtoConfig {
         estimator: Estimator::Rfc6298,
         tick_ns: Time::from_millis(100),
@@ -185,6 +186,7 @@ const RFC5681: TcpConfig = TcpConfig {
     ack_policy: AckPolicy::Delayed { timeout_ns: Time::from_millis(200) },
     nagle: true,
     pacing: false,
+    max_train_segments: 0,
     rto: RtoConfig {
         estimator: Estimator::Rfc6298,
         tick_ns: Time::ZERO,
@@ -232,6 +234,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     ack_policy: AckPolicy::Linux,
     nagle: true,
     pacing: false,
+    max_train_segments: 0,
     rto: RtoConfig {
         estimator: Estimator::Linux,
         tick_ns: Time::ZERO,

@@ -113,7 +113,11 @@ impl Sender {
 
     /// The connection is established.
     pub fn start(&mut self, cfg: &TcpConfig, now: Time) {
-        self.cc.on_start(Start { now, mss: self.mss, srtt: self.rtt.srtt(&cfg.rto) });
+        let least = self.rtt.min_rtt();
+        if let Some(rate) = self.outstanding.rate().filter(|_| !least.is_never()) {
+            rate.note_handshake(now, least);
+        }
+        self.cc.on_start(Start { now, mss: self.mss, srtt: self.rtt.srtt(&cfg.rto), min_rtt: least });
     }
 
     /// Whether less than a full segment waits for the application to write more.
@@ -122,14 +126,15 @@ impl Sender {
         self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
     }
 
-    /// The application writes. If it had left less than a segment to send while the window and the peer had room, it has
-    /// been what limits the sender (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
+    /// The application writes, with `in_flight` bytes in the network. If it had left less than a segment to send while the
+    /// window and the peer had room, it has been what limits the sender (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
     #[cold]
-    pub fn note_write(&mut self) {
-        let (queued, in_flight) = (self.end.saturating_sub(self.nxt), self.nxt - self.una);
+    pub fn note_write(&mut self, in_flight: u64) {
+        let queued = self.end.saturating_sub(self.nxt);
         let idle = queued < u64::from(self.mss) && self.nxt == self.max && in_flight < self.cc.cwnd();
+        let packets = in_flight.div_ceil(u64::from(self.mss));
         if let Some(rate) = self.outstanding.rate().filter(|_| idle) {
-            rate.on_app_limited(in_flight);
+            rate.on_app_limited(packets);
         }
     }
 

@@ -23,6 +23,7 @@ impl TcpConfig {
     pub fn without_effect(&self) -> Vec<WithoutEffect> {
         let packets = self.window_law == WindowLawKind::RenoPackets;
         let counts_packets = packets || self.window_law == WindowLawKind::RenoLinux2;
+        let models = self.window_law == WindowLawKind::Bbr1;
         let cubic_linux = matches!(self.window_law, WindowLawKind::CubicLinux(_));
         let fine = self.rto.tick_ns == Time::ZERO;
         let rules = [
@@ -37,12 +38,12 @@ impl TcpConfig {
                 "grow_only_if_cwnd_limited = true",
             ),
             (
-                self.slow_start != SlowStartKind::Standard && counts_packets,
+                self.slow_start != SlowStartKind::Standard && (counts_packets || models),
                 "slow_start",
                 "a window_law in bytes: reno-packets and reno-linux2 have slow start of their own",
             ),
             (
-                self.slow_start_limit_segments != 1 && counts_packets,
+                self.slow_start_limit_segments != 1 && (counts_packets || models),
                 "slow_start_limit_segments",
                 "a window_law in bytes: reno-packets and reno-linux2 count each ACK once",
             ),
@@ -56,6 +57,7 @@ impl TcpConfig {
                 "window_law",
                 "ecn = dctcp or l4s; without ECN this law is reno",
             ),
+            (self.max_train_segments > 0 && !self.paces(), "max_train_segments", "pacing = true, or window_law = bbr1"),
             (self.ecn_to_one_segment && self.ecn == EcnKind::Off, "ecn_to_one_segment", "an ecn other than off"),
             (
                 self.rto.variance_floor_ns != Time::ZERO && !fine && self.rto.estimator == Estimator::Rfc6298,

@@ -1,5 +1,6 @@
 //! The window of one connection: the law chosen by the config, slow start, and what is needed to undo a reduction.
 
+use super::bbr::Bbr;
 use super::cubic::Cubic;
 use super::cubic_linux::CubicLinux;
 use super::dctcp::Dctcp;
@@ -14,6 +15,8 @@ use cwndlab_units::Time;
 
 /// The largest window of all: RFC 7323, section 2.3.
 pub(super) const MAX_WINDOW_BYTES: u32 = 1 << 30;
+/// Linux: `tcp_min_rtt_wlen`.
+const MIN_RTT_WINDOW: Time = Time::from_secs(300);
 /// How long a round trip counts for the least one with an external law (as BBR's `MinRTTFilterLen`).
 const EXTERNAL_MIN_RTT_WINDOW: Time = Time::from_secs(10);
 /// No threshold yet (RFC 5681, section 3.1: "arbitrarily high").
@@ -28,6 +31,7 @@ pub(super) enum Law {
     Cubic(Cubic),
     CubicLinux(Box<CubicLinux>),
     Dctcp(Dctcp),
+    Bbr(Box<Bbr>),
     External(Box<External>),
 }
 
@@ -80,10 +84,12 @@ impl Controller {
                 WindowLawKind::Cubic(_) => Law::Cubic(Cubic::new()),
                 WindowLawKind::CubicLinux(_) => Law::CubicLinux(Box::new(CubicLinux::new(cfg))),
                 WindowLawKind::Dctcp => Law::Dctcp(Dctcp::new()),
+                WindowLawKind::Bbr1 => Law::Bbr(Box::new(Bbr::new(cfg))),
                 WindowLawKind::External { .. } => Law::External(Box::default()),
             },
             memory: match cfg.slow_start {
                 SlowStartKind::Standard => Memory::Empty,
+                _ if cfg.window_law == WindowLawKind::Bbr1 => Memory::Empty, // it has its own
                 SlowStartKind::Hystart if matches!(cfg.window_law, WindowLawKind::CubicLinux(_)) => Memory::Empty, // it has its own
                 SlowStartKind::Hystart => Memory::HystartLinux(HystartLinux::new(cfg.pacing)),
                 SlowStartKind::HystartPlusPlus => Memory::Hystart(Hystart::new()),
@@ -91,8 +97,8 @@ impl Controller {
         }
     }
 
-    /// How long a round trip counts for the least one, if the law asks for the delivery rate ([`AckReport::rate`]); none of
-    /// the present ones does. Decides once per connection whether the rate is measured at all.
+    /// How long a round trip counts for the least one, if the law asks for the delivery rate ([`AckReport::rate`]). Decides
+    /// once per connection whether the rate is measured at all.
     pub fn min_rtt_window(cfg: &TcpConfig) -> Option<Time> {
         match cfg.window_law {
             WindowLawKind::Reno
@@ -101,6 +107,7 @@ impl Controller {
             | WindowLawKind::Cubic(_)
             | WindowLawKind::CubicLinux(_)
             | WindowLawKind::Dctcp => None,
+            WindowLawKind::Bbr1 => Some(MIN_RTT_WINDOW),
             WindowLawKind::External { .. } => Some(EXTERNAL_MIN_RTT_WINDOW),
         }
     }
@@ -137,7 +144,7 @@ impl Controller {
             | WindowLawKind::Cubic(_)
             | WindowLawKind::CubicLinux(_)
             | WindowLawKind::Dctcp => false,
-            WindowLawKind::External { .. } => true, // it may state one
+            WindowLawKind::Bbr1 | WindowLawKind::External { .. } => true, // an external law may state a rate
         }
     }
 
@@ -151,14 +158,22 @@ impl Controller {
             | WindowLawKind::CubicLinux(_)
             | WindowLawKind::Dctcp
             | WindowLawKind::External { .. } => false, // whoever attaches an external law gives it its own
+            WindowLawKind::Bbr1 => true,
         }
     }
 
     /// The random numbers of this end of its connection, before anything else happens.
-    pub fn set_random(&mut self, _random: Rng) {}
+    pub fn set_random(&mut self, random: Rng) {
+        if let Law::Bbr(bbr) = &mut self.law {
+            bbr.set_random(random);
+        }
+    }
 
     /// The connection is established.
     pub fn on_start(&mut self, start: Start) {
+        if let Law::Bbr(bbr) = &mut self.law {
+            bbr.on_start(start, u64::from(self.cwnd / start.mss));
+        }
         if let Law::External(external) = &mut self.law {
             (self.cwnd, self.ssthresh) = external.start(&start, (self.cwnd, self.ssthresh));
         }
@@ -166,6 +181,9 @@ impl Controller {
 
     /// What the sender may do now.
     pub fn grant(&self) -> Grant {
+        if let Law::Bbr(bbr) = &self.law {
+            return bbr.grant(self.cwnd());
+        }
         let (pacing_rate, owns_recovery) = match &self.law {
             Law::External(external) => (external.pacing_rate(), external.owns_recovery),
             _ => (None, false),
@@ -243,6 +261,31 @@ impl Controller {
         }
     }
 
+    /// An ACK, in recovery too, for a law that models the path and grows by no rule of slow start; false if the law is another,
+    /// to which [`Controller::on_ack`] reports it.
+    pub fn on_measured_ack(&mut self, ack: &AckReport) -> bool {
+        let Law::Bbr(bbr) = &mut self.law else { return false };
+        let cwnd = bbr.on_ack(ack, u64::from(self.cwnd / ack.mss));
+        if let Some(packets) = bbr.ssthresh() {
+            self.ssthresh = (packets * u64::from(ack.mss)).min(u64::from(MAX_WINDOW_BYTES)) as u32;
+        }
+        self.set_cwnd(cwnd * u64::from(ack.mss), ack.mss);
+        true
+    }
+
+    /// Whether the law sends so little that the delivery rate measured now says nothing of the path.
+    pub fn limits_itself(&self) -> bool {
+        matches!(&self.law, Law::Bbr(bbr) if bbr.limits_itself())
+    }
+
+    /// Data is about to go with nothing in the network, after the application had left the sender without any.
+    pub fn on_app_restart(&mut self, now: Time, mss: u32) {
+        if let Law::Bbr(bbr) = &mut self.law {
+            let cwnd = bbr.on_restart(now, u64::from(self.cwnd / mss));
+            self.set_cwnd(cwnd * u64::from(mss), mss);
+        }
+    }
+
     /// An ACK, in recovery too.
     #[allow(clippy::inline_always)] // see connection/ack.rs
     #[inline(always)]
@@ -291,7 +334,7 @@ impl Controller {
                 let grown = cubic.avoid(ack.now, (self.cwnd / ack.mss).max(1), acked);
                 self.cwnd.saturating_add(grown.saturating_mul(ack.mss))
             }
-            Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::External(_) => self.cwnd,
+            Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Bbr(_) | Law::External(_) => self.cwnd,
         };
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
     }
@@ -353,7 +396,7 @@ impl Controller {
     #[inline(always)]
     pub fn on_feedback(&mut self, ack: &AckReport) {
         match &mut self.law {
-            Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) => {}
+            Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) | Law::Bbr(_) => {}
             Law::External(external) => external.now = ack.now,
             Law::CubicLinux(cubic) => {
                 let Some(rtt) = ack.rtt else { return };
@@ -379,6 +422,16 @@ impl Controller {
 
     /// Congestion, once per episode. `flight_bytes`: sent and not yet acknowledged (RFC 5681: FlightSize).
     pub fn on_congestion(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
+        if let Law::Bbr(bbr) = &mut self.law {
+            if event != CongestionEvent::RtoRepeat {
+                bbr.on_congestion(u64::from(self.cwnd / mss));
+            }
+            if matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat) {
+                bbr.on_timeout();
+                self.set_cwnd(u64::from(mss), mss);
+            }
+            return;
+        }
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
         let cuts_again = cfg.each_timeout_cuts || matches!(self.law, Law::RenoPackets(_));
         let held = event == CongestionEvent::RtoRepeat && !cuts_again;
@@ -411,12 +464,12 @@ impl Controller {
                 }
                 Law::RenoLinux2(law) => law.halve(self.cwnd, cfg.max_window, mss),
                 Law::CubicLinux(cubic) => cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss),
-                Law::External(_) => self.cwnd,
+                Law::Bbr(_) | Law::External(_) => self.cwnd,
                 Law::Cubic(cubic) => {
                     rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.window_law.converges_fast()))
                 }
             };
-            let least = if timeout { cfg.timeout_ssthresh_segments } else { 2 };
+            let least = if timeout { u32::from(cfg.timeout_ssthresh_segments) } else { 2 };
             self.ssthresh = reduced.clamp(least.saturating_mul(mss).min(MAX_WINDOW_BYTES), MAX_WINDOW_BYTES); // RFC 5681, equation 4
             self.cwnd = match event {
                 // RFC 3168, 6.1.2: at one segment an echo closes the window until the retransmit timer expires
@@ -432,7 +485,12 @@ impl Controller {
             match &mut self.law {
                 Law::Cubic(cubic) => cubic.forget_w_max(),
                 Law::CubicLinux(cubic) => cubic.on_timeout(cfg),
-                Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Dctcp(_) | Law::External(_) => {}
+                Law::Reno(_)
+                | Law::RenoPackets(_)
+                | Law::RenoLinux2(_)
+                | Law::Dctcp(_)
+                | Law::Bbr(_)
+                | Law::External(_) => {}
             }
         }
     }
@@ -482,6 +540,9 @@ impl Controller {
     /// The last reduction was for nothing (RFC 9438, section 4.9; RFC 3522, RFC 5682): back to where it was, unless
     /// the window has grown beyond.
     pub fn on_undo(&mut self, mss: u32) {
+        if let Law::Bbr(bbr) = &mut self.law {
+            return bbr.on_undo();
+        }
         let Memory::Undo(undo) = self.memory else { return };
         self.memory = Memory::Empty;
         self.set_cwnd(u64::from(self.cwnd.max(undo.cwnd)), mss);

@@ -12,6 +12,7 @@ use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, CongestionEvent};
 use crate::ecn::Echo;
 use crate::flight::Flight;
+use crate::pacing::Pacer;
 use crate::recovery::{reduce, Decision, Growth, Recovery};
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
@@ -257,19 +258,35 @@ impl Connection {
     #[inline(always)]
     fn conclude(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision, may_grow: bool) {
         let s = &mut self.sender;
+        report.lost_bytes = decision.lost_bytes;
+        report.in_recovery = self.recovery.in_recovery();
+        report.cwnd_limited = !cfg.grow_only_if_cwnd_limited || s.uses_cwnd();
+        report.may_grow = may_grow && decision.growth != Growth::None;
+        if s.extra.is_some() && self.conclude_measured(report) {
+            return;
+        }
+        let s = &mut self.sender;
         if let Growth::Reported(bytes) = decision.growth {
             (report.acked_bytes, report.fresh_bytes, report.rtt) = (bytes, bytes, None);
         }
-        report.lost_bytes = decision.lost_bytes;
-        report.in_recovery = self.recovery.in_recovery();
-        if s.extra.is_some() {
-            report.after_timeout = self.recovery.in_loss();
-            report.in_flight_bytes = self.in_flight_measured();
-        }
-        let s = &mut self.sender;
-        report.cwnd_limited = !cfg.grow_only_if_cwnd_limited || s.uses_cwnd();
-        report.may_grow = may_grow && decision.growth != Growth::None;
         s.cc.on_ack(cfg, report);
+    }
+
+    /// What a report has only where the controller asks for the delivery rate; whether the controller has taken it.
+    #[cold]
+    fn conclude_measured(&mut self, report: &mut AckReport) -> bool {
+        report.after_timeout = self.recovery.in_loss();
+        report.in_flight_bytes = self.in_flight_measured();
+        let s = &mut self.sender;
+        let pacer = s.extra.as_ref().and_then(|extra| extra.pacer.as_ref());
+        report.next_departure = pacer.map_or(Time::ZERO, Pacer::next);
+        let Some(rate) = s.outstanding.rate() else { return false };
+        (report.total_delivered_packets, report.delivered_at) = rate.total();
+        let taken = s.cc.on_measured_ack(report);
+        if s.cc.limits_itself() {
+            rate.on_app_limited(report.in_flight_bytes.div_ceil(u64::from(s.mss)));
+        }
+        taken
     }
 
     /// The same of an ACK that is not one of new data.

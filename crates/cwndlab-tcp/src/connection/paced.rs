@@ -19,7 +19,15 @@ impl Connection {
         let Some(mut pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.take()) else { return true };
         pacer.charge(self.stats.bytes_sent);
         let waits = self.state.may_send() && self.sender.una < self.sender.limit();
-        let admitted = !waits || pacer.admits(now, || Pace::granted(cfg, &self.sender));
+        let recovery = &self.recovery;
+        let s = &mut self.sender;
+        let admitted = !waits
+            || pacer.admits(now, || {
+                if recovery.in_flight(s) == 0 && s.outstanding.rate().is_some_and(|rate| rate.is_app_limited()) {
+                    s.cc.on_app_restart(now, s.mss);
+                }
+                Pace::granted(cfg, s)
+            });
         if !admitted {
             self.timers.set(Timer::Pause, pacer.next());
         }

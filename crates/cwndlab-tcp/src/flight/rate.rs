@@ -1,5 +1,5 @@
-//! Delivery rate by ACK, as Linux measures it (`net/ipv4/tcp_rate.c`), in bytes: each segment remembers how much had been
-//! delivered when it was sent. Kept only for controllers that ask for it.
+//! Delivery rate by ACK, as Linux measures it (`net/ipv4/tcp_rate.c`), in bytes and in segments: each segment remembers how
+//! much had been delivered when it was sent. Times are whole microseconds. Kept only for controllers that ask for it.
 
 use std::collections::VecDeque;
 
@@ -12,6 +12,8 @@ use super::record::{Sent, REPEATED, SACKED};
 pub struct RateSample {
     /// Bytes delivered meanwhile.
     pub delivered_bytes: u64,
+    /// The same in segments.
+    pub delivered_packets: u64,
     /// The longer of the times below, so that compressed ACKs do not exceed the sending rate.
     pub interval: Time,
     /// How long what was delivered took to send.
@@ -20,6 +22,8 @@ pub struct RateSample {
     pub ack_elapsed: Time,
     /// Bytes delivered in all when the segment was sent (delimits rounds).
     pub prior_delivered_bytes: u64,
+    /// The same in segments, the SYN among them.
+    pub prior_delivered_packets: u64,
     /// Whether the application limited the sender at some time in between.
     pub app_limited: bool,
     /// Whether the segment had been sent before.
@@ -33,6 +37,7 @@ pub struct RateSample {
 struct Stamp {
     first_sent_at: Time,
     delivered: u64,
+    delivered_packets: u64,
     delivered_at: Time,
     app_limited: bool,
 }
@@ -59,9 +64,9 @@ impl Measured {
         self.stamps[index] = self.sampler.stamp();
     }
 
-    /// A segment of the record, or its beginning, has arrived; `sent` as it was before.
-    pub fn arrive(&mut self, index: usize, sent: &Sent) {
-        self.sampler.arrive(sent, self.stamps[index]);
+    /// A segment of the record has arrived, whole or its beginning; `sent` as it was before.
+    pub fn arrive(&mut self, index: usize, sent: &Sent, whole: bool) {
+        self.sampler.arrive(sent, self.stamps[index], whole);
     }
 
     /// The first segment leaves the record.
@@ -76,9 +81,11 @@ pub(crate) struct RateSampler {
     /// Bytes known to have arrived, and when the last of them were.
     delivered: u64,
     delivered_at: Time,
+    /// Segments, the SYN among them.
+    delivered_packets: u64,
     /// When the segment was sent that was delivered last.
     first_sent_at: Time,
-    /// The application limits the sender until more than this has been delivered; 0 = it does not.
+    /// The application limits the sender until more segments than this have been delivered; 0 = it does not.
     app_limited_until: u64,
     /// Of the segments that the present ACK told of, the one sent last.
     newest: Option<(Stamp, Sent)>,
@@ -91,6 +98,7 @@ impl RateSampler {
         RateSampler {
             delivered: 0,
             delivered_at: Time::ZERO,
+            delivered_packets: 1,
             first_sent_at: Time::ZERO,
             app_limited_until: 0,
             newest: None,
@@ -106,6 +114,7 @@ impl RateSampler {
 
     /// Something goes; nothing was out if `quiet` (`tcp_rate_skb_sent`).
     pub fn begin(&mut self, now: Time, quiet: bool) {
+        let now = whole_micros(now);
         if quiet {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
@@ -115,17 +124,19 @@ impl RateSampler {
         Stamp {
             first_sent_at: self.first_sent_at,
             delivered: self.delivered,
+            delivered_packets: self.delivered_packets,
             delivered_at: self.delivered_at,
             app_limited: self.app_limited_until > 0,
         }
     }
 
     /// `tcp_rate_skb_delivered`
-    fn arrive(&mut self, sent: &Sent, stamp: Stamp) {
+    fn arrive(&mut self, sent: &Sent, stamp: Stamp, whole: bool) {
         if sent.flags & SACKED != 0 {
             return;
         }
         self.delivered += sent.end - sent.start;
+        self.delivered_packets += u64::from(whole);
         if self.newest.is_none_or(|(newest, last)| (stamp.delivered, sent.at) >= (newest.delivered, last.at)) {
             self.newest = Some((stamp, *sent));
         }
@@ -134,35 +145,56 @@ impl RateSampler {
     /// An ACK is complete, its blocks included (`tcp_rate_gen`): a sample, unless it tells of nothing new or of less time than
     /// a round trip takes.
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> Option<RateSample> {
+        let now = whole_micros(now);
         if let Some(rtt) = rtt {
             self.min_rtt.note(now, rtt);
         }
-        if self.delivered > self.app_limited_until {
+        if self.delivered_packets > self.app_limited_until {
             self.app_limited_until = 0;
         }
         let (newest, sent) = self.newest.take()?;
-        self.first_sent_at = sent.at;
+        self.first_sent_at = whole_micros(sent.at);
         self.delivered_at = now;
-        let send_elapsed = sent.at.saturating_sub(newest.first_sent_at);
+        let send_elapsed = self.first_sent_at.saturating_sub(newest.first_sent_at);
         let ack_elapsed = now.saturating_sub(newest.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let min_rtt = self.min_rtt.get();
         (min_rtt.is_never() || interval >= min_rtt).then_some(RateSample {
             delivered_bytes: self.delivered - newest.delivered,
+            delivered_packets: self.delivered_packets - newest.delivered_packets,
             interval,
             send_elapsed,
             ack_elapsed,
             prior_delivered_bytes: newest.delivered,
+            prior_delivered_packets: newest.delivered_packets,
             app_limited: newest.app_limited,
             retransmission: sent.flags & REPEATED != 0,
             min_rtt,
         })
     }
 
-    /// The application has left the sender without data while `in_flight` bytes were out (`tcp_rate_check_app_limited`).
+    /// The application has left the sender without data while `in_flight` segments were out (`tcp_rate_check_app_limited`).
     pub fn on_app_limited(&mut self, in_flight: u64) {
-        self.app_limited_until = (self.delivered + in_flight).max(1);
+        self.app_limited_until = self.delivered_packets + in_flight;
     }
+
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited_until > 0
+    }
+
+    /// Segments known to have arrived, and when the last were.
+    pub fn total(&self) -> (u64, Time) {
+        (self.delivered_packets, self.delivered_at)
+    }
+
+    /// The handshake took this long.
+    pub fn note_handshake(&mut self, now: Time, rtt: Time) {
+        self.min_rtt.note(now, rtt);
+    }
+}
+
+fn whole_micros(at: Time) -> Time {
+    Time::from_micros(at.as_nanos() / 1000)
 }
 
 /// The least of the values of the last `window`, exactly.

@@ -219,7 +219,7 @@ impl Record {
                 front.start = una;
                 self.tally.add(front);
                 if let Some(rate) = &mut self.rate {
-                    rate.arrive(0, &part);
+                    rate.arrive(0, &part, false);
                 }
                 break;
             }
@@ -232,7 +232,7 @@ impl Record {
                 self.acknowledged.push(sent.at);
             }
             if let Some(rate) = &mut self.rate {
-                rate.arrive(0, &sent);
+                rate.arrive(0, &sent, true);
                 rate.pop();
             }
             each(&sent);
@@ -259,7 +259,7 @@ impl Record {
             if sent.start >= block.0 && !sent.is(SACKED) {
                 self.set(index, (sent.flags | SACKED) & !(LOST | AGAIN));
                 if let Some(rate) = &mut self.rate {
-                    rate.arrive(index, &sent);
+                    rate.arrive(index, &sent, true);
                 }
                 each(&sent);
             }

@@ -43,6 +43,13 @@ pub struct AckReport {
     pub in_flight_bytes: u64,
     /// The same before this ACK.
     pub prior_in_flight_bytes: u64,
+    /// Segments known to have arrived since the connection began, the SYN among them, and when the last of them were (or
+    /// sending began anew); 0 where `rate` is not measured.
+    pub total_delivered_packets: u64,
+    /// See `total_delivered_packets`.
+    pub delivered_at: Time,
+    /// When the pacer lets the next data go; 0 where `rate` is not measured.
+    pub next_departure: Time,
     /// `FlightSize` (RFC 5681, section 2) before this ACK.
     pub prior_flight_bytes: u64,
     /// Round-trip time measured by this ACK, if any (Karn's rule already applied).

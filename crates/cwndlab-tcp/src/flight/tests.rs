@@ -113,7 +113,7 @@ fn a_segment_reported_by_sack_counts_once() {
 #[test]
 fn samples_are_limited_by_the_application_until_its_gap_has_been_delivered() {
     let mut flight = measured(2);
-    flight.rate().unwrap().on_app_limited(200);
+    flight.rate().unwrap().on_app_limited(2);
     flight.on_sent(201, 301, MS(20), false);
     assert!(!ack(&mut flight, 201, MS(60), None).unwrap().app_limited, "sent before the gap");
     assert!(ack(&mut flight, 301, MS(70), None).unwrap().app_limited);

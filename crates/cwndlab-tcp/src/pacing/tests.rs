@@ -57,6 +57,9 @@ fn a_law_may_state_its_rate_and_its_quantum() {
     assert_eq!(stated(Some(100_000), Quantum::DEFAULT), Some((100_000, 2000)));
     assert_eq!(stated(Some(100_000), one), Some((100_000, 1000)));
     assert_eq!(stated(Some(100_000), Quantum::Bytes(4500)), Some((100_000, 4500)));
+    let single = TcpConfig { max_train_segments: 1, ..cfg };
+    let grant = Grant { pacing_rate: Some(100_000), ..s.cc.grant() };
+    assert_eq!(Pace::of_grant(&single, &s, grant).map(|pace| pace.train_bytes), Some(1000), "no segmentation offload");
     assert_eq!(stated(None, one), None, "neither the law nor the endpoint paces");
 }
 

@@ -41,7 +41,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 60] = [
+pub const KNOBS: [Knob; 61] = [
     knob(
         "mss",
         "bytes",
@@ -240,7 +240,7 @@ pub const KNOBS: [Knob; 60] = [
     ),
     knob(
         "window_law",
-        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp",
+        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp | bbr1",
         "How the window grows and shrinks: a word, or a table of one law with its knobs.",
         ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic, as the kernel computes it; RFC 9438's is cubic"],
     ),
@@ -351,6 +351,12 @@ pub const KNOBS: [Knob; 60] = [
         "bool",
         "Paces data by 200 % of cwnd a round trip below half of ssthresh, else 120 %; not the first ten segments.",
         [NS2_NONE, "RFC 5681 makes no such rule", "kernel: with fq as the queue or SO_MAX_PACING_RATE; pfifo_fast does not"],
+    ),
+    knob(
+        "max_train_segments",
+        "segments",
+        "Most segments that leave at once where data is paced; 0 = as many as the rate says.",
+        [NS2_NONE, "RFC 5681 makes no such rule", "kernel: gso_max_segs of the device; 1 without segmentation offload"],
     ),
     knob(
         "rto.estimator",

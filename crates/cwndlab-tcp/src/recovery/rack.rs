@@ -362,9 +362,12 @@ impl Rack {
             let reduced = reduce(cfg, s, CongestionEvent::Loss, flight_lost(s));
             self.window = Reduction::new(cfg, s, before, delivered);
             self.recover = s.max - 1;
-            self.doubt.settle();
+            self.doubt.frto = false;
             if reduced {
+                // copies of an earlier episode may still be on their way: Linux keeps `retrans_stamp` while they are
                 self.doubt.start(s, s.outstanding.tally().again + u32::from(self.probe_end != 0 && self.probe_repeats));
+            } else {
+                self.doubt.settle();
             }
         }
         self.phase = Phase::Recovery;

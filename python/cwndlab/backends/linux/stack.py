@@ -69,6 +69,7 @@ LAWS = {
     "cubic": "cubic",
     "cubic-linux": "cubic",
     "dctcp": "dctcp",
+    "bbr1": "bbr",
 }
 
 STACKS = {

@@ -40,10 +40,10 @@ struct Path {
 }
 
 impl Path {
-    fn new(cfg: TcpConfig, rtt: Time, cwnd: u64) -> Self {
-        let mut law = Controller::new(&cfg, MSS);
+    fn new(cfg: &TcpConfig, rtt: Time, cwnd: u64) -> Self {
+        let mut law = Controller::new(cfg, MSS);
         law.set_cwnd(cwnd * u64::from(MSS), MSS);
-        Path { cfg, law, rtt, now_s: 1.0 }
+        Path { cfg: *cfg, law, rtt, now_s: 1.0 }
     }
 
     fn ack(&mut self) {
@@ -77,7 +77,7 @@ impl Path {
 #[test]
 fn k_is_the_cube_root_of_the_reduction() {
     for w_max in [10_u64, 100, 1000, 10_000] {
-        let mut p = Path::new(config(), Time::from_millis(100), w_max);
+        let mut p = Path::new(&config(), Time::from_millis(100), w_max);
         p.lose();
         p.ack();
         let Law::Cubic(c) = p.law.law() else { panic!("cubic") };
@@ -92,7 +92,7 @@ fn k_is_the_cube_root_of_the_reduction() {
 fn window_follows_the_cubic() {
     let rtt = Time::from_millis(20);
     let w_max = 2000.0;
-    let mut p = Path::new(config(), rtt, w_max as u64);
+    let mut p = Path::new(&config(), rtt, w_max as u64);
     p.lose();
     let k = (w_max * (1.0 - BETA) / C).cbrt();
     p.ack();
@@ -133,7 +133,7 @@ fn average_windows_are_those_of_the_rfc() {
             let cycles = if period >= 1_000_000 { 3 } else { 20 };
             // Begin where the RFC's fluid model loses, W_max = mean / ((3 + beta)/4): the plateau makes the way there long.
             let w_max = published / ((3.0 + BETA) / 4.0);
-            let mut p = Path::new(config(), Time::from_millis(rtt_ms), w_max as u64);
+            let mut p = Path::new(&config(), Time::from_millis(rtt_ms), w_max as u64);
             let mean = p.mean_window(period, cycles);
             println!(
                 "RTT {rtt_ms} ms, p 1/{period}: {mean:.1}, RFC {published}, {:+.1} %",
@@ -168,7 +168,7 @@ fn smallest_windows() {
         (CongestionEvent::Ecn, false, 2, 2000),
     ] {
         let cfg = TcpConfig { ecn_to_one_segment: to_one, ..config() };
-        let mut p = Path::new(cfg, Time::from_millis(10), before);
+        let mut p = Path::new(&cfg, Time::from_millis(10), before);
         p.law.on_congestion(&p.cfg, event, 1000 * before, MSS);
         assert_eq!((p.law.cwnd(), p.law.ssthresh()), (cwnd, 2000));
     }
@@ -177,7 +177,7 @@ fn smallest_windows() {
 /// Section 4.8: a timeout takes cwnd to one segment and ssthresh to 0.7 flights; the stage after slow start has K = 0.
 #[test]
 fn stage_after_a_timeout_starts_at_its_own_plateau() {
-    let mut p = Path::new(config(), Time::from_millis(100), 100);
+    let mut p = Path::new(&config(), Time::from_millis(100), 100);
     p.law.on_congestion(&p.cfg, CongestionEvent::Rto, 100_000, MSS);
     assert_eq!((p.law.cwnd(), p.law.ssthresh()), (1000, 70_000));
     for _ in 0..69 {
@@ -192,7 +192,7 @@ fn stage_after_a_timeout_starts_at_its_own_plateau() {
 /// Section 4.9: the whole state returns, so the curve goes on where it was.
 #[test]
 fn undo_restores_window_and_curve() {
-    let mut p = Path::new(config(), Time::from_millis(100), 100);
+    let mut p = Path::new(&config(), Time::from_millis(100), 100);
     p.lose();
     for _ in 0..2000 {
         p.ack();
@@ -214,7 +214,7 @@ fn undo_restores_window_and_curve() {
 #[test]
 fn application_limited_time_does_not_count() {
     let run = |pause: bool| {
-        let mut p = Path::new(config(), Time::from_millis(100), 1000);
+        let mut p = Path::new(&config(), Time::from_millis(100), 1000);
         p.lose();
         for _ in 0..5000 {
             p.ack();

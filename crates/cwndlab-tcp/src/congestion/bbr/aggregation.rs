@@ -1,0 +1,56 @@
+//! How many more packets than expected are acknowledged at once (Linux: `bbr_update_ack_aggregation`).
+
+use super::RATE_UNIT;
+
+/// Round trips after which the older of the two maxima is forgotten (`bbr_extra_acked_win_rtts`).
+const WINDOW_ROUNDS: u32 = 5;
+/// Packets after which an epoch begins anew (`bbr_ack_epoch_acked_reset_thresh`).
+const MOST_ACKED: u64 = 1 << 20;
+/// Most time's worth of packets to allow for (`bbr_extra_acked_max_us`).
+const MOST_US: u64 = 100_000;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Aggregation {
+    epoch_us: u64,
+    acked: u64,
+    /// Most excess of the present and of the last window.
+    excess: [u64; 2],
+    rounds: u32,
+    index: usize,
+}
+
+impl Aggregation {
+    /// A new epoch begins.
+    pub fn restart(&mut self, now_us: u64) {
+        (self.epoch_us, self.acked) = (now_us, 0);
+    }
+
+    /// `acked` packets have arrived by `delivered_us`, at `bandwidth` and with a window of `cwnd` packets.
+    pub fn on_ack(&mut self, acked: u64, delivered_us: u64, bandwidth: u32, cwnd: u64, round_start: bool) {
+        if acked == 0 {
+            return;
+        }
+        if round_start {
+            self.rounds += 1;
+            if self.rounds >= WINDOW_ROUNDS {
+                self.rounds = 0;
+                self.index ^= 1;
+                self.excess[self.index] = 0;
+            }
+        }
+        let elapsed = delivered_us.saturating_sub(self.epoch_us);
+        let mut expected = u64::from(bandwidth) * elapsed / RATE_UNIT;
+        if self.acked <= expected || self.acked + acked >= MOST_ACKED {
+            self.restart(delivered_us);
+            expected = 0;
+        }
+        self.acked = (self.acked + acked).min(MOST_ACKED - 1);
+        let excess = self.acked.saturating_sub(expected).min(cwnd);
+        self.excess[self.index] = self.excess[self.index].max(excess);
+    }
+
+    /// Packets to add to the window (`bbr_ack_aggregation_cwnd`).
+    pub fn allowance(&self, bandwidth: u32) -> u64 {
+        self.excess[0].max(self.excess[1]).min(u64::from(bandwidth) * MOST_US / RATE_UNIT)
+    }
+}

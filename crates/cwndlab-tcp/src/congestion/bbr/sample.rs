@@ -1,0 +1,59 @@
+//! One ACK in the kernel's units (`struct rate_sample` and what the socket knows).
+
+use cwndlab_units::Time;
+
+use super::micros;
+use crate::congestion::{AckKind, AckReport};
+
+/// Linux's `icsk_ca_state`, as far as BBR asks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Repair {
+    None,
+    Recovery,
+    Loss,
+}
+
+/// Counts in packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// Delivered between sending and ACK, in how long, and delivered before sending; none if no valid rate was measured.
+    pub rate: Option<(u64, u64, u64)>,
+    pub app_limited: bool,
+    /// Newly delivered and newly lost.
+    pub acked: u64,
+    pub losses: u64,
+    pub rtt_us: Option<u64>,
+    /// Whether the receiver may have delayed this ACK (`is_ack_delayed`).
+    pub delayed: bool,
+    pub in_flight: u64,
+    pub prior_in_flight: u64,
+    /// How long the pacer holds the next packet.
+    pub held_us: u64,
+    pub repair: Repair,
+}
+
+impl Sample {
+    /// With segments of `mss` bytes, after `before` packets had been delivered.
+    pub fn new(ack: &AckReport, mss: u64, before: u64) -> Self {
+        let packets = |bytes: u64| bytes.div_ceil(mss);
+        let acked = ack.total_delivered_packets - before;
+        let rate = ack.rate.filter(|rate| rate.interval > Time::ZERO);
+        let runt = ack.kind == AckKind::New && ack.acked_bytes < mss && acked == 1;
+        Sample {
+            rate: rate.map(|r| (r.delivered_packets, micros(r.interval), r.prior_delivered_packets)),
+            app_limited: rate.is_some_and(|rate| rate.app_limited),
+            acked,
+            losses: packets(ack.lost_bytes),
+            rtt_us: ack.rtt.map(|rtt| micros(ack.now) - micros(ack.now.saturating_sub(rtt))),
+            delayed: runt && rate.is_some_and(|rate| rate.prior_delivered_packets + 1 == ack.total_delivered_packets),
+            in_flight: packets(ack.in_flight_bytes),
+            prior_in_flight: packets(ack.prior_in_flight_bytes),
+            held_us: micros(ack.next_departure.saturating_sub(ack.now)),
+            repair: match (ack.after_timeout, ack.in_recovery) {
+                (true, _) => Repair::Loss,
+                (false, true) => Repair::Recovery,
+                (false, false) => Repair::None,
+            },
+        }
+    }
+}
