@@ -190,7 +190,7 @@ impl<'de> Deserialize<'de> for LawId {
 
 impl WindowLawKind {
     /// Every law, with these knobs of CUBIC.
-    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 6] {
+    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 7] {
         [
             WindowLawKind::Reno,
             WindowLawKind::RenoPackets,
@@ -198,6 +198,7 @@ impl WindowLawKind {
             WindowLawKind::RenoLinux2,
             WindowLawKind::CubicLinux(cubic),
             WindowLawKind::Dctcp,
+            WindowLawKind::Bbr1,
         ]
     }
 
