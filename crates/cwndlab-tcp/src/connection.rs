@@ -220,8 +220,9 @@ impl Connection {
             self.receiver.ack_now = true;
             self.receiver.policy.on_timer(cfg, &self.sender.rtt);
         }
-        if self.timers.take_expired(Timer::Pause, now) {
-            self.end_pause();
+        // the pacer shares this timer's place; what it releases is polled for anyway
+        if self.timers.take_expired(Timer::TimeWait, now) && self.state == State::TimeWait {
+            self.state = State::Closed;
         }
         if self.timers.take_expired(Timer::Retransmit, now) && !self.rack_expiry(cfg, now) {
             match self.state {

@@ -8,11 +8,24 @@ use crate::config::TcpConfig;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
     /// Retransmission (RFC 6298), of SYN and FIN too; while the window is zero, the persist timer (RFC 9293, 3.8.6.1).
-    Retransmit = 0,
+    Retransmit,
     /// Delayed acknowledgment (RFC 1122, 4.2.3.2).
-    DelayedAck = 1,
-    /// 2*MSL in TIME-WAIT (RFC 9293, 3.6.1); before, until the next train of a paced connection.
-    Pause = 2,
+    DelayedAck,
+    /// 2*MSL in TIME-WAIT (RFC 9293, 3.6.1).
+    TimeWait,
+    /// Until the pacer admits the next train. It shares its place with `TimeWait`, where nothing is paced.
+    Pacer,
+}
+
+impl Timer {
+    #[inline]
+    const fn place(self) -> usize {
+        match self {
+            Timer::Retransmit => 0,
+            Timer::DelayedAck => 1,
+            Timer::TimeWait | Timer::Pacer => 2,
+        }
+    }
 }
 
 /// When each timer expires; [`Time::MAX`] = not running.
@@ -25,24 +38,24 @@ impl Timers {
     }
     #[inline]
     pub fn set(&mut self, timer: Timer, at: Time) {
-        self.0[timer as usize] = at;
+        self.0[timer.place()] = at;
     }
     #[inline]
     pub fn at(&self, timer: Timer) -> Time {
-        self.0[timer as usize]
+        self.0[timer.place()]
     }
     #[inline]
     pub fn stop(&mut self, timer: Timer) {
-        self.0[timer as usize] = Time::MAX;
+        self.0[timer.place()] = Time::MAX;
     }
     #[inline]
     pub fn is_running(&self, timer: Timer) -> bool {
-        !self.0[timer as usize].is_never()
+        !self.0[timer.place()].is_never()
     }
     /// Whether the timer has expired at `now`; if so it is stopped.
     #[inline]
     pub fn take_expired(&mut self, timer: Timer, now: Time) -> bool {
-        let expired = self.0[timer as usize] <= now;
+        let expired = self.0[timer.place()] <= now;
         if expired {
             self.stop(timer);
         }

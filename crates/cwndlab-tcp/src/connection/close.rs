@@ -45,15 +45,7 @@ impl Connection {
         self.state = State::TimeWait;
         self.timers.stop(Timer::Retransmit);
         self.timers.stop(Timer::DelayedAck);
-        self.timers.set(Timer::Pause, cfg.expiry(now, cfg.fin.map_or(Time::ZERO, |fin| fin.time_wait_ns)));
-    }
-
-    /// TIME-WAIT is over, or the pacer's wait: what follows that is asked for anyway.
-    #[cold]
-    pub(super) fn end_pause(&mut self) {
-        if self.state == State::TimeWait {
-            self.state = State::Closed;
-        }
+        self.timers.set(Timer::TimeWait, cfg.expiry(now, cfg.fin.map_or(Time::ZERO, |fin| fin.time_wait_ns)));
     }
 
     /// TIME-WAIT at the end that listens: whether a SYN is surely no old duplicate, by its number (RFC 1122, 4.2.2.13) or, with
@@ -81,7 +73,7 @@ impl Connection {
         if self.closing && !self.ends_by_fin && self.sender.una == self.sender.end && self.was_established {
             self.state = State::Closed;
             self.timers.stop(Timer::Retransmit);
-            self.timers.stop(Timer::Pause);
+            self.timers.stop(Timer::Pacer);
         }
     }
 

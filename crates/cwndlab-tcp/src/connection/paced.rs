@@ -29,7 +29,7 @@ impl Connection {
                 Pace::granted(cfg, s)
             });
         if !admitted {
-            self.timers.set(Timer::Pause, pacer.next());
+            self.timers.set(Timer::Pacer, pacer.next());
         }
         self.sender.extra.get_or_insert_default().pacer = Some(pacer);
         admitted
