@@ -50,7 +50,10 @@ def ack(ms: float, covers: int) -> str:
     )
 
 
-def made(tmp_path: Path, text: str, watch: int | None = None, **changes: Any) -> dict[str, pa.Table]:
+def made(
+    tmp_path: Path, text: str, watch: int | None = None, at_end: int | None = None, **changes: Any
+) -> dict[str, pa.Table]:
+    """The tables of a trace; `at_end` is the time for which each link was busy up to the scenario's end."""
     trace = tmp_path / "trace.csv"
     trace.write_text(HEADER + text)
     Path(f"{trace}.queues.csv").write_text("time_ns,link,packets,bytes,average\n1000000,4,1,1000,\n")
@@ -59,11 +62,13 @@ def made(tmp_path: Path, text: str, watch: int | None = None, **changes: Any) ->
         "drops_full": 0, "drops_aqm": 0, "drops_loss": 0, "marks": 0,
         "busy_ns": 1, "sojourn_ns": 5, "max_queue_packets": 1, "red_ns": None,
     }  # fmt: skip
-    edges = kernel_snapshot_times(scenario() | changes)
+    snapshots = [[link] * 6] * len(kernel_snapshot_times(scenario() | changes))
+    if at_end is not None:
+        snapshots = [*snapshots, [link | {"busy_ns": at_end}] * 6]
     result = {
         "zero_ns": 0, "router_start_ns": 0, "ports": [[0, [S]], [3, [R]]], "objects": [],
         "windows": [],
-        "summary": {"links": [link] * 6, "link_snapshots": [[link] * 6] * len(edges), "wall_ns": 10},
+        "summary": {"links": [link] * 6, "link_snapshots": snapshots, "wall_ns": 10},
     }  # fmt: skip
     return records.tables(scenario() | changes, result, trace, watch)[0]
 
@@ -162,6 +167,14 @@ def test_what_stood_when_the_warm_up_was_over_is_kept(tmp_path: Path) -> None:
     each_second = [second * 10**9 for second in range(1, 60)]
     times = tables["link_snapshots"]["time_ns"].to_pylist()
     assert times == [at for at in (105_000_000, *each_second) for _ in range(6)]
+
+
+def test_links_are_counted_to_the_scenarios_end_not_to_the_routers(tmp_path: Path) -> None:
+    stopped_early = made(tmp_path, HANDSHAKE)
+    assert (stopped_early["links"]["busy_ns"][0].as_py(), stopped_early["links"].num_rows) == (1, 6)
+    whole = made(tmp_path, HANDSHAKE, at_end=7)
+    assert (whole["links"]["busy_ns"][0].as_py(), whole["links"].num_rows) == (7, 6)
+    assert len(whole["link_snapshots"]) == len(stopped_early["link_snapshots"])
 
 
 def test_what_a_kernels_run_records_anyway_makes_it_no_other_run() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import math
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -32,6 +35,16 @@ def test_a_range_follows_the_unit_and_the_reduction() -> None:
     rate = {"traffic": ["a"], "per_megabyte": True}
     assert metrics.range_of(quantity(metric="congestion_signals", options=rate), {}) == NON_NEGATIVE
     assert metrics.range_of(quantity(metric="object_delays", within="p95"), {}) == NON_NEGATIVE
+
+
+def test_an_impossible_value_is_an_error_of_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = quantity(metric="link_utilization", options={"link": "a>b"}, unit="%")
+    metric = dataclasses.replace(metrics.get("link_utilization"), measure=lambda run, **options: 1.00002)
+    monkeypatch.setattr(metrics, "get", lambda name: metric)
+    run = cast("metrics.FullRun", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
+    monkeypatch.setattr(metrics, "RunView", lambda *of: None)
+    with pytest.raises(ValueError, match=r"quantity q is 100.002, outside its range, 0 to 100"):
+        metrics.measure_all([busy], run)
 
 
 def test_a_derived_quantity_has_the_range_of_its_formula() -> None:

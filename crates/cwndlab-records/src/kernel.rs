@@ -93,7 +93,7 @@ pub struct Summary {
     pub wall_ns: u64,
     /// The links, in the scenario's order.
     pub links: Vec<LinkSummary>,
-    /// The same at each of the snapshots.
+    /// The same at each of the snapshots, and at the end of the scenario if the router ran so long.
     pub link_snapshots: Vec<Vec<LinkSummary>>,
 }
 
@@ -284,8 +284,13 @@ impl Run<'_> {
 
     fn file_links(&self, recorder: &mut Recorder, snapshots: &[Time]) {
         let Summary { wall_ns, links, link_snapshots } = &self.testbed.summary;
+        // the router stops a little after the scenario's end, and goes on counting until then
+        let (length, links) = match link_snapshots.get(snapshots.len()) {
+            Some(at_end) => (self.scenario.duration_ns, at_end),
+            None => (Time::from_nanos(*wall_ns), links),
+        };
         for (index, link) in links.iter().enumerate() {
-            recorder.file_link(index as u32, Time::from_nanos(*wall_ns), &link.counters(), link.regions());
+            recorder.file_link(index as u32, length, &link.counters(), link.regions());
         }
         for (&at, links) in snapshots.iter().zip(link_snapshots) {
             for (index, link) in links.iter().enumerate() {

@@ -161,7 +161,7 @@ def measure_all(quantities: Sequence[Quantity], run: FullRun) -> dict[str, Value
             quantity = known[name]
             window = window_of(run.scenario, quantity.window_name)
             view = windows.setdefault(window, RunView(run, *window))
-            values[name] = _measure(quantity, known, view, value)
+            values[name] = _checked(quantity, known, _measure(quantity, known, view, value))
         return values[name]
 
     for name in known:
@@ -188,6 +188,19 @@ def _measure(
             )
         return [_derive(quantity.derived, a, b) * scale for a, b in zip(of, by, strict=False)]
     return _derive(quantity.derived, of, by) * scale
+
+
+def _checked(quantity: Quantity, known: Mapping[str, Quantity], value: Value) -> Value:
+    """The value, if its metric says that it is possible; else an error of this run alone."""
+    within = range_of(quantity, known)
+    low, high = within.limits
+    for item in value if isinstance(value, list) else [value]:
+        if item < low or item > high:
+            raise ValueError(
+                f"quantity {quantity.name} is {item:.9g}, outside its range, "
+                f"{within.low:g} to {within.high:g}"
+            )
+    return value
 
 
 def _derive(kind: str | None, a: float, b: float) -> float:

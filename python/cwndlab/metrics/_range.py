@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+TOLERANCE = 1e-9
+"""Rounding by which a value may lie beyond its range (Jain's index of equal shares: 1.0000000000000002)."""
+
 
 @dataclass(frozen=True)
 class Range:
@@ -19,6 +22,12 @@ class Range:
     def positive(self) -> bool:
         """Whether no value is below 0, so that a ratio of two of them has a meaning."""
         return self.low >= 0.0
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds, moved outwards by what rounding may do."""
+        slack = TOLERANCE * max(1.0, *(abs(b) for b in (self.low, self.high) if math.isfinite(b)), 0.0)
+        return self.low - slack, self.high + slack
 
     def times(self, factor: float) -> Range:
         """The range after a change of unit; no longer a count unless the factor is 1."""

@@ -17,9 +17,6 @@ from cwndlab.metrics._range import Range
 
 Floats: TypeAlias = NDArray[np.float64]
 
-TOLERANCE = 1e-9
-"""Rounding by which a value may lie beyond its range (Jain's index of equal shares: 1.0000000000000002)."""
-
 
 def name(within: Range) -> str:
     """What the scale is called in a method: `log`, `logit`, or nothing for the plain scale."""
@@ -30,11 +27,11 @@ def name(within: Range) -> str:
 
 def checked(x: Floats, within: Range) -> Floats:
     """The values, moved to a bound that they pass by rounding; ValueError if they pass it by more."""
-    slack = TOLERANCE * max(1.0, *(abs(b) for b in (within.low, within.high) if math.isfinite(b)), 0.0)
-    wrong = (x < within.low - slack) | (x > within.high + slack)
+    low, high = within.limits
+    wrong = (x < low) | (x > high)
     if wrong.any():
         raise ValueError(
-            f"a value of {x[wrong][0]:g} lies outside the range that its metric declares, "
+            f"a value of {x[wrong][0]:.9g} lies outside the range that its metric declares, "
             f"{within.low:g} to {within.high:g}"
         )
     return np.clip(x, within.low, within.high)

@@ -251,7 +251,8 @@ class Router:
             "real_time_priority": ROUTER_PRIORITY if job.get("real_time", True) else 0,
             "limits": job.get("limits", {}),
         }
-        config["snapshots_ns"] = [at + LEAD_NS for at in kernel_snapshot_times(job["scenario"])]
+        times = [*kernel_snapshot_times(job["scenario"]), int(job["scenario"]["duration_ns"])]
+        config["snapshots_ns"] = [at + LEAD_NS for at in times]
         observed = observed_port(job["scenario"], list(hosts.of_node))
         if job.get("capture") and observed is not None:
             config["capture"] = {"path": str(Path(job["folder"], "capture.pcapng")), "port": observed}
