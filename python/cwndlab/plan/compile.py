@@ -27,6 +27,8 @@ from .scenario import Compiled, not_finite, origin
 
 Path = tuple[str | int, ...]
 
+#: RED's thresholds, in what its limit counts.
+RED_LEVELS = ("min_th", "max_th")
 #: Queues whose limit is a number of packets, as in Linux, and the size of a packet that a size is divided by.
 PACKET_QUEUES = ("codel", "fq-codel", "pie", "dualpi2")
 PACKET_BYTES = 1500
@@ -163,28 +165,41 @@ class _Compiler:
         )
 
     def _queue(self, queue: schema.Queue, index: int, at: Path) -> dict[str, Any]:
-        made: dict[str, Any] = {"kind": queue.kind, **knobs.free(queue.knobs(), at)}
-        if queue.limit is None:
-            return made
+        given = dict(queue.knobs())
+        levels = {key: given.pop(key) for key in RED_LEVELS if queue.kind == "red" and key in given}
+        made: dict[str, Any] = {"kind": queue.kind, **knobs.free(given, at)}
+        if queue.limit is not None:
+            made |= self._room(queue.kind, queue.limit, index, (*at, "limit"))
+        in_bytes = made.get("unit") == "bytes"
+        bare = "size" if given.get("unit") == "bytes" else "packets"
+        for key, level in levels.items():
+            kind, value = (isinstance(level, str) and knobs.quantity(level, (*at, key))) or (bare, level)
+            if kind in ("size", "packets") and (kind == "size") != in_bytes:
+                right = 'write limit and thresholds in packets ("15pkt") or all of them in bytes ("22kB")'
+                counts = "bytes" if in_bytes else "packets"
+                wrong = f"the limit of this queue counts {counts}, {level!r} does not"
+                raise Invalid((*at, key), wrong, right, 0)
+            made[key] = value
+        return made
+
+    def _room(self, kind: str, limit: str, index: int, at: Path) -> dict[str, Any]:
+        """A queue's limit, and what it counts; a multiple of the BDP waits until the paths are known."""
         try:
-            kind, value = parse_quantity(queue.limit)
-            if kind not in ("packets", "size", "bdp"):
+            counts, value = parse_quantity(limit)
+            if counts not in ("packets", "size", "bdp"):
                 raise ValueError
         except ValueError:
             right = 'write packets "25pkt", bytes "64KiB" or a multiple of the bandwidth-delay product "1BDP"'
-            raise Invalid((*at, "limit"), f"{queue.limit!r} is no queue limit", right, 0) from None
-        if kind == "packets":
-            made["limit"] = value
-            if queue.kind == "drop-tail":
-                made["unit"] = "packets"
-        elif kind == "size":
-            made |= self._limit(queue.kind, int(value))
-        else:
-            made |= self._limit(queue.kind, 0)
+            raise Invalid(at, f"{limit!r} is no queue limit", right, 0) from None
+        if counts == "bdp":
             self.limits.append((index, value))
-            return made
+            return self._limit(kind, 0)
+        if counts == "size":
+            made = self._limit(kind, int(value))
+        else:
+            made = {"limit": value} | ({"unit": "packets"} if kind == "drop-tail" else {})
         if made["limit"] < 1:
-            raise Invalid((*at, "limit"), "a queue of no room drops every packet", "it must be at least 1", 0)
+            raise Invalid(at, "a queue of no room drops every packet", "it must be at least 1", 0)
         return made
 
     def _bdp(self, index: int, multiple: float, traffic: Sequence[Mapping[str, Any]]) -> None:
