@@ -4,12 +4,12 @@ use super::bbr::Bbr;
 use super::cubic::Cubic;
 use super::cubic_linux::CubicLinux;
 use super::dctcp::Dctcp;
-use super::external::{CongestionControl, External, LawError, LawFailures, LossEvent, Window};
+use super::external::{CongestionControl, External, LawError, LawFailures, Window};
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
-use super::{AckKind, AckReport, CongestionEvent, Episode, Grant, Quantum, Start};
-use crate::config::{InitialWindow, ReductionBase, SlowStartKind, TcpConfig, WindowLawKind};
+use super::{AckKind, AckReport, Episode, Grant, Quantum, Start};
+use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
 use crate::Rng;
 use cwndlab_units::Time;
 
@@ -35,13 +35,13 @@ pub(super) enum Law {
     External(Box<External>),
 }
 
-/// HyStart serves until the first reduction, undo after it: they share their place.
+/// What serves until the first reduction (HyStart), and after one (what an undo goes back to): never both.
 #[derive(Clone, Copy, Debug)]
-enum Memory {
-    Empty,
+enum Phase {
+    Plain,
     Hystart(Hystart),
     HystartLinux(HystartLinux),
-    Undo(Undo),
+    Reduced(Undo),
 }
 
 /// RFC 9438, section 4.9's variables (Reno needs the first two).
@@ -64,7 +64,7 @@ pub struct Controller {
     cwnd: u32,
     ssthresh: u32,
     law: Law,
-    memory: Memory,
+    phase: Phase,
 }
 
 impl Controller {
@@ -87,12 +87,12 @@ impl Controller {
                 WindowLawKind::Bbr1 => Law::Bbr(Box::new(Bbr::new(cfg))),
                 WindowLawKind::External { .. } => Law::External(Box::default()),
             },
-            memory: match cfg.slow_start {
-                SlowStartKind::Standard => Memory::Empty,
-                _ if cfg.window_law == WindowLawKind::Bbr1 => Memory::Empty, // it has its own
-                SlowStartKind::Hystart if matches!(cfg.window_law, WindowLawKind::CubicLinux(_)) => Memory::Empty, // it has its own
-                SlowStartKind::Hystart => Memory::HystartLinux(HystartLinux::new(cfg.pacing)),
-                SlowStartKind::HystartPlusPlus => Memory::Hystart(Hystart::new()),
+            phase: match cfg.slow_start {
+                SlowStartKind::Standard => Phase::Plain,
+                _ if cfg.window_law == WindowLawKind::Bbr1 => Phase::Plain, // it has its own
+                SlowStartKind::Hystart if matches!(cfg.window_law, WindowLawKind::CubicLinux(_)) => Phase::Plain, // it has its own
+                SlowStartKind::Hystart => Phase::HystartLinux(HystartLinux::new(cfg.pacing)),
+                SlowStartKind::HystartPlusPlus => Phase::Hystart(Hystart::new()),
             },
         }
     }
@@ -221,7 +221,7 @@ impl Controller {
 
     /// Whether HyStart++ is in Conservative Slow Start (RFC 9406).
     pub fn in_conservative_slow_start(&self) -> bool {
-        self.in_slow_start() && matches!(&self.memory, Memory::Hystart(h) if h.in_css())
+        self.in_slow_start() && matches!(&self.phase, Phase::Hystart(h) if h.in_css())
     }
 
     /// A step of an episode; `mss` as in force. A law that owns its recovery follows only those that begin it anew.
@@ -364,19 +364,19 @@ impl Controller {
             return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
         }
         let mut increase = slow_start_increase(cfg, ack);
-        if let Memory::HystartLinux(hystart) = &mut self.memory {
+        if let Phase::HystartLinux(hystart) = &mut self.phase {
             if hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, ack.rtt, self.cwnd / ack.mss) {
                 self.ssthresh = self.cwnd;
-                self.memory = Memory::Empty;
+                self.phase = Phase::Plain;
                 return new_bytes(cfg, ack);
             }
-        } else if let Memory::Hystart(hystart) = &mut self.memory {
+        } else if let Phase::Hystart(hystart) = &mut self.phase {
             match hystart.on_ack(ack.snd_una, ack.snd_nxt, ack.rtt) {
                 Growth::Full => {}
                 Growth::Conservative => increase /= CSS_GROWTH_DIVISOR,
                 Growth::Exit => {
                     self.ssthresh = self.cwnd;
-                    self.memory = Memory::Empty;
+                    self.phase = Phase::Plain;
                     return new_bytes(cfg, ack);
                 }
             }
@@ -419,175 +419,6 @@ impl Controller {
             cubic.on_resume(now, idle);
         }
     }
-
-    /// Congestion, once per episode. `flight_bytes`: sent and not yet acknowledged (RFC 5681: FlightSize).
-    pub fn on_congestion(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
-        if let Law::Bbr(bbr) = &mut self.law {
-            if event != CongestionEvent::RtoRepeat {
-                bbr.on_congestion(u64::from(self.cwnd / mss));
-            }
-            if matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat) {
-                bbr.on_timeout();
-                self.set_cwnd(u64::from(mss), mss);
-            }
-            return;
-        }
-        let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
-        let cuts_again = cfg.each_timeout_cuts || matches!(self.law, Law::RenoPackets(_));
-        let held = event == CongestionEvent::RtoRepeat && !cuts_again;
-        if matches!(self.law, Law::External(_)) {
-            return self.external_congestion(event, held, flight_bytes, mss);
-        }
-        if !held {
-            self.remember();
-            let base = if cfg.reduce_from == ReductionBase::FlightSize { flight_bytes } else { self.cwnd() };
-            let whole = cfg.reduce_from == ReductionBase::CwndWholeSegments;
-            let rounded = |bytes: u32| if whole { bytes / mss * mss } else { bytes };
-            let to_one = event == CongestionEvent::Ecn && cfg.ecn_to_one_segment;
-            let reduced = match &mut self.law {
-                Law::Dctcp(dctcp) if event == CongestionEvent::Ecn => {
-                    dctcp.reno.acked_bytes = 0;
-                    dctcp.on_echo(self.cwnd, if whole { mss } else { 1 })
-                }
-                Law::Reno(reno) | Law::Dctcp(Dctcp { reno, .. }) => {
-                    reno.acked_bytes = 0;
-                    rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
-                }
-                Law::RenoPackets(p) => {
-                    let least = match event {
-                        CongestionEvent::Ecn if to_one => 0.0,
-                        CongestionEvent::Ecn => 2.0,
-                        _ => 1.0,
-                    };
-                    p.halve(cfg.max_window, whole, least, mss);
-                    p.cwnd_bytes(mss)
-                }
-                Law::RenoLinux2(law) => law.halve(self.cwnd, cfg.max_window, mss),
-                Law::CubicLinux(cubic) => cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss),
-                Law::Bbr(_) | Law::External(_) => self.cwnd,
-                Law::Cubic(cubic) => {
-                    rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.window_law.converges_fast()))
-                }
-            };
-            let least = if timeout { u32::from(cfg.timeout_ssthresh_segments) } else { 2 };
-            self.ssthresh = reduced.clamp(least.saturating_mul(mss).min(MAX_WINDOW_BYTES), MAX_WINDOW_BYTES); // RFC 5681, equation 4
-            self.cwnd = match event {
-                // RFC 3168, 6.1.2: at one segment an echo closes the window until the retransmit timer expires
-                CongestionEvent::Ecn if to_one && self.cwnd <= mss => 0,
-                CongestionEvent::Ecn if to_one => reduced.clamp(mss, MAX_WINDOW_BYTES),
-                _ if matches!(self.law, Law::RenoPackets(_)) => reduced.min(MAX_WINDOW_BYTES),
-                _ => self.ssthresh,
-            };
-        }
-        if timeout {
-            // RFC 5681, section 3.1: the loss window is one segment, whatever the initial window.
-            self.set_cwnd(u64::from(mss), mss);
-            match &mut self.law {
-                Law::Cubic(cubic) => cubic.forget_w_max(),
-                Law::CubicLinux(cubic) => cubic.on_timeout(cfg),
-                Law::Reno(_)
-                | Law::RenoPackets(_)
-                | Law::RenoLinux2(_)
-                | Law::Dctcp(_)
-                | Law::Bbr(_)
-                | Law::External(_) => {}
-            }
-        }
-    }
-
-    /// Congestion, for a law from outside.
-    #[cold]
-    fn external_congestion(&mut self, event: CongestionEvent, held: bool, flight_bytes: u64, mss: u32) {
-        if !held {
-            self.remember();
-        }
-        let Law::External(external) = &self.law else { return };
-        let event = match event {
-            CongestionEvent::RtoRepeat if !held => CongestionEvent::Rto,
-            event => event,
-        };
-        let event = LossEvent { now: external.now, event, flight_bytes, mss };
-        self.ask(mss, |law, window| match event.event {
-            CongestionEvent::Rto | CongestionEvent::RtoRepeat => law.on_timeout(&event, window),
-            CongestionEvent::Loss | CongestionEvent::Ecn => {
-                law.on_loss(&event, window)?;
-                window.follow();
-                Ok(())
-            }
-        });
-    }
-
-    fn remember(&mut self) {
-        let mut undo = Undo {
-            cwnd: self.cwnd,
-            ssthresh: self.ssthresh,
-            w_max: 0.0,
-            k_s: 0.0,
-            cwnd_prior: 0.0,
-            w_est: 0.0,
-            epoch_start: Time::MAX,
-        };
-        if let Law::Cubic(c) = &self.law {
-            undo.w_max = c.w_max;
-            undo.k_s = c.k_s;
-            undo.cwnd_prior = c.cwnd_prior;
-            undo.w_est = c.w_est as f32;
-            undo.epoch_start = c.epoch_start;
-        }
-        self.memory = Memory::Undo(undo);
-    }
-
-    /// The last reduction was for nothing (RFC 9438, section 4.9; RFC 3522, RFC 5682): back to where it was, unless
-    /// the window has grown beyond.
-    pub fn on_undo(&mut self, mss: u32) {
-        if let Law::Bbr(bbr) = &mut self.law {
-            return bbr.on_undo();
-        }
-        let Memory::Undo(undo) = self.memory else { return };
-        self.memory = Memory::Empty;
-        self.set_cwnd(u64::from(self.cwnd.max(undo.cwnd)), mss);
-        self.ssthresh = self.ssthresh.max(undo.ssthresh);
-        if let Law::Cubic(c) = &mut self.law {
-            c.w_max = undo.w_max;
-            c.k_s = undo.k_s;
-            c.cwnd_prior = undo.cwnd_prior;
-            c.w_est = f64::from(undo.w_est);
-            c.epoch_start = undo.epoch_start;
-        }
-        if let Law::External(external) = &self.law {
-            let now = external.now;
-            self.ask(mss, |law, window| law.on_undo(now, window));
-        }
-    }
-
-    /// Sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW = min(IW, cwnd)), which has passed
-    /// `times` times over. Linux halves the window for each (RFC 2861, section 3.2) and keeps ssthresh above 3/4 of it.
-    pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32, times: u64) {
-        let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());
-        if cfg.whole_segments() {
-            let (segments, least) = (self.cwnd / mss, restart as u32 / mss);
-            self.ssthresh = self.ssthresh.max((segments / 2 + segments / 4) * mss);
-            self.set_cwnd(u64::from((segments >> times.min(31)).max(least) * mss), mss);
-            return;
-        }
-        self.set_cwnd(restart, mss);
-        if let Law::Cubic(cubic) = &mut self.law {
-            cubic.epoch_start = Time::MAX;
-        }
-    }
-
-    /// No more than `used` segments of the window were in use for a timeout (RFC 2861, section 3.2): it falls half the way to
-    /// them, or to the initial window if that is more; ssthresh keeps 3/4 of it.
-    pub fn on_unused(&mut self, cfg: &TcpConfig, mss: u32, used: u32) {
-        let used = used.saturating_mul(mss).max(initial_window_bytes(cfg.initial_window, mss));
-        if used >= self.cwnd {
-            return;
-        }
-        let unit = if cfg.whole_segments() { mss } else { 1 };
-        let (cwnd, used) = (self.cwnd / unit, used / unit);
-        self.ssthresh = self.ssthresh.max((cwnd / 2 + cwnd / 4) * unit);
-        self.set_cwnd(u64::from(cwnd.midpoint(used) * unit), mss);
-    }
 }
 
 /// Initial window in bytes for segments of `mss` payload bytes.
@@ -601,6 +432,8 @@ fn initial_window_bytes(rule: InitialWindow, mss: u32) -> u32 {
         InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
     }
 }
+
+mod reduction;
 
 #[cfg(test)]
 mod properties;

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::config::Profile;
+use crate::config::ReductionBase;
+use crate::congestion::CongestionEvent;
 use proptest::prelude::*;
 
 const MSS: u32 = 1000;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::{MaxWindow, Profile, ReductionBase};
+use crate::congestion::CongestionEvent;
 
 const MSS: u32 = 1000;
 
