@@ -44,7 +44,10 @@ HANGING = {
         r"stands still|stopped at 0\.0",  # the trial of `check` may first be out of time
     ),
     "objects": (edited(('app = { kind = "bulk" }', WEB)), "10000"),
-    "duration": (edited(("50ms", "500000000s")), r"study\.toml:\d+:\d+: run\.duration: must be at most a year"),
+    "duration": (
+        edited(("50ms", "500000000s")),
+        r"study\.toml:\d+:\d+: run\.duration: must be at most a year",
+    ),
     "samples": (
         edited(("50ms", "1000s"), ('segments_at = "a"', 'queues = ["a>b"]\nqueue_interval = "10us"')),
         r"memory|estimated",  # the trial of `check` may be out of time first

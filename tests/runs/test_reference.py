@@ -52,7 +52,8 @@ def test_lists_name_everything_and_details_say_what_it_is(capsys: pytest.Capture
     assert [line.split()[0] for line in listed] == metrics.names()
     shown = output(capsys, "metrics", "queueing_delay")
     assert "queue_delay: Queueing delay at a link" in shown and "unit   s" in shown and "link  text" in shown
-    assert "required" in output(capsys, "metrics", "share")
+    share = output(capsys, "metrics", "share")
+    assert "required" in share and "\\frac" not in share and "Σ" in share
     assert "rfc5681    3  (RFC 5681, 3.2)" in output(capsys, "knobs", "dup_thresh")
     assert "interval  over which time" in output(capsys, "queues", "codel")
     assert '(default "100ms")' in output(capsys, "queues", "codel")

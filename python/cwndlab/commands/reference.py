@@ -148,6 +148,8 @@ def _facts(metric: Metric) -> list[tuple[str, str]]:
 
 
 def _metric_text(metric: Metric) -> str:
+    from cwndlab.report.formula import plain
+
     options = [
         (
             f"  {name}",
@@ -155,7 +157,7 @@ def _metric_text(metric: Metric) -> str:
         )
         for name, (kind, default) in _options(metric).items()
     ]
-    parts = [f"{metric.name}: {metric.formula}", columns(_facts(metric))]
+    parts = [f"{metric.name}: {plain(metric.formula)}", columns(_facts(metric))]
     if options:
         parts.append("options\n" + columns(options))
     return "\n\n".join(parts)
