@@ -15,7 +15,6 @@ pub use recovery::{
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::Controller;
 use crate::ecn::EcnKind;
 use crate::segment::TIMESTAMPS_BYTES;
 
@@ -437,7 +436,7 @@ impl TcpConfig {
     /// Whether data is paced: by [`TcpConfig::pacing`], or as the window law states a rate.
     #[must_use]
     pub fn paces(&self) -> bool {
-        self.pacing || Controller::paces(self)
+        self.pacing || self.window_law.needs().paces
     }
 
     /// The handshake's knobs; the standards' for a connection that is opened without one.

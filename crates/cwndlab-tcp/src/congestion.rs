@@ -20,10 +20,12 @@ mod dctcp;
 mod external;
 mod hystart;
 mod hystart_linux;
+mod needs;
 mod reno;
 
 pub use controller::Controller;
 pub use external::{CongestionControl, LawError, LawFailure, LawFailures, LossEvent, Window};
+pub use needs::Needs;
 
 pub use crate::flight::{AckKind, AckReport};
 

@@ -15,7 +15,6 @@ pub use report::{AckKind, AckReport};
 use cwndlab_units::Time;
 
 use crate::config::{RecoveryKind, TcpConfig, TimerStart};
-use crate::congestion::Controller;
 use rate::RateSampler;
 use scoreboard::Scoreboard;
 
@@ -37,7 +36,7 @@ impl Flight {
         if Flight::times_segments(cfg) {
             flight.keep(Keeps { acknowledged: cfg.rto.per_segment, ..Keeps::default() });
         }
-        if let Some(window) = Controller::min_rtt_window(cfg) {
+        if let Some(window) = cfg.window_law.needs().min_rtt_window {
             flight.measure_rate(window);
         }
         flight

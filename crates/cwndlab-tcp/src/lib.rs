@@ -32,7 +32,7 @@ pub use config::{
 };
 pub use congestion::{
     AckKind, AckReport, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
-    LawFailures, LossEvent, Quantum, Start, Window,
+    LawFailures, LossEvent, Needs, Quantum, Start, Window,
 };
 pub use connection::{CongestionState, Connection, Info};
 pub use ecn::EcnKind;

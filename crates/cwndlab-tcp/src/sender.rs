@@ -104,7 +104,7 @@ impl Sender {
             fin: false,
             ecn: Echo::default(),
             outstanding: Flight::new(cfg),
-            extra: (cfg.paces() || Controller::min_rtt_window(cfg).is_some()).then(|| {
+            extra: (cfg.paces() || cfg.window_law.needs().min_rtt_window.is_some()).then(|| {
                 let pacer = cfg.paces().then(Pacer::default);
                 Box::new(Extra { pacer, ..Extra::default() })
             }),

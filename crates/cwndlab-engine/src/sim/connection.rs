@@ -1,6 +1,6 @@
 //! Connections of the run: two endpoints, the routes between them, their timers.
 
-use cwndlab_tcp::{Connection, Controller, LawError, Segment, State, WindowLawKind};
+use cwndlab_tcp::{Connection, LawError, Segment, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
 use rand::RngCore as _;
@@ -84,7 +84,7 @@ impl<P: Probe> Simulation<P> {
         let [client, server] = configs.map(|index| &self.configs[usize::from(index)]);
         let mut ends = [Connection::client(client, 0, self.now), Connection::server(server, 0, self.now)];
         for (end, (config, side)) in ends.iter_mut().zip([(client, "client"), (server, "server")]) {
-            if Controller::draws(config) {
+            if config.window_law.needs().draws {
                 end.set_random(self.streams.connection(&self.traffic_names[app as usize], number, side));
             }
         }

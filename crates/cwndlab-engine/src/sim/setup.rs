@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cwndlab_net::impair::Impairments;
 use cwndlab_net::Link;
-use cwndlab_tcp::Controller;
 use cwndlab_traffic::{App, Sampler, Setup};
 use cwndlab_units::Time;
 
@@ -146,7 +145,7 @@ fn traffic_numbers(scenario: &Scenario) -> Vec<u8> {
 
 /// Names of the traffic entries, where a window law draws random numbers.
 fn traffic_names(scenario: &Scenario) -> Vec<String> {
-    if scenario.tcp.iter().any(Controller::draws) {
+    if scenario.tcp.iter().any(|tcp| tcp.window_law.needs().draws) {
         scenario.traffic.iter().map(|traffic| traffic.name.clone()).collect()
     } else {
         Vec::new()

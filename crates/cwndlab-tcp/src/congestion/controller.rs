@@ -15,10 +15,6 @@ use cwndlab_units::Time;
 
 /// The largest window of all: RFC 7323, section 2.3.
 pub(super) const MAX_WINDOW_BYTES: u32 = 1 << 30;
-/// Linux: `tcp_min_rtt_wlen`.
-const MIN_RTT_WINDOW: Time = Time::from_secs(300);
-/// How long a round trip counts for the least one with an external law (as BBR's `MinRTTFilterLen`).
-const EXTERNAL_MIN_RTT_WINDOW: Time = Time::from_secs(10);
 /// No threshold yet (RFC 5681, section 3.1: "arbitrarily high").
 pub(super) const NO_THRESHOLD: u32 = u32::MAX;
 
@@ -97,21 +93,6 @@ impl Controller {
         }
     }
 
-    /// How long a round trip counts for the least one, if the law asks for the delivery rate ([`AckReport::rate`]). Decides
-    /// once per connection whether the rate is measured at all.
-    pub fn min_rtt_window(cfg: &TcpConfig) -> Option<Time> {
-        match cfg.window_law {
-            WindowLawKind::Reno
-            | WindowLawKind::RenoPackets
-            | WindowLawKind::RenoLinux2
-            | WindowLawKind::Cubic(_)
-            | WindowLawKind::CubicLinux(_)
-            | WindowLawKind::Dctcp => None,
-            WindowLawKind::Bbr1 => Some(MIN_RTT_WINDOW),
-            WindowLawKind::External { .. } => Some(EXTERNAL_MIN_RTT_WINDOW),
-        }
-    }
-
     /// Gives a sender whose configuration says [`WindowLawKind::External`] its law; before anything is sent.
     pub fn attach(&mut self, law: Box<dyn CongestionControl>, flow: String, failures: LawFailures) {
         if let Law::External(external) = &mut self.law {
@@ -132,33 +113,6 @@ impl Controller {
     pub fn on_timer(&mut self, now: Time) {
         if let Law::External(external) = &mut self.law {
             external.now = now;
-        }
-    }
-
-    /// Whether the law states a pacing rate, so that its connections pace whatever [`TcpConfig::pacing`] says.
-    pub fn paces(cfg: &TcpConfig) -> bool {
-        match cfg.window_law {
-            WindowLawKind::Reno
-            | WindowLawKind::RenoPackets
-            | WindowLawKind::RenoLinux2
-            | WindowLawKind::Cubic(_)
-            | WindowLawKind::CubicLinux(_)
-            | WindowLawKind::Dctcp => false,
-            WindowLawKind::Bbr1 | WindowLawKind::External { .. } => true, // an external law may state a rate
-        }
-    }
-
-    /// Whether the law draws random numbers ([`Controller::set_random`]).
-    pub fn draws(cfg: &TcpConfig) -> bool {
-        match cfg.window_law {
-            WindowLawKind::Reno
-            | WindowLawKind::RenoPackets
-            | WindowLawKind::RenoLinux2
-            | WindowLawKind::Cubic(_)
-            | WindowLawKind::CubicLinux(_)
-            | WindowLawKind::Dctcp
-            | WindowLawKind::External { .. } => false, // whoever attaches an external law gives it its own
-            WindowLawKind::Bbr1 => true,
         }
     }
 

@@ -28,7 +28,7 @@ pub struct RateSample {
     pub app_limited: bool,
     /// Whether the segment had been sent before.
     pub retransmission: bool,
-    /// Least round trip within the controller's window ([`crate::Controller::min_rtt_window`]).
+    /// Least round trip within the controller's window ([`crate::Needs::min_rtt_window`]).
     pub min_rtt: Time,
 }
 

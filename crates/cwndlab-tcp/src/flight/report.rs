@@ -56,7 +56,7 @@ pub struct AckReport {
     pub rtt: Option<Time>,
     /// Smoothed round-trip time, with this measurement.
     pub srtt: Time,
-    /// Delivery rate, where the controller asks for it ([`crate::Controller::min_rtt_window`]).
+    /// Delivery rate, where the controller asks for it ([`crate::Needs::min_rtt_window`]).
     pub rate: Option<RateSample>,
     /// SND.UNA, with this ACK.
     pub snd_una: u64,
