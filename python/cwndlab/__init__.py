@@ -1,98 +1,161 @@
 """cwndlab: a laboratory for TCP, from a study file to a report.
 
 >>> import cwndlab
->>> run = cwndlab.run("rfc2416", set={"variant": "sack", "iw": 4})   # doctest: +SKIP
->>> run.records["segments"]                                          # doctest: +SKIP
+>>> run = cwndlab.run("rfc2416", changes={"variant": "sack", "iw": 4})   # doctest: +SKIP
+>>> run.records["segments"]                                              # doctest: +SKIP
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from cwndlab._core import AckReport, CongestionControl, LossEvent, RateSample, version
 from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Cell, Plan
-    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.options import OptionFields, RunOptions
     from cwndlab.runs.result import RecordTables, RunResult
     from cwndlab.runs.run import open_results
     from cwndlab.runs.run import open_results as open
+    from cwndlab.spec.outputs import Claim, Column, Compare, Figure, Table
+    from cwndlab.spec.schema import (
+        App,
+        Axis,
+        AxisValue,
+        Direction,
+        Distribution,
+        Grid,
+        Impairment,
+        Link,
+        Probes,
+        Quantity,
+        Queue,
+        Run,
+        Tcp,
+        TcpGroup,
+        Topology,
+        Traffic,
+    )
+    from cwndlab.spec.shorthand import Dumbbell, Flow, ParkingLot
     from cwndlab.study import Study
 
 __version__ = version()
 __all__ = [
     "AckReport",
+    "App",
+    "Axis",
+    "AxisValue",
     "Cell",
+    "Claim",
     "ClusterError",
+    "Column",
+    "Compare",
     "CongestionControl",
     "CwndlabError",
+    "Direction",
+    "Distribution",
+    "Dumbbell",
+    "Figure",
+    "Flow",
+    "Grid",
+    "Impairment",
+    "Link",
     "LossEvent",
     "OutputError",
+    "ParkingLot",
     "Plan",
+    "Probes",
+    "Quantity",
+    "Queue",
     "RateSample",
     "RecordTables",
+    "Run",
     "RunError",
     "RunOptions",
     "RunResult",
     "Study",
     "StudyError",
+    "Table",
+    "Tcp",
+    "TcpGroup",
+    "Topology",
+    "Traffic",
     "__version__",
     "open",
     "open_results",
     "run",
 ]
 
+#: Where the names are that are loaded when first used, so that the command line starts quickly.
+_HOMES = {
+    "cwndlab.runs.run": ("open", "open_results"),
+    "cwndlab.runs.result": ("RecordTables", "RunResult"),
+    "cwndlab.runs.options": ("RunOptions",),
+    "cwndlab.study": ("Study",),
+    "cwndlab.plan.plan": ("Cell", "Plan"),
+    "cwndlab.spec.outputs": ("Claim", "Column", "Compare", "Figure", "Table"),
+    "cwndlab.spec.schema": (
+        *("App", "Axis", "AxisValue", "Direction", "Distribution", "Grid", "Impairment", "Link", "Probes"),
+        *("Quantity", "Queue", "Run", "Tcp", "TcpGroup", "Topology", "Traffic"),
+    ),
+    "cwndlab.spec.shorthand": ("Dumbbell", "Flow", "ParkingLot"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 #: Short names, and what they are called at home.
 _OWN_NAMES = {"open": "open_results"}
-_HOME = {
-    "open": "cwndlab.runs.run",
-    "open_results": "cwndlab.runs.run",
-    "RunResult": "cwndlab.runs.result",
-    "RecordTables": "cwndlab.runs.result",
-    "RunOptions": "cwndlab.runs.options",
-    "Study": "cwndlab.study",
-    "Cell": "cwndlab.plan.plan",
-    "Plan": "cwndlab.plan.plan",
-}
 
 
-def __getattr__(name: str) -> Any:
-    """Loads the parts when first used, so that the command line starts quickly."""
+def __getattr__(name: str) -> object:
     if name in _HOME:
         import importlib
 
-        value = getattr(importlib.import_module(_HOME[name]), _OWN_NAMES.get(name, name))
+        value: object = getattr(importlib.import_module(_HOME[name]), _OWN_NAMES.get(name, name))
         globals()[name] = value
         return value
     raise AttributeError(f"module 'cwndlab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def run(
     study: str | Path | Study,
     options: RunOptions | None = None,
     *,
-    set: Mapping[str, Any] | None = None,
+    changes: Mapping[str, object] | None = None,
     cc: Mapping[str, type[CongestionControl] | str | Path] | None = None,
-    **more: Any,
+    **more: Unpack[OptionFields],
 ) -> RunResult:
     """Runs a study: a shipped name, a file, or a `Study`.
 
     Args:
         study: what to run.
         options: how; default: in memory, on all processors.
-        set: axes to restrict (``{"variant": "sack"}``) and keys to change (``{"run.duration": "10s"}``).
+        changes: axes to restrict (``{"variant": "sack"}``) and keys to change (``{"run.duration": "10s"}``).
         cc: congestion controls of your own by the names that they get as ``window_law``: classes, or
             ``"FILE.py:CLASS"``. One that the study does not name joins the axis that varies the window law.
         more: fields of `RunOptions` by their names, ``out="DIR"``, ``replicates=5``, ``backend="linux"``.
+
+    Returns:
+        The results; runs that failed are listed in `failures`.
+
+    Raises:
+        StudyError: the study, a change, a congestion control or an option is wrong.
+        OutputError: the folder or the store cannot be used.
+        ClusterError: the cluster cannot be reached, or runs another version of cwndlab.
+        RunError: the backend cannot run on this machine.
 
     """
     from cwndlab.laws import given
     from cwndlab.runs.run import run_study
     from cwndlab.study import Study
 
+    if "set" in more:
+        raise TypeError("run() has no argument `set`; it is called `changes`")
     loaded = study if isinstance(study, Study) else Study.load(study)
-    loaded = loaded.configured(set or {}, list(given(cc or {}).values()))
+    loaded = loaded.configured(changes or {}, list(given(cc or {}).values()))
     return run_study(loaded, options, **more)

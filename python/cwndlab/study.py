@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, Unpack
 
+from cwndlab.errors import OutputError, StudyError
+from cwndlab.files import write_atomic, writing
 from cwndlab.laws import LawCode
 from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.runs.folder import files_of
+from cwndlab.runs.options import OptionFields
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import run_study
 from cwndlab.spec import load as spec
+from cwndlab.spec import toml
+from cwndlab.spec.build import Keys, Sections, plain
+from cwndlab.spec.edit import candidates
 from cwndlab.spec.laws import with_laws
 
 
 class Study(MeasuredStudy):
     """A study: what is simulated, what is varied, what is asked and shown.
 
-    Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.from_dict({...})`;
+    Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.build("title", …)`;
     change one with `study.set({"iw": 4, "run.duration": "10s"})`; `study.plan()` gives its cells,
-    `study.run()` runs it.
+    `study.run()` runs it, `study.save("my.toml")` writes it.
     """
 
     @classmethod
@@ -29,32 +38,58 @@ class Study(MeasuredStudy):
         return spec.load(cls, name_or_path)
 
     @classmethod
+    def build(cls, title: str, *, name: str = "study", **sections: Unpack[Sections]) -> Self:
+        """A study built in code: its sections by their names, as models or as the keys of a study file.
+
+        >>> from cwndlab import Dumbbell, Flow, Run, Study
+        >>> network = Dumbbell(rate="50Mbps", rtt="40ms", flows=[Flow(cc="cubic"), Flow(cc="bbr1")])
+        >>> study = Study.build("CUBIC against BBR", dumbbell=network, run=Run(duration="30s"))
+
+        Models hold values; where a section refers to parameters or axes ("$webs"), give its keys.
+
+        Raises:
+            StudyError: the sections do not make a study.
+            pydantic.ValidationError: a model gets a value that does not fit (by the model's constructor).
+
+        """
+        return cls.from_dict({"title": title, **sections}, name=name)
+
+    @classmethod
     def from_dict(
         cls,
-        raw: Mapping[str, Any],
+        raw: Keys,
         *,
         name: str = "study",
         folder: str | Path | None = None,
-        claims: Sequence[Mapping[str, Any]] = (),
+        claims: Sequence[Keys] = (),
     ) -> Self:
-        """A study built in code, with the keys of a study file.
+        """A study of the keys of a study file; models may stand for tables.
 
-        `folder` is where the files that it names are; `claims` has the tables of a claims.toml.
+        Args:
+            raw: the tables of a study file.
+            name: what results and messages call it.
+            folder: where the files that it names are.
+            claims: the tables of a claims.toml.
+
+        Raises:
+            StudyError: the tables do not make a study.
+
         """
-        return spec.from_dict(cls, raw, name=name, folder=folder, claims=claims)
+        tables = {key: plain(value) for key, value in raw.items()}
+        return spec.from_dict(cls, tables, name=name, folder=folder, claims=claims)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
         """A study from the text of a study file."""
         return spec.from_toml(cls, text, name=name)
 
-    def set(self, changes: Mapping[str, Any]) -> Self:
+    def set(self, changes: Keys) -> Self:
         """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
         (`{"run.duration": "10s"}`).
         """
         return spec.changed(self, changes)
 
-    def configured(self, changes: Mapping[str, Any], controls: Sequence[LawCode] = ()) -> Self:
+    def configured(self, changes: Keys, controls: Sequence[LawCode] = ()) -> Self:
         """The study with congestion controls of the user's own and changes, which may use their names."""
         keys = {key: value for key, value in changes.items() if "." in key}
         axes = {key: value for key, value in changes.items() if "." not in key}
@@ -63,12 +98,74 @@ class Study(MeasuredStudy):
             study = with_laws(study, {control.name: control for control in controls})
         return study.set(axes) if axes else study
 
+    def to_toml(self) -> str:
+        """The study as the text of a study file.
+
+        A loaded study keeps its text and comments; what `set` changed is written into it. What the file's
+        form does not allow (a single link of a `[dumbbell]`) makes the text a full one, without comments.
+        Congestion controls and metrics written in Python are not part of a file.
+
+        Raises:
+            StudyError: a restriction to some cells cannot be written as a file.
+
+        """
+        if not self.changed and not self.chosen:
+            return self.text if self.text is not None else toml.dumps(self.written or self.raw)
+        wanted = self._cells()
+        for text in candidates(self):
+            with suppress(StudyError):
+                made = spec.from_toml(type(self), text, name=self.name, file=self.file)
+                if replace(made, laws=self.laws)._cells() == wanted:
+                    return text
+        raise StudyError(
+            f"the restriction to {', '.join(self.chosen)} cannot be written as a study file",
+            right="save the study without it, and run that with the same changes",
+        )
+
+    def _cells(self) -> list[tuple[str, str, int]]:
+        return [(cell.id, cell.scenario, cell.replicates) for cell in self.plan().cells]
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the study as a file ("question.toml"), or into a folder as its study.toml; the file's path.
+
+        The claims and the files that the study names are copied beside it, so that it can be loaded there.
+
+        Raises:
+            StudyError: as `to_toml`.
+            OutputError: something cannot be written, or another file is in the way of one that is copied.
+
+        """
+        path = Path(path)
+        file = path if path.suffix == ".toml" else path / "study.toml"
+        text = self.to_toml()
+        beside = {name: source.read_bytes() for name, source in files_of(self).items()}
+        if self.file is None and self.claims.claims:
+            beside[spec.CLAIMS] = toml.dumps({"claims": plain(self.claims.claims)}).encode()
+        for name, content in beside.items():
+            target = file.parent / name
+            if target.exists() and (not target.is_file() or target.read_bytes() != content):
+                raise OutputError(
+                    f"{target}: exists, and the study's own {name} differs; choose a new folder"
+                )
+        with writing(file):
+            for name, content in beside.items():
+                (file.parent / name).parent.mkdir(parents=True, exist_ok=True)
+                write_atomic(file.parent / name, content)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(file, text.encode())
+        return file
+
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
     ) -> Plan:
         """The plan: every cell, compiled, and how many replicates of each."""
         return make_plan(self, replicates=replicates, seed=seed, sensitivity=sensitivity)
 
-    def run(self, out: str | Path | None = None, **options: Any) -> RunResult:
-        """Runs the study; the options are those of `cwndlab.run`."""
-        return run_study(self, out=out, **options)
+    def run(self, **options: Unpack[OptionFields]) -> RunResult:
+        """Runs the study; the options are the fields of `RunOptions`, as for `cwndlab.run`.
+
+        Raises:
+            StudyError, ClusterError, OutputError: as `cwndlab.run`.
+
+        """
+        return run_study(self, **options)

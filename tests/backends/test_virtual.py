@@ -24,7 +24,7 @@ from cwndlab.errors import RunError
 
 def run(folder: Path, **options: Any) -> Path:
     changes = {"variant": "tahoe", "iw": [1, 4], "size": "as-traced", "run.duration": "20s"}
-    result = cwndlab.run("rfc2416", set=changes, out=folder, backend="linux-virtual", **options)
+    result = cwndlab.run("rfc2416", changes=changes, out=folder, backend="linux-virtual", **options)
     assert result.failures == []
     return folder
 
@@ -109,7 +109,7 @@ def test_without_a_kernel_the_command_that_makes_one_is_named(
     monkeypatch.delenv(build.VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(RunError, match="cwndlab linux build"):
-        cwndlab.run("rfc2416", backend="linux-virtual", set={"variant": "tahoe"})
+        cwndlab.run("rfc2416", backend="linux-virtual", changes={"variant": "tahoe"})
 
 
 def test_a_build_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

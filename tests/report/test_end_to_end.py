@@ -21,7 +21,7 @@ def verdicts(folder: Path, table: str) -> list[str]:
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("rfc2416")
-    cwndlab.run("rfc2416", set={"variant": "tahoe", "iw": [1, 4]}, out=out)
+    cwndlab.run("rfc2416", changes={"variant": "tahoe", "iw": [1, 4]}, out=out)
     return out
 
 
@@ -48,7 +48,7 @@ def test_the_report_of_a_real_run_shows_its_parts(traced: Path) -> None:
     ],
 )
 def test_a_broken_tcp_turns_cells_red(tmp_path: Path, broken: dict[str, object]) -> None:
-    cwndlab.run("rfc2416", set={"variant": "tahoe", "iw": [1, 4], **broken}, out=tmp_path / "o")
+    cwndlab.run("rfc2416", changes={"variant": "tahoe", "iw": [1, 4], **broken}, out=tmp_path / "o")
     found = verdicts(tmp_path / "o", "listing")
     assert found.count("differs") >= 2
 
@@ -56,7 +56,7 @@ def test_a_broken_tcp_turns_cells_red(tmp_path: Path, broken: dict[str, object])
 def test_pairing_pays_on_a_web_workload() -> None:
     run = cwndlab.run(
         "rfc2415",
-        set={
+        changes={
             "model": "reconstructed",
             "http": "1.0",
             "webs": 8,
@@ -95,7 +95,7 @@ def test_a_table_of_which_nothing_was_run_is_told_and_the_rest_is_shown(tmp_path
         "iw": [1, 4],
         "variant": "base",
     }
-    cwndlab.run("rfc2415", set={**only, "run.duration": "10s"}, replicates=3, out=tmp_path / "o")
+    cwndlab.run("rfc2415", changes={**only, "run.duration": "10s"}, replicates=3, out=tmp_path / "o")
     page = (tmp_path / "o" / "report.md").read_text()
     told = "Of cells that were not run: tables "
     assert told in page and "agrees" in page

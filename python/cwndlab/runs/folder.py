@@ -79,21 +79,30 @@ def study_text(study: StudySpec) -> str:
     return (f"# As run, changed by:\n{changes}\n" if changes else "") + toml.dumps(study.raw)
 
 
-def _copy_beside(study: StudySpec, folder: Path) -> None:
-    """The claims and the files that the study names, so that the folder is a study of its own."""
-    if study.folder is None or study.folder.resolve() == folder.resolve():
-        return
+def files_of(study: StudySpec) -> dict[str, Path]:
+    """The claims and the files that a study names: their names relative to its folder, and where they are."""
+    if study.folder is None:
+        return {}
     names = [table.published for table in study.outline.tables if table.published is not None]
     names += [item.file for item in study.base.distributions.values() if item.file is not None]
-    for beside in ("claims.toml", "README.md", "published/SOURCE.md"):
-        if (study.folder / beside).is_file():
-            names.append(beside)
-    for name in dict.fromkeys(names):
+    names += [
+        beside
+        for beside in ("claims.toml", "README.md", "published/SOURCE.md")
+        if (study.folder / beside).is_file()
+    ]
+    return {name: inside(study.folder, name) for name in names}
+
+
+def _copy_beside(study: StudySpec, folder: Path) -> None:
+    """Copies the claims and the files that the study names, so that the folder is a study of its own."""
+    if study.folder is None or study.folder.resolve() == folder.resolve():
+        return
+    for name, source in files_of(study).items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.resolve().is_relative_to(folder.resolve()):
             raise OutputError(f"{target}: leads out of the folder; choose another folder")
-        shutil.copyfile(inside(study.folder, name), target)
+        shutil.copyfile(source, target)
 
 
 def write_provenance(folder: Path, content: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 from cwndlab.errors import StudyError, nearest
 
@@ -13,7 +13,7 @@ BACKENDS = ("simulator", "linux", "linux-virtual")
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What can be chosen for a run, beside the study."""
+    """What can be chosen for a run. Raises StudyError where a value or a combination is not possible."""
 
     #: Folder for records, verdicts and report; without it everything stays in memory.
     out: str | Path | None = None
@@ -62,10 +62,27 @@ class RunOptions:
                 "a kernel's runs stay on this machine", key="--cluster", right="leave one of both out"
             )
 
-    def but(self, **changes: Any) -> RunOptions:
+    def but(self, **changes: Unpack[OptionFields]) -> RunOptions:
         """The same with these changes; TypeError for a name that is no option."""
         known = [option.name for option in fields(self)]
         for name in changes:
             if name not in known:
                 raise TypeError(f'there is no option "{name}"; {nearest(name, known)}')
         return replace(self, **changes)
+
+
+class OptionFields(TypedDict, total=False):
+    """The fields of `RunOptions` as keyword arguments; a test holds the two together."""
+
+    out: str | Path | None
+    replicates: int | None
+    seed: int | None
+    until: float | None
+    threads: int | None
+    cluster: str | None
+    store: str | Path | None
+    sensitivity: str | None
+    backend: str
+    stack: str | None
+    max_events: int | None
+    max_memory_bytes: int | None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cwndlab.backends.dask import Cluster
 from cwndlab.backends.processes import Processes
@@ -28,7 +28,7 @@ from cwndlab.store.provenance import provenance
 from . import agreement
 from . import folder as folders
 from .campaign import Campaign
-from .options import RunOptions
+from .options import OptionFields, RunOptions
 from .progress import Progress, Quiet
 from .result import RunResult
 
@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
 
 def run_study(
-    study: StudySpec, options: RunOptions | None = None, *, progress: Progress | None = None, **more: Any
+    study: StudySpec,
+    options: RunOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    **more: Unpack[OptionFields],
 ) -> RunResult:
     """Runs a loaded study; `more` are fields of the options by their names."""
     check_not_loading()

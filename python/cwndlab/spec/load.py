@@ -83,9 +83,9 @@ def from_dict(
     return replace(made, claims=checked)
 
 
-def from_toml(kind: type[S], text: str, *, name: str = "study") -> S:
-    """A study from the text of a study file."""
-    return _build(kind, _toml(text, None), name=name, file=None, text=text, claims_text="")
+def from_toml(kind: type[S], text: str, *, name: str = "study", file: Path | None = None) -> S:
+    """A study from the text of a study file; `file` is where it would be."""
+    return _build(kind, _toml(text, file), name=name, file=file, text=text, claims_text="")
 
 
 def changed(study: S, changes: Mapping[str, Any]) -> S:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from .base import Drawn, Label, Open, Strict
 from .measures import ALIASES
@@ -139,6 +139,7 @@ class Tcp(Open):
 Percent = Annotated[
     float,
     BeforeValidator(parse_share),
+    PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str, when_used="json"),
     Field(gt=0, lt=1, json_schema_extra={"type": "string", "examples": ["2%"]}),
 ]
 

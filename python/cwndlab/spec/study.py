@@ -192,7 +192,7 @@ class Place:
     #: Dotted keys that `set` changed.
     changed: Collection[str] = ()
 
-    def _written(self, path: KeyPath) -> KeyPath:
+    def written_path(self, path: KeyPath) -> KeyPath:
         """The path of the short form that a part of the full form comes from."""
         for length in range(len(path), 0, -1):
             if (origin := self.origins.get(path[:length])) is not None:
@@ -205,7 +205,7 @@ class Place:
             return StudyError(error.problem, key=f"--set {option}", right=error.right)
         raw = self.raw
         if self.written is not None:
-            raw, path = self.written, _present(self.written, self._written(path))
+            raw, path = self.written, _present(self.written, self.written_path(path))
             if (option := self._option(dotted(raw, path))) is not None:
                 return StudyError(error.problem, key=f"--set {option}", right=error.right)
         place = place_of(self.text, path) if self.text is not None and path else None

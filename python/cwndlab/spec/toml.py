@@ -22,13 +22,13 @@ def dumps(tables: Mapping[str, Any]) -> str:
 def _table(table: Mapping[str, Any], at: list[str], lines: list[str]) -> None:
     tables = {key: value for key, value in table.items() if isinstance(value, Mapping) or _is_tables(value)}
     # All or none inline: tables with headings come last, and the order of axes has a meaning.
-    inline = bool(at) and all(len(_line(*item)) <= LONGEST_LINE for item in tables.items())
+    inline = bool(at) and all(len(line(*item)) <= LONGEST_LINE for item in tables.items())
     nested: list[tuple[str, Any]] = []
     for key, value in table.items():
         if key in tables and not inline:
             nested.append((key, value))
         else:
-            lines.append(_line(key, value))
+            lines.append(line(key, value))
     for key, value in nested:
         path = [*at, _key(key)]
         if isinstance(value, Mapping):
@@ -47,7 +47,8 @@ def _is_tables(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
 
 
-def _line(key: str, value: Any) -> str:
+def line(key: str, value: Any) -> str:
+    """A key and its value on one line."""
     return f"{_key(key)} = {_value(value)}"
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from cwndlab import _core
 from cwndlab.errors import nearest
@@ -68,14 +68,37 @@ def _written(example: str, what: str) -> Any:
     return WithJsonSchema({"type": "string", "examples": [example], "description": what})
 
 
+def _as_text(*units: tuple[str, int]) -> PlainSerializer:
+    """Writes the core's integer with the largest of these units in which it is whole."""
+
+    def write(value: int) -> str:
+        unit, size = next((unit, size) for unit, size in units if value % size == 0)
+        return f"{value // size}{unit}"
+
+    return PlainSerializer(write, return_type=str, when_used="json")
+
+
 #: A time, held in nanoseconds.
-TimeNs = Annotated[int, BeforeValidator(parse_time), _written("50ms", "a time: ns us ms s min h")]
+TimeNs = Annotated[
+    int,
+    BeforeValidator(parse_time),
+    _as_text(("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1)),
+    _written("50ms", "a time: ns us ms s min h"),
+]
 #: A rate, held in bit/s.
 RateBps = Annotated[
-    int, BeforeValidator(parse_rate), _written("1.5Mbps", "a rate: bps kbps Mbps Gbps, or Mbit/s")
+    int,
+    BeforeValidator(parse_rate),
+    _as_text(("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1000), ("bps", 1)),
+    _written("1.5Mbps", "a rate: bps kbps Mbps Gbps, or Mbit/s"),
 ]
 #: A size, held in bytes.
-SizeBytes = Annotated[int, BeforeValidator(parse_bytes), _written("1460B", "a size: B kB KiB MB MiB GB GiB")]
+SizeBytes = Annotated[
+    int,
+    BeforeValidator(parse_bytes),
+    _as_text(("B", 1)),
+    _written("1460B", "a size: B kB KiB MB MiB GB GiB"),
+]
 
 
 def parse_seconds(value: object) -> float:
