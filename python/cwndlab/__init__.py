@@ -17,7 +17,8 @@ from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, St
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Cell, Plan
     from cwndlab.runs.options import OptionFields, RunOptions
-    from cwndlab.runs.result import RecordTables, RunResult
+    from cwndlab.runs.records import RecordTables
+    from cwndlab.runs.result import RunResult
     from cwndlab.runs.run import open_results
     from cwndlab.runs.run import open_results as open
     from cwndlab.spec.outputs import Claim, Column, Compare, Figure, Table
@@ -92,7 +93,8 @@ __all__ = [
 #: Where the names are that are loaded when first used, so that the command line starts quickly.
 _HOMES = {
     "cwndlab.runs.run": ("open", "open_results"),
-    "cwndlab.runs.result": ("RecordTables", "RunResult"),
+    "cwndlab.runs.result": ("RunResult",),
+    "cwndlab.runs.records": ("RecordTables",),
     "cwndlab.runs.options": ("RunOptions",),
     "cwndlab.study": ("Study",),
     "cwndlab.plan.plan": ("Cell", "Plan"),

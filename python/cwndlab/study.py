@@ -14,7 +14,7 @@ from cwndlab.laws import LawCode
 from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs.folder import files_of
-from cwndlab.runs.options import OptionFields
+from cwndlab.runs.options import FurtherOptions
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import run_study
 from cwndlab.spec import load as spec
@@ -161,11 +161,11 @@ class Study(MeasuredStudy):
         """The plan: every cell, compiled, and how many replicates of each."""
         return make_plan(self, replicates=replicates, seed=seed, sensitivity=sensitivity)
 
-    def run(self, **options: Unpack[OptionFields]) -> RunResult:
-        """Runs the study; the options are the fields of `RunOptions`, as for `cwndlab.run`.
+    def run(self, out: str | Path | None = None, **options: Unpack[FurtherOptions]) -> RunResult:
+        """Runs the study; `out` is the folder for its results, the options are the fields of `RunOptions`.
 
         Raises:
             StudyError, ClusterError, OutputError: as `cwndlab.run`.
 
         """
-        return run_study(self, **options)
+        return run_study(self, out=out, **options)

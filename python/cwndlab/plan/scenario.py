@@ -120,6 +120,10 @@ def kernel_run(completed: str) -> str:
 
 def watched(scenario: Mapping[str, Any]) -> int:
     """The host that is watched where the study observes none: the first traffic entry's sender."""
-    first = scenario["traffic"][0]
-    from_client = first["app"]["kind"] == "bulk" and first["app"].get("from", "client") == "client"
-    return int(first["client" if from_client else "server"])
+    return sender(scenario["traffic"][0])
+
+
+def sender(entry: Mapping[str, Any]) -> int:
+    """The host that sends the data of a traffic entry, or most of them."""
+    from_client = entry["app"]["kind"] == "bulk" and entry["app"].get("from", "client") == "client"
+    return int(entry["client" if from_client else "server"])

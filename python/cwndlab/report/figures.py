@@ -86,6 +86,21 @@ def draw(spec: Figure, results: Results) -> Drawing:
     return Drawing(spec.id, title, spec.about, words, to_svg(chart, rows))
 
 
+def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
+    """A figure as a chart with its data, to be shown by a notebook: it can be moved and zoomed."""
+    spec, instead = series.of_run_cells(spec, results)
+    made, rows, _ = _KINDS[spec.kind](spec, results)
+    return with_data(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
+
+
+def with_data(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]], title: str) -> alt.TopLevelMixin:
+    """A chart that has its data sets, and a title, and can be moved and zoomed."""
+    made: Any = chart.interactive()  # type: ignore[attr-defined]
+    made = made.properties(title=title, config={**_config(), "background": "white"})
+    made.datasets = {name: list(data) for name, data in rows.items()}
+    return made  # type: ignore[no-any-return]
+
+
 def to_svg(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]]) -> str:
     """Draws a chart whose data sets are given by name.
 
@@ -379,7 +394,7 @@ def _cwnd(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     panels = []
     for _, title, columns in _records(spec, results):
         mine = columns["connection"] == (spec.connection or 0)
-        mine &= np.asarray(columns["from_client"], dtype=bool) == _busy_side(columns, mine)
+        mine &= np.asarray(columns["from_client"], dtype=bool) == busy_side(columns, mine)
         time = columns["time_ns"][mine] / 1e9
         ssthresh = columns["ssthresh_bytes"][mine].astype(np.float64)
         cwnd = columns["cwnd_bytes"][mine].astype(np.float64)
@@ -389,7 +404,7 @@ def _cwnd(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     return _against_time(spec, panels, _window(spec), "window (kB)")
 
 
-def _busy_side(columns: Columns, mine: Any) -> bool:
+def busy_side(columns: Columns, mine: Any) -> bool:
     """The side whose window moves: with bulk data one way the other's is constant."""
     client = np.asarray(columns["from_client"], dtype=bool)
     spread = [len(np.unique(columns["cwnd_bytes"][mine & (client == side)])) for side in (False, True)]

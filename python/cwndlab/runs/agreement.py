@@ -56,8 +56,10 @@ def _partings(simulated: RunResult, measured: RunResult) -> Iterator[Parting]:
 def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list[Event], list[Event]]:
     scenario = cell.compiled.scenario
     if scenario.get("probes", {}).get("segments_at") is not None:
-        return _events(simulated.records(cell.id)["segments"]), _events(measured.records(cell.id)["segments"])
-    b = measured.records(cell.id)[FIRST_SEGMENTS]
+        return _events(simulated.records.tables(cell.id)["segments"]), _events(
+            measured.records.tables(cell.id)["segments"]
+        )
+    b = measured.records.tables(cell.id)[FIRST_SEGMENTS]
     # Its run is simulated once more, with the host that was watched on the kernel observed.
     probes = {**scenario.get("probes", {}), "segments_at": watched(scenario)}
     again = core().run(json.dumps({**scenario, "probes": probes}), measured.plan.seed, 0)

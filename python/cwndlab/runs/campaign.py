@@ -4,6 +4,7 @@ results.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -191,7 +192,7 @@ class Campaign:
             job = self._job(cell, replicate)
             if replicate > 0 and not self.backend:  # a kernel's run costs its time: it records everything
                 if cell not in fewer:
-                    fewer = {cell: lean(self._scenario(cell), self.work.quantities)}
+                    fewer = {cell: lean(self.scenario(cell), self.work.quantities)}
                 job = replace(job, scenario=fewer[cell])
             yield job
 
@@ -205,7 +206,8 @@ class Campaign:
             keep_records=replicate == 0 or self.shared is not None or isinstance(self.store, FolderStore),
         )
 
-    def _scenario(self, cell: str) -> Mapping[str, Any]:
+    def scenario(self, cell: str) -> Mapping[str, Any]:
+        """The compiled scenario of a cell."""
         return self.cells[cell].compiled.scenario
 
     def _deliver(self, outcome: Outcome) -> None:
@@ -342,7 +344,7 @@ class Campaign:
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic=lambda cell: self._exact(self.cells[cells[cell]]),
             records=lambda cell, table: self.records(cells[cell], table),
-            links=lambda cell: [link["name"] for link in self._scenario(cells[cell])["links"]],
+            links=lambda cell: [link["name"] for link in self.scenario(cells[cell])["links"]],
             window=lambda cell, name: self._window(cells[cell], quantities[name]),
         )
 
@@ -350,7 +352,7 @@ class Campaign:
         """From and to, in seconds, of what a quantity's metric measures in a cell."""
         if quantity.metric is None:
             return None
-        start, end = window_of(self._scenario(cell), quantity.window_name)
+        start, end = window_of(self.scenario(cell), quantity.window_name)
         return start / 1e9, end / 1e9
 
     def _titles(self) -> dict[str, str]:
@@ -381,17 +383,25 @@ class Campaign:
         kept = self.store.records(key)
         if kept is not None and (replicate == 0 or self.backend):
             return decode_tables(kept, key)
-        if replicate > 0 and not self.backend:
-            if self.work.laws and not self.runs_laws:
-                raise OutputError(
-                    f"the records of replicate {replicate} are not kept, and opening results runs no code; "
-                    "run the study again with its congestion controls (--cc)"
-                )
-            records = core().run(
-                self.cells[cell].scenario, self.plan.seed, replicate, laws=classes(self.work.laws)
+        return self.again(cell, replicate, {}) if replicate > 0 and not self.backend else {}
+
+    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
+        """The tables of the same replicate, simulated again with these keys of the scenario changed.
+
+        OutputError for a kernel's runs, and where opening results would have to run code.
+        """
+        if self.backend:
+            raise OutputError("this was not recorded, and a kernel's run cannot be repeated; set [probes]")
+        if self.work.laws and not self.runs_laws:
+            raise OutputError(
+                f"the records of replicate {replicate} are not kept, and opening results runs no code; "
+                "run the study again with its congestion controls (--cc)"
             )
-            return {name: pa.table(records.table(name)) for name in records.names}
-        return {}
+        scenario = self.cells[cell].scenario
+        if changes:
+            scenario = json.dumps({**self.scenario(cell), **changes}, allow_nan=False)
+        records = core().run(scenario, self.plan.seed, replicate, laws=classes(self.work.laws))
+        return {name: pa.table(records.table(name)) for name in records.names}
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
         """Columns of a record table of a cell's first replicate; KeyError if it was not recorded."""

@@ -71,10 +71,9 @@ class RunOptions:
         return replace(self, **changes)
 
 
-class OptionFields(TypedDict, total=False):
-    """The fields of `RunOptions` as keyword arguments; a test holds the two together."""
+class FurtherOptions(TypedDict, total=False):
+    """The fields of `RunOptions` but for `out`, as keyword arguments."""
 
-    out: str | Path | None
     replicates: int | None
     seed: int | None
     until: float | None
@@ -86,3 +85,9 @@ class OptionFields(TypedDict, total=False):
     stack: str | None
     max_events: int | None
     max_memory_bytes: int | None
+
+
+class OptionFields(FurtherOptions, total=False):
+    """The fields of `RunOptions` as keyword arguments; a test holds the two together."""
+
+    out: str | Path | None

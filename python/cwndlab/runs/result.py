@@ -2,79 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.plan.plan import Plan
-from cwndlab.report.figures import Drawing, draw
+from cwndlab.report.figures import Drawing, chart, draw
+from cwndlab.spec.outputs import Figure
 from cwndlab.spec.study import StudySpec
-from cwndlab.spec.values import same_value, text
+from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results
 
 from .campaign import Campaign, Failure
-from .folder import with_cell
+from .plot import Plots
+from .records import RecordTables
 
-
-class RecordTables(Mapping[str, pa.Table]):
-    """Record tables of each cell's first replicate, as Arrow.
-
-    ``records["segments"]`` is a pyarrow Table; it has ``__arrow_c_stream__``, so polars, pandas and DuckDB
-    take it without a copy. A column `cell` names the cell; ``records.of(variant="sack")`` narrows the cells.
-    ``records("variant=sack,iw=4", replicate=3)`` gives the tables of any one run.
-    """
-
-    def __init__(
-        self, cells: Mapping[str, Mapping[str, Any]], tables: Callable[[str, int], Mapping[str, pa.Table]]
-    ) -> None:
-        """`cells` has the axes of each cell; `tables` gives those of a cell's replicate."""
-        self._cells = cells
-        self._tables = tables
-        self._made: dict[str, pa.Table] = {}
-
-    def __getitem__(self, name: str) -> pa.Table:
-        if name not in self._made:
-            parts = []
-            for cell in self._cells:
-                tables = self._tables(cell, 0)
-                if name in tables:
-                    parts.append(with_cell(tables[name], cell))
-            if not parts:
-                raise KeyError(f'no table "{name}" was recorded; {nearest(name, list(self))}')
-            self._made[name] = pa.concat_tables(parts)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        names: dict[str, None] = {}
-        for cell in self._cells:
-            names |= dict.fromkeys(self._tables(cell, 0))
-        return iter(sorted(names))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-    def __call__(self, cell: str, replicate: int = 0) -> Mapping[str, pa.Table]:
-        """The tables of one run. Those not kept are simulated again and are the same to the bit."""
-        if cell not in self._cells:
-            raise KeyError(f'no cell "{cell}"; {nearest(cell, self._cells)}')
-        return self._tables(cell, replicate)
-
-    def of(self, **axes: Any) -> RecordTables:
-        """Only the cells with these axis values."""
-        kept = {
-            cell: known
-            for cell, known in self._cells.items()
-            if all(a in known and same_value(known[a], v) for a, v in axes.items())
-        }
-        if not kept:
-            raise KeyError(f"no cell has {axes}; there are: {'; '.join(list(self._cells)[:5])}")
-        return RecordTables(kept, self._tables)
+if TYPE_CHECKING:
+    import altair as alt
 
 
 @dataclass
@@ -109,7 +59,7 @@ class RunResult:
             campaign.plan.study,
             campaign.plan,
             campaign.results(),
-            RecordTables(axes, campaign.tables),
+            RecordTables(axes, campaign),
             failures=campaign.failures,
             folder=folder,
             packets=campaign.packets,
@@ -193,10 +143,28 @@ class RunResult:
         """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are
         its files.
         """
+        return draw(self._figure(id_), self.results)
+
+    def _figure(self, id_: str) -> Figure:
         specs = {spec.id: spec for spec in self.study.outline.figures}
         if id_ not in specs:
             raise KeyError(f'no figure "{id_}" in {self.study.name}; {nearest(id_, specs)}')
-        return draw(specs[id_], self.results)
+        return specs[id_]
+
+    def chart(self, id_: str) -> alt.TopLevelMixin:
+        """A figure of the study as an Altair chart, to zoom into, restyle or save. Its data are `.datasets`.
+
+        Raises:
+            KeyError: the study has no such figure.
+            StudyError: none of its cells was run.
+
+        """
+        return chart(self._figure(id_), self.results)
+
+    @property
+    def plot(self) -> Plots:
+        """Altair charts of single runs: `run.plot.cwnd(flow="cubic", iw=4)`, `sequence`, `queue`, `share`."""
+        return Plots(self.records)
 
     def _first_figure(self) -> str:
         """The first figure whose cells were run, as HTML."""

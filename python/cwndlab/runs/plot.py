@@ -1,0 +1,229 @@
+"""Altair charts of single runs: windows, packets, queues and shares over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from cwndlab.errors import nearest
+from cwndlab.metrics import RunView
+from cwndlab.metrics._connections import of_traffic
+from cwndlab.plan.scenario import bottleneck
+from cwndlab.records.kept import KeptRecords
+from cwndlab.records.view import Columns
+from cwndlab.records.view import RunView as FullRun
+from cwndlab.report.figures import HEIGHT, PALETTE, WIDTH, busy_side, with_data
+from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
+from cwndlab.spec.schema import Scalar
+from cwndlab.spec.units import parse_seconds
+
+from .records import RecordTables
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Rows = list[dict[str, Any]]
+#: Points of one line, per pixel of its width.
+POINTS = 0.5
+
+
+@dataclass(frozen=True)
+class Plots:
+    """Charts of single runs, with zoom and tooltips.
+
+    Each takes the run as `run.records(…)` does: `cell` or values of axes, and `replicate`. What was not
+    recorded is simulated again with its probe on. `chart.save("x.html")`, `.save("x.svg")` and
+    `.save("x.pdf")` write them.
+    """
+
+    records: RecordTables
+
+    def cwnd(
+        self, flow: str | None = None, *, cell: str | None = None, replicate: int = 0, **axes: Scalar
+    ) -> alt.TopLevelMixin:
+        """Congestion windows of the connections of one flow, or of all, in kB against time.
+
+        Args:
+            flow: the traffic's name in the study, or one instance of it ("cubic.1").
+            cell: the cell's name, unless `axes` leave one.
+            replicate: from 0.
+            axes: values of axes, as ``buffer=1``.
+
+        Raises:
+            KeyError: there is no such cell or flow, or several cells fit.
+            OutputError: the run cannot be simulated again.
+
+        """
+        chosen = self.records.cell(cell, **axes)
+        table = _of_flow(self.records("cwnd", cell=chosen, replicate=replicate), flow)
+        columns = Columns(table)
+        rows: Rows = []
+        for serial in dict.fromkeys(columns["connection"].tolist()):
+            mine = columns["connection"] == serial
+            mine &= np.asarray(columns["from_client"], dtype=bool) == busy_side(columns, mine)
+            name = _label(table, serial)
+            rows += _line(columns["time_ns"][mine] / 1e9, columns["cwnd_bytes"][mine] / 1000, "flow", name)
+        return _over_time(rows, "flow", "cwnd (kB)", f"cwnd, {chosen}, replicate {replicate}")
+
+    def queue(
+        self, link: str | None = None, *, cell: str | None = None, replicate: int = 0, **axes: Scalar
+    ) -> alt.TopLevelMixin:
+        """Packets in the queue of a direction of a link ("left>right"; default: the bottleneck) against time.
+
+        Raises:
+            KeyError: there is no such cell or link, or several cells fit.
+            OutputError: the run cannot be simulated again.
+
+        """
+        chosen = self.records.cell(cell, **axes)
+        scenario = self.records.scenario(chosen)
+        names = [str(one["name"]) for one in scenario["links"]]
+        if link is not None and link not in names:
+            raise KeyError(f'no direction "{link}"; {nearest(link, names)}')
+        index = bottleneck(scenario["links"]) if link is None else names.index(link)
+        columns = Columns(self.records.queue(chosen, replicate, index))
+        mine = columns["link"] == index
+        rows = _line(columns["time_ns"][mine] / 1e9, columns["packets"][mine], "link", names[index])
+        return _over_time(rows, "link", "queue (packets)", f"queue, {chosen}, replicate {replicate}")
+
+    def sequence(
+        self,
+        flow: str | None = None,
+        *,
+        start: str | float = 0.0,
+        until: str | float | None = None,
+        cell: str | None = None,
+        replicate: int = 0,
+        **axes: Scalar,
+    ) -> alt.TopLevelMixin:
+        """Time-sequence graph of a flow's first connection, seen at the study's observation point or, without
+        one, at the flow's sender.
+
+        Args:
+            flow: the traffic's name in the study; default: of the first connection.
+            start: from this time on, as "2s" or in seconds.
+            until: to this time.
+            cell: the cell's name, unless `axes` leave one.
+            replicate: from 0.
+            axes: values of axes.
+
+        Raises:
+            KeyError: there is no such cell or flow, or several cells fit.
+            OutputError: the run cannot be simulated again.
+
+        """
+        import altair as alt
+
+        chosen = self.records.cell(cell, **axes)
+        table = _of_flow(self.records.segments(chosen, replicate, flow), flow)
+        columns = Columns(table)
+        serial = int(columns["connection"][0]) if table.num_rows else 0
+        end = parse_seconds(until) if until is not None else float("inf")
+        rows = time_sequence_rows(columns, (parse_seconds(start), end), serial, WIDTH, HEIGHT)
+        top = max((row["segment"] for row in rows if row["event"] != EDGE), default=0)
+        rows = sorted((r for r in rows if r["segment"] <= top + 1), key=lambda row: RANK[row["event"]])
+        present = {row["event"] for row in rows}
+        shown = [drawn for drawn in DRAWN if drawn[0] in present] or [DRAWN[-1]]
+        x = alt.X("time:Q", title="time (s)", scale=alt.Scale(zero=False, nice=False))
+        y = alt.Y("segment:Q", title="packet number", scale=alt.Scale(zero=False))
+        layers = sequence_layers("data", len(rows) < 200, shown, x, y, top + 1)
+        layers[-1] = layers[-1].encode(tooltip=["time:Q", "segment:Q", "event:N"])
+        made = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+        title = f"{_label(table, serial)}, {chosen}, replicate {replicate}" if table.num_rows else chosen
+        return with_data(made, {"data": rows}, title)
+
+    def share(
+        self, *, interval: str | float = "1s", cell: str | None = None, replicate: int = 0, **axes: Scalar
+    ) -> alt.TopLevelMixin:
+        """Each flow's share of the goodput over time, in intervals of this length.
+
+        Raises:
+            KeyError: there is no such cell, or several fit.
+            OutputError: the run cannot be simulated again.
+
+        """
+        import altair as alt
+
+        chosen = self.records.cell(cell, **axes)
+        rows = self._shares(chosen, replicate, parse_seconds(interval))
+        names = list(dict.fromkeys(row["flow"] for row in rows))
+        made = (
+            alt.Chart(alt.NamedData(name="data"))
+            .mark_area(interpolate="step-after", opacity=0.8)
+            .encode(
+                x=alt.X("time:Q", title="time (s)"),
+                y=alt.Y("share:Q", title="share of the goodput (%)", stack=True),
+                color=alt.Color("flow:N", scale=alt.Scale(domain=names, range=PALETTE)),
+                tooltip=["flow:N", "time:Q", "share:Q"],
+            )
+            .properties(width=WIDTH, height=HEIGHT)
+        )
+        return with_data(made, {"data": rows}, f"share, {chosen}, replicate {replicate}")
+
+    def _shares(self, cell: str, replicate: int, interval_s: float) -> Rows:
+        tables, scenario = self.records.with_intervals(cell, replicate, interval_s)
+        full = FullRun(KeptRecords(tables), scenario)
+        groups = list(dict.fromkeys(str(e["name"]).split(".", 1)[0] for e in scenario["traffic"]))
+        rows: Rows = []
+        for part in RunView(full, 0, int(scenario["duration_ns"])).parts(interval_s):
+            sent = [_delivered(of_traffic(part, group)) for group in groups]
+            total = sum(sent)
+            for group, own in zip(groups, sent, strict=True):
+                share = 100 * own / total if total else 0.0
+                rows.append({"time": part.start_s, "flow": group, "share": share})
+        last = [{**row, "time": row["time"] + interval_s} for row in rows[-len(groups) :]]
+        return rows + last  # the end of the last step
+
+
+def _delivered(connections: Mapping[str, Any]) -> float:
+    return float(np.sum(connections["bytes_up"]) + np.sum(connections["bytes_down"]))
+
+
+def _of_flow(table: pa.Table, flow: str | None) -> pa.Table:
+    """The rows of a flow, by its name or that of one instance; KeyError names the nearest."""
+    if flow is None:
+        return table
+    column = table.column("flow")
+    names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
+    wanted = [name for name in names if name == flow or name.split(".", 1)[0] == flow]
+    if not wanted:
+        groups = [*dict.fromkeys(name.split(".", 1)[0] for name in names), *names]
+        raise KeyError(f'no flow "{flow}"; {nearest(flow, groups)}')
+    return table.filter(np.isin(np.asarray(column.to_pylist(), dtype=object), wanted))
+
+
+def _label(table: pa.Table, serial: int) -> str:
+    """What a legend calls a connection: its flow, with its number if the flow has several."""
+    connection = table.column("connection").to_numpy()
+    name = str(table.column("flow")[int(np.argmax(connection == serial))].as_py())
+    same = np.asarray(table.column("flow").to_pylist(), dtype=object) == name
+    return name if len(np.unique(connection[same])) == 1 else f"{name} #{serial}"
+
+
+def _line(time: Any, values: Any, key: str, name: str) -> Rows:
+    whole = (0.0, float("inf"))
+    x, y = decimate(time, np.asarray(values, dtype=np.float64), whole, int(POINTS * WIDTH))
+    return [{"time": float(t), "y": float(v), key: name} for t, v in zip(x, y, strict=True)]
+
+
+def _over_time(rows: Rows, key: str, y_title: str, title: str) -> alt.TopLevelMixin:
+    import altair as alt
+
+    names: Sequence[str] = list(dict.fromkeys(row[key] for row in rows))
+    legend = alt.Legend(title=None) if len(names) > 1 else None
+    made = (
+        alt.Chart(alt.NamedData(name="data"))
+        .mark_line(interpolate="step-after", strokeWidth=1.4)
+        .encode(
+            x=alt.X("time:Q", title="time (s)"),
+            y=alt.Y("y:Q", title=y_title),
+            color=alt.Color(f"{key}:N", scale=alt.Scale(domain=names, range=PALETTE), legend=legend),
+            tooltip=[f"{key}:N", alt.Tooltip("time:Q", title="time (s)"), alt.Tooltip("y:Q", title=y_title)],
+        )
+        .properties(width=WIDTH, height=HEIGHT)
+    )
+    return with_data(made, {"data": rows}, title)
