@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cwndlab.commands import reference
+from cwndlab.commands.evaluate import evaluate
 from cwndlab.commands.linux import linux
 from cwndlab.commands.new import new
 from cwndlab.commands.output import columns, echo, same_replicates, span
@@ -401,6 +402,7 @@ def compare(
 
 app.command()(packetdrill)
 app.command()(new)
+app.command()(evaluate)
 app.add_typer(linux, name="linux")
 app.command()(reference.metrics)
 app.command()(reference.knobs)

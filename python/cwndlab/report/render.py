@@ -62,6 +62,21 @@ def markdown(view: ReportView) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
+def scorecard_html(**content: Any) -> str:
+    """A scorecard as one self-contained page."""
+    return (
+        _environment(False)
+        .get_template("scorecard.html.j2")
+        .render(css=Markup(_source("style.css")), **content)
+    )
+
+
+def scorecard_markdown(**content: Any) -> str:
+    """A scorecard as Markdown."""
+    text = _environment(True).get_template("scorecard.md.j2").render(raw=Raw, **content)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
 @dataclass(frozen=True)
 class IndexEntry:
     """One study on the index page."""

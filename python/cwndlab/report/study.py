@@ -97,19 +97,24 @@ def check_outputs(study: StudySpec) -> None:
     if "outputs" in study.sound:
         return
     cells = make_plan(replace(study, chosen={})).cells
-    quantities = {quantity.name: quantity for quantity in study.outline.quantities}
-    results = without_values(
-        [CellInfo(cell.id, cell.axes) for cell in cells],
-        {name: metrics.unit_of(quantity, quantities) for name, quantity in quantities.items()},
-        [name for name, quantity in quantities.items() if metrics.is_list(quantity, quantities)],
-        study.outline.cells,
-    )
+    results = unmeasured(study, cells)
     try:
         check(_outputs(study, study.folder or Path()), results)
     except StudyError as error:
         raise _placed(study, error) from None
     _check_records(study, results, {cell.id: cell for cell in cells})
     study.sound.add("outputs")
+
+
+def unmeasured(study: StudySpec, cells: Sequence[Cell]) -> Results:
+    """Results with these cells and every quantity of the study, before anything was measured."""
+    quantities = {quantity.name: quantity for quantity in study.outline.quantities}
+    return without_values(
+        [CellInfo(cell.id, cell.axes) for cell in cells],
+        {name: metrics.unit_of(quantity, quantities) for name, quantity in quantities.items()},
+        [name for name, quantity in quantities.items() if metrics.is_list(quantity, quantities)],
+        study.outline.cells,
+    )
 
 
 def _placed(study: StudySpec, error: StudyError) -> StudyError:

@@ -55,7 +55,7 @@ def load(kind: type[S], name_or_path: str | Path) -> S:
                 right=None if looks_like_path else nearest(str(name_or_path), known),
             )
     text = read_text(file, what="a study file")
-    raw = _toml(text, file)
+    raw = read_toml(text, file)
     beside = file.parent / CLAIMS
     claims_text = read_text(beside, what="the claims") if beside.exists() else ""
     name = file.parent.name if file.name == "study.toml" and file.parent.name else file.stem
@@ -85,7 +85,7 @@ def from_dict(
 
 def from_toml(kind: type[S], text: str, *, name: str = "study", file: Path | None = None) -> S:
     """A study from the text of a study file; `file` is where it would be."""
-    return _build(kind, _toml(text, file), name=name, file=file, text=text, claims_text="")
+    return _build(kind, read_toml(text, file), name=name, file=file, text=text, claims_text="")
 
 
 def changed(study: S, changes: Mapping[str, Any]) -> S:
@@ -234,7 +234,8 @@ def _build(
     return study
 
 
-def _toml(text: str, file: Path | None) -> dict[str, Any]:
+def read_toml(text: str, file: Path | None) -> dict[str, Any]:
+    """The tables of a TOML text; StudyError says where it is none."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -273,7 +274,7 @@ def _claims(text: str, file: Path | None) -> schema.Claims:
     if not text:
         return schema.Claims()
     beside = file.parent / CLAIMS if file is not None else None
-    raw = _toml(text, beside)
+    raw = read_toml(text, beside)
     try:
         return validate(schema.Claims, raw)
     except Invalid as invalid:

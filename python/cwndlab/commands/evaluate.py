@@ -1,0 +1,140 @@
+"""`cwndlab evaluate`: what the standards ask of a congestion control or a queue, as a scorecard."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cwndlab.errors import StudyError
+
+from .output import columns, echo, span
+
+if TYPE_CHECKING:
+    from cwndlab.evaluate.scorecard import Scorecard
+
+CcOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cc", metavar="NAME|FILE.py:CLASS", help="a congestion control to evaluate; several: again"
+    ),
+]
+QueueOption = Annotated[
+    list[str] | None,
+    typer.Option("--queue", metavar="KIND|{ kind = … }", help="a queue to evaluate; several: again"),
+]
+
+
+def evaluate(
+    cc: CcOption = None,
+    queue: QueueOption = None,
+    pack: Annotated[
+        list[str] | None,
+        typer.Option("--pack", metavar="NAME|FOLDER", help="default: all packs for what is evaluated"),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="ID", help="the criteria whose names begin so: 5.1, 5.2-delay-added"),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="change a key of every study: run.duration=10s"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./NAME-scorecard")
+    ] = None,
+    replicates: Annotated[int | None, typer.Option(help="of each cell; default: the studies'")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="of all random streams")] = None,
+    threads: Annotated[int | None, typer.Option(help="default: all processors")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="URL", help="a dask scheduler, as tcp://host:8786")
+    ] = None,
+    backend: Annotated[str, typer.Option(metavar="simulator|linux|linux-virtual")] = "simulator",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="exit with code 3 if a MUST of a document is not met")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="print errors only")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="list the packs and what they ask")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="print scorecard.json")] = False,
+) -> None:
+    """Evaluate congestion controls or queues by what the standards ask, beside known ones."""
+    from cwndlab.evaluate import evaluate as evaluation
+    from cwndlab.evaluate import pack as packs
+    from cwndlab.evaluate import subjects
+    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.progress import Bar, Lines, Progress, Quiet
+
+    if list_:
+        _list(pack)
+        return
+    if bool(cc) == bool(queue):
+        problem = "congestion controls and queues are not evaluated at once" if cc else "nothing to evaluate"
+        right = "write --cc cubic, --cc FILE.py:CLASS, or --queue codel"
+        raise StudyError(problem, key="--cc or --queue", right=right)
+    wanted = [subjects.congestion_control(one) for one in cc or ()]
+    wanted += [subjects.queue(one) for one in queue or ()]
+    chosen = [packs.load(name) for name in pack] if pack else packs.of_kind(wanted[0].kind)
+    if only:
+        chosen = [one.only(only) for one in chosen]
+    out = out or Path("-".join(subject.name for subject in wanted) + "-scorecard")
+    options = RunOptions(replicates=replicates, seed=seed, threads=threads, cluster=cluster, backend=backend)
+
+    def progress(study: str) -> AbstractContextManager[Progress]:
+        if quiet:
+            return nullcontext(Quiet())
+        echo(study, err=True)
+        return Bar() if sys.stderr.isatty() else nullcontext(Lines(lambda line: echo(f"  {line}", err=True)))
+
+    began = time.monotonic()
+    made = evaluation.evaluate(chosen, wanted, out, options, changes=_changes(set_), progress=progress)
+    if json_:
+        echo((out / "scorecard.json").read_text(encoding="utf-8"))
+    elif not quiet:
+        for card in made.cards:
+            for subject in card.subjects:
+                echo(f"{card.pack.name}, {subject}: {_tally(card, subject)}")
+        echo(f"{made.performed} runs in {span(time.monotonic() - began)}")
+        echo(f"scorecard: {out / 'scorecard.html'}")
+    for failure in made.failures[:10]:
+        echo(f"failed: {failure}", err=True)
+    if made.failures:
+        echo(f"error: {len(made.failures)} runs failed", err=True)
+        raise typer.Exit(1)
+    failing = [f"{row.id} ({subject})" for card in made.cards for row, subject in card.failing()]
+    if strict and failing:
+        echo(f"error: not met: {', '.join(failing)}", err=True)
+        raise typer.Exit(3)
+
+
+def _list(names: list[str] | None) -> None:
+    """Prints the packs, or the criteria of those named."""
+    from cwndlab.evaluate import pack as packs
+
+    for name in names or packs.shipped():
+        pack = packs.load(name)
+        option = "--queue" if pack.kind == "queue" else "--cc"
+        echo(f"{pack.name} ({option}): {pack.file.title}, {len(pack.file.criteria)} criteria")
+        if names:
+            rows = [(f"  {one.id}", f"{one.level:<7}{one.shows}") for one in pack.file.criteria]
+            echo(columns(rows))
+
+
+def _tally(card: Scorecard, subject: str) -> str:
+    """How many thresholds a subject meets, and how many rows have none."""
+    outcomes = [row.outcomes[subject] for row in card.rows if subject in row.outcomes]
+    counts = [f"{outcomes.count(one)} {one.value}" for one in dict.fromkeys(outcomes)]
+    without = sum(subject in row.values for row in card.rows) - len(outcomes)
+    return ", ".join([*counts, f"{without} rows without a threshold"])
+
+
+def _changes(given: list[str] | None) -> dict[str, str]:
+    pairs = [(item, *item.partition("=")) for item in given or ()]
+    for item, key, equals, _ in pairs:
+        if not equals or "." not in key:
+            right = "write --set run.duration=10s"
+            raise StudyError(f"{item!r} changes no key of a study", key="--set", right=right)
+    return {key.strip(): value.strip() for _, key, _, value in pairs}

@@ -1,0 +1,1 @@
+"""Evaluation packs: what a document asks of a congestion control or a queue, as studies and a scorecard."""

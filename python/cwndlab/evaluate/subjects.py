@@ -1,0 +1,107 @@
+"""Subjects: the congestion controls or queues that are evaluated, and how they enter a pack's studies."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cwndlab.errors import StudyError, nearest
+from cwndlab.laws import LawCode, built_in, from_file
+from cwndlab.spec.laws import with_laws
+from cwndlab.spec.load import rebuilt
+from cwndlab.study import Study
+
+from .pack import AXIS, Kind
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_+-]*\Z")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is evaluated."""
+
+    kind: Kind
+    name: str
+    #: A congestion control of the user's own.
+    law: LawCode | None = None
+    #: The knobs of a queue.
+    queue: dict[str, Any] | None = None
+
+    @property
+    def described(self) -> str:
+        """What it is, for the scorecard."""
+        if self.law is not None:
+            return f"{self.law.class_name} of {self.law.file}, digest {self.law.digest}"
+        if self.queue is not None:
+            knobs = {key: value for key, value in self.queue.items() if key != "kind"}
+            settings = ", ".join(f"{key} = {value}" for key, value in knobs.items())
+            return f"queue {self.queue['kind']}, {settings or 'with its defaults'}"
+        return f"congestion control {self.name} of the engine"
+
+
+def congestion_control(given: str) -> Subject:
+    """A window law of the engine by its name, or `[NAME=]FILE.py:CLASS`. StudyError if it is neither."""
+    if re.search(r"\.py(:|$)", given):
+        law = from_file(given)
+        return Subject("cc", law.name, law=law)
+    if given not in built_in():
+        right = f"{nearest(given, built_in())}; one of your own is FILE.py:CLASS"
+        raise StudyError(f"there is no congestion control {given!r}", key="--cc", right=right)
+    return Subject("cc", given)
+
+
+def queue(given: str) -> Subject:
+    """A queue as `KIND` or `[NAME=]{ kind = "pie", target = "5ms" }`. StudyError if it reads as neither."""
+    name, _, rest = given.partition("=")
+    if "{" in name or not rest.lstrip().startswith("{"):
+        name, rest = "", given
+    try:
+        table = tomllib.loads(f"queue = {rest}")["queue"] if rest.lstrip().startswith("{") else {"kind": rest}
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"{rest!r} is no TOML table: {error}", key="--queue") from None
+    kind = table.get("kind") if isinstance(table, dict) else None
+    if not isinstance(kind, str):
+        raise StudyError(f"{rest!r} has no kind", key="--queue", right='{ kind = "pie", target = "5ms" }')
+    name = name.strip() or kind.replace("_", "-")
+    if not _NAME.match(name):
+        raise StudyError(
+            f"{name!r} is not a name", key="--queue", right="lower-case letters, digits, - and _"
+        )
+    return Subject("queue", name, queue=table)
+
+
+def with_subjects(study: Study, subjects: Sequence[Subject], references: Sequence[str]) -> Study:
+    """The study with these subjects, and after them the references, along its axis `subject`."""
+    raw = copy.deepcopy(dict(study.raw))
+    declared = {_name(value): value for value in raw["axes"][AXIS]["values"]}
+    if missing := [name for name in references if name not in declared]:
+        right = nearest(missing[0], declared)
+        raise study.place.error(("axes", AXIS, "values"), f'the reference "{missing[0]}" is missing', right)
+    first = next(iter(declared.values()))
+    values = [_value(subject, declared, first) for subject in subjects]
+    names = [subject.name for subject in subjects]
+    raw["axes"][AXIS]["values"] = [*values, *(declared[name] for name in references if name not in names)]
+    made = rebuilt(study, raw, study.changed)
+    laws = {subject.name: subject.law for subject in subjects if subject.law is not None}
+    return with_laws(made, laws) if laws else made
+
+
+def _value(subject: Subject, declared: dict[str, Any], first: Any) -> Any:
+    """The value of the axis that puts a subject in its place."""
+    if subject.queue is None:
+        return subject.name
+    if set(subject.queue) == {"kind"} and subject.name in declared:
+        return declared[subject.name]
+    settings = {}
+    for key, table in first["set"].items():
+        limit = {"limit": table["limit"]} if "limit" in table else {}
+        settings[key] = {**limit, **subject.queue}
+    return {"name": subject.name, "set": settings}
+
+
+def _name(value: Any) -> str:
+    return str(value["name"] if isinstance(value, dict) else value)

@@ -1,0 +1,227 @@
+"""Scorecards in the words of a page, of JSON, and of JUnit's XML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
+
+from cwndlab.report.model import Mark
+from cwndlab.report.view import interval_text, number
+from cwndlab.stats.intervals import Interval
+
+from .scorecard import Outcome, Row, Scorecard, Standing, rank
+from .subjects import Subject
+
+MARKS = {
+    Outcome.MET: Mark("✓", "met", "holds"),
+    Outcome.NOT_MET: Mark("✗", "not met", "fails"),
+    Outcome.UNDECIDED: Mark("?", "undecided", "undecided"),
+}
+#: The levels whose thresholds, if not met, are failures to JUnit.
+_FAILURES = ("MUST", "SHOULD")
+
+
+@dataclass(frozen=True)
+class NumberView:
+    """One number of a row."""
+
+    name: str
+    value: str
+    interval: str
+    mark: Mark | None
+    #: "rank 2 of 5", by the estimate.
+    place: str
+    #: "better than reno, cubic; no clear difference from bbr1", of a subject.
+    beside: str
+
+
+@dataclass(frozen=True)
+class RowView:
+    """A row of the page."""
+
+    id: str
+    section: str
+    level: str
+    asks: str
+    shows: str
+    note: str
+    href: str
+    subjects: tuple[NumberView, ...]
+    references: tuple[NumberView, ...]
+    missing: str
+
+
+@dataclass(frozen=True)
+class PackView:
+    """A pack's part of the page."""
+
+    name: str
+    title: str
+    document: str
+    url: str
+    about: str
+    rows: tuple[RowView, ...]
+    #: The subjects, each with how many thresholds it meets, misses, or leaves open.
+    counts: tuple[tuple[str, tuple[tuple[int, Mark], ...]], ...]
+    #: Studies and their reports.
+    studies: tuple[tuple[str, str], ...]
+
+
+def pack_view(card: Scorecard) -> PackView:
+    """The page's view of a scorecard."""
+    file = card.pack.file
+    return PackView(
+        card.pack.name,
+        file.title,
+        file.document,
+        file.url,
+        file.about.strip(),
+        tuple(_row(row, card) for row in card.rows),
+        tuple((subject, _counts(card, subject)) for subject in card.subjects),
+        tuple((name, href(card.pack.name, name)) for name in card.pack.studies),
+    )
+
+
+def href(pack: str, study: str) -> str:
+    """Where the report of a study is, from the scorecard."""
+    return f"{pack}/{study}/report.html"
+
+
+def _counts(card: Scorecard, subject: str) -> tuple[tuple[int, Mark], ...]:
+    found = [row.outcomes.get(subject) for row in card.rows]
+    return tuple((found.count(outcome), mark) for outcome, mark in MARKS.items() if outcome in found)
+
+
+def _row(row: Row, card: Scorecard) -> RowView:
+    criterion = row.criterion
+    return RowView(
+        row.id,
+        criterion.section,
+        criterion.level,
+        criterion.asks,
+        criterion.shows + (f" ({criterion.unit})" if criterion.unit else ""),
+        criterion.note,
+        href(row.pack, criterion.study),
+        tuple(_number(row, name) for name in card.subjects),
+        tuple(_number(row, name) for name in card.references),
+        row.missing,
+    )
+
+
+def _number(row: Row, name: str) -> NumberView:
+    interval = row.values.get(name)
+    outcome = row.outcomes.get(name)
+    placed = rank(row, name)
+    return NumberView(
+        name,
+        "not measured" if interval is None else number(interval.value),
+        "" if interval is None or math.isnan(interval.value) else interval_text(interval, None),
+        None if outcome is None else MARKS[outcome],
+        "" if placed is None else f"rank {placed[0]} of {placed[1]}",
+        _beside(row.standings.get(name, {})),
+    )
+
+
+def _beside(standings: Mapping[str, Standing]) -> str:
+    """In words, how a subject compares with each reference."""
+    parts = []
+    for standing in Standing:
+        names = ", ".join(name for name, one in standings.items() if one is standing)
+        if names:
+            link = "from" if standing is Standing.OPEN else "than"
+            parts.append(f"{standing.value} {link} {names}")
+    return "; ".join(parts)
+
+
+def as_data(cards: Sequence[Scorecard], subjects: Sequence[Subject], version: str) -> dict[str, Any]:
+    """Everything that the scorecards say, for programs: the content of scorecard.json."""
+    return {
+        "format": 1,
+        "cwndlab": version,
+        "subjects": [{"name": s.name, "kind": s.kind, "is": s.described} for s in subjects],
+        "packs": [
+            {
+                "name": card.pack.name,
+                "document": card.pack.file.document,
+                "references": list(card.references),
+                "rows": [_row_data(row, card) for row in card.rows],
+            }
+            for card in cards
+        ],
+    }
+
+
+def _row_data(row: Row, card: Scorecard) -> dict[str, Any]:
+    criterion = row.criterion
+    return {
+        "id": row.id,
+        "section": criterion.section,
+        "level": criterion.level or None,
+        "asks": criterion.asks,
+        "shows": criterion.shows,
+        "unit": criterion.unit or None,
+        "better": criterion.better,
+        "study": criterion.study,
+        "report": href(row.pack, criterion.study),
+        "value": criterion.value,
+        "requires": criterion.requires,
+        "missing": row.missing or None,
+        "numbers": {
+            name: {
+                **_interval_data(interval),
+                "outcome": row.outcomes[name].value if name in row.outcomes else None,
+            }
+            for name, interval in row.values.items()
+        },
+        "standings": {
+            subject: {name: standing.value for name, standing in row.standings.get(subject, {}).items()}
+            for subject in card.subjects
+        },
+    }
+
+
+def _interval_data(interval: Interval) -> dict[str, float | int | str | None]:
+    ends = {"estimate": interval.value, "ci_low": interval.low, "ci_high": interval.high}
+    known = {name: end if math.isfinite(end) else None for name, end in ends.items()}
+    return {**known, "replicates": interval.n, "method": interval.method}
+
+
+def as_junit(cards: Sequence[Scorecard]) -> bytes:
+    """The scorecards as JUnit's XML: a suite for each pack and subject, a case for each row.
+
+    A threshold of the document that is not met is a failure of the type MUST or SHOULD; one that is
+    undecided, or a row without a number, is skipped. Rows without a threshold pass, with the number in
+    their output.
+    """
+    root = ElementTree.Element("testsuites", name="cwndlab evaluate")
+    for card in cards:
+        for subject in card.subjects:
+            suite = ElementTree.SubElement(root, "testsuite", name=f"{card.pack.name}: {subject}")
+            failures = skipped = 0
+            for row in card.rows:
+                case = ElementTree.SubElement(
+                    suite, "testcase", classname=f"{card.pack.name}.{subject}", name=row.id
+                )
+                outcome, said = row.outcomes.get(subject), _said(row, subject)
+                if outcome is Outcome.NOT_MET and row.criterion.level in _FAILURES:
+                    failures += 1
+                    ElementTree.SubElement(case, "failure", type=row.criterion.level, message=said)
+                elif outcome is Outcome.UNDECIDED or subject not in row.values:
+                    skipped += 1
+                    ElementTree.SubElement(case, "skipped", message=row.missing or said)
+                ElementTree.SubElement(case, "system-out").text = said
+            suite.attrib |= {"tests": str(len(card.rows)), "failures": str(failures), "skipped": str(skipped)}
+    ElementTree.indent(root)
+    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _said(row: Row, subject: str) -> str:
+    """A row's number and what is thought of it, in a line."""
+    view = _number(row, subject)
+    unit = f" {row.criterion.unit}" if row.criterion.unit and subject in row.values else ""
+    parts = [f"{row.criterion.shows}: {view.value}{unit}", f"({view.interval})" if view.interval else ""]
+    parts += [view.mark.word if view.mark else "", view.beside]
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,172 @@
+"""Evaluations: packs are sound, scorecards tell a bad law from a good one, and errors say what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from cwndlab.errors import StudyError
+from cwndlab.evaluate import evaluate, pack, scorecard, subjects
+from cwndlab.evaluate.scorecard import Outcome, Standing
+from cwndlab.report.study import unmeasured
+from cwndlab.runs.options import RunOptions
+
+LAWS = Path(__file__).parent.parent / "laws" / "stubborn.py"
+STUBBORN = f"{LAWS}:Stubborn"
+TIMID = f"{LAWS}:Timid"
+
+STUDY = """
+title = "small"
+measure = ["goodput", "loss_rate"]
+[dumbbell]
+rate = "2Mbps"
+rtt = "20ms"
+buffer = [1, 2]
+flows = [{ name = "tested", cc = "$subject" }]
+[axes.subject]
+values = ["reno", "cubic"]
+[run]
+duration = "1s"
+replicates = 3
+"""
+PACK = """
+title = "Small"
+kind = "cc"
+document = "RFC 0"
+url = "https://example.org/"
+about = "For a test."
+references = ["reno", "cubic"]
+[[criteria]]
+id = "1-goodput"
+section = "1"
+asks = "Send."
+study = "small"
+shows = "goodput"
+value = "goodput[buffer=1]"
+unit = "Mbit/s"
+better = "higher"
+"""
+
+
+def small(folder: Path, text: str = PACK) -> pack.Pack:
+    """A pack with one study of one second."""
+    (folder / "small").mkdir(parents=True)
+    (folder / "small" / "study.toml").write_text(STUDY, encoding="utf-8")
+    (folder / "pack.toml").write_text(text, encoding="utf-8")
+    return pack.load(folder)
+
+
+@pytest.mark.parametrize("name", pack.shipped())
+def test_every_criterion_of_a_shipped_pack_is_answered_by_its_study(name: str) -> None:
+    made = pack.load(name)
+    empty = {study: unmeasured(known, known.plan().cells) for study, known in made.studies.items()}
+    card = scorecard.judge(made, [], empty)
+    assert [row.missing for row in card.rows] == [""] * len(made.file.criteria)
+    folders = {path.parent.name for path in made.folder.glob("*/study.toml")}
+    assert folders == set(made.studies), "each study of a pack answers a criterion"
+    for study in made.studies.values():
+        assert [str(value) for value in study.outline.axes["subject"].names] == made.file.references
+
+
+def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
+    """And one that hardly sends harms nobody, and is last in its own share."""
+    chosen = pack.load("rfc9743").only(["5.2-"])
+    made = evaluate.evaluate(
+        [chosen],
+        [subjects.congestion_control(STUBBORN), subjects.congestion_control(TIMID)],
+        tmp_path,
+        changes={"dumbbell.buffer": [1], "run.duration": "10s", "run.warmup": "4s"},
+    )
+    rows = {row.criterion.id: row for row in made.cards[0].rows}
+    harms = ["5.2-goodput-of-standard-flows", "5.2-delay-added", "5.2-loss-added"]
+    assert [rows[name].outcomes["stubborn"] for name in harms] == [Outcome.NOT_MET] * 3
+    assert Outcome.NOT_MET not in [rows[name].outcomes["timid"] for name in harms]
+    assert {row.id for row, _ in made.cards[0].failing()} == {f"rfc9743/{name}" for name in harms}
+    assert set(rows["5.2-starves"].standings["timid"].values()) == {Standing.WORSE}
+    assert scorecard.rank(rows["5.2-starves"], "timid") == (5, 5)
+    assert scorecard.rank(rows["5.2-starves-others"], "stubborn") == (5, 5)
+
+
+def test_a_law_that_never_backs_off_fills_a_path_that_loses_every_second_packet(tmp_path: Path) -> None:
+    made = evaluate.evaluate(
+        [pack.load("rfc9743").only(["5.1.1"])],
+        [subjects.congestion_control(STUBBORN)],
+        tmp_path,
+        RunOptions(replicates=3),
+        changes={"dumbbell.loss": ["50%"]},
+    )
+    outcomes = made.cards[0].rows[0].outcomes
+    assert outcomes["stubborn"] is Outcome.NOT_MET
+    assert outcomes["cubic"] is Outcome.MET
+
+
+def test_a_scorecard_is_written_for_people_and_for_programs(tmp_path: Path) -> None:
+    made = small(tmp_path / "pack")
+    out = tmp_path / "out"
+    cubic = subjects.congestion_control("cubic")
+    evaluate.evaluate([made], [cubic], out)
+    data = json.loads((out / "scorecard.json").read_text(encoding="utf-8"))
+    row = data["packs"][0]["rows"][0]
+    assert row["id"] == "pack/1-goodput"
+    assert 0 < row["numbers"]["cubic"]["ci_low"] <= row["numbers"]["cubic"]["estimate"] <= 2
+    assert list(row["standings"]["cubic"]) == ["reno"]
+    page = (out / "scorecard.html").read_text(encoding="utf-8")
+    assert "pack/small/report.html" in page
+    assert (out / "pack" / "small" / "report.html").exists()
+    assert "| 1" in (out / "scorecard.md").read_text(encoding="utf-8")
+    suite = ElementTree.parse(out / "junit.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
+    assert evaluate.evaluate([made], [cubic], out).performed == 0, "what was run is kept"
+
+
+def test_a_must_that_is_not_met_is_a_failure_to_junit(tmp_path: Path) -> None:
+    limit = """level = "MUST"
+requires = 'all(goodput[buffer=1, subject="$subject"] > 1000)'
+note = "No flow can."
+"""
+    made = small(tmp_path / "pack", PACK + limit)
+    evaluate.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
+    case = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot()[0][0]
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.get("type") == "MUST"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('value = "goodput[buffer=1]"', 'value = "goodput"', "axes that stay open are subject, buffer"),
+        ('value = "goodput[buffer=1]"', 'value = "godput[buffer=1]"', "did you mean"),
+        ('value = "goodput[buffer=1]"', 'value = "goodput["', "criteria"),
+        ('better = "higher"', 'requires = "goodput > 1"\nnote = "x"', "asks nothing of the subject"),
+        ('references = ["reno", "cubic"]', 'references = ["bbr1"]', '"bbr1" is missing'),
+        ('id = "1-goodput"', 'ids = "1-goodput"', "unknown key 'ids'"),
+    ],
+)
+def test_what_is_wrong_with_a_pack_is_told_before_the_first_run(
+    tmp_path: Path, old: str, new: str, problem: str
+) -> None:
+    with pytest.raises(StudyError) as caught:
+        made = small(tmp_path / "pack", PACK.replace(old, new))
+        evaluate.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
+    assert problem in str(caught.value)
+    assert not (tmp_path / "out" / "pack").exists()
+
+
+def test_subjects_are_named_as_people_write_them() -> None:
+    assert subjects.congestion_control(f"mine={STUBBORN}").name == "mine"
+    assert subjects.queue("fq_codel").queue == {"kind": "fq_codel"}
+    named = subjects.queue('slow={ kind = "pie", target = "30ms" }')
+    assert (named.name, named.queue) == ("slow", {"kind": "pie", "target": "30ms"})
+    with pytest.raises(StudyError, match="cubic"):
+        subjects.congestion_control("cubik")
+    with pytest.raises(StudyError, match="has no kind"):
+        subjects.queue('{ target = "30ms" }')
+
+
+def test_a_queue_is_no_subject_of_a_pack_for_congestion_controls(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="evaluates no queue"):
+        evaluate.evaluate([small(tmp_path / "pack")], [subjects.queue("codel")], tmp_path / "out")
