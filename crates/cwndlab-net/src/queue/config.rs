@@ -80,7 +80,7 @@ impl QueueConfig {
     }
 
     /// The queue for a link of `rate`. The configuration must have passed [`QueueConfig::check`].
-    /// `seed` fixes what the queue draws once for all (FQ-CoDel's hash perturbation).
+    /// `seed` fixes what the queue draws itself (FQ-CoDel's hash perturbation, the signals of Linux's `DualPi2`).
     pub fn build<P>(&self, rate: Rate, seed: u64) -> Queue<P> {
         match self {
             QueueConfig::Infinite {} => Queue::Arrival(ArrivalQueue::Infinite),
@@ -89,7 +89,7 @@ impl QueueConfig {
             QueueConfig::Codel(config) => Queue::Departure(DepartureQueue::Codel(Box::new(Codel::new(config.clone())))),
             QueueConfig::Pie(config) => Queue::Departure(DepartureQueue::Pie(Box::new(Pie::new(config.clone())))),
             QueueConfig::DualPi2(config) => {
-                Queue::Departure(DepartureQueue::DualPi2(Box::new(DualPi2::new(config.clone(), rate))))
+                Queue::Departure(DepartureQueue::DualPi2(Box::new(DualPi2::new(config.clone(), rate, seed))))
             }
             QueueConfig::Cbq(config) => Queue::Departure(DepartureQueue::Cbq(Box::new(Cbq::new(config, rate)))),
             QueueConfig::FqCodel(config) => {

@@ -19,7 +19,7 @@ pub use cbq::{Cbq, CbqClassConfig, CbqConfig, Sharing};
 pub use codel::{Codel, CodelConfig};
 pub use config::{QueueConfig, Unit};
 pub use drop_tail::{DropTail, DropTailConfig};
-pub use dualpi2::{DualPi2, DualPi2Config};
+pub use dualpi2::{DualPi2, DualPi2Config, DualPi2Form};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pie::{DelayEstimate, Pie, PieConfig};
 pub use red::{weight_for_burst, Red, RedConfig, RedRules, Regions};

@@ -69,6 +69,13 @@ fn configs() -> Vec<QueueConfig> {
             update_ns: short,
             ..DualPi2Config::default()
         }),
+        QueueConfig::DualPi2(DualPi2Config {
+            form: DualPi2Form::Linux,
+            limit: 30,
+            target_ns: short,
+            update_ns: short,
+            ..DualPi2Config::default()
+        }),
         cbq(Sharing::Formal),
         cbq(Sharing::AncestorsOnly),
     ]
@@ -265,14 +272,16 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                     perturbation: b[1].then_some(n[3]),
                 }),
                 5 => QueueConfig::DualPi2(DualPi2Config {
+                    form: if b[1] { DualPi2Form::Linux } else { DualPi2Form::Rfc9332 },
                     limit: small(0),
                     target_ns: time(1),
                     update_ns: time(2),
                     alpha: r[0],
                     beta: r[1],
                     coupling: 1.0 + r[2],
-                    min_th_ns: time(3),
-                    range_ns: time(4),
+                    min_th_ns: if b[1] { Time::from_micros(800) } else { time(3) },
+                    range_ns: if b[1] { Time::from_micros(400) } else { time(4) },
+                    step_ns: if b[1] { time(3) } else { Time::from_millis(1) },
                     classic_share: r[3],
                     ecn: b[0],
                 }),

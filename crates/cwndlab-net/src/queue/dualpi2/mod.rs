@@ -1,18 +1,35 @@
 //! `DualPI2`, a dual-queue coupled AQM for L4S (RFC 9332, appendix A): a low-latency queue for packets with ECT(1) or CE,
 //! a classic one for all others, and one PI controller whose output marks the one and, squared, drops from the other.
+//! Two forms: the RFC's pseudocode, and Linux's `sch_dualpi2`.
+
+mod linux;
 
 use cwndlab_units::{Rate, Time};
+use rand::SeedableRng as _;
 use serde::{Deserialize, Serialize};
 
 use super::config::{interval, positive, within};
 use super::fifo::Fifo;
 use super::{Dequeued, Dropped};
-use crate::{DropCause, Ecn, Packet};
+use crate::{DropCause, Ecn, Packet, Rng};
+
+/// Whose signals and scheduler [`DualPi2`] has. The controller is the same in both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DualPi2Form {
+    /// RFC 9332, appendix A: evenly spaced signals, and a ramp in the low-latency queue.
+    #[default]
+    Rfc9332,
+    /// `net/sched/sch_dualpi2.c` of Linux 6.17 and later: random signals, and a step in the low-latency queue.
+    Linux,
+}
 
 /// Parameters of [`DualPi2`]; the defaults are those of RFC 9332, appendix A.1.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DualPi2Config {
+    /// Whose signals and scheduler.
+    pub form: DualPi2Form,
     /// Packets that may wait in both queues together. Linux has 10000.
     pub limit: u32,
     /// Target delay, in nanoseconds; 15 ms.
@@ -26,10 +43,12 @@ pub struct DualPi2Config {
     /// Coupling factor k: a mark in the low-latency queue k times as likely as the square root of a classic drop.
     pub coupling: f64,
     /// Below this delay the low-latency queue marks nothing of its own, in nanoseconds; 800 µs. At least the time of one
-    /// packet of 1500 bytes.
+    /// packet of 1500 bytes. Only in the form of RFC 9332.
     pub min_th_ns: Time,
-    /// From `min_th_ns` to all packets marked, in nanoseconds; 400 µs.
+    /// From `min_th_ns` to all packets marked, in nanoseconds; 400 µs. Only in the form of RFC 9332.
     pub range_ns: Time,
+    /// Above this delay the low-latency queue marks all packets, in nanoseconds; 1 ms. Only in Linux's form.
+    pub step_ns: Time,
     /// Share of the link that the classic queue is sure of; 0.1.
     pub classic_share: f64,
     /// Marks classic packets with ECT(0) where others are dropped, short of overload.
@@ -39,6 +58,7 @@ pub struct DualPi2Config {
 impl Default for DualPi2Config {
     fn default() -> Self {
         DualPi2Config {
+            form: DualPi2Form::Rfc9332,
             limit: 10_000,
             target_ns: Time::from_millis(15),
             update_ns: Time::from_millis(16),
@@ -47,6 +67,7 @@ impl Default for DualPi2Config {
             coupling: 2.0,
             min_th_ns: Time::from_micros(800),
             range_ns: Time::from_micros(400),
+            step_ns: Time::from_millis(1),
             classic_share: 0.1,
             ecn: true,
         }
@@ -61,7 +82,15 @@ impl DualPi2Config {
         within("alpha", self.alpha, 0.0..=f64::MAX)?;
         within("beta", self.beta, 0.0..=f64::MAX)?;
         within("coupling", self.coupling, 1.0..=100.0)?;
-        within("classic_share", self.classic_share, 0.0..=1.0)
+        within("classic_share", self.classic_share, 0.0..=1.0)?;
+        let default = DualPi2Config::default();
+        let (key, form) = match self.form {
+            DualPi2Form::Linux if self.min_th_ns != default.min_th_ns => ("min_th_ns", "rfc9332"),
+            DualPi2Form::Linux if self.range_ns != default.range_ns => ("range_ns", "rfc9332"),
+            DualPi2Form::Rfc9332 if self.step_ns != default.step_ns => ("step_ns", "linux"),
+            _ => return Ok(()),
+        };
+        Err(format!("{key} has an effect only with form = \"{form}\""))
     }
 }
 
@@ -78,6 +107,8 @@ pub struct DualPi2<P> {
     next_update: Time,
     /// Bytes by which the classic queue is behind its share (positive), weighted.
     owed: f64,
+    /// Draws Linux's signals.
+    rng: Rng,
 }
 
 #[derive(Clone, Debug)]
@@ -105,16 +136,20 @@ impl<P> Lane<P> {
 }
 
 impl<P> DualPi2<P> {
-    /// Empty, for a link of `rate`, with a checked configuration.
-    pub fn new(mut config: DualPi2Config, rate: Rate) -> DualPi2<P> {
+    /// Empty, for a link of `rate`, with a checked configuration. `seed` begins the random numbers of Linux's form.
+    pub fn new(mut config: DualPi2Config, rate: Rate, seed: u64) -> DualPi2<P> {
         config.min_th_ns = config.min_th_ns.max(rate.serialization_time(1500));
         DualPi2 {
+            rng: Rng::seed_from_u64(seed),
             low: Lane::new(),
             classic: Lane::new(),
             base: 0.0,
             delay_old_s: 0.0,
             next_update: config.update_ns,
-            owed: 0.0,
+            owed: match config.form {
+                DualPi2Form::Rfc9332 => 0.0,
+                DualPi2Form::Linux => linux::first_credit(&config),
+            },
             config,
         }
     }
@@ -169,6 +204,9 @@ impl<P: Packet> DualPi2<P> {
             dropped.push((DropCause::Full, packet));
             return false;
         }
+        if self.config.form == DualPi2Form::Linux {
+            self.note_arrival_linux();
+        }
         // RFC 9331, section 5.1: ECT(1) and CE identify L4S.
         let lane = if matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) { &mut self.low } else { &mut self.classic };
         lane.fifo.push(now, packet);
@@ -178,6 +216,9 @@ impl<P: Packet> DualPi2<P> {
     /// A.1 and A.2, `dualpi2_dequeue`: the next packet to send.
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
         self.update_until(now);
+        if self.config.form == DualPi2Form::Linux {
+            return self.dequeue_linux(now, dropped);
+        }
         while self.packets() > 0 {
             let coupled = self.config.coupling * self.base; // p_CL
             let squared = self.base * self.base; // p_C

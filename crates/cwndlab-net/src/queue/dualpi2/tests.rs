@@ -10,7 +10,7 @@ fn packet(id: u64, ecn: Ecn) -> TestPacket {
 /// A queue whose controller stands still at `base`.
 fn fixed(base: f64) -> DualPi2<TestPacket> {
     let config = DualPi2Config { alpha: 0.0, beta: 0.0, ..DualPi2Config::default() };
-    let mut queue = DualPi2::new(config, RATE);
+    let mut queue = DualPi2::new(config, RATE, 1);
     queue.base = base;
     queue
 }
@@ -82,7 +82,7 @@ fn low_latency_packets_go_first_but_the_classic_queue_keeps_its_share() {
 /// Unresponsive classic load of 120 % of 10,000 packets a second: a sixth is dropped, p' being its root, 0.41.
 #[test]
 fn the_classic_delay_settles_at_its_target() {
-    let mut queue = DualPi2::new(DualPi2Config::default(), RATE);
+    let mut queue = DualPi2::new(DualPi2Config::default(), RATE, 1);
     let (mut dropped, mut delay_s, mut sent) = (Vec::new(), 0.0, 0);
     for slot in 0..200_000_u64 {
         let now = Time::from_micros(100 * slot);
@@ -104,8 +104,91 @@ fn the_classic_delay_settles_at_its_target() {
 
 #[test]
 fn a_long_idle_time_costs_no_loop_of_updates() {
-    let mut queue = DualPi2::new(DualPi2Config::default(), RATE);
+    let mut queue = DualPi2::new(DualPi2Config::default(), RATE, 1);
     let now = Time::from_secs(3_000_000_000);
     queue.enqueue(now, packet(0, Ecn::Ect1), &mut Vec::new());
     assert!(queue.next_update > now && queue.next_update <= now + Time::from_millis(16));
+}
+
+/// Linux's form, whose controller stands still at `base`.
+fn fixed_linux(base: f64) -> DualPi2<TestPacket> {
+    let config = DualPi2Config { form: DualPi2Form::Linux, alpha: 0.0, beta: 0.0, ..DualPi2Config::default() };
+    let mut queue = DualPi2::new(config, RATE, 7);
+    queue.base = base;
+    queue
+}
+
+/// Of 20,000 packets that each leave three others behind, how many are marked and how many dropped.
+fn signals_linux(base: f64, ecn: Ecn, behind: u64) -> (usize, usize) {
+    let mut queue = fixed_linux(base);
+    let (mut dropped, mut marks) = (Vec::new(), 0);
+    for id in 0..20_000 + behind {
+        queue.enqueue(Time::ZERO, packet(id, ecn), &mut dropped);
+        if id >= behind {
+            while u64::from(queue.packets()) > behind {
+                marks += usize::from(queue.dequeue(Time::ZERO, &mut dropped).is_some_and(|sent| sent.marked));
+            }
+        }
+    }
+    (marks, dropped.len())
+}
+
+#[test]
+fn linux_draws_marks_and_squared_drops_and_spares_queues_below_two_packets() {
+    // p = 0.1: 20 % marks, 1 % drops; six standard deviations of 20,000 draws are 340 and 85
+    let near = |count: usize, expected: usize, most: usize| count.abs_diff(expected) <= most;
+    let (low, classic, classic_ecn) =
+        (signals_linux(0.1, Ecn::Ect1, 3), signals_linux(0.1, Ecn::NotEct, 3), signals_linux(0.1, Ecn::Ect0, 3));
+    assert!(near(low.0, 4000, 340) && low.1 == 0, "{low:?}");
+    assert!(classic.0 == 0 && near(classic.1, 200, 85), "{classic:?}");
+    assert!(near(classic_ecn.0, 200, 85) && classic_ecn.1 == 0, "{classic_ecn:?}");
+    // 2 x 1000 bytes behind: less than 2 MTU
+    assert_eq!(signals_linux(0.1, Ecn::Ect1, 2), (0, 0));
+}
+
+#[test]
+fn linux_in_overload_drops_and_marks_the_rest_of_the_low_latency_queue() {
+    for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct] {
+        // 40 packets stay behind, so drops never take the queue below two MTU
+        let (marks, drops) = signals_linux(0.6, ecn, 40);
+        assert!(drops.abs_diff(7200) <= 450, "{ecn:?}: {drops}");
+        assert_eq!(marks > 0, ecn == Ecn::Ect1, "{ecn:?}");
+    }
+    // k p' = 1 is not above 100 % yet: all marked, none dropped
+    assert_eq!(signals_linux(0.5, Ecn::Ect1, 40), (20_000, 0));
+}
+
+#[test]
+fn linux_marks_all_that_waited_longer_than_the_step() {
+    for (delay_us, marked) in [(999, false), (1000, false), (1001, true)] {
+        let mut queue = fixed_linux(0.0);
+        queue.enqueue(Time::ZERO, packet(0, Ecn::Ect1), &mut Vec::new());
+        let sent = queue.dequeue(Time::from_micros(delay_us), &mut Vec::new()).unwrap();
+        assert_eq!(sent.marked, marked, "{delay_us}");
+    }
+}
+
+#[test]
+fn linux_keeps_the_credit_until_both_queues_are_empty() {
+    let mut queue = fixed_linux(0.0);
+    let mut dropped = Vec::new();
+    // from -1200, by 100 a packet: the 13th is the first that the classic queue is owed
+    queue.enqueue(Time::ZERO, packet(0, Ecn::NotEct), &mut dropped);
+    for id in 1..40 {
+        queue.enqueue(Time::ZERO, packet(id, Ecn::Ect1), &mut dropped);
+    }
+    let order: Vec<_> = (0..40).map(|_| queue.dequeue(Time::ZERO, &mut dropped).unwrap().packet.ecn).collect();
+    assert_eq!(order.iter().position(|&ecn| ecn == Ecn::NotEct), Some(13));
+    // with the classic queue empty nothing is charged: what it used up stays
+    assert!((queue.owed - (100.0 - 900.0)).abs() < 1e-6, "{}", queue.owed);
+    queue.enqueue(Time::ZERO, packet(41, Ecn::Ect1), &mut dropped);
+    assert!((queue.owed + 1200.0).abs() < 1e-6, "reset by the empty queue: {}", queue.owed);
+}
+
+#[test]
+fn keys_of_the_other_form_are_rejected() {
+    let ramp = DualPi2Config { form: DualPi2Form::Linux, range_ns: Time::ZERO, ..DualPi2Config::default() };
+    assert_eq!(ramp.check().unwrap_err(), "range_ns has an effect only with form = \"rfc9332\"");
+    let step = DualPi2Config { step_ns: Time::ZERO, ..DualPi2Config::default() };
+    assert_eq!(step.check().unwrap_err(), "step_ns has an effect only with form = \"linux\"");
 }
