@@ -15,6 +15,8 @@ from cwndlab._core import AckReport, CongestionControl, LossEvent, RateSample, v
 from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
+    from cwndlab.metrics import RunView
+    from cwndlab.metrics._own import metric
     from cwndlab.plan.plan import Cell, Plan
     from cwndlab.runs.options import OptionFields, RunOptions
     from cwndlab.runs.records import RecordTables
@@ -77,6 +79,7 @@ __all__ = [
     "RunError",
     "RunOptions",
     "RunResult",
+    "RunView",
     "Study",
     "StudyError",
     "Table",
@@ -85,6 +88,7 @@ __all__ = [
     "Topology",
     "Traffic",
     "__version__",
+    "metric",
     "open",
     "open_results",
     "run",
@@ -92,6 +96,8 @@ __all__ = [
 
 #: Where the names are that are loaded when first used, so that the command line starts quickly.
 _HOMES = {
+    "cwndlab.metrics": ("RunView",),
+    "cwndlab.metrics._own": ("metric",),
     "cwndlab.runs.run": ("open", "open_results"),
     "cwndlab.runs.result": ("RunResult",),
     "cwndlab.runs.records": ("RecordTables",),

@@ -62,6 +62,10 @@ CcOption = Annotated[
         help="a congestion control of your own, run by the engine; its name is then a window_law",
     ),
 ]
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="FILE.py", help="metrics of your own, which the file defines"),
+]
 LimitOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -135,6 +139,7 @@ def check(
     more: MoreSets = None,
     set_: SetOption = None,
     cc: CcOption = None,
+    metric: MetricOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell")] = None,
     sensitivity: Annotated[
         str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
@@ -146,7 +151,7 @@ def check(
     from cwndlab.report.study import check_outputs
     from cwndlab.runs.estimate import estimate_seconds
 
-    loaded = _load(study, set_, more, cc=cc)
+    loaded = _load(study, set_, more, cc=cc, metrics=metric)
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
     plan.check()
     check_outputs(loaded)
@@ -198,6 +203,7 @@ def run_command(
     more: MoreSets = None,
     set_: SetOption = None,
     cc: CcOption = None,
+    metric: MetricOption = None,
     seed: SeedOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell; default: the study's")] = None,
     until: Annotated[
@@ -239,7 +245,7 @@ def run_command(
     from cwndlab.runs.run import run_study
 
     began = time.monotonic()
-    loaded = _load(study, set_, more, _limits(limit, backend), cc)
+    loaded = _load(study, set_, more, _limits(limit, backend), cc, metric)
     out = out or Path(f"{loaded.name}-out")
     options = RunOptions(
         out=out,
@@ -457,10 +463,16 @@ def _load(
     more: list[str] | None,
     limits: Sequence[str] = (),
     cc: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
 ) -> Any:
     from cwndlab.laws import from_file
     from cwndlab.study import Study
 
+    if metrics:
+        from cwndlab.metrics import _own
+
+        for file in metrics:
+            _own.from_file(file)
     loaded = Study.load(study)
     controls = [from_file(spec) for spec in cc or ()]
     wanted: dict[str, str] = {}

@@ -12,16 +12,15 @@ import json
 import re
 import sys
 import threading
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from cwndlab._core import CongestionControl, tcp_knobs
 from cwndlab.errors import StudyError, nearest
+from cwndlab.usercode import check_not_loading, execute, read
 
 #: Part of the digest; another number where the same text would run in another way.
 _FORMAT = "cwndlab congestion control 1"
@@ -95,8 +94,8 @@ def from_file(spec: str) -> LawCode:
     file = Path(found["file"]) if found else Path(spec)
     if found is None or file.suffix != ".py":
         raise StudyError(f"{spec!r} names no Python file", key="--cc", right="write FILE.py:CLASS")
-    source = _read(file)
-    module = _execute(source, str(file))
+    source = read(file, "--cc")
+    module = execute(source, str(file), "--cc")
     classes = {
         name: value
         for name, value in vars(module).items()
@@ -124,7 +123,7 @@ def load(code: LawCode) -> type[CongestionControl]:
     with _lock:
         known = _loaded.get(code.digest)
         if known is None:
-            made = getattr(_execute(code.source, code.file), code.class_name, None)
+            made = getattr(execute(code.source, code.file, "--cc"), code.class_name, None)
             if not (isinstance(made, type) and issubclass(made, CongestionControl)):
                 raise StudyError(
                     f"{code.file}: has no congestion control {code.class_name}", key=f"cc[{code.name!r}]"
@@ -133,54 +132,12 @@ def load(code: LawCode) -> type[CongestionControl]:
         return known
 
 
-def check_not_loading() -> None:
-    """StudyError in a file that is run for its congestion control: it would start the study again."""
-    if (file := getattr(_busy, "file", None)) is not None:
-        raise StudyError(
-            f"{file} runs a study while its congestion control is loaded",
-            right='put that call under `if __name__ == "__main__":`',
-        )
-
-
 _lock = threading.Lock()
 _loaded: dict[str, type[CongestionControl]] = {}
-_busy = threading.local()
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise StudyError(f"{file} cannot be read: {reason}", key="--cc") from None
-
-
-def _execute(source: str, file: str) -> ModuleType:
-    """The module of a source, run under a name of its own."""
-    module = ModuleType("cwndlab_law_" + hashlib.sha256(source.encode()).hexdigest()[:16])
-    module.__file__ = file
-    sys.modules[module.__name__] = module  # dataclasses and pickle look it up
-    _busy.file = file
-    try:
-        exec(compile(source, file, "exec"), module.__dict__)
-    except StudyError:
-        raise
-    except SyntaxError as error:
-        raise StudyError(f"{error.msg}", file=file, line=error.lineno, key="--cc") from None
-    except Exception as error:
-        lines = [
-            frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
-        ]
-        raise StudyError(
-            f"{type(error).__name__}: {error}", file=file, line=lines[-1] if lines else None, key="--cc"
-        ) from None
-    finally:
-        _busy.file = None
-    return module
 
 
 def _code(name: str, cls: type[CongestionControl], file: Path) -> LawCode:
-    return LawCode(name, cls.__qualname__, str(file), _read(file), bool(cls.uses_random))
+    return LawCode(name, cls.__qualname__, str(file), read(file, "--cc"), bool(cls.uses_random))
 
 
 def _check(name: str, cls: type) -> None:

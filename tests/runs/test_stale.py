@@ -74,12 +74,12 @@ def test_only_the_changed_metric_is_measured_again(
 
         monkeypatch.setattr(counted, "__signature__", inspect.signature(module.measure), raising=False)
         monkeypatch.setattr(module, "measure", counted)
-    cwndlab.metrics.get.cache_clear()
+    cwndlab.metrics._built_in.cache_clear()
     try:
         change("retransmits")
         run_study(study, out=out)
     finally:
-        cwndlab.metrics.get.cache_clear()
+        cwndlab.metrics._built_in.cache_clear()
     assert calls == {"goodput": 0, "retransmits": 6}
 
 
@@ -166,9 +166,9 @@ def test_a_metrics_digest_covers_what_it_imports_and_nothing_else() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "read_bytes", edited_bytes)
-        _code.code_digest.cache_clear()
+        _code._digest.cache_clear()
         after = {name: _code.code_digest(name) for name in before}
-    _code.code_digest.cache_clear()
+    _code._digest.cache_clear()
     assert after["red_region"] != before["red_region"] and after["retransmits"] == before["retransmits"]
 
 

@@ -183,7 +183,7 @@ def metrics_page() -> str:
         "| metric | unit | what it measures |",
         "|---|---|---|",
     ]
-    found = [known.get(name) for name in known.names()]
+    found = [known.get(name) for name in known.built_in()]
     lines += [f"| [`{m.name}`](#{m.name.replace('_', '-')}) | {m.unit} | {m.title} |" for m in found]
     for metric in found:
         lines += [

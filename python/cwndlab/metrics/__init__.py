@@ -24,7 +24,6 @@ import inspect
 import math
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -38,35 +37,35 @@ from cwndlab.records.window import FullRun, WindowedRun, window_of
 from cwndlab.spec.measures import ALIASES as ALIASES
 from cwndlab.spec.schema import Quantity
 
+from . import _own
+from ._metric import Metric as Metric
 from ._range import ANY, Range, of_derived, of_reduced
 
 #: What a metric sees: one window of one run, whoever made it, and nothing outside of the window.
 RunView = WindowedRun
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric module, looked up."""
-
-    name: str
-    unit: str
-    range: Range
-    ranges: Mapping[str, Range]
-    title: str
-    formula: str
-    tables: tuple[str, ...]
-    measure: Callable[..., Any]
+@cache
+def built_in() -> tuple[str, ...]:
+    """The names of the metrics that come with cwndlab."""
+    return tuple(
+        sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    )
 
 
 def names() -> list[str]:
-    """The names of all metrics."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    """The names of all metrics, those of the user's own too."""
+    return sorted({*built_in(), *_own.names()})
+
+
+def get(name: str) -> Metric:
+    """The metric of this name."""
+    return _own.find(name) or _built_in(name)
 
 
 @cache
-def get(name: str) -> Metric:
-    """The metric of this name."""
-    if name not in names():
+def _built_in(name: str) -> Metric:
+    if name not in built_in():
         raise ValueError(f'there is no metric "{name}"; {nearest(name, [*names(), *ALIASES])}')
     module = importlib.import_module(f"{__name__}.{name}")
     doc = inspect.getdoc(module) or ""
@@ -145,8 +144,7 @@ def range_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> Range:
 def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
     """Whether a quantity is a list of numbers per run."""
     if quantity.metric is not None:
-        many = str(inspect.signature(get(quantity.metric).measure).return_annotation).startswith("list")
-        return many and quantity.within is None
+        return get(quantity.metric).is_list and quantity.within is None
     return is_list(quantities[str(quantity.of)], quantities)
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from cwndlab.spec.schema import Quantity
 
+from . import _own
+
 _ROOT = Path(__file__).parent.parent
 #: The code that makes a number of records; what lies outside only carries records and numbers.
 _PACKAGES = ("metrics", "records")
@@ -18,8 +20,14 @@ _PACKAGES = ("metrics", "records")
 _MEASURED = {"metric", "options", "within", "unit", "derived", "window", "phase", "whole_run"}
 
 
-@cache
 def code_digest(metric: str | None) -> str:
+    """Digest of a metric's code; of what all metrics share, for None."""
+    own = None if metric is None else _own.find(metric)
+    return _digest(metric) if own is None else f"{own.code.digest} {_digest(None)}"
+
+
+@cache
+def _digest(metric: str | None) -> str:
     """Digest of a metric's module and of what it imports; of what all metrics share, for None."""
     todo = ["metrics"] if metric is None else [f"metrics.{metric}", "metrics"]
     found: dict[str, bytes] = {}

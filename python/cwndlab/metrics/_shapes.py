@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from functools import cache
 
 from cwndlab.spec.measures import Shape
 
-from . import get, names
+from . import Metric, built_in, get, names
+
+
+def shapes() -> Mapping[str, Shape]:
+    """The options and the unit of every metric, and whether it gives a list."""
+    own = {name: _shape(get(name)) for name in names() if name not in _built_in()}
+    return {**_built_in(), **own}
 
 
 @cache
-def shapes() -> Mapping[str, Shape]:
-    """The options and the unit of every metric, and whether it gives a list."""
-    found = {}
-    for name in names():
-        metric = get(name)
-        signature = inspect.signature(metric.measure)
-        options = frozenset(p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY)
-        found[name] = Shape(options, metric.unit, str(signature.return_annotation).startswith("list"))
-    return found
+def _built_in() -> Mapping[str, Shape]:
+    return {name: _shape(get(name)) for name in built_in()}
+
+
+def _shape(metric: Metric) -> Shape:
+    return Shape(frozenset(metric.options), metric.unit, metric.is_list)

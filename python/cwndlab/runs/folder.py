@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from cwndlab.backends.threads import Threads
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
 from cwndlab.laws import LawCode
+from cwndlab.metrics._own import MetricCode, described, reopened
 from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import make_plan
 from cwndlab.spec import load as spec
@@ -29,6 +30,8 @@ from .campaign import Campaign
 _MARK = "provenance.json"
 #: Sources of congestion controls in Python.
 _LAWS = "congestion_controls"
+#: Sources of metrics of the user's own.
+_METRICS = "own_metrics"
 
 
 def prepare(folder: Path, study: StudySpec) -> FolderStore:
@@ -143,6 +146,25 @@ def keep_laws(folder: Path, study: StudySpec) -> dict[str, Any]:
     return {"congestion_controls": listed}
 
 
+def keep_metrics(folder: Path, codes: Sequence[MetricCode]) -> dict[str, Any]:
+    """Copies the sources of metrics of the user's own; what provenance.json says of them."""
+    if not codes:
+        return {}
+    with writing(folder):
+        (folder / _METRICS).mkdir(exist_ok=True)
+        for code in codes:
+            write_atomic(folder / _METRICS / f"{code.name}.py", code.source.encode())
+    return {"metrics": [{**described(code), "copy": f"{_METRICS}/{code.name}.py"} for code in codes]}
+
+
+def _reopen_metrics(folder: Path, content: Mapping[str, Any]) -> None:
+    """Makes the metrics of a finished run known; none is run."""
+    for item in content.get("metrics", []):
+        with writing(folder):
+            source = (folder / _METRICS / f"{item['name']}.py").read_text(encoding="utf-8")
+        reopened(item, source)
+
+
 def _laws(folder: Path, content: Mapping[str, Any]) -> dict[str, LawCode]:
     """The controls of a finished run, as sources; none is run."""
     found = {}
@@ -182,6 +204,7 @@ def with_cell(table: pa.Table, cell: str) -> pa.Table:
 def load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     """What a result folder holds, for `report` and `compare`; OutputError if something in it is missing."""
     content = read_provenance(folder)
+    _reopen_metrics(folder, content)
     study = spec.load(MeasuredStudy, folder / "study.toml")
     study = replace(study, laws=_laws(folder, content))
     study = spec.changed(study, content.get("set", {}))

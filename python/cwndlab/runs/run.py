@@ -15,7 +15,6 @@ from cwndlab.backends.protocol import Executor
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
 from cwndlab.errors import StudyError
 from cwndlab.files import write_atomic
-from cwndlab.laws import check_not_loading
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
 from cwndlab.report.study import check_outputs, write_report
@@ -24,6 +23,7 @@ from cwndlab.stats.stopping import StoppingRule
 from cwndlab.store import shared
 from cwndlab.store.folder import FolderStore, MemoryStore
 from cwndlab.store.provenance import provenance
+from cwndlab.usercode import check_not_loading
 
 from . import agreement
 from . import folder as folders
@@ -108,6 +108,7 @@ def run_study(
                 "failures": [asdict(failure) for failure in campaign.failures],
             }
             content |= folders.keep_laws(folder, study)
+            content |= folders.keep_metrics(folder, campaign.work.own_metrics)
             if kernel is not None and kernel.stack.text is not None:
                 write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
             folders.write_provenance(folder, content)

@@ -20,6 +20,7 @@ from cwndlab.core import Core, Records, Scenario, core
 from cwndlab.errors import ClusterError, OutputError
 from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id
+from cwndlab.metrics._own import MetricCode, ensure, used
 from cwndlab.plan.probes import only
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
@@ -52,9 +53,12 @@ class Measure:
     engine: str = field(default_factory=lambda: core().engine_digest())
     #: What each quantity's value is stored under, which has the digest of its metric's code.
     ids: Mapping[str, str] = field(init=False)
+    #: The metrics of the user's own among them, as they travel to other processes.
+    own_metrics: tuple[MetricCode, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", measure_ids(self.quantities))
+        object.__setattr__(self, "own_metrics", used(q.metric for q in self.quantities))
 
     def without(self, known: Collection[str]) -> Measure:
         """The same for the quantities whose ids are not known, and for those that they are derived from."""
@@ -81,6 +85,7 @@ class Measure:
                 f"{core().engine_digest()[:12]}; expected {self.engine[:12]}); "
                 "install the same build everywhere"
             )
+        ensure(self.own_metrics)
         own = measure_ids(self.quantities)
         changed = [name for name, key in self.ids.items() if own[name] != key]
         if changed:
@@ -94,6 +99,7 @@ class Measure:
 
         An outcome comes out once it is kept there, so that what others are told of is never lost.
         """
+        ensure(self.own_metrics)
         if self.store is None:
             for job in jobs:
                 outcome = self.perform_one(job, stopped)

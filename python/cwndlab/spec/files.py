@@ -16,6 +16,7 @@ MAX_BYTES = 8_000_000
 RESULTS = frozenset(
     {"store", "records", "kernel", "trace", "figures", "study.toml", "provenance.json", "stack.toml"}
     | {"report.html", "report.md", "verdicts.csv", "claims.csv", "agreement.csv"}
+    | {"congestion_controls", "own_metrics"}
 )
 
 

@@ -1,0 +1,284 @@
+"""Metrics of the user's own: functions with `@cwndlab.metric`, from a file, a notebook or a package.
+
+A metric is known once its decorator has run: in the program that runs the study, in a file given by
+`--metric`, or in an installed package that names it as an entry point. A study file names metrics, but never
+makes code run that is not installed. What a metric gives is kept under a digest of the text of the module
+that defines it; the digest does not cover what that module imports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TypeVar, get_type_hints
+
+from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
+from cwndlab.records.window import WindowedRun
+from cwndlab.usercode import execute, read, source_of
+
+from ._metric import Metric
+from ._range import Range
+
+#: The group of entry points that packages name their metrics in.
+GROUP = "cwndlab.metrics"
+OPTION = "--metric"
+#: Part of the digest; another number where the same text would measure in another way.
+_FORMAT = "cwndlab metric 1"
+_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+#: What a metric can read.
+TABLES = ("segments", "queues", "cwnd", "connections", "objects", "links")
+
+F = TypeVar("F", bound=Callable[..., float | list[float]])
+
+
+@dataclass(frozen=True)
+class MetricCode:
+    """Where a metric's code is: a text for other processes, or the name of an installed one."""
+
+    name: str
+    file: str
+    source: str
+    #: Whether `source` is a module that can be run; not so for a cell of a notebook.
+    whole: bool = True
+    #: Whether an installed package provides it.
+    installed: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Digest of the text and the name, 32 hexadecimal digits."""
+        text = "\0".join((_FORMAT, self.name, self.source))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class OwnMetric(Metric):
+    """A metric of the user's own."""
+
+    code: MetricCode
+
+
+_known: dict[str, OwnMetric] = {}
+
+
+def metric(
+    *,
+    unit: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    count: bool = False,
+    tables: Sequence[str] = ("connections",),
+) -> Callable[[F], F]:
+    """Makes a function a metric that studies can name by the function's name.
+
+    >>> @cwndlab.metric(unit="B", low=0, tables=["connections"])
+    ... def largest_transfer(run: cwndlab.RunView, *, traffic: str | None = None) -> float:
+    ...     \"\"\"Bytes that the largest connection delivered.\"\"\"
+    ...     rows = run.columns("connections")
+    ...     mine = np.isin(rows["traffic"], run.traffic(traffic))
+    ...     return float(np.max(rows["bytes_up"][mine], initial=0))
+
+    The function gets the run in the quantity's window and returns a number, NaN where nothing can be
+    measured, or a list of numbers. Its keyword-only parameters are the metric's options. The first line of
+    its docstring is its title; the rest may have the formula.
+
+    Args:
+        unit: of what it returns: "s", "bit/s", "B", "1", "packets", …
+        low: the least possible value in this unit; statistics keep intervals inside the range.
+        high: the greatest possible value.
+        count: whether it counts rare events, which scatter at least like a Poisson count.
+        tables: the record tables that it reads; their probes are switched on.
+
+    Raises:
+        StudyError: the name is taken or not usable, a table does not exist, or the function has no run, no
+            return type or no docstring.
+
+    """
+
+    def register(function: F) -> F:
+        name = function.__name__
+        _check(name, function, tables)
+        doc = inspect.getdoc(function) or ""
+        _known[name] = OwnMetric(
+            name=name,
+            unit=unit,
+            range=Range(low, high, count),
+            ranges={},
+            title=doc.split("\n", 1)[0].rstrip("."),
+            formula=doc,
+            tables=tuple(tables),
+            measure=function,
+            code=_code(name, function),
+        )
+        return function
+
+    return register
+
+
+def _check(name: str, function: Callable[..., object], tables: Sequence[str]) -> None:
+    key = f"metric {name}"
+    if not _NAME.match(name):
+        right = "use lower-case letters, digits and _"
+        raise StudyError(f"{name!r} is not a name of a metric", key=key, right=right)
+    if (Path(__file__).parent / f"{name}.py").is_file():
+        raise StudyError(f'cwndlab has a metric "{name}"', key=key, right="choose another name")
+    for table in tables:
+        if table not in TABLES:
+            raise StudyError(f'there is no table "{table}"', key=key, right=nearest(table, TABLES))
+    signature = inspect.signature(function)
+    kinds = [p.kind for p in signature.parameters.values()]
+    if not kinds or any(kind is not inspect.Parameter.KEYWORD_ONLY for kind in kinds[1:]):
+        right = "write (run: cwndlab.RunView, *, option: type = default) -> float"
+        raise StudyError("a metric takes a run, and options by keyword", key=key, right=right)
+    try:
+        get_type_hints(function)
+    except NameError as error:
+        right = "import it where the function can see it, or leave the annotation out"
+        raise StudyError(f"its annotations name what is not known: {error}", key=key, right=right) from None
+    if signature.return_annotation is inspect.Signature.empty:
+        raise StudyError("it has no return type", key=key, right="write -> float, or -> list[float]")
+    if not inspect.getdoc(function):
+        raise StudyError("it has no docstring", key=key, right="say what it measures in the first line")
+
+
+def _code(name: str, function: Callable[..., object]) -> MetricCode:
+    module = sys.modules[function.__module__]
+    file = str(getattr(module, "__file__", None) or "")
+    if (source := source_of(module, OPTION)) is not None:
+        return MetricCode(name, file, source, installed=name in _entry_points())
+    try:
+        return MetricCode(name, file, inspect.getsource(function), whole=False)
+    except (OSError, TypeError):
+        raise StudyError(
+            "its source cannot be found, so its values would have no key",
+            key=f"metric {name}",
+            right="write it to a file and import that",
+        ) from None
+
+
+@cache
+def _entry_points() -> Mapping[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def names() -> list[str]:
+    """The names of all metrics of the user's own."""
+    return [*_known, *(name for name in _entry_points() if name not in _known)]
+
+
+def find(name: str) -> OwnMetric | None:
+    """The metric of this name; None if it is none of the user's own. Loads an installed one."""
+    if name not in _known and (point := _entry_points().get(name)) is not None:
+        point.load()
+        if name not in _known:
+            raise StudyError(
+                f'the entry point {point.value} defines no metric "{name}"',
+                key=f"metric {name}",
+                right=f"decorate a function {name} with @cwndlab.metric",
+            )
+    return _known.get(name)
+
+
+def from_file(file: str) -> list[str]:
+    """Runs a file for the metrics that it defines; their names. StudyError if there is none."""
+    before = dict(_known)
+    execute(read(Path(file), OPTION), file, OPTION)
+    found = [name for name, one in _known.items() if before.get(name) is not one]
+    if not found:
+        right = "decorate a function with @cwndlab.metric(unit=…)"
+        raise StudyError(f"{file} defines no metric", key=OPTION, right=right)
+    return found
+
+
+def used(metrics: Iterable[str | None]) -> tuple[MetricCode, ...]:
+    """The code of those of these metrics that are the user's own."""
+    found = {name: own.code for name in metrics if name is not None and (own := find(name)) is not None}
+    return tuple(found.values())
+
+
+def ensure(codes: Iterable[MetricCode]) -> None:
+    """Makes these metrics known in this process. StudyError or ClusterError if that is not possible."""
+    for code in codes:
+        known = find(code.name)
+        if known is not None and known.code.digest == code.digest:
+            continue
+        if code.installed:
+            raise ClusterError(f'the metric "{code.name}" is missing here, or another version is installed')
+        if not code.whole:
+            raise StudyError(
+                "it was defined in a notebook, and other processes cannot run it",
+                key=f"metric {code.name}",
+                right="write it to a file and import that",
+            )
+        execute(code.source, code.file, OPTION)
+        made = _known.get(code.name)
+        if made is None or made.code.digest != code.digest:
+            # The file has changed since, or the same text was read from elsewhere.
+            raise ClusterError(f'the metric "{code.name}" of {code.file} is not the one that was asked for')
+
+
+# ── in result folders ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def described(code: MetricCode) -> dict[str, object]:
+    """What a result folder has to know of a metric to be opened without its code."""
+    one = _known[code.name]
+    limits = [None if math.isinf(bound) else bound for bound in (one.range.low, one.range.high)]
+    return {
+        "name": one.name,
+        "unit": one.unit,
+        "range": [*limits, one.range.count],
+        "formula": one.formula,
+        "tables": list(one.tables),
+        "options": list(one.options),
+        "list": one.is_list,
+        "file": code.file,
+    }
+
+
+def reopened(content: Mapping[str, object], source: str) -> None:
+    """Makes a metric of a result folder known, unless this process has it; it measures nothing anew.
+
+    OutputError if this process has another metric of that name.
+    """
+    stated = json.loads(json.dumps(content))
+    code = MetricCode(stated["name"], stated["file"], source)
+    known = find(code.name)
+    if known is not None:
+        if known.code.digest != code.digest:
+            raise OutputError(
+                f'the results have another metric "{code.name}" than this program; open them in a new one'
+            )
+        return
+
+    def measure(run: WindowedRun, **options: object) -> float:
+        raise ValueError(f"metric {code.name}: opening results runs no code")
+
+    parameters = [inspect.Parameter("run", inspect.Parameter.POSITIONAL_ONLY)]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=object)
+        for name in stated["options"]
+    ]
+    returned = list[float] if stated["list"] else float
+    measure.__signature__ = inspect.Signature(parameters, return_annotation=returned)  # type: ignore[attr-defined]
+    measure.__annotations__ = dict.fromkeys(stated["options"], object)
+    low, high, count = stated["range"]
+    _known[code.name] = OwnMetric(
+        name=code.name,
+        unit=stated["unit"],
+        range=Range(-math.inf if low is None else low, math.inf if high is None else high, count),
+        ranges={},
+        title=stated["formula"].split("\n", 1)[0].rstrip("."),
+        formula=stated["formula"],
+        tables=tuple(stated["tables"]),
+        measure=measure,
+        code=code,
+    )

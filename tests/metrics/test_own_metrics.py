@@ -1,0 +1,165 @@
+"""Metrics of the user's own: known by their decorator, kept under a digest of their code."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import cwndlab
+from cwndlab import Dumbbell, Flow, OutputError, Run, Study, StudyError, metrics
+from cwndlab.cli import app
+from cwndlab.metrics import _own
+from cwndlab.runs.work import Measure
+from cwndlab.spec.schema import Quantity
+
+FILE = '''\
+import numpy as np
+
+import cwndlab
+
+
+@cwndlab.metric(unit="B", low=0, tables=["connections"])
+def largest_transfer(run: cwndlab.RunView, *, traffic: str | None = None) -> float:
+    """Bytes that the largest connection delivered."""
+    rows = run.columns("connections")
+    mine = np.isin(rows["traffic"], run.traffic(traffic))
+    return FACTOR * float(np.max(rows["bytes_up"][mine], initial=0))
+
+
+FACTOR = 1
+'''
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    before = dict(_own._known)
+    yield
+    _own._known.clear()
+    _own._known.update(before)
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(FILE)
+    network = Dumbbell(rate="5Mbps", rtt="20ms", flows=[Flow(cc="cubic"), Flow(cc="reno")])
+    _own.from_file("mine.py")
+    study = Study.build(
+        "own", measure=["largest_transfer"], dumbbell=network, run=Run(duration="1s", replicates=2)
+    )
+    study.save("own.toml")
+    _own._known.clear()
+    return tmp_path / "mine.py"
+
+
+def command(*words: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        app(list(words))
+    return int(caught.value.code or 0)
+
+
+def test_a_study_file_alone_runs_no_code(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("check", "own.toml") == 2
+    assert 'there is no measure or metric "largest_transfer"' in capsys.readouterr().err
+
+
+def test_a_metric_of_a_file_is_measured_shown_and_reopened_without_its_code(file: Path) -> None:
+    assert command("run", "own.toml", "--metric", "mine.py", "-q") == 0
+    report = Path("own-out/report.md").read_text()
+    assert "Bytes that the largest connection delivered" in report
+    file.unlink()
+    _own._known.clear()
+    run = cwndlab.open("own-out")
+    for replicate in (0, 1):
+        table = run.records("connections", replicate=replicate)
+        sent = dict(zip(table.column("flow").to_pylist(), table.column("bytes_up").to_pylist(), strict=True))
+        for flow in ("cubic", "reno"):
+            name = f"largest_transfer_{flow}"
+            assert run.results.values("base", name)[replicate] == sent[flow] > 0
+    assert run.results.unit("largest_transfer_cubic") == "B"
+    with pytest.raises(ValueError, match="opening results runs no code"):
+        metrics.get("largest_transfer").measure(None)
+
+
+def test_a_changed_metric_is_measured_anew_and_nothing_runs(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("run", "own.toml", "--metric", "mine.py", "-q") == 0
+    first = cwndlab.open("own-out").estimate("largest_transfer_cubic").value
+    file.write_text(FILE.replace("FACTOR = 1", "FACTOR = 2"))
+    assert command("run", "own.toml", "--metric", "mine.py", "--json") == 0
+    known = json.loads(Path("own-out/provenance.json").read_text())
+    assert known["replicates_run"] == 1  # a short run's records are not kept but for the first replicate
+    assert known["replicates_measured"] == 1
+    assert cwndlab.open("own-out").estimate("largest_transfer_cubic").value == 2 * first
+    _own._known.clear()
+    file.write_text(FILE)
+    _own.from_file("mine.py")
+    with pytest.raises(OutputError, match='another metric "largest_transfer"'):
+        cwndlab.open("own-out")
+
+
+def test_other_processes_get_the_metric_with_the_work(file: Path) -> None:
+    _own.from_file("mine.py")
+    work = pickle.loads(pickle.dumps(Measure((Quantity(name="x", metric="largest_transfer"),))))
+    file.unlink()  # as on another machine
+    _own._known.clear()
+    work.check()
+    assert metrics.get("largest_transfer").unit == "B"
+    _own._known.clear()
+    assert command("run", "own.toml", "--metric", "missing.py") == 2
+
+
+def test_a_metric_reaches_the_processes_that_run_a_law_in_python(file: Path) -> None:
+    few = Path(__file__).parents[1] / "laws/few.py"
+    _own.from_file("mine.py")
+    run = cwndlab.run("own.toml", changes={"dumbbell.flows.2.cc": "few"}, cc={"few": few}, replicates=1)
+    assert not run.failures
+    assert run.estimate("largest_transfer_few").value > 0
+
+
+def test_an_installed_metric_is_found_by_its_entry_point(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        value = "mine:largest_transfer"
+
+        def load(self) -> None:
+            _own.from_file("mine.py")
+
+    monkeypatch.setattr(_own, "_entry_points", lambda: {"largest_transfer": Point()})
+    assert "largest_transfer" in metrics.names()
+    assert Study.load("own.toml").plan().runs == 2
+    (code,) = _own.used(["largest_transfer", "goodput"])
+    assert code.installed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("largest_transfer", "goodput", 'cwndlab has a metric "goodput"; choose another name'),
+        (
+            'tables=["connections"]',
+            'tables=["segmets"]',
+            'there is no table "segmets"; did you mean "segments"?',
+        ),
+        (
+            "run: cwndlab.RunView, *, ",
+            "run: cwndlab.RunView, ",
+            "a metric takes a run, and options by keyword",
+        ),
+        ("-> float", "", "it has no return type"),
+        ('    """Bytes that the largest connection delivered."""\n', "", "it has no docstring"),
+        ("@cwndlab.metric", "@cwndlab.metrc", "mine.py:6: --metric: AttributeError"),
+        ("FACTOR = 1", "FACTOR =", "mine.py:14: --metric: invalid syntax"),
+        ("@cwndlab.metric(", "@(lambda **k: lambda f: f)(", "mine.py defines no metric"),
+        ("traffic: str | None", "traffic: Nonsense", "its annotations name what is not known"),
+    ],
+)
+def test_what_is_wrong_with_a_metric_is_an_error(file: Path, old: str, new: str, message: str) -> None:
+    file.write_text(FILE.replace(old, new))
+    with pytest.raises(StudyError) as caught:
+        _own.from_file("mine.py")
+    assert message in str(caught.value)
