@@ -132,6 +132,36 @@ def test_a_congestion_control_brings_its_slow_start_and_ecn() -> None:
     }
 
 
+def test_datagrams_have_no_tcp_and_push_from_the_sender() -> None:
+    app = '{ app = { kind = "cbr", rate = "5Mbps", packet = "500B", ecn = "ect1" } }'
+    study = Study.from_toml(QUESTION.replace('{ cc = "reno" }', app))
+    scenario = study.plan().cells[0].compiled.scenario
+    entry = scenario["traffic"][1]
+    assert (entry["name"], scenario["nodes"][entry["client"]]) == ("cbr", "cbr_sender")
+    assert {key: entry["app"][key] for key in ("rate_bps", "packet_bytes", "ecn")} == {
+        "rate_bps": 5_000_000,
+        "packet_bytes": {"kind": "fixed", "value": 500.0},
+        "ecn": "ect1",
+    }
+    assert len(scenario["tcp"]) == 1  # the default, which is that of cubic
+
+
+def test_poisson_traffic_is_random_and_constant_traffic_is_not() -> None:
+    flows = '{ cc = "cubic" }, { cc = "reno" }'
+    for kind, deterministic in (("cbr", True), ("poisson", False)):
+        app = f'{{ app = {{ kind = "{kind}", rate = "5Mbps" }}, start = "0s" }}'
+        text = QUESTION.replace(flows, app).replace("flows =", 'jitter = "0s"\nflows =')
+        assert Study.from_toml(text).plan().cells[0].deterministic is deterministic
+
+
+def test_a_kernel_rejects_datagrams_at_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "q.toml"
+    file.write_text(QUESTION.replace('{ cc = "reno" }', '\n{ app = { kind = "cbr", rate = "5Mbps" } }'))
+    plan = Study.load(file).plan()
+    with pytest.raises(StudyError, match=r'q.toml:9:\d+: .*kind: traffic of kind "cbr" .*simulator'):
+        plan.check_kernel()
+
+
 def test_a_study_without_measure_shows_the_usual_numbers_and_one_without_axes_has_one_row() -> None:
     text = QUESTION.replace("[0.5, 1, 2, 8]", "1").replace(QUESTION.split("\n")[1], "")
     outline = Study.from_toml(text).outline
@@ -169,6 +199,21 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
             'cc = "reno"',
             'cc = "reno", tcp = { sackk = true }',
             "dumbbell.flows.2.tcp.sackk: there is no TCP knob",
+        ),
+        (
+            'cc = "reno"',
+            'cc = "reno", app = { kind = "cbr", rate = "1Mbps" }',
+            "q.toml:8:28: dumbbell.flows.2: datagrams have no congestion control; leave out",
+        ),
+        (
+            'cc = "reno"',
+            'app = { kind = "cbr", rate = "0Mbps" }',
+            "dumbbell.flows.2.app: cbr: rate is 0 bit/s; it must be at least 8 bit/s",
+        ),
+        (
+            'cc = "reno"',
+            'app = { kind = "cbr", rate = "1Mbps", ect = "ect1" }',
+            "dumbbell.flows.2.app.ect: unknown key 'ect'; did you mean \"ecn\"?",
         ),
         ("buffer =", 'queue = "cdel"\nbuffer =', "dumbbell.queue"),
         (

@@ -26,6 +26,8 @@ pub struct Opened {
     pub tcp_client: u16,
     /// Index of the server end's configuration.
     pub tcp_server: u16,
+    /// Whether it is a flow of datagrams, which has no TCP.
+    pub datagrams: bool,
 }
 
 /// What happened to a segment.

@@ -6,6 +6,7 @@
 
 mod apps;
 mod connection;
+mod datagrams;
 mod limits;
 mod setup;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use crate::streams::Streams;
 use crate::topology::DELIVER;
 use apps::AppSlot;
 use connection::{Conn, Signals};
+use datagrams::DatagramFlow;
 use limits::Watch;
 
 /// A link and what the run loop needs beside it.
@@ -90,6 +92,8 @@ pub struct Simulation<P: Probe> {
     conns: Vec<Conn>,
     /// By slot, as `conns`.
     signals: Vec<Signals>,
+    /// Flows of datagrams, in the order of opening.
+    datagrams: Vec<DatagramFlow>,
     free_conns: Vec<u32>,
     configs: Vec<TcpConfig>,
     sacks: SackTable,

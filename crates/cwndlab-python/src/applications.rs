@@ -9,6 +9,10 @@ use pyo3::prelude::*;
 pub enum Command {
     /// Open a connection.
     Connect { conn: u32 },
+    /// Open a flow of datagrams.
+    Open { conn: u32 },
+    /// Send a datagram at once: bytes of the IP packet, payload bytes, ECN codepoint.
+    Send { conn: u32, client: bool, bytes: u32, payload: u32, ecn: u8 },
     /// Append bytes to the send stream of one end.
     Write { conn: u32, client: bool, bytes: u64 },
     /// No more writes from this end.
@@ -31,6 +35,10 @@ impl From<cwndlab_traffic::Command> for Command {
         let is_client = |side| side == Side::Client;
         match command {
             C::Connect { conn, .. } => Command::Connect { conn },
+            C::Open { conn } => Command::Open { conn },
+            C::Send { conn, side, bytes, payload, ecn } => {
+                Command::Send { conn, client: is_client(side), bytes, payload, ecn: ecn as u8 }
+            }
             C::Write { conn, side, bytes } => Command::Write { conn, client: is_client(side), bytes },
             C::Close { conn, side } => Command::Close { conn, client: is_client(side) },
             C::NotifyAt { conn, side, total } => Command::NotifyAt { conn, client: is_client(side), total },

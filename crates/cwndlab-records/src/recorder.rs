@@ -175,7 +175,7 @@ impl Probe for Recorder {
         let (client, server) = self.ends[opened.traffic as usize];
         debug_assert_eq!(opened.connection as usize, self.watched.len(), "connections are opened in serial order");
         self.watched.push(Watched {
-            flow: Flow { client, server, traffic: opened.traffic },
+            flow: Flow { client, server, traffic: opened.traffic, datagrams: opened.datagrams },
             unit: self.unit[usize::from(opened.tcp_client)][usize::from(opened.tcp_server)],
             halves: [NEW; 2],
         });

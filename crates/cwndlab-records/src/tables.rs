@@ -118,7 +118,8 @@ table! {
 }
 
 counters! {
-    /// A connection, as it ended or as it stood at the end of the run (probe `connections`).
+    /// A connection or a flow of datagrams, as it ended or as it stood at the end of the run (probe `connections`).
+    /// A flow of datagrams has no end, and nothing of TCP.
     "connections" Connections of ConnectionRow,
     /// A connection that was open at an edge of a metric's window (`windows` of the scenario), as it stood then.
     "connection_snapshots" ConnectionSnapshots of ConnectionSnapshotRow {
@@ -141,11 +142,11 @@ counters! {
             end_ns: Option<u64>,
         }
         both {
-            /// Payload bytes delivered in order at the server.
+            /// Payload bytes delivered in order at the server; of datagrams, all that arrived.
             bytes_up: u64,
-            /// Payload bytes delivered in order at the client.
+            /// The same at the client.
             bytes_down: u64,
-            /// Segments sent, both ends.
+            /// Segments or datagrams sent, both ends.
             segments_sent: u64,
             /// Segments sent again, both ends.
             retransmits: u32,

@@ -16,4 +16,6 @@ pub struct Flow {
     pub server: u32,
     /// Index of the traffic entry: the server's port tells them apart.
     pub traffic: u32,
+    /// Whether it sends datagrams and is no TCP connection.
+    pub datagrams: bool,
 }

@@ -32,6 +32,30 @@ pub enum Dist {
         /// mean
         mean: f64,
     },
+    /// Pareto: P(X > x) = (min/x)^shape from `min` on.
+    Pareto {
+        /// the exponent
+        shape: f64,
+        /// the smallest value; or else `mean` is given, and it is mean (shape - 1) / shape
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        min: Option<f64>,
+        /// the mean without `max`, finite only for a shape above 1
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mean: Option<f64>,
+        /// larger values are replaced by this
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max: Option<f64>,
+    },
+    /// Lognormal: exp of a normal variable with mean ln `median` and standard deviation `sigma`.
+    Lognormal {
+        /// median
+        median: f64,
+        /// standard deviation of ln X
+        sigma: f64,
+        /// larger values are replaced by this
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max: Option<f64>,
+    },
     /// Lognormal body with a Pareto tail: beyond `tail_from` the lognormal's remaining probability is spread as
     /// P(X > x) = P(X > `tail_from`) (`tail_from`/x)^`tail_alpha` (Barford & Crovella 1998), cut at `max`.
     LognormalPareto {
@@ -88,6 +112,8 @@ enum Kind {
     Fixed(f64),
     Uniform(f64, f64),
     Exponential(f64),
+    Pareto { min: f64, shape: f64, max: f64 },
+    Lognormal { mu: f64, sigma: f64, max: f64 },
     LognormalPareto { mu: f64, sigma: f64, tail_from: f64, tail_alpha: f64, max: f64 },
     Empirical(Arc<Table>),
 }
@@ -119,6 +145,7 @@ impl Dist {
                 Err(format!("{what} is {x}; it must be a finite number above 0"))
             }
         };
+        let cut = |max: Option<f64>| max.map_or(Ok(f64::INFINITY), |max| positive("max", max));
         Ok(Sampler(match self {
             Dist::Fixed { value } => Kind::Fixed(finite("value", *value)?),
             Dist::Uniform { low, high } => {
@@ -128,6 +155,23 @@ impl Dist {
                 Kind::Uniform(*low, *high)
             }
             Dist::Exponential { mean } => Kind::Exponential(finite("mean", *mean)?),
+            Dist::Pareto { shape, min, mean, max } => {
+                let shape = positive("shape", *shape)?;
+                let min = match (min, mean) {
+                    (Some(min), None) => positive("min", *min)?,
+                    (None, Some(mean)) if shape > 1.0 => positive("mean", *mean)? * (shape - 1.0) / shape,
+                    (None, Some(_)) => {
+                        return Err(format!("shape is {shape}; with a mean it must be above 1, or give `min`"))
+                    }
+                    _ => return Err("pareto needs either `min` or `mean`".into()),
+                };
+                Kind::Pareto { min, shape, max: cut(*max)? }
+            }
+            Dist::Lognormal { median, sigma, max } => Kind::Lognormal {
+                mu: positive("median", *median)?.ln(),
+                sigma: finite("sigma", *sigma)?,
+                max: cut(*max)?,
+            },
             Dist::LognormalPareto { median, sigma, tail_from, tail_alpha, max } => Kind::LognormalPareto {
                 mu: positive("median", *median)?.ln(),
                 sigma: finite("sigma", *sigma)?,
@@ -169,8 +213,12 @@ impl Sampler {
         match &self.0 {
             Kind::Fixed(v) => *v,
             Kind::Uniform(low, high) => low + (high - low) * rng.random::<f64>(),
-            // 1 - U is in (0, 1], so the logarithm is finite.
-            Kind::Exponential(mean) => -mean * (1.0 - rng.random::<f64>()).ln(),
+            Kind::Exponential(mean) => Sampler::exponential(*mean, rng),
+            Kind::Pareto { min, shape, max } => (min * (1.0 - rng.random::<f64>()).powf(-1.0 / shape)).min(*max),
+            Kind::Lognormal { mu, sigma, max } => {
+                let z: f64 = StandardNormal.sample(rng);
+                (mu + sigma * z).exp().min(*max)
+            }
             Kind::LognormalPareto { mu, sigma, tail_from, tail_alpha, max } => {
                 let z: f64 = StandardNormal.sample(rng);
                 let u = 1.0 - rng.random::<f64>(); // drawn always: every sample takes its turn of the stream
@@ -184,6 +232,11 @@ impl Sampler {
                 t.values[t.cumulative.partition_point(|c| *c <= r)]
             }
         }
+    }
+    /// One value of the exponential distribution.
+    pub(crate) fn exponential(mean: f64, rng: &mut Rng) -> f64 {
+        // 1 - U is in (0, 1], so the logarithm is finite.
+        -mean * (1.0 - rng.random::<f64>()).ln()
     }
     /// One size in bytes, at least 1 (an empty object still needs a packet to be seen) and at most 2^50.
     pub fn draw_bytes(&self, rng: &mut Rng) -> u64 {

@@ -3,6 +3,8 @@
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::EcnField;
+
 /// An end of a connection: the client opens it, the server is opened to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -109,6 +111,24 @@ pub enum Command {
         tcp_client: u16,
         /// index of the server's TCP group
         tcp_server: u16,
+    },
+    /// Open a flow of datagrams in slot `conn` (never one in use): no handshake, and no news of it.
+    Open {
+        /// flow's slot
+        conn: u32,
+    },
+    /// Send a datagram at once.
+    Send {
+        /// flow's slot
+        conn: u32,
+        /// the sending end
+        side: Side,
+        /// bytes of the IP packet
+        bytes: u32,
+        /// payload bytes of those
+        payload: u32,
+        /// codepoint of its IP header
+        ecn: EcnField,
     },
     /// Append bytes to the send stream of one end ([`Command::UNLIMITED`] = without end).
     Write {

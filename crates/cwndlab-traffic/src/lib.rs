@@ -9,6 +9,7 @@
 mod app;
 mod bulk;
 mod crr;
+mod datagrams;
 mod dist;
 mod event;
 mod exchange;
@@ -23,6 +24,7 @@ mod web;
 pub use app::{App, Setup};
 pub use bulk::Bulk;
 pub use crr::Crr;
+pub use datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec};
 pub use dist::{Dist, Distributions, Sampler};
 pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 pub use ftp::Ftp;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Dist, Sampler, Side};
+use crate::{CbrSpec, Dist, OnOffSpec, PoissonSpec, Sampler, Side};
 
 /// The largest object, transfer or request, so that the bytes of a page's objects can be added up in 64 bits.
 pub(crate) const MAX_BYTES: u64 = 1 << 50;
@@ -25,6 +25,12 @@ pub enum AppSpec {
     Web(Box<WebSpec>),
     /// Connect-request-response transactions without a pause (netperf's `TCP_CRR`).
     Crr(Box<CrrSpec>),
+    /// Datagrams of a constant bit rate.
+    Cbr(Box<CbrSpec>),
+    /// Bursts of datagrams.
+    OnOff(Box<OnOffSpec>),
+    /// Datagrams of a Poisson process.
+    Poisson(Box<PoissonSpec>),
 }
 
 impl AppSpec {
@@ -53,6 +59,9 @@ impl AppSpec {
                 ("response_bytes", &s.response_bytes),
                 ("first_s", &s.first_s),
             ],
+            AppSpec::Cbr(s) => s.dists(),
+            AppSpec::OnOff(s) => s.dists(),
+            AppSpec::Poisson(s) => s.dists(),
         }
     }
 
@@ -64,6 +73,9 @@ impl AppSpec {
         match self {
             AppSpec::Bulk(s) => s.check()?,
             AppSpec::Web(s) => s.check()?,
+            AppSpec::Cbr(s) => s.check()?,
+            AppSpec::OnOff(s) => s.check()?,
+            AppSpec::Poisson(s) => s.check()?,
             AppSpec::Ftp(_) | AppSpec::Crr(_) => {}
         }
         for (field, dist) in self.dists() {
@@ -262,7 +274,7 @@ pub struct CrrSpec {
     pub transactions: Option<u32>,
 }
 
-fn client() -> Side {
+pub(crate) fn client() -> Side {
     Side::Client
 }
 fn syn() -> Clock {
@@ -271,7 +283,7 @@ fn syn() -> Clock {
 fn closed() -> TransactionEnd {
     TransactionEnd::Closed
 }
-fn zero() -> Dist {
+pub(crate) fn zero() -> Dist {
     Dist::Fixed { value: 0.0 }
 }
 fn three() -> u32 {

@@ -19,6 +19,7 @@ from cwndlab.laws import LawCode
 from cwndlab.spec import congestion, knobs, schema
 from cwndlab.spec.base import Drawn
 from cwndlab.spec.files import read_csv
+from cwndlab.spec.unresponsive import is_unresponsive
 from cwndlab.spec.validate import Invalid
 from cwndlab.spec.windows import named_windows
 
@@ -341,6 +342,9 @@ class _Compiler:
                     raise Invalid((*at, key), f'there is no TCP group "{group}"', nearest(group, groups), 0)
                 tcp[side] = groups[group]
             app = {"kind": entry.app.kind, **knobs.app(entry.app.knobs(), (*at, "app"))}
+            groups_named = {"tcp", "tcp_client", "tcp_server"} & entry.model_fields_set
+            if is_unresponsive(app) and groups_named:
+                raise Invalid((*at, min(groups_named)), "datagrams have no TCP", "leave it out", 0)
             start = entry.start
             if isinstance(start, Drawn):
                 if "first_s" in app:

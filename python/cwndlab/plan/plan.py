@@ -19,6 +19,7 @@ from cwndlab.spec.study import GRID, StudySpec
 from cwndlab.spec.values import label, same_value, text
 
 from .compile import compile_model
+from .kernel import refusal
 from .refusals import core_error
 from .scenario import Compiled
 
@@ -98,6 +99,12 @@ class Cell:
             invalid = core_error(self.compiled, self.scenario, str(error))
             raise self.study.refused(invalid, self.axes) from None
 
+    def check_kernel(self) -> None:
+        """StudyError if only the simulator can run it."""
+        invalid = refusal(self.compiled)
+        if invalid is not None:
+            raise self.study.refused(invalid, self.axes)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -144,6 +151,11 @@ class Plan:
                     key=f"--cc {name}",
                     right=f'write window_law = "{name}" in the study, or --set tcp.window_law={name}',
                 )
+
+    def check_kernel(self) -> None:
+        """StudyError for the first cell that only the simulator can run."""
+        for cell in self.cells:
+            cell.check_kernel()
 
 
 def make_plan(

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from cwndlab.spec.unresponsive import draws, is_unresponsive
+
 Path = tuple[str | int, ...]
 
 KERNEL_SNAPSHOT_NS = 1_000_000_000
@@ -62,7 +64,7 @@ class Compiled:
 
 
 def _is_fixed(app: Mapping[str, Any]) -> bool:
-    return all(
+    return not draws(app) and all(
         value.get("kind") == "fixed"
         for value in app.values()
         if isinstance(value, Mapping) and "kind" in value
@@ -125,5 +127,6 @@ def watched(scenario: Mapping[str, Any]) -> int:
 
 def sender(entry: Mapping[str, Any]) -> int:
     """The host that sends the data of a traffic entry, or most of them."""
-    from_client = entry["app"]["kind"] == "bulk" and entry["app"].get("from", "client") == "client"
+    pushes = entry["app"]["kind"] == "bulk" or is_unresponsive(entry["app"])
+    from_client = pushes and entry["app"].get("from", "client") == "client"
     return int(entry["client" if from_client else "server"])

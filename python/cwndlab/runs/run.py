@@ -59,6 +59,8 @@ def run_study(
     if kernel is not None and study.laws:
         right = "leave it out, or run the simulator"
         raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
+    if kernel is not None:
+        plan.check_kernel()
     executor = kernel or _executor(options, study)
     rule = _rule(study, plan, options.until)
     folder = Path(options.out) if options.out is not None else None

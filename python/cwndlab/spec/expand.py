@@ -16,6 +16,7 @@ from . import measures
 from .base import Drawn
 from .shorthand import Flow, Network, ParkingLot, Short
 from .units import parse_rate, parse_share, parse_time
+from .unresponsive import is_unresponsive
 from .validate import Invalid, validate
 from .values import text
 
@@ -104,7 +105,8 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
         for entry in entries:
             app = entry.get("app", {})
             endless = isinstance(app, dict) and app.get("kind") == "bulk"
-            made.flows[str(entry.get("name"))] = endless and not {"bytes", "segments"} & app.keys()
+            endless = endless and not {"bytes", "segments"} & app.keys()
+            made.flows[str(entry.get("name"))] = endless or is_unresponsive(app)
     flows = measures.Flows(dict(made.flows), made.bottlenecks)
     known = [
         str(quantity.get("name")) for quantity in raw.get("quantities", []) if isinstance(quantity, dict)
@@ -183,7 +185,8 @@ class _Network:
 
     def _name(self, flow: Flow) -> str:
         """The name of a group of flows: its own, or that of its congestion control."""
-        wanted = flow.name or (flow.cc if isinstance(flow.cc, str) and flow.cc.isidentifier() else "flow")
+        kind = str(flow.app["kind"]) if flow.app is not None and is_unresponsive(flow.app) else "flow"
+        wanted = flow.name or (flow.cc if isinstance(flow.cc, str) and flow.cc.isidentifier() else kind)
         taken = {*self.made.flows, *(name.rsplit("_", 1)[0] for name in self.made.flows)}
         if wanted not in taken:
             return wanted
@@ -297,6 +300,8 @@ class _Network:
         self._application(flow, at, name, own)
 
     def _tcp(self, flow: Flow, at: Path, name: str, own: str) -> None:
+        if is_unresponsive(flow.app):
+            return
         group: Raw = dict(flow.tcp)
         if isinstance(flow.cc, str):
             group = {"cc": flow.cc, **group}
@@ -323,16 +328,20 @@ class _Network:
         app: Raw = {"kind": "bulk"} if flow.app is None else copy.deepcopy(flow.app)
         if flow.bytes is not None:
             app["bytes"] = flow.bytes
-        pushes = app.get("kind") == "bulk" and app.get("from", "client") == "client"
+        unresponsive = is_unresponsive(app)
+        pushes = (app.get("kind") == "bulk" or unresponsive) and app.get("from", "client") == "client"
         ends = (f"{name}_sender", f"{name}_receiver") if pushes else (f"{name}_receiver", f"{name}_sender")
-        entry: Raw = {"name": name, "client": ends[0], "server": ends[1], "count": count, "tcp": name}
+        entry: Raw = {"name": name, "client": ends[0], "server": ends[1], "count": count}
+        if not unresponsive:
+            entry["tcp"] = name
         if "start" in flow.model_fields_set or "first_s" not in app:
             start = flow.start
             entry["start"] = {"uniform": list(start.uniform)} if isinstance(start, Drawn) else start
         where: Path = ("traffic", len(self.traffic))
         self.origin(where, at)
         self.traffic.append({**entry, "app": app})
-        self.made.flows[name] = app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys()
+        endless = app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys()
+        self.made.flows[name] = endless or unresponsive
 
     def _alone(self, key: str) -> bool:
         """Whether only one group of flows has several values for this key."""

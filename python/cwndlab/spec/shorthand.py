@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from .base import Drawn, Label, Strict
 from .units import parse_bytes, parse_rate, parse_share, parse_time
+from .unresponsive import is_unresponsive
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ QueueKind = str | dict[str, Any]
 class Flow(Strict):
     """A group of flows with the same sender and receiver."""
 
-    name: Label | None = Field(None, description="default: its congestion control")
+    name: Label | None = Field(None, description="default: its congestion control, or kind of datagrams")
     cc: str | Values[str] | None = Field(None, description='congestion control: "cubic", "reno", …')
     count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = 1
     rtt: Time | Values[Time] | None = Field(None, description="base round-trip time; default: the network's")
@@ -51,6 +52,8 @@ class Flow(Strict):
     def _one_application(self) -> Flow:
         if self.app is not None and self.bytes is not None:
             raise ValueError("flows have either `bytes` or `app`")
+        if is_unresponsive(self.app) and (self.cc is not None or self.tcp):
+            raise ValueError("datagrams have no congestion control; leave out `cc` and `tcp`")
         return self
 
 

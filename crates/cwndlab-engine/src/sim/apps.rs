@@ -71,13 +71,19 @@ impl<P: Probe> Simulation<P> {
     fn execute(&mut self, app: u32, command: Command) {
         match command {
             Command::Connect { conn, tcp_client, tcp_server } => {
-                let Some(slot) = self.connect(app, conn, [tcp_client, tcp_server]) else { return };
-                let conns = &mut self.apps[app as usize].conns;
-                if conns.len() <= conn as usize {
-                    conns.resize(conn as usize + 1, u32::MAX);
+                if let Some(slot) = self.connect(app, conn, [tcp_client, tcp_server]) {
+                    self.number(app, conn, slot);
                 }
-                debug_assert_eq!(conns[conn as usize], u32::MAX, "the application reused an open connection's number");
-                conns[conn as usize] = slot;
+            }
+            Command::Open { conn } => {
+                if let Some(slot) = self.open_datagrams(app, conn) {
+                    self.number(app, conn, slot);
+                }
+            }
+            Command::Send { conn, side, bytes, payload, ecn } => {
+                if let Some(end) = self.end(app, conn, side) {
+                    self.send_datagram(end, bytes, payload, ecn);
+                }
             }
             Command::Write { conn, side, bytes } => {
                 if let Some(end) = self.end(app, conn, side) {
@@ -120,6 +126,16 @@ impl<P: Probe> Simulation<P> {
                 }
             }
         }
+    }
+
+    /// Notes the slot of an application's own number.
+    fn number(&mut self, app: u32, conn: u32, slot: u32) {
+        let conns = &mut self.apps[app as usize].conns;
+        if conns.len() <= conn as usize {
+            conns.resize(conn as usize + 1, u32::MAX);
+        }
+        debug_assert_eq!(conns[conn as usize], u32::MAX, "the application reused an open connection's number");
+        conns[conn as usize] = slot;
     }
 
     /// The end that an application means; none if that connection is already over.

@@ -17,7 +17,7 @@ pub(super) struct Conn {
     /// Time of each end's live timer event; an entry of the queue at another time is stale.
     armed: [Time; 2],
     /// Position of each end's route.
-    routes: [u32; 2],
+    pub(super) routes: [u32; 2],
     nodes: [u32; 2],
     configs: [u16; 2],
     /// In-order bytes at which the application wants to hear of each end.
@@ -27,6 +27,8 @@ pub(super) struct Conn {
     /// Packets inside links, both ways: the slot is not used again before they are gone.
     pub(super) in_network: u32,
     pub(super) live: bool,
+    /// The flow of datagrams that this is, its endpoints unused; [`TCP`] of a connection.
+    pub(super) datagrams: u32,
     pub(super) serial: u32,
     pub(super) app: u32,
     /// The application's own number of this connection.
@@ -34,6 +36,9 @@ pub(super) struct Conn {
     start: Time,
     established: Time,
 }
+
+/// No flow of datagrams.
+const TCP: u32 = u32::MAX;
 
 // At most 1 kB a live connection beside its links.
 const _: () = assert!(size_of::<Conn>() <= 1024);
@@ -77,6 +82,14 @@ impl<P: Probe> Simulation<P> {
     /// Opens a connection for an application; both ends are then to be looked at. None if there is no room for it, which
     /// ends the run.
     pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> Option<u32> {
+        let slot = self.open(app, number, configs, None)?;
+        self.attach_laws(slot);
+        self.dirty.extend([slot << 1, slot << 1 | 1]);
+        Some(slot)
+    }
+
+    /// The slot of a new connection or flow of datagrams.
+    pub(super) fn open(&mut self, app: u32, number: u32, configs: [u16; 2], datagrams: Option<u32>) -> Option<u32> {
         if self.free_conns.is_empty() && !self.has_room() {
             return None;
         }
@@ -98,6 +111,7 @@ impl<P: Probe> Simulation<P> {
             told: [Told::default(); 2],
             in_network: 0,
             live: true,
+            datagrams: datagrams.unwrap_or(TCP),
             serial: self.summary.connections as u32,
             app,
             number,
@@ -106,7 +120,8 @@ impl<P: Probe> Simulation<P> {
         };
         if P::ENABLED {
             let [tcp_client, tcp_server] = configs;
-            self.probe.opened(&Opened { connection: conn.serial, traffic: app, tcp_client, tcp_server });
+            let datagrams = datagrams.is_some();
+            self.probe.opened(&Opened { connection: conn.serial, traffic: app, tcp_client, tcp_server, datagrams });
         }
         self.summary.connections += 1;
         let slot = if let Some(slot) = self.free_conns.pop() {
@@ -118,8 +133,6 @@ impl<P: Probe> Simulation<P> {
             self.signals.push(Signals::default());
             self.conns.len() as u32 - 1
         };
-        self.attach_laws(slot);
-        self.dirty.extend([slot << 1, slot << 1 | 1]);
         Some(slot)
     }
 
@@ -150,6 +163,9 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn deliver(&mut self, packet: &Packet) {
         let end = packet.to;
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
+        if self.conns[slot].datagrams != TCP {
+            return self.deliver_datagram(packet);
+        }
         let segment = packet.segment(&self.sacks);
         self.sacks.release(packet);
         self.summary.delivered += 1;
@@ -253,7 +269,7 @@ impl<P: Probe> Simulation<P> {
 
     /// What a class-based queue or an observed node needs to know of a packet that is sent.
     #[inline(never)]
-    fn label(&mut self, end: u32, segment: &Segment, packet: &mut Packet, expired: &mut bool) {
+    pub(super) fn label(&mut self, end: u32, segment: &Segment, packet: &mut Packet, expired: &mut bool) {
         let conn = &self.conns[(end >> 1) as usize];
         let node = conn.nodes[(end & 1) as usize];
         if !self.traffic_numbers.is_empty() {
@@ -390,15 +406,18 @@ impl<P: Probe> Simulation<P> {
         let [client, server] = &conn.ends;
         let sum = |count: fn(&Connection) -> u32| count(client) + count(server);
         let signals = self.signals[slot as usize];
+        let flow = self.datagrams.get(conn.datagrams as usize);
+        let [bytes_down, bytes_up] = flow.map_or([client.received(), server.received()], |flow| flow.received);
+        let segments_sent = flow.map_or(client.stats().segments_sent + server.stats().segments_sent, |flow| flow.sent);
         ConnectionRecord {
             connection: conn.serial,
             traffic: conn.app,
             start: conn.start,
             established: conn.established,
             end,
-            bytes_up: server.received(),
-            bytes_down: client.received(),
-            segments_sent: client.stats().segments_sent + server.stats().segments_sent,
+            bytes_up,
+            bytes_down,
+            segments_sent,
             retransmits: sum(|tcp| tcp.stats().retransmits),
             timeouts: sum(|tcp| tcp.stats().timeouts),
             fast_retransmits: sum(|tcp| tcp.stats().fast_retransmits),

@@ -38,6 +38,7 @@ impl<P: Probe> Simulation<P> {
             hops: Vec::new(),
             conns: Vec::new(),
             signals: Vec::new(),
+            datagrams: Vec::new(),
             free_conns: Vec::new(),
             configs: scenario.tcp.clone(),
             sacks: SackTable::default(),

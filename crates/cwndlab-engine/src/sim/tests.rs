@@ -1,3 +1,4 @@
+mod datagrams;
 mod ecn;
 mod limits;
 mod packets;

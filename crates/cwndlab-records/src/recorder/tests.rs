@@ -16,7 +16,7 @@ fn recorder() -> Recorder {
         "probes":{{"segments_at":0}}}}"#
     );
     let mut recorder = Recorder::new(&Scenario::from_json(&scenario).unwrap());
-    recorder.opened(&Opened { connection: 0, traffic: 0, tcp_client: 0, tcp_server: 0 });
+    recorder.opened(&Opened { connection: 0, traffic: 0, tcp_client: 0, tcp_server: 0, datagrams: false });
     recorder
 }
 

@@ -72,7 +72,8 @@ mod tests {
         let mut ack = segment(2_000_000_000, SegmentEvent::Ack);
         (ack.from_client, ack.sent, ack.segment, ack.flags) = (false, false, 1, 0x50);
         let mut text = Vec::new();
-        write(&mut text, &[data, lost, ack], &[Flow { client: 0, server: 3, traffic: 0 }], &[(1, 2)]).unwrap();
+        write(&mut text, &[data, lost, ack], &[Flow { client: 0, server: 3, traffic: 0, datagrams: false }], &[(1, 2)])
+            .unwrap();
         assert_eq!(
             String::from_utf8(text).unwrap(),
             "+ 0.001500000 0 3 tcp 1040 ---A--N 0 0.0 3.0 0 0\n\

@@ -113,28 +113,16 @@ fn checksum(bytes: &[u8], start: u32) -> u16 {
 
 /// The headers of a segment; the payload, zeros, follows. The answer's second part is the IP total length.
 pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scaling) -> (Vec<u8>, u32) {
+    if flow.datagrams {
+        return udp_headers(row, connection, flow);
+    }
     scaling.see(row);
     let mut tcp_options = Vec::with_capacity(40);
     options(row, &mut tcp_options);
     let tcp_bytes = 20 + tcp_options.len();
     let total = 20 + tcp_bytes as u32 + row.len;
-    let client = (address(flow.client), (FIRST_CLIENT_PORT + connection % CLIENT_PORTS) as u16);
-    let server = (address(flow.server), FIRST_SERVER_PORT + flow.traffic as u16);
-    let (from, to) = if row.from_client { (client, server) } else { (server, client) };
-
-    let mut out = Vec::with_capacity(80);
-    out.extend([0x45, row.ecn & 3]);
-    // A segment beyond 64 KiB (a study of jumbo packets) has length 0, as segmentation offload writes it.
-    let length_field = u16::try_from(total).unwrap_or(0);
-    out.extend(length_field.to_be_bytes());
-    out.extend(row.ip_id.unwrap_or(0).to_be_bytes());
-    out.extend(DONT_FRAGMENT.to_be_bytes());
-    out.extend([64, 6, 0, 0]);
-    out.extend(from.0);
-    out.extend(to.0);
-    let ip_checksum = checksum(&out, 0);
-    out[10..12].copy_from_slice(&ip_checksum.to_be_bytes());
-
+    let (from, to) = ends(row, connection, flow);
+    let mut out = ip_header(row, total, 6, from.0, to.0);
     out.extend(from.1.to_be_bytes());
     out.extend(to.1.to_be_bytes());
     let seq = if row.flags & SYN != 0 { 0 } else { sequence(row.seq) };
@@ -152,5 +140,51 @@ pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scal
     let pseudo_sum = u32::from(!checksum(&pseudo, 0));
     let tcp_checksum = checksum(&out[20..], pseudo_sum);
     out[36..38].copy_from_slice(&tcp_checksum.to_be_bytes());
+    (out, total)
+}
+
+type End = ([u8; 4], u16);
+
+/// Address and port of the sender and of the receiver.
+fn ends(row: &SegmentRow, connection: u32, flow: Flow) -> (End, End) {
+    let client = (address(flow.client), (FIRST_CLIENT_PORT + connection % CLIENT_PORTS) as u16);
+    let server = (address(flow.server), FIRST_SERVER_PORT + flow.traffic as u16);
+    if row.from_client {
+        (client, server)
+    } else {
+        (server, client)
+    }
+}
+
+fn ip_header(row: &SegmentRow, total: u32, protocol: u8, from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(80);
+    out.extend([0x45, row.ecn & 3]);
+    // A segment beyond 64 KiB (a study of jumbo packets) has length 0, as segmentation offload writes it.
+    let length_field = u16::try_from(total).unwrap_or(0);
+    out.extend(length_field.to_be_bytes());
+    out.extend(row.ip_id.unwrap_or(0).to_be_bytes());
+    out.extend(DONT_FRAGMENT.to_be_bytes());
+    out.extend([64, protocol, 0, 0]);
+    out.extend(from);
+    out.extend(to);
+    let ip_checksum = checksum(&out, 0);
+    out[10..12].copy_from_slice(&ip_checksum.to_be_bytes());
+    out
+}
+
+/// IPv4 and UDP (RFC 768).
+fn udp_headers(row: &SegmentRow, connection: u32, flow: Flow) -> (Vec<u8>, u32) {
+    let (from, to) = ends(row, connection, flow);
+    let total = 28 + row.len;
+    let mut out = ip_header(row, total, 17, from.0, to.0);
+    let length = ((8 + row.len) as u16).to_be_bytes();
+    out.extend(from.1.to_be_bytes());
+    out.extend(to.1.to_be_bytes());
+    out.extend(length);
+    out.extend([0; 2]);
+    let pseudo = [&from.0[..], &to.0[..], &[0, 17], &length].concat();
+    let udp_checksum = checksum(&out[20..], u32::from(!checksum(&pseudo, 0)));
+    // 0 would say that there is none
+    out[26..28].copy_from_slice(&if udp_checksum == 0 { u16::MAX } else { udp_checksum }.to_be_bytes());
     (out, total)
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::cell::Sack;
 use crate::samples::{segment, ACK, SYN};
 
-const FLOW: Flow = Flow { client: 0, server: 3, traffic: 0 };
+const FLOW: Flow = Flow { client: 0, server: 3, traffic: 0, datagrams: false };
 const MS: u64 = 1_000_000;
 
 /// A connection with handshake options, five segments, one lost and retransmitted after SACKs, one marked, a zero window.
@@ -224,6 +224,20 @@ fn tcptrace_counts_what_the_run_did() {
     assert_eq!(both("sack pkts sent:"), [0, 3]);
     assert_eq!(both("zero win adv:"), [0, 1]);
     assert_eq!(both("mss requested:"), [1460, 1460]);
+}
+
+#[test]
+fn datagrams_are_udp_with_true_checksums() {
+    let mut row = segment(5 * MS, SegmentEvent::Send);
+    (row.flags, row.len, row.ecn, row.wire_bytes) = (0, 1472, 1, 1500);
+    let flow = Flow { datagrams: true, ..FLOW };
+    let (packet, total) = headers(&row, 0, flow, &mut Scaling::default());
+    assert_eq!((packet.len(), total, packet[9], packet[1]), (28, 1500, 17, 1));
+    assert_eq!(packet[24..26], 1480_u16.to_be_bytes());
+    // all 16-bit words of the pseudo-header, the header and a payload of zeros add up to 0xffff (RFC 768)
+    let pseudo = [&packet[12..20], &[0, 17], &packet[24..26], &packet[20..]].concat();
+    let sum: u32 = pseudo.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
 }
 
 #[test]

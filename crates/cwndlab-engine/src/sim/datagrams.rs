@@ -1,0 +1,60 @@
+//! Flows of datagrams: no endpoint answers, so a flow is what it sent and what arrived.
+
+use cwndlab_tcp::{Header, Segment};
+use cwndlab_traffic::EcnField;
+
+use super::connection::peer;
+use super::Simulation;
+use crate::packet::Packet;
+use crate::probe::Probe;
+
+/// What a flow has sent and received.
+#[derive(Clone, Copy, Default)]
+pub(super) struct DatagramFlow {
+    /// Datagrams sent, both ends.
+    pub(super) sent: u64,
+    /// Payload bytes sent by each end.
+    offset: [u64; 2],
+    /// Payload bytes that arrived at each end, copies made by duplication included.
+    pub(super) received: [u64; 2],
+}
+
+impl<P: Probe> Simulation<P> {
+    /// Opens a flow for an application. None if there is no room for it, which ends the run.
+    pub(super) fn open_datagrams(&mut self, app: u32, number: u32) -> Option<u32> {
+        self.datagrams.push(DatagramFlow::default());
+        self.open(app, number, [0; 2], Some(self.datagrams.len() as u32 - 1))
+    }
+
+    pub(super) fn send_datagram(&mut self, end: u32, bytes: u32, payload: u32, ecn: EcnField) {
+        let conn = &mut self.conns[(end >> 1) as usize];
+        let (side, route) = ((end & 1) as usize, conn.routes[(end & 1) as usize]);
+        let flow = &mut self.datagrams[conn.datagrams as usize];
+        conn.in_network += 1;
+        // numbered as TCP's data is: position 1 is the first byte
+        let seq = (flow.offset[side] as u32).wrapping_add(1);
+        flow.offset[side] += u64::from(payload);
+        flow.sent += 1;
+        let header = Header { seq, len: payload, wire_bytes: bytes, ecn: ecn as u8, ..Header::default() };
+        let segment = Segment::from(header);
+        let mut packet = Packet::new(&segment, peer(end), route, &mut self.sacks);
+        self.summary.injected += 1;
+        if self.labels_packets {
+            self.label(end, &segment, &mut packet, &mut false);
+        }
+        self.forward(&mut packet);
+        if self.summary.injected >= self.watch.look_at_packet {
+            self.look_inside();
+        }
+    }
+
+    /// A datagram has reached its end.
+    #[inline(never)]
+    pub(super) fn deliver_datagram(&mut self, packet: &Packet) {
+        let conn = &mut self.conns[(packet.to >> 1) as usize];
+        conn.in_network -= 1;
+        let payload = packet.segment(&self.sacks).len;
+        self.datagrams[conn.datagrams as usize].received[(packet.to & 1) as usize] += u64::from(payload);
+        self.summary.delivered += 1;
+    }
+}

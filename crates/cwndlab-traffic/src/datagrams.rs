@@ -1,0 +1,182 @@
+//! Unresponsive traffic: datagrams at a pace of their own, whatever the network does to them.
+
+mod spec;
+
+pub use spec::{CbrSpec, EcnField, OnOffSpec, PoissonSpec};
+
+use cwndlab_units::Time;
+
+use crate::{Command, Dist, Event, Rng, Sampler, Setup, Side};
+
+/// An IPv4 header without options (RFC 791, section 3.1) and a UDP header (RFC 768).
+pub(crate) const HEADER_BYTES: u32 = 28;
+/// The total length of an IPv4 packet has 16 bits.
+const MAX_PACKET_BYTES: u64 = 65_535;
+
+/// A sender of datagrams. It hears nothing of the network and never slows down.
+#[derive(Clone)]
+pub struct Datagrams {
+    from: Side,
+    ecn: EcnField,
+    packet: (Sampler, Rng),
+    first: (Sampler, Rng),
+    duration: Option<Sampler>,
+    pattern: Pattern,
+    /// No packet is sent from here on.
+    until: Time,
+    open: bool,
+}
+
+/// When the next packet follows.
+#[derive(Clone)]
+enum Pattern {
+    Constant(Pace),
+    OnOff { pace: Pace, on: (Sampler, Rng), off: (Sampler, Rng), end: Time },
+    Poisson { rate_bps: u64, gaps: Rng },
+}
+
+/// Packets back to back at a rate. Times come from the bits since the origin, so that rounding does not add up.
+#[derive(Clone)]
+struct Pace {
+    rate_bps: u64,
+    origin: Time,
+    bits: u64,
+}
+
+impl Pace {
+    fn new(rate_bps: u64) -> Pace {
+        Pace { rate_bps, origin: Time::ZERO, bits: 0 }
+    }
+
+    fn begin(&mut self, now: Time) {
+        (self.origin, self.bits) = (now, 0);
+    }
+
+    /// When the packet after one of `bytes` follows.
+    fn after(&mut self, bytes: u32) -> Time {
+        self.bits += 8 * u64::from(bytes);
+        let nanos = u128::from(self.bits) * 1_000_000_000 / u128::from(self.rate_bps);
+        self.origin + Time::from_nanos(nanos as u64)
+    }
+}
+
+/// What all kinds of unresponsive traffic have in common.
+struct Common<'a> {
+    what: &'static str,
+    from: Side,
+    ecn: EcnField,
+    packet: &'a Dist,
+    first: &'a Dist,
+    duration: Option<&'a Dist>,
+}
+
+impl Datagrams {
+    pub(crate) fn constant(spec: &CbrSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+        Datagrams::new(&spec.common(), Pattern::Constant(Pace::new(spec.rate_bps)), setup)
+    }
+
+    pub(crate) fn on_off(spec: &OnOffSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+        let mut periods = |field: &str, dist: &Dist| {
+            let sampler = dist.sampler(setup.shared).map_err(|e| format!("on-off: {field}: {e}"))?;
+            Ok::<_, String>((sampler, (setup.stream)(field)))
+        };
+        let (on, off) = (periods("on_s", &spec.on_s)?, periods("off_s", &spec.off_s)?);
+        let pattern = Pattern::OnOff { pace: Pace::new(spec.rate_bps), on, off, end: Time::ZERO };
+        Datagrams::new(&spec.common(), pattern, setup)
+    }
+
+    pub(crate) fn poisson(spec: &PoissonSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+        let pattern = Pattern::Poisson { rate_bps: spec.rate_bps, gaps: (setup.stream)("gaps") };
+        Datagrams::new(&spec.common(), pattern, setup)
+    }
+
+    fn new(common: &Common<'_>, pattern: Pattern, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+        let what = common.what;
+        let make = |field: &str, d: &Dist| d.sampler(setup.shared).map_err(|e| format!("{what}: {field}: {e}"));
+        let (packet, first) = (make("packet_bytes", common.packet)?, make("first_s", common.first)?);
+        let duration = common.duration.map(|dist| make("duration_s", dist)).transpose()?;
+        Ok(Datagrams {
+            from: common.from,
+            ecn: common.ecn,
+            packet: (packet, (setup.stream)("sizes")),
+            first: (first, (setup.stream)("pauses")),
+            duration,
+            pattern,
+            until: Time::MAX,
+            open: false,
+        })
+    }
+
+    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+        match event {
+            Event::Start => match self.first.0.draw_time(&mut self.first.1) {
+                Time::ZERO => self.begin(now, out),
+                wait => out.push(Command::Timer { at: now + wait }),
+            },
+            Event::Timer if self.open => self.send(now, out),
+            Event::Timer => self.begin(now, out),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, now: Time, out: &mut Vec<Command>) {
+        self.open = true;
+        if let Some(duration) = &self.duration {
+            self.until = now + duration.draw_time(&mut self.first.1);
+        }
+        out.push(Command::Open { conn: 0 });
+        self.pattern.begin(now);
+        if now < self.until {
+            self.send(now, out);
+        }
+    }
+
+    fn send(&mut self, now: Time, out: &mut Vec<Command>) {
+        let drawn = self.packet.0.draw_bytes(&mut self.packet.1);
+        let bytes = drawn.clamp(u64::from(HEADER_BYTES) + 1, MAX_PACKET_BYTES) as u32;
+        out.push(Command::Send { conn: 0, side: self.from, payload: bytes - HEADER_BYTES, bytes, ecn: self.ecn });
+        let next = self.pattern.after(now, bytes);
+        if next < self.until {
+            out.push(Command::Timer { at: next });
+        }
+    }
+}
+
+impl Pattern {
+    fn begin(&mut self, now: Time) {
+        match self {
+            Pattern::Constant(pace) => pace.begin(now),
+            Pattern::OnOff { pace, on, end, .. } => {
+                pace.begin(now);
+                *end = now + on.0.draw_time(&mut on.1);
+            }
+            Pattern::Poisson { .. } => {}
+        }
+    }
+
+    /// When the packet after one of `bytes`, sent now, follows.
+    fn after(&mut self, now: Time, bytes: u32) -> Time {
+        match self {
+            Pattern::Constant(pace) => pace.after(bytes),
+            Pattern::OnOff { pace, off, end, .. } => {
+                let is_first = pace.bits == 0;
+                let next = pace.after(bytes);
+                if next < *end {
+                    return next;
+                }
+                // a burst is one packet at least, so it lasts at least as long as one
+                let idle_from = if is_first { next.max(*end) } else { *end };
+                let begin = idle_from + off.0.draw_time(&mut off.1);
+                self.begin(begin);
+                begin
+            }
+            Pattern::Poisson { rate_bps, gaps } => {
+                let mean = 8.0 * f64::from(bytes) / *rate_bps as f64;
+                now + Time::from_secs_f64(Sampler::exponential(mean, gaps))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

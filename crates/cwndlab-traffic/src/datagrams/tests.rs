@@ -1,0 +1,123 @@
+use cwndlab_units::Time;
+
+use crate::testing::app;
+use crate::{Command, EcnField, Event, Side};
+
+/// Times (ns) and sizes of the packets until `until`.
+fn sent(json: &str, until: Time) -> Vec<(u64, u32)> {
+    let mut app = app(json, 7).unwrap();
+    let mut found = Vec::new();
+    let (mut now, mut event) = (Time::ZERO, Event::Start);
+    loop {
+        let (mut commands, mut timer) = (Vec::new(), None);
+        app.handle(now, event, &mut commands);
+        for command in commands {
+            match command {
+                Command::Send { bytes, payload, .. } => {
+                    assert_eq!(payload, bytes - 28);
+                    found.push((now.as_nanos(), bytes));
+                }
+                Command::Timer { at } => timer = Some(at),
+                Command::Open { conn: 0 } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        match timer {
+            Some(at) if at < until => (now, event) = (at, Event::Timer),
+            _ => return found,
+        }
+    }
+}
+
+/// Bits per second over a time.
+fn rate(packets: &[(u64, u32)], time: Time) -> f64 {
+    packets.iter().map(|&(_, bytes)| 8.0 * f64::from(bytes)).sum::<f64>() / time.as_secs_f64()
+}
+
+#[test]
+fn constant_bit_rate_keeps_its_rate_without_drift() {
+    // 12,000 bits at 7 Mb/s are 1,714,285 5/7 ns
+    let packets = sent(r#"{"kind": "cbr", "rate_bps": 7000000}"#, Time::from_secs(60));
+    assert_eq!(packets[..3], [(0, 1500), (1_714_285, 1500), (3_428_571, 1500)]);
+    assert_eq!(packets[7000], (12_000_000_000, 1500));
+    assert_eq!(packets.len(), 35_000);
+}
+
+#[test]
+fn it_starts_and_ends_when_it_is_asked_to() {
+    let packets = sent(
+        r#"{"kind": "cbr", "rate_bps": 12000000, "first_s": {"kind": "fixed", "value": 2},
+            "duration_s": {"kind": "fixed", "value": 0.003}}"#,
+        Time::from_secs(60),
+    );
+    let times: Vec<u64> = packets.iter().map(|&(at, _)| at).collect();
+    assert_eq!(times, [2_000_000_000, 2_001_000_000, 2_002_000_000]);
+}
+
+#[test]
+fn bursts_and_silences_alternate() {
+    let packets = sent(
+        r#"{"kind": "on-off", "rate_bps": 12000000, "on_s": {"kind": "fixed", "value": 0.0025},
+            "off_s": {"kind": "fixed", "value": 0.01}}"#,
+        Time::from_millis(26),
+    );
+    let times: Vec<u64> = packets.iter().map(|&(at, _)| at / 1000).collect();
+    assert_eq!(times, [0, 1000, 2000, 12_500, 13_500, 14_500, 25_000]);
+}
+
+#[test]
+fn a_burst_shorter_than_a_packet_has_one_and_time_goes_on() {
+    let packets = sent(
+        r#"{"kind": "on-off", "rate_bps": 12000000, "on_s": {"kind": "fixed", "value": 0},
+            "off_s": {"kind": "fixed", "value": 0}}"#,
+        Time::from_millis(3),
+    );
+    assert_eq!(packets.iter().map(|&(at, _)| at / 1000).collect::<Vec<_>>(), [0, 1000, 2000]);
+}
+
+#[test]
+fn exponential_bursts_have_the_mean_rate_of_their_share_of_time() {
+    let time = Time::from_secs(20_000);
+    let packets = sent(
+        r#"{"kind": "on-off", "rate_bps": 64000, "packet_bytes": {"kind": "fixed", "value": 200},
+            "on_s": {"kind": "exponential", "mean": 1.0}, "off_s": {"kind": "exponential", "mean": 1.5}}"#,
+        time,
+    );
+    // a burst of x has ceil(x / 25 ms) packets: half a packet more than x in the mean, 1.0125 s of 2.5
+    let want = 64_000.0 * 1.0125 / 2.5;
+    assert!((rate(&packets, time) / want - 1.0).abs() < 0.04, "{} {want}", rate(&packets, time));
+}
+
+#[test]
+fn poisson_gaps_have_the_rate_and_the_variance_of_the_exponential() {
+    let time = Time::from_secs(1000);
+    let packets = sent(r#"{"kind": "poisson", "rate_bps": 1200000}"#, time);
+    assert!((rate(&packets, time) / 1.2e6 - 1.0).abs() < 0.013); // four standard errors of 100,000 packets
+    let gaps: Vec<f64> = packets.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64 / 1e7).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    assert!((variance / (mean * mean) - 1.0).abs() < 0.04, "{variance}");
+}
+
+#[test]
+fn the_senders_end_and_codepoint_are_those_asked_for() {
+    let mut app = app(r#"{"kind": "cbr", "rate_bps": 8000, "ecn": "ect1", "from": "server"}"#, 1).unwrap();
+    let mut commands = Vec::new();
+    app.handle(Time::ZERO, Event::Start, &mut commands);
+    let send = Command::Send { conn: 0, side: Side::Server, bytes: 1500, payload: 1472, ecn: EcnField::Ect1 };
+    assert_eq!(commands[..2], [Command::Open { conn: 0 }, send]);
+}
+
+#[test]
+fn impossible_rates_and_packets_are_rejected() {
+    let wrong =
+        |json: &str| serde_json::from_str::<crate::AppSpec>(json).unwrap().check(&std::collections::BTreeMap::new());
+    assert_eq!(
+        wrong(r#"{"kind": "cbr", "rate_bps": 0}"#).unwrap_err(),
+        "cbr: rate is 0 bit/s; it must be at least 8 bit/s and at most 400 Gbit/s"
+    );
+    assert_eq!(
+        wrong(r#"{"kind": "poisson", "rate_bps": 8, "packet_bytes": {"kind": "fixed", "value": 28}}"#).unwrap_err(),
+        "poisson: packet is 28 bytes; an IP packet with a UDP header has 29 to 65535 bytes"
+    );
+}

@@ -1,0 +1,19 @@
+"""The applications that send datagrams without congestion control."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: The kinds, and whether each draws random numbers whatever its distributions are.
+KINDS = {"cbr": False, "on-off": False, "poisson": True}
+
+
+def is_unresponsive(app: object) -> bool:
+    """Whether an application, as a study or a scenario states it, is one of them."""
+    return isinstance(app, Mapping) and app.get("kind") in KINDS
+
+
+def draws(app: Mapping[str, Any]) -> bool:
+    """Whether it draws random numbers beside those of its distributions."""
+    return KINDS.get(str(app["kind"]), False)
