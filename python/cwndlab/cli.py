@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from collections import Counter
@@ -17,9 +16,11 @@ import typer
 from cwndlab.commands import reference
 from cwndlab.commands.evaluate import evaluate
 from cwndlab.commands.linux import linux
+from cwndlab.commands.loading import load
 from cwndlab.commands.new import new
 from cwndlab.commands.output import columns, echo, same_replicates, span
 from cwndlab.commands.packetdrill import packetdrill
+from cwndlab.commands.search import search
 from cwndlab.errors import CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def check(
     from cwndlab.report.study import check_outputs
     from cwndlab.runs.estimate import estimate_seconds
 
-    loaded = _load(study, set_, more, cc=cc, metrics=metric)
+    loaded = load(study, set_, more, cc=cc, metrics=metric)
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
     plan.check()
     check_outputs(loaded)
@@ -190,7 +191,7 @@ def expand(study: StudyArgument, more: MoreSets = None, set_: SetOption = None) 
     """Print a study in full: what [dumbbell], [parking_lot] and `measure` stand for."""
     from cwndlab.spec.toml import dumps
 
-    echo(dumps(_load(study, set_, more).raw).rstrip("\n"))
+    echo(dumps(load(study, set_, more).raw).rstrip("\n"))
 
 
 @app.command("run")
@@ -245,7 +246,7 @@ def run_command(
     from cwndlab.runs.run import run_study
 
     began = time.monotonic()
-    loaded = _load(study, set_, more, _limits(limit, backend), cc, metric)
+    loaded = load(study, set_, more, _limits(limit, backend), cc, metric)
     out = out or Path(f"{loaded.name}-out")
     options = RunOptions(
         out=out,
@@ -349,7 +350,7 @@ def trace(
     from cwndlab.runs.run import kernel_of
     from cwndlab.runs.trace import trace as make
 
-    loaded = _load(study, set_, more, _limits(limit, backend), cc)
+    loaded = load(study, set_, more, _limits(limit, backend), cc)
     kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
     plan = loaded.plan(seed=seed)
     cell = plan.cells[0]
@@ -409,6 +410,7 @@ def compare(
 app.command()(packetdrill)
 app.command()(new)
 app.command()(evaluate)
+app.command()(search)
 app.add_typer(linux, name="linux")
 app.command()(reference.metrics)
 app.command()(reference.knobs)
@@ -455,37 +457,6 @@ def _limits(given: list[str] | None, backend: str) -> list[str]:
             raise StudyError(f"{item!r} limits nothing", key="--limit", right="as max-lateness=20ms")
         found.append(f"limits.{name.strip().replace('-', '_')}{equals}{value}")
     return found
-
-
-def _load(
-    study: str,
-    changes: list[str] | None,
-    more: list[str] | None,
-    limits: Sequence[str] = (),
-    cc: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
-) -> Any:
-    from cwndlab.laws import from_file
-    from cwndlab.study import Study
-
-    if metrics:
-        from cwndlab.metrics import _own
-
-        for file in metrics:
-            _own.from_file(file)
-    loaded = Study.load(study)
-    controls = [from_file(spec) for spec in cc or ()]
-    wanted: dict[str, str] = {}
-    for change in [*(changes or []), *(more or []), *limits]:
-        # "variant=sack,iw=1,4" is two changes: a comma before a key begins the next
-        for piece in re.split(r",(?=[A-Za-z_][\w.+-]*=)", change):
-            key, equals, value = piece.partition("=")
-            if not equals or not key.strip():
-                raise StudyError(
-                    f"{piece!r} sets nothing", key="--set", right="write --set iw=4 or --set run.duration=10s"
-                )
-            wanted[key.strip()] = value.strip()
-    return loaded.configured(wanted, controls)
 
 
 def _size(text: str | None) -> int | None:

@@ -12,6 +12,7 @@ import typer
 
 from cwndlab.errors import StudyError
 
+from .loading import changes_of
 from .output import columns, echo, span
 
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ def evaluate(
         return Bar() if sys.stderr.isatty() else nullcontext(Lines(lambda line: echo(f"  {line}", err=True)))
 
     began = time.monotonic()
-    made = evaluation.evaluate(chosen, wanted, out, options, changes=_changes(set_), progress=progress)
+    made = evaluation.evaluate(
+        chosen, wanted, out, options, changes=changes_of(set_ or []), progress=progress
+    )
     if json_:
         echo((out / "scorecard.json").read_text(encoding="utf-8"))
     elif not quiet:
@@ -129,12 +132,3 @@ def _tally(card: Scorecard, subject: str) -> str:
     counts = [f"{outcomes.count(one)} {one.value}" for one in dict.fromkeys(outcomes)]
     without = sum(subject in row.values for row in card.rows) - len(outcomes)
     return ", ".join([*counts, f"{without} rows without a threshold"])
-
-
-def _changes(given: list[str] | None) -> dict[str, str]:
-    pairs = [(item, *item.partition("=")) for item in given or ()]
-    for item, key, equals, _ in pairs:
-        if not equals or "." not in key:
-            right = "write --set run.duration=10s"
-            raise StudyError(f"{item!r} changes no key of a study", key="--set", right=right)
-    return {key.strip(): value.strip() for _, key, _, value in pairs}

@@ -1,0 +1,85 @@
+"""`cwndlab search`: the corner of a space of parameters in which a quantity is worst."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cwndlab.errors import StudyError
+
+from .output import echo
+
+if TYPE_CHECKING:
+    from cwndlab.search.worst import Tried
+    from cwndlab.stats.results import Estimate
+
+
+def search(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="a shipped study's name, or a study file")],
+    over: Annotated[
+        str, typer.Option("--over", metavar="KEY=LOW..HIGH,…", help="buffer=0.1..16,rtt=5ms..300ms")
+    ],
+    worst: Annotated[
+        str | None, typer.Option("--worst", metavar="QUANTITY", help="what is to be as bad as it gets")
+    ] = None,
+    lowest: Annotated[
+        str | None, typer.Option("--lowest", metavar="QUANTITY", help="what is to be as low as it gets")
+    ] = None,
+    highest: Annotated[
+        str | None, typer.Option("--highest", metavar="QUANTITY", help="what is to be as high as it gets")
+    ] = None,
+    budget: Annotated[int, typer.Option(min=1, help="runs that the search may take")] = 300,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./STUDY-search")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="as of `cwndlab run`")
+    ] = None,
+    cc: Annotated[
+        list[str] | None,
+        typer.Option("--cc", metavar="[NAME=]FILE.py:CLASS", help="a congestion control of your own"),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="of search and runs; default: the study's")] = None,
+    replicates: Annotated[int | None, typer.Option(help="of each point; default: the study's")] = None,
+    threads: Annotated[int | None, typer.Option(help="default: all processors")] = None,
+) -> None:
+    """Search a space of parameters for the corner in which a quantity is worst."""
+    from cwndlab.runs.options import RunOptions
+    from cwndlab.search import space as spaces
+    from cwndlab.search import worst as searching
+
+    from .loading import load
+
+    given = [(name, value) for name, value in (("lowest", lowest), ("highest", highest)) if value]
+    if (worst is not None) + len(given) != 1:
+        raise StudyError(
+            "one of --worst, --lowest and --highest says what is searched", right="write --worst share_tested"
+        )
+    loaded = load(study, set_, cc=cc)
+    space = spaces.space(loaded, spaces.parse(over))
+    out = out or Path(f"{loaded.name}-search")
+    quantity = worst if worst is not None else given[0][1]
+    direction: searching.Direction = "lowest" if lowest else "highest"
+    if worst is not None:
+        direction = searching.direction_of(space, worst)
+
+    def progress(runs: int, found: Tried) -> None:
+        echo(f"{runs} runs: {_words(found.estimate)} at {space.words(found.point)}", err=True)
+
+    options = RunOptions(seed=seed, replicates=replicates, threads=threads)
+    found = searching.search(
+        space, quantity, direction, out, budget=budget, options=options, progress=progress
+    )
+    echo(f"{direction} {quantity}: {space.words(found.worst.point)} (cell {found.worst.estimate.cell})")
+    echo(f"in the search: {_words(found.worst.estimate)}, {len(found.tried)} points, {found.runs} runs")
+    echo(f"run again with other random numbers: {_words(found.confirmed_estimate)}")
+    echo(f"the worst point: {out / 'worst.toml'}, {out / 'worst.pcapng'}, {found.confirmed.report}")
+
+
+def _words(estimate: Estimate) -> str:
+    known = math.isfinite(estimate.ci_low) and math.isfinite(estimate.ci_high)
+    interval = f" ({estimate.ci_low:.4g} to {estimate.ci_high:.4g})" if known else ""
+    return f"{estimate.value:.4g}{interval} {estimate.unit}"

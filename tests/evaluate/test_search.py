@@ -1,0 +1,107 @@
+"""Searches find the worst corner, the same each time, and report runs that its choice did not see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cwndlab.errors import StudyError
+from cwndlab.runs.options import RunOptions
+from cwndlab.search import space as spaces
+from cwndlab.search.worst import Found, direction_of, search
+from cwndlab.study import Study
+
+STUDY = """
+title = "Reno over a lossy path"
+measure = ["goodput", "queue_delay"]
+[dumbbell]
+rate = "4Mbps"
+rtt = "20ms"
+buffer = [1, 2]
+flows = [{ name = "tested", cc = "reno" }]
+[run]
+duration = "3s"
+replicates = 3
+"""
+
+
+def study() -> Study:
+    return Study.from_toml(STUDY)
+
+
+def found(folder: Path) -> Found:
+    space = spaces.space(study(), spaces.parse("rtt=10ms..200ms,loss=0.01%..5%"))
+    return search(space, "goodput", "lowest", folder, budget=90, options=RunOptions(replicates=3))
+
+
+def test_the_corner_that_theory_names_is_found_and_confirmed(tmp_path: Path) -> None:
+    """Reno's throughput falls with the round trip and the root of the loss rate: the far corner is worst."""
+    one = found(tmp_path)
+    assert one.worst.point["rtt"] > 100
+    assert one.worst.point["loss"] > 2
+    assert len(one.tried) >= 10
+    assert one.runs <= 90
+    assert one.worst.estimate.value == min(tried.estimate.value for tried in one.tried)
+    assert one.confirmed.plan.seed != study().base.run.seed
+    assert one.confirmed_estimate.replicates == 3
+    again = Study.load(tmp_path / "worst.toml")
+    assert one.worst.axes in [dict(cell.axes) for cell in again.plan().cells]
+    assert (tmp_path / "worst" / "report.html").exists()
+    assert (tmp_path / "worst.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+    assert len((tmp_path / "tried.csv").read_text().splitlines()) == 1 + len(one.tried)
+    assert found(tmp_path / "again").worst == one.worst, "the seed repeats the search"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("buffer=1", "is no range"),
+        ("buffer=4..1", "ends before it begins"),
+        ("rtt=5ms..1s", "two units"),
+        ("rtt=5ms..9ms,rtt=1ms..2ms", "two ranges"),
+    ],
+)
+def test_what_is_no_range_is_named(text: str, problem: str) -> None:
+    with pytest.raises(StudyError, match=problem):
+        spaces.parse(text)
+
+
+def test_a_range_of_what_takes_no_number_is_refused() -> None:
+    for text, problem in [
+        ("bufer=1..2", "bufer"),
+        ("buffer=1ms..2ms", "no values in ms"),
+        ("queue=1..2", "queue"),
+    ]:
+        with pytest.raises(StudyError, match=problem):
+            spaces.space(study(), spaces.parse(text))
+
+
+def test_a_key_of_the_full_form_is_searched_too() -> None:
+    space = spaces.space(study(), spaces.parse("tcp.initial_window=1..40"))
+    (axis,) = space.ranges
+    cells = space.having([{axis: 4.0}, {axis: 10.0}]).plan().cells
+    windows = {cell.axes[axis] for cell in cells}
+    assert windows == {4, 10}
+    assert len(cells) == 4, "crossed with the two buffers"
+
+
+def test_what_is_bad_is_known_of_common_metrics_and_asked_for_of_others() -> None:
+    space = spaces.space(study(), spaces.parse("buffer=1..2"))
+    assert direction_of(space, "goodput") == "lowest"
+    assert direction_of(space, "queue_delay_p95") == "highest"
+    with pytest.raises(StudyError, match="goodput"):
+        direction_of(space, "godput")
+
+
+def test_too_small_a_budget_says_what_would_do(tmp_path: Path) -> None:
+    space = spaces.space(study(), spaces.parse("rtt=10ms..200ms"))
+    with pytest.raises(StudyError, match="at least 60"):
+        search(space, "goodput", "lowest", tmp_path, budget=10, options=RunOptions(replicates=3))
+
+
+def test_ranges_of_many_factors_are_searched_by_factors() -> None:
+    (wide,) = spaces.parse("buffer=0.1..10")
+    assert wide.at(0.5) == 1.0
+    (narrow,) = spaces.parse("buffer=1..3")
+    assert narrow.at(0.5) == 2.0
