@@ -159,6 +159,58 @@ def test_rates_over_intervals_give_their_variation_the_largest_cut_and_a_series(
     assert math.isnan(measure("rate_variation", steps(), traffic="ecn", interval=10.0))
 
 
+def test_the_largest_rise_and_the_variation_at_longer_scales_are_of_the_same_rates() -> None:
+    options = {"traffic": "background", "interval": 10.0}
+    assert measure("largest_rate_rise", steps(), **options) == pytest.approx((8 * 20 + 0) / 2)
+    # Twice as long: 150 and 100 bytes in 10 s; the second connection has one interval of that length.
+    scales = measure("rate_variation_scales", steps(), **options)
+    assert scales == pytest.approx([measure("rate_variation", steps(), **options), 25 / 125])
+    assert measure("rate_variation_scales", steps(), traffic="ecn", interval=10.0) == []
+
+
+def test_the_halving_time_ends_with_the_first_interval_at_half_the_rate_before() -> None:
+    """Together 250, 125, 15, 200 bytes in 10 s from 10 s on."""
+    options = {"traffic": "background", "interval": 10.0}
+    assert measure("halving_time", steps(), since=20.0, **options) == pytest.approx(10)  # 125 of 250
+    assert measure("halving_time", steps(), since=30.0, **options) == pytest.approx(10)  # 15 of 187.5
+    assert math.isnan(measure("halving_time", steps(), since=40.0, **options))  # 200 of 130
+    assert math.isnan(measure("halving_time", steps(), since=10.0, **options))  # nothing before
+
+
+def test_connections_have_converged_when_each_has_nearly_its_share() -> None:
+    """200 and 50, then 100 and 25: 80 % and 20 % of what both deliver, from 10 s on."""
+    options = {"traffic": ["background"], "interval": 10.0}
+    assert measure("convergence_time", steps(), delta=0.61, **options) == pytest.approx(10)
+    assert math.isnan(measure("convergence_time", steps(), delta=0.59, **options))
+    assert math.isnan(measure("convergence_time", steps(), traffic=["ecn"], interval=10.0))
+
+
+def windows(*rows: tuple[float, int, str]) -> WindowedRun:
+    cwnd = {"time_ns": np.array([round(t * S) for t, _, _ in rows])}
+    cwnd |= {"connection": np.array([c for _, c, _ in rows]), "from_client": np.full(len(rows), True)}
+    cwnd |= {"state": np.array([state for _, _, state in rows], dtype=object)}
+    ends = {
+        "connection": np.arange(4),
+        "traffic": np.array([0, 1, 2, 3]),
+        "start_ns": np.array([0, 0, 0, 50 * S]),
+    }
+    ends |= {"end_ns": np.array([-1, -1, 40 * S, -1])}
+    return WindowedRun(Run(connections=ends, cwnd=cwnd), 0, 120 * S)
+
+
+def test_synchronization_is_the_share_of_open_connections_that_reduce_together() -> None:
+    """Two of three reduce at 10 s, all three at 30 s, one of three at 60 s, when another has ended."""
+    view = windows(
+        *((0.0, c, "open") for c in range(3)),
+        *((10.0, 0, "recovery"), (10.05, 0, "recovery"), (10.08, 1, "recovery"), (10.5, 0, "open")),
+        *((11.0, 1, "open"), (30.0, 2, "cwr"), (30.01, 0, "loss"), (30.02, 1, "disorder")),
+        *((30.03, 1, "recovery"), (31.0, 0, "open"), (31.0, 1, "open"), (50.0, 3, "open"), (60.0, 3, "loss")),
+    )
+    assert measure("synchronization", view, span=0.1) == pytest.approx((2 / 3 + 1 + 1 / 3) / 3)
+    assert measure("synchronization", view, span=0.05) == pytest.approx((1 / 3 + 1 / 3 + 1 + 1 / 3) / 4)
+    assert math.isnan(measure("synchronization", view, traffic=["plain"], span=0.1))
+
+
 def test_completion_times_are_of_finished_transfers_of_one_class_of_sizes() -> None:
     sizes = {**FILES, "traffic": np.array([2, 2, 3, 3]), "kind": np.array(["file"] * 4, dtype=object)}
     sizes |= {"start_ns": np.full(4, 20 * S), "end_ns": np.array([21.0, 22.0, 23.0, np.nan]) * S}

@@ -90,7 +90,13 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "flow_throughput": {"traffic": "bulk"},
     "round_trip": {"traffic": "bulk"},
     "share": {"traffic": "bulk"},
-    **{name: {"traffic": "bulk", "interval": 3.0} for name in ("rate_variation", "largest_rate_cut")},
+    **{
+        name: {"traffic": "bulk", "interval": 3.0}
+        for name in ("rate_variation", "rate_variation_scales", "largest_rate_cut", "largest_rate_rise")
+    },
+    "halving_time": {"traffic": "bulk", "since": 9.0, "interval": 3.0},
+    "convergence_time": {"traffic": ["bulk"], "interval": 3.0},
+    "synchronization": {"span": 0.2},
     "goodput_series": {"traffic": "bulk", "interval": 3.0},
 }
 #: Metrics that count or add up, so that adjoining windows add up too.

@@ -19,3 +19,5 @@ Position: TypeAlias = Annotated[int, Field(ge=1)]
 Seconds: TypeAlias = Annotated[float, Field(ge=0)]
 #: The length of an interval in seconds; counters are kept at its edges.
 Interval: TypeAlias = Annotated[float, Field(gt=0)]
+#: A deviation relative to 1.
+Tolerance: TypeAlias = Annotated[float, Field(gt=0, lt=1)]

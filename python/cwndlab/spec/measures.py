@@ -95,6 +95,11 @@ ALIASES = {
     "utilization": "link_utilization",
     "utilisation": "link_utilization",
     "retransmissions": "retransmits",
+    "smoothness": "largest_rate_cut",
+    "aggressiveness": "largest_rate_rise",
+    "responsiveness": "halving_time",
+    "time_to_fair": "convergence_time",
+    "loss_synchronization": "synchronization",
 }
 
 
