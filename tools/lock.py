@@ -30,6 +30,7 @@ def main() -> None:
         *extras["query"],
         *extras["store"],
         *extras["linux"],
+        *extras["xarray"],
         *(r for r in extras["dev"] if not r.startswith("cwndlab")),
     ]
     before: set[str] = set()

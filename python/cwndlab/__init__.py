@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cwndlab.runs.result import RunResult
     from cwndlab.runs.run import open_results
     from cwndlab.runs.run import open_results as open
+    from cwndlab.runs.stream import Replicate, Stream
     from cwndlab.spec.outputs import Claim, Column, Compare, Figure, Table
     from cwndlab.spec.schema import (
         App,
@@ -75,11 +76,13 @@ __all__ = [
     "Queue",
     "RateSample",
     "RecordTables",
+    "Replicate",
     "Run",
     "RunError",
     "RunOptions",
     "RunResult",
     "RunView",
+    "Stream",
     "Study",
     "StudyError",
     "Table",
@@ -100,6 +103,7 @@ _HOMES = {
     "cwndlab.metrics._own": ("metric",),
     "cwndlab.runs.run": ("open", "open_results"),
     "cwndlab.runs.result": ("RunResult",),
+    "cwndlab.runs.stream": ("Replicate", "Stream"),
     "cwndlab.runs.records": ("RecordTables",),
     "cwndlab.runs.options": ("RunOptions",),
     "cwndlab.study": ("Study",),

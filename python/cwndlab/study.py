@@ -16,7 +16,8 @@ from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs.folder import files_of
 from cwndlab.runs.options import FurtherOptions
 from cwndlab.runs.result import RunResult
-from cwndlab.runs.run import run_study
+from cwndlab.runs.run import run_study, stream
+from cwndlab.runs.stream import Stream
 from cwndlab.spec import load as spec
 from cwndlab.spec import toml
 from cwndlab.spec.build import Keys, Sections, plain
@@ -169,3 +170,18 @@ class Study(MeasuredStudy):
 
         """
         return run_study(self, out=out, **options)
+
+    def stream(self, out: str | Path | None = None, **options: Unpack[FurtherOptions]) -> Stream:
+        """Runs the study in the background and gives its replicates as they finish.
+
+        >>> for done in study.stream():          # doctest: +SKIP
+        ...     print(done.cell, done.replicate, done.values["goodput"])
+
+        Returns:
+            An iterator; its `result` is the `RunResult` once it is exhausted, and `close` stops the run.
+
+        Raises:
+            StudyError: the study or an option is wrong. The iteration raises what ends the run.
+
+        """
+        return stream(self, out=out, **options)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -75,6 +75,8 @@ class Campaign:
     max_memory_bytes: int | None = None
     #: Whether the study's congestion controls in Python may run; not for results that are only opened.
     runs_laws: bool = True
+    #: Told of each replicate as it is finished, those kept from before first: cell, replicate, values.
+    finished: Callable[[str, int, Mapping[str, Value]], None] | None = None
 
     def __post_init__(self) -> None:
         self.work = Measure(
@@ -128,6 +130,7 @@ class Campaign:
         self.progress.start(len(self.cells), total, total - missing)
         for _ in range(len(self.cells) - len({cell for cell, _ in self._missing()})):
             self.progress.cell_done()
+        self._tell((cell, k) for cell in self._own for k in range(self.wanted[cell]) if self.has(cell, k))
         while True:
             self._measure_kept()
             self._lacking = {}
@@ -140,6 +143,14 @@ class Campaign:
         order = {cell: position for position, cell in enumerate(self.cells)}
         self.failures.sort(key=lambda failure: (order[failure.cell], failure.replicate))
         self.store.finish()
+
+    def _tell(self, finished: Iterable[tuple[str, int]]) -> None:
+        """Tells of finished replicates, under each of the names that their cell has."""
+        if self.finished is not None:
+            for cell, replicate in finished:
+                for name, key in self._keys.items():
+                    if key == self._keys[cell]:
+                        self.finished(name, replicate, self.values(name, replicate))
 
     def _missing(self) -> Iterator[tuple[str, int]]:
         for cell, wanted in self.wanted.items():
@@ -166,6 +177,7 @@ class Campaign:
             if outcome is not None:
                 self.store.add(replace(outcome, values={**known, **outcome.values}, records=None))
                 self.measured += 1
+                self._tell([(cell, replicate)])
 
     def _work_for(self, known: frozenset[str]) -> Measure:
         """The work for quantities whose values are not among these."""
@@ -221,6 +233,8 @@ class Campaign:
         self.fetched += outcome.fetched
         if outcome.note is not None:
             self.notes.append(outcome.note)
+        if outcome.error is None:
+            self._tell([(job.cell, job.replicate)])
         self.packets += outcome.packets
         self.progress.advance(outcome.packets)
         self._lacking[job.cell] -= 1

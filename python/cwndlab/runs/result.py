@@ -9,12 +9,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import OutputError, StudyError, nearest
 from cwndlab.plan.plan import Plan
 from cwndlab.report.figures import Drawing, chart, draw
 from cwndlab.spec.outputs import Figure
+from cwndlab.spec.schema import Scalar
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results
@@ -25,6 +27,7 @@ from .records import RecordTables
 
 if TYPE_CHECKING:
     import altair as alt
+    import xarray
 
 
 @dataclass
@@ -119,6 +122,42 @@ class RunResult:
             values = self.results.values(cell.id, name)
             rows += [{**fixed, "replicate": k, **asked, "value": float(v)} for k, v in enumerate(values)]
         return _table(rows)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Every value as an xarray Dataset: a variable for each quantity that is a number.
+
+        Its dimensions are the study's axes and `replicate`; NaN stands where a combination was not run or a
+        value could not be measured. Attributes: `unit` and `long_name`. Where cells have different axes, the
+        dimension `cell` takes their place.
+
+        Raises:
+            OutputError: xarray is not installed.
+
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise OutputError("to_xarray needs xarray: pip install 'cwndlab[xarray]'") from None
+        cells = self.results.cells
+        axes: dict[str, list[Scalar]] = {name: [] for name in cells[0].axes}
+        if any(cell.axes.keys() != axes.keys() for cell in cells):
+            axes = {"cell": [cell.id for cell in cells]}
+        for cell in cells if "cell" not in axes else ():
+            for name, value in cell.axes.items():
+                axes[name] += [] if value in axes[name] else [value]
+        count = max((len(values) for values in self.results.data.values()), default=0)
+        shape = (*map(len, axes.values()), count)
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        for cell, name in self._numbers():
+            places = {**cell.axes, "cell": cell.id}
+            at = [known.index(places[axis]) for axis, known in axes.items()]
+            values = self.results.values(cell.id, name)
+            found.setdefault(name, np.full(shape, np.nan))[tuple(at)][: len(values)] = values
+        variables = {}
+        for name, data in found.items():
+            about = {"unit": self.results.unit(name), "long_name": self.results.title(name)}
+            variables[name] = ((*axes, "replicate"), data, about)
+        return xarray.Dataset(variables, coords={**axes, "replicate": range(count)})
 
     def _numbers(self) -> Iterator[tuple[CellInfo, str]]:
         """Cells, and their quantities that are one number per replicate."""

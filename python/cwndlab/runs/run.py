@@ -31,6 +31,7 @@ from .campaign import Campaign
 from .options import OptionFields, RunOptions
 from .progress import Progress, Quiet
 from .result import RunResult
+from .stream import Finished, Stream
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
@@ -41,9 +42,12 @@ def run_study(
     options: RunOptions | None = None,
     *,
     progress: Progress | None = None,
+    finished: Finished | None = None,
     **more: Unpack[OptionFields],
 ) -> RunResult:
-    """Runs a loaded study; `more` are fields of the options by their names."""
+    """Runs a loaded study; `more` are fields of the options by their names. `finished` is told of each
+    replicate.
+    """
     check_not_loading()
     began = datetime.now(UTC)
     options = (options or RunOptions()).but(**more)
@@ -79,6 +83,7 @@ def run_study(
             backend=key,
             max_events=options.max_events,
             max_memory_bytes=options.max_memory_bytes,
+            finished=finished,
         )
         campaign.run()
         result = RunResult.of(campaign, folder)
@@ -120,6 +125,14 @@ def run_study(
     finally:
         if isinstance(kept, FolderStore):
             kept.close()
+
+
+def stream(study: StudySpec, **options: Unpack[OptionFields]) -> Stream:
+    """Runs a loaded study in the background: its replicates as they finish."""
+    chosen = RunOptions(**options)
+    plan = make_plan(study, replicates=chosen.replicates, seed=chosen.seed, sensitivity=chosen.sensitivity)
+    axes = {cell.id: cell.axes for cell in plan.cells}
+    return Stream(lambda finished: run_study(study, chosen, finished=finished), axes)
 
 
 def open_results(folder: str | Path) -> RunResult:

@@ -1,0 +1,113 @@
+"""A study that runs while its replicates are looked at."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from cwndlab.backends.protocol import Value
+from cwndlab.spec.schema import Scalar
+
+from .result import RunResult
+
+#: Replicates that may wait to be looked at before the run waits, too.
+WAITING = 1000
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """A finished replicate of a cell."""
+
+    cell: str
+    #: The cell's values of the axes.
+    axes: Mapping[str, Scalar]
+    #: From 0.
+    replicate: int
+    #: What was measured: a number or a list of numbers, by the quantity's name and in its unit.
+    values: Mapping[str, Value]
+
+
+#: Takes each finished replicate: its cell, its number and its values.
+Finished = Callable[[str, int, Mapping[str, Value]], None]
+#: Runs a study and tells of each replicate that is finished.
+Start = Callable[[Finished], RunResult]
+
+
+class _Closed(Exception):  # noqa: N818 - not an error
+    """Nobody looks any more."""
+
+
+class Stream(Iterator[Replicate]):
+    """The replicates of a run as they finish, in any order; those kept from before come first.
+
+    The run goes on in the background. `close` (or the end of a `with` block) stops it: what is finished is
+    kept in the result folder, if there is one. An error that ends the run is raised by the iteration.
+    """
+
+    def __init__(self, start: Start, axes: Mapping[str, Mapping[str, Scalar]]) -> None:
+        """`start` runs the study; `axes` has those of each cell."""
+        self._axes = axes
+        self._start = start
+        self._found: queue.Queue[Replicate | None] = queue.Queue(WAITING)
+        self._closed = threading.Event()
+        self._failure: BaseException | None = None
+        self._result: RunResult | None = None
+        self._thread = threading.Thread(target=self._run, name="study", daemon=True)
+        self._thread.start()
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Replicate:
+        found = None if self._closed.is_set() else self._found.get()
+        if found is None:
+            self.close()
+            if self._failure is not None:
+                raise self._failure
+            raise StopIteration
+        return found
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stops the run, unless it is over, and waits until it has stopped."""
+        self._closed.set()
+        self._thread.join()
+
+    @property
+    def result(self) -> RunResult:
+        """The results, once all replicates were looked at; the rest is skipped. Raises what ended the run."""
+        for _ in self:
+            pass
+        if self._result is None:
+            raise ValueError("the run was stopped; run the study again with the same `out` to continue")
+        return self._result
+
+    def _run(self) -> None:
+        try:
+            self._result = self._start(self._finished)
+        except _Closed:
+            pass
+        except BaseException as error:
+            self._failure = error
+        self._put(None)
+
+    def _finished(self, cell: str, replicate: int, values: Mapping[str, Value]) -> None:
+        if not self._put(Replicate(cell, self._axes[cell], replicate, values)):
+            raise _Closed
+
+    def _put(self, found: Replicate | None) -> bool:
+        while not self._closed.is_set():
+            try:
+                self._found.put(found, timeout=_POLL_S)
+            except queue.Full:
+                continue
+            return True
+        return False

@@ -1,0 +1,57 @@
+"""Replicates as they finish, and all values as arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cwndlab import Study
+from cwndlab.errors import CwndlabError
+from fake_core import FakeCore
+from small_study import TEXT
+
+
+def test_every_replicate_comes_with_the_values_of_the_results(fake_core: FakeCore) -> None:
+    stream = Study.from_toml(TEXT).stream(threads=2)
+    found = {(done.cell, done.replicate): done for done in stream}
+    assert set(found) == {(cell, k) for cell in ("iw=1", "iw=4") for k in range(3)}
+    assert found["iw=4", 2].axes == {"iw": 4}
+    values = stream.result.results.values("iw=4", "goodput")
+    assert [found["iw=4", k].values["goodput"] for k in range(3)] == values.tolist()
+
+
+def test_what_was_kept_comes_first_and_a_stopped_run_goes_on(fake_core: FakeCore, tmp_path: Path) -> None:
+    study = Study.from_toml(TEXT.replace("replicates = 3", "replicates = 200"))
+    with study.stream(tmp_path / "o", threads=1) as stream:
+        first = [next(stream) for _ in range(5)]
+    with pytest.raises(StopIteration):
+        next(stream)
+    with pytest.raises(ValueError, match="the run was stopped"):
+        _ = stream.result
+    again = list(study.stream(tmp_path / "o", threads=1))
+    assert len(again) == 400 == len({(done.cell, done.replicate) for done in again})
+    assert {(done.cell, done.replicate) for done in first} <= {(d.cell, d.replicate) for d in again[:390]}
+
+
+def test_an_error_of_the_run_ends_the_iteration(tmp_path: Path) -> None:
+    (tmp_path / "o").write_text("in the way")
+    with pytest.raises(CwndlabError, match="is no folder"):
+        list(Study.from_toml(TEXT).stream(tmp_path / "o"))
+
+
+def test_a_dataset_has_the_axes_as_dimensions_and_nan_where_nothing_was_run(fake_core: FakeCore) -> None:
+    text = (
+        TEXT
+        + '\n[axes.webs]\nvalues = [1, 2]\n[[grids]]\naxes = ["iw", "webs"]\nwhen = "iw > 1 or webs < 2"\n'
+    )
+    run = Study.from_toml(text.replace("[parameters]\nwebs = 2\n", "")).run()
+    data = run.to_xarray()
+    goodput = data["goodput"]
+    assert goodput.dims == ("iw", "webs", "replicate") and goodput.shape == (2, 2, 3)
+    assert goodput.attrs["unit"] == "kbit/s"
+    assert goodput.coords["iw"].values.tolist() == [1, 4]
+    assert np.isnan(goodput.sel(iw=1, webs=2)).all()
+    wanted = run.results.values("iw=4,webs=2", "goodput")
+    assert goodput.sel(iw=4, webs=2).values.tolist() == wanted.tolist()
