@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cwndlab.runs.records import RecordTables
     from cwndlab.runs.result import RunResult
     from cwndlab.runs.run import open_results
-    from cwndlab.runs.run import open_results as open
     from cwndlab.runs.stream import Replicate, Stream
     from cwndlab.spec.outputs import Claim, Column, Compare, Figure, Table
     from cwndlab.spec.schema import (
@@ -46,7 +45,10 @@ if TYPE_CHECKING:
     from cwndlab.spec.shorthand import Dumbbell, Flow, ParkingLot
     from cwndlab.study import Study
 
+    open = open_results
+
 __version__ = version()
+#: Without `open`, so that `from cwndlab import *` leaves Python's own.
 __all__ = [
     "AckReport",
     "App",
@@ -92,7 +94,6 @@ __all__ = [
     "Traffic",
     "__version__",
     "metric",
-    "open",
     "open_results",
     "run",
 ]
@@ -131,7 +132,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME})
 
 
 def run(

@@ -127,6 +127,29 @@ def test_a_line_may_have_a_logarithmic_axis() -> None:
     assert log["2"] - log["1"] == pytest.approx(log["4"] - log["2"])
 
 
+def test_a_logarithmic_axis_along_y_leaves_out_what_is_not_above_zero() -> None:
+    data = {key: list(values) for key, values in WEB.data.items()}
+    data["webs=8,ftps=0,iw=2", "power"] = [0.0] * 10
+    keys: dict[str, Any] = {"kind": "line", "x": "iw", "quantity": "power", "where": {"webs": 8, "ftps": 0}}
+    svg = draw(figure(**keys, log_y=True), dataclasses.replace(WEB, data=data)).svg
+    point = r'<path aria-label="iw: ([\d.]+);[^>]*aria-roledescription="point"'
+    places = {float(x) for x in re.findall(point, svg)}
+    assert places == {1.0, 3.0, 4.0}
+
+
+def test_panels_have_the_size_that_is_asked_for_and_stand_in_columns() -> None:
+    keys: dict[str, Any] = {"kind": "line", "x": "iw", "quantity": "power", "panels": "webs"}
+    keys |= {"where": {"ftps": 0}, "width": 200, "height": 100}
+    sizes = {}
+    for columns in (1, 3):
+        drawing = draw(figure(**keys, columns=columns), WEB)
+        width, height = re.search(r'width="(\d+)" height="(\d+)"', drawing.svg).groups()  # type: ignore[union-attr]
+        sizes[columns] = int(width), int(height)
+    assert sizes[1][0] < 400 < 600 < sizes[3][0]
+    assert sizes[3][1] < 250 < 3 * 100 < sizes[1][1]
+    assert draw(figure(**keys), WEB).pdf()[:5] == b"%PDF-"
+
+
 def test_a_figure_of_a_value_that_was_not_run_shows_one_that_was() -> None:
     tied = figure(kind="time-sequence", where={**TAHOE, "iw": 4})
     run = dataclasses.replace(TRACE, cells=tuple(c for c in TRACE.cells if c.axes["variant"] == "sack"))

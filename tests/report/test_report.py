@@ -114,6 +114,7 @@ def test_everything_promised_is_written(written: tuple[Path, ReportView]) -> Non
     found = sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file())
     assert found == [
         "claims.csv",
+        "figures/power.pdf",
         "figures/power.png",
         "figures/power.svg",
         "report.html",

@@ -6,10 +6,10 @@ theme; the files in figures/ get a white ground. Packet-level graphs draw one ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,30 +20,25 @@ from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import Columns, Results
 
+from .canvas import (
+    CROWD,
+    DASHES,
+    LONGEST_TITLE,
+    PALETTE,
+    PANELS,
+    Row,
+    legend_of,
+    panel_height,
+    panel_width,
+    sized,
+    stack,
+    to_svg,
+    with_data,
+)
 from .svg import convert, inline_svg, on_white
 
 if TYPE_CHECKING:
     import altair as alt
-
-Row: TypeAlias = dict[str, Any]
-
-WIDTH, HEIGHT, LOW = 620, 300, 220
-"""Of one panel, in pixels; low where there are more than two."""
-
-LONGEST_TITLE = 44
-"""Characters that fit along the y axis."""
-
-PANELS = 12
-"""More of them in one figure can no longer be compared by eye."""
-
-PALETTE = ["#2f7fd0", "#d9730d", "#2a9d6f", "#9a5fc9", "#d6455d", "#8a8f98", "#b8860b", "#139fa8"]
-"""Told apart by readers with colour blindness as far as eight can be; at least 3:1 on white and on black."""
-
-CROWD = 200
-"""As many packets in one panel want smaller marks."""
-
-DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
-
 
 RECORDED = {"time-sequence": "segments", "queue": "queues", "cwnd": "cwnd"}
 """The record table that a kind of figure shows."""
@@ -77,6 +72,10 @@ class Drawing:
         """The figure as a PNG of twice its size."""
         return bytes(convert("svg_to_png", self.svg_file, scale=2))
 
+    def pdf(self) -> bytes:
+        """The figure as a PDF of its size."""
+        return bytes(convert("svg_to_pdf", self.svg_file))
+
 
 def draw(spec: Figure, results: Results) -> Drawing:
     """Draws a figure, of other cells than it asks for if those were left out of the run."""
@@ -93,70 +92,8 @@ def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
     return with_data(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
 
 
-def with_data(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]], title: str) -> alt.TopLevelMixin:
-    """A chart that has its data sets, and a title, and can be moved and zoomed."""
-    made: Any = chart.interactive()  # type: ignore[attr-defined]
-    made = made.properties(title=title, config={**_config(), "background": "white"})
-    made.datasets = {name: list(data) for name, data in rows.items()}
-    return made  # type: ignore[no-any-return]
-
-
-def to_svg(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]]) -> str:
-    """Draws a chart whose data sets are given by name.
-
-    They are attached after altair has checked the chart: it would check every row (0.9 s for 10^4).
-    """
-    spec = chart.to_dict()
-    spec["config"] = _config()
-    spec["datasets"] = {name: list(data) for name, data in rows.items()}
-    return convert("vegalite_to_svg", spec).decode().replace(INK, "currentColor")
-
-
-def _config() -> dict[str, Any]:
-    text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 13}
-    return {
-        "background": None,
-        "font": "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif",
-        "view": {"stroke": None},
-        "axis": {
-            **text,
-            "gridColor": "#8888884d",
-            "gridWidth": 0.6,
-            "domainColor": INK,
-            "tickColor": INK,
-            "titleFontWeight": "normal",
-            "titlePadding": 8,
-        },
-        "legend": {**text, "orient": "top", "title": None, "symbolSize": 90, "labelLimit": 260},
-        "title": {"color": INK, "fontSize": 13, "fontWeight": "normal", "anchor": "start", "offset": 8},
-    }
-
-
-def _stack(charts: Sequence[Any]) -> Any:
-    import altair as alt
-
-    if len(charts) > 2:
-        charts = [chart.properties(height=LOW) for chart in charts]
-    return charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=26)
-
-
-def _legend(names: Sequence[str], symbol: str) -> alt.Legend | None:
-    """A legend above the panel, in as many columns as its names leave room for."""
-    import altair as alt
-
-    if len(names) < 2:
-        return None
-    columns = max(1, WIDTH // (34 + 7 * max(len(name) for name in names)))
-    return alt.Legend(symbolType=symbol, symbolStrokeWidth=2.5, columns=columns, columnPadding=14)
-
-
 def _panel_title(spec: Figure, panel: object) -> str:
     return "" if panel is None else f"{spec.panels} = {panel}"
-
-
-def _sized(layer: Any, title: str) -> Any:
-    sized = layer.properties(width=WIDTH, height=HEIGHT)
-    return sized.properties(title=title) if title else sized
 
 
 # ── from values: line, bar, cdf ────────────────────────────────────────────
@@ -228,8 +165,12 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
         else:
             order = [str(v) for v in places]
             x = alt.X("x:N", title=x_title, sort=order, axis=alt.Axis(labelAngle=0))
-        y = alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=bars))
-        legend = _legend(names, "square" if bars else "stroke")
+        if spec.log_y:  # an interval that reaches 0 is drawn from its value on
+            rows[name] = [
+                {**r, "low": r["low"] if r["low"] > 0 else r["y"]} for r in rows[name] if r["y"] > 0
+            ]
+        y = alt.Y("y:Q", title=y_title, scale=_log() if spec.log_y else alt.Scale(zero=bars))
+        legend = legend_of(names, "square" if bars else "stroke", spec)
         colour = alt.Color("series:N", scale=alt.Scale(domain=names, range=PALETTE), legend=legend)
         offset = {"xOffset": alt.XOffset("series:N", sort=names)} if bars and len(names) > 1 else {}
         body = base.mark_bar(opacity=0.85) if bars else base.mark_line(strokeWidth=1.8)
@@ -249,10 +190,10 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
             layers.append(error if bars else error.encode(color=colour, strokeWidth=nested))
         if not bars and not many:
             layers.append(base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour))
-        charts.append(_sized(alt.layer(*layers), _panel_title(spec, panel)))
+        charts.append(sized(alt.layer(*layers), _panel_title(spec, panel), spec))
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(names)}" if len(names) > 1 else ""
-    return _stack(charts), rows, words
+    return stack(charts, spec), rows, words
 
 
 def _number(value: object) -> float:
@@ -297,7 +238,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Any, Any, str]:
             if v > 0 or not spec.log_x  # the curve begins at the share of what a logarithm cannot show
         ]
         scale = _log() if spec.log_x else alt.Scale()
-        legend = _legend(names, "stroke")
+        legend = legend_of(names, "stroke", spec)
         chart = (
             alt.Chart(alt.NamedData(name=data))
             .mark_line(interpolate="step-after", strokeWidth=1.8)
@@ -310,8 +251,8 @@ def _cdf(spec: Figure, results: Results) -> tuple[Any, Any, str]:
                 ),
             )
         )
-        charts.append(_sized(chart, _panel_title(spec, panel)))
-    return _stack(charts), rows, f"cumulative distribution of {x_title}"
+        charts.append(sized(chart, _panel_title(spec, panel), spec))
+    return stack(charts, spec), rows, f"cumulative distribution of {x_title}"
 
 
 # ── from records: time-sequence, cwnd, queue ────────────────────────────────────────────
@@ -357,7 +298,9 @@ def _time_sequence(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     titles = []
     recorded = _records(spec, results)
     for number, (_, title, columns) in enumerate(recorded):
-        rows[f"panel{number}"] = time_sequence_rows(columns, window, spec.connection or 0, WIDTH, HEIGHT)
+        rows[f"panel{number}"] = time_sequence_rows(
+            columns, window, spec.connection or 0, panel_width(spec), panel_height(spec)
+        )
         rows[f"panel{number}"].sort(key=lambda row: RANK[row["event"]])
         titles.append(title)
     # the window's edge is drawn where it is near: it shall not flatten what was sent
@@ -385,9 +328,9 @@ def _time_sequence(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     panels = []
     for name, title in zip(rows, titles, strict=True):
         layers = sequence_layers(name, len(rows[name]) < CROWD, shown, x, y, high + 1)
-        panels.append(_sized(alt.layer(*layers), title))
+        panels.append(sized(alt.layer(*layers), title, spec))
     words = "time-sequence graph: packet number against time for " + ", ".join(domain)
-    return _stack(panels), rows, words
+    return stack(panels, spec), rows, words
 
 
 def _cwnd(spec: Figure, results: Results) -> tuple[Any, Any, str]:
@@ -459,9 +402,9 @@ def _against_time(
         rows[data] = [
             {"time": float(t), "y": float(v), "series": name}
             for name, values in lines.items()
-            for t, v in zip(*decimate(time, values, window, WIDTH), strict=True)
+            for t, v in zip(*decimate(time, values, window, panel_width(spec)), strict=True)
         ]
-        legend = _legend(names, "stroke")
+        legend = legend_of(names, "stroke", spec)
         chart = (
             alt.Chart(alt.NamedData(name=data))
             .mark_line(interpolate="step-after", strokeWidth=1.4)
@@ -474,8 +417,8 @@ def _against_time(
                 ),
             )
         )
-        charts.append(_sized(chart, title))
-    return _stack(charts), rows, f"{y_title} against time: {', '.join(names)}"
+        charts.append(sized(chart, title, spec))
+    return stack(charts, spec), rows, f"{y_title} against time: {', '.join(names)}"
 
 
 _KINDS: dict[str, Callable[[Figure, Results], tuple[Any, Any, str]]] = {

@@ -76,6 +76,7 @@ def write(
     for drawing in drawings:
         save(directory / "figures" / f"{drawing.id}.svg", drawing.svg_file)
         save(directory / "figures" / f"{drawing.id}.png", drawing.png())
+        save(directory / "figures" / f"{drawing.id}.pdf", drawing.pdf())
     save(directory / "report.md", render.markdown(view))
     save(directory / "report.html", render.html(view))
     return view

@@ -16,7 +16,8 @@ from cwndlab.plan.scenario import bottleneck
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import Columns
 from cwndlab.records.view import RunView as FullRun
-from cwndlab.report.figures import HEIGHT, PALETTE, WIDTH, busy_side, with_data
+from cwndlab.report.canvas import HEIGHT, PALETTE, WIDTH, with_data
+from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.schema import Scalar
 from cwndlab.spec.units import parse_seconds

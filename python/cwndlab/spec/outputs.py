@@ -212,6 +212,14 @@ class Figure(Part):
     """time-sequence, cwnd: the connection's serial number; without it the first one."""
     log_x: bool = False
     """line, cdf: a logarithmic axis along x."""
+    log_y: bool = False
+    """line: a logarithmic axis along y; values that are not above 0 are left out."""
+    width: int | None = Field(default=None, ge=100, le=2000)
+    """Of one panel, in pixels; default: 620."""
+    height: int | None = Field(default=None, ge=60, le=2000)
+    """Of one panel, in pixels; default: 300, or 220 with more than two panels."""
+    columns: int = Field(default=1, ge=1, le=6)
+    """How many panels stand next to each other."""
 
     @model_validator(mode="after")
     def _complete(self) -> Figure:
@@ -236,6 +244,7 @@ FIGURE_KEYS = {
     "quantities": ("line", "bar"),
     "compare": ("line", "bar"),
     "log_x": ("line", "cdf"),
+    "log_y": ("line",),
     "start": ("time-sequence", "queue", "cwnd"),
     "until": ("time-sequence", "queue", "cwnd"),
     "link": ("queue",),
