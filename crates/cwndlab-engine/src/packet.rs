@@ -1,9 +1,9 @@
 //! The simulator's packet: a value of 52 bytes; with its arrival time it fills a cache line.
 
 use cwndlab_net::Ecn;
-use cwndlab_tcp::{Header, SackBlocks, Segment};
+use cwndlab_tcp::{AccEcnOption, Header, SackBlocks, Segment};
 
-/// A segment under way. Its SACK blocks live in a side table, since few packets carry any.
+/// A segment under way. Its SACK blocks and AccECN option live in a side table, since few packets carry any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     header: Header,
@@ -11,7 +11,7 @@ pub(crate) struct Packet {
     pub(crate) to: u32,
     /// Position in the routes of the next hop.
     pub(crate) route: u32,
-    /// SACK blocks' slot plus one; 0 = none.
+    /// Slot of its options in the side table plus one; 0 = none.
     sack: u32,
     /// Identification of the IP header; 0 where nobody watches.
     pub(crate) ip_id: u16,
@@ -25,7 +25,8 @@ impl Packet {
     #[allow(clippy::inline_always)] // once per packet; a call would copy it once more
     #[inline(always)]
     pub(crate) fn new(segment: &Segment, to: u32, route: u32, sacks: &mut SackTable) -> Packet {
-        let sack = if segment.sack.len == 0 { 0 } else { sacks.store(segment.sack) };
+        let bare = segment.sack.len == 0 && segment.accecn.is_none();
+        let sack = if bare { 0 } else { sacks.store((segment.sack, segment.accecn)) };
         Packet { header: segment.header, to, route, sack, ip_id: 0, traffic: 0 }
     }
 
@@ -33,8 +34,8 @@ impl Packet {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn segment(&self, sacks: &SackTable) -> Segment {
-        let sack = if self.sack == 0 { SackBlocks::default() } else { sacks.slots[self.sack as usize - 1] };
-        Segment { header: self.header, sack }
+        let (sack, accecn) = if self.sack == 0 { Options::default() } else { sacks.slots[self.sack as usize - 1] };
+        Segment { header: self.header, sack, accecn }
     }
 
     /// A copy made by a link's duplication: shares nothing with the original.
@@ -78,22 +79,25 @@ impl cwndlab_net::Packet for Packet {
     }
 }
 
-/// SACK blocks of the packets under way.
+/// The options that few segments carry.
+type Options = (SackBlocks, Option<AccEcnOption>);
+
+/// Those of the packets under way.
 #[derive(Debug, Default)]
 pub(crate) struct SackTable {
-    slots: Vec<SackBlocks>,
+    slots: Vec<Options>,
     free: Vec<u32>,
 }
 
 impl SackTable {
-    /// Stores blocks; the answer is their slot plus one.
+    /// Stores options; the answer is their slot plus one.
     #[inline]
-    fn store(&mut self, blocks: SackBlocks) -> u32 {
+    fn store(&mut self, options: Options) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize - 1] = blocks;
+            self.slots[slot as usize - 1] = options;
             return slot;
         }
-        self.slots.push(blocks);
+        self.slots.push(options);
         self.slots.len() as u32
     }
 
@@ -120,7 +124,8 @@ mod tests {
     #[test]
     fn a_segment_survives_the_packet() {
         let header = Header { seq: 1, ack: u32::MAX, ecn: 2, mss: 1460, ..Header::default() };
-        let segment = Segment { header, sack: SackBlocks { len: 1, blocks: [(9, 10), (0, 0), (0, 0), (0, 0)] } };
+        let sack = SackBlocks { len: 1, blocks: [(9, 10), (0, 0), (0, 0), (0, 0)] };
+        let segment = Segment { header, sack, accecn: Some(AccEcnOption { order: 1, fields: 3, counters: [1, 0, 1] }) };
         let mut sacks = SackTable::default();
         let packet = Packet::new(&segment, 0, 0, &mut sacks);
         assert_eq!(packet.segment(&sacks), segment);

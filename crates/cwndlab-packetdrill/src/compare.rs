@@ -55,6 +55,7 @@ fn options_fit(options: &ToolOptions, now: Time, expected: &Options, found: &Opt
         && (options.ignore_windows || expected.window_scale == found.window_scale)
         && expected.sack_permitted == found.sack_permitted
         && expected.sack == found.sack
+        && expected.accecn == found.accecn
 }
 
 /// TS val may be off by the tolerance over the time since the script's beginning, as in the tool.

@@ -59,6 +59,10 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
         ("tcpi_retrans", info.retransmitted.map(|segments| segments as f64)),
         ("tcpi_rcv_mss", info.receive_mss.map(f64::from)),
         ("tcpi_reord_seen", info.reorderings.map(f64::from)),
+        ("tcpi_delivered_ce", info.delivered_ce.map(|counts| f64::from(counts.packets))),
+        ("tcpi_delivered_ce_bytes", info.delivered_ce.map(|counts| f64::from(counts.ce_bytes))),
+        ("tcpi_delivered_e0_bytes", info.delivered_ce.map(|counts| f64::from(counts.ect0_bytes))),
+        ("tcpi_delivered_e1_bytes", info.delivered_ce.map(|counts| f64::from(counts.ect1_bytes))),
         ("tcpi_min_rtt", (!info.min_rtt.is_never()).then(|| microseconds(info.min_rtt))),
     ];
     names.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))));

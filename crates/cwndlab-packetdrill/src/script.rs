@@ -1,6 +1,7 @@
 //! A parsed script.
 
 use crate::options::ToolOptions;
+use cwndlab_tcp::AccEcnOption;
 use cwndlab_units::Time;
 
 /// When an event takes place.
@@ -87,6 +88,7 @@ pub(crate) struct Options {
     pub sack_permitted: bool,
     pub timestamps: Option<(u32, u32)>,
     pub sack: Vec<(u32, u32)>,
+    pub accecn: Option<AccEcnOption>,
 }
 
 /// A whole script.

@@ -2,10 +2,10 @@
 
 use crate::error::{unsupported, wrong, Result};
 use crate::script::{EcnBits, Options, Packet};
-use cwndlab_tcp::Flags;
+use cwndlab_tcp::{AccEcnOption, Flags};
 use std::fmt::Write as _;
 
-const FLAG_LETTERS: [(char, Flags); 7] = [
+const FLAG_LETTERS: [(char, Flags); 8] = [
     ('F', Flags::FIN),
     ('S', Flags::SYN),
     ('R', Flags::RST),
@@ -13,6 +13,7 @@ const FLAG_LETTERS: [(char, Flags); 7] = [
     ('.', Flags::ACK),
     ('E', Flags::ECE),
     ('W', Flags::CWR),
+    ('A', Flags::AE),
 ];
 
 const SEGMENT: &str = "a segment as in P. 1:1001(1000) ack 1 win 257 <sackOK>";
@@ -84,7 +85,9 @@ fn ip_info(line: usize, text: &str) -> Result<Option<EcnBits>> {
 }
 
 fn parse_flags(line: usize, text: &str) -> Result<u8> {
-    let bad_flags = || wrong(line, format!("expected flags (letters of FSRPEW. or -), found {text:?}"));
+    let bad_flags = || {
+        wrong(line, format!("expected flags (letters of FSRPEWA., a digit for AE, CWR and ECE, or -), found {text:?}"))
+    };
     if text.is_empty() || text.contains(':') {
         return bad_flags();
     }
@@ -95,7 +98,8 @@ fn parse_flags(line: usize, text: &str) -> Result<u8> {
     for c in text.chars() {
         match FLAG_LETTERS.iter().find(|(letter, _)| *letter == c) {
             Some((_, flag)) => flags |= flag.0,
-            None if matches!(c, 'A' | 'C' | 'U' | '0'..='9') => {
+            None if matches!(c, '0'..='7') => flags |= Flags::of_ace(c as u8 - b'0').0,
+            None if matches!(c, 'C' | 'U' | '8' | '9') => {
                 return unsupported(line, format!("flag {c} of {text:?} is not supported"))
             }
             None => return bad_flags(),
@@ -123,7 +127,7 @@ fn parse_sequence(line: usize, text: &str) -> Result<(Option<u32>, u32)> {
     }
 }
 
-const OPTIONS: &str = "mss N, wscale N, sackOK, TS val N ecr N, sack A:B … and nop";
+const OPTIONS: &str = "mss N, wscale N, sackOK, TS val N ecr N, sack A:B …, ECN e1b N ceb N e0b N and nop";
 
 /// Whether the numbers of a known option can be read.
 fn well_formed(words: &[&str]) -> bool {
@@ -132,9 +136,28 @@ fn well_formed(words: &[&str]) -> bool {
         ["mss", n] => n.parse::<u16>().is_ok(),
         ["wscale", n] => n.parse::<u8>().is_ok(),
         ["TS", "val", val, "ecr", ecr] => val.parse::<u32>().is_ok() && ecr.parse::<u32>().is_ok(),
+        ["ECN", fields @ ..] => accecn(fields).is_some(),
         ["sack", blocks @ ..] => !blocks.is_empty() && blocks.iter().all(|block| sack_block(block).is_some()),
         _ => false,
     }
+}
+
+/// AccECN's option: the counters of order 0 or 1, or the first of them.
+fn accecn(words: &[&str]) -> Option<AccEcnOption> {
+    const ORDERS: [[&str; 3]; 2] = [["e0b", "ceb", "e1b"], ["e1b", "ceb", "e0b"]];
+    let order = u8::from(words.first() != Some(&"e0b"));
+    let mut option = AccEcnOption { order, ..AccEcnOption::default() };
+    if words.len() > 6 || words.len() % 2 != 0 {
+        return None;
+    }
+    for (field, pair) in words.chunks(2).enumerate() {
+        if pair[0] != ORDERS[usize::from(order)][field] {
+            return None;
+        }
+        option.counters[field] = pair[1].parse().ok().filter(|&value| value < 1 << 24)?;
+        option.fields += 1;
+    }
+    Some(option)
 }
 
 fn sack_block(text: &str) -> Option<(u32, u32)> {
@@ -151,7 +174,7 @@ fn parse_options(line: usize, text: &str) -> Result<Option<Options>> {
         let words: Vec<&str> = option.split_whitespace().collect();
         match words.as_slice() {
             ["nop" | "eol"] | [] => {}
-            ["mss" | "wscale" | "sackOK" | "TS" | "sack", ..] if !well_formed(&words) => {
+            ["mss" | "wscale" | "sackOK" | "TS" | "sack" | "ECN", ..] if !well_formed(&words) => {
                 return wrong(line, format!("expected {OPTIONS}, found {:?}", option.trim()));
             }
             ["sackOK"] => options.sack_permitted = true,
@@ -159,6 +182,7 @@ fn parse_options(line: usize, text: &str) -> Result<Option<Options>> {
             ["wscale", n] => options.window_scale = n.parse().ok(),
             ["TS", _, val, _, ecr] => options.timestamps = val.parse().ok().zip(ecr.parse().ok()),
             ["sack", blocks @ ..] => options.sack.extend(blocks.iter().filter_map(|block| sack_block(block))),
+            ["ECN", fields @ ..] => options.accecn = accecn(fields),
             [name, ..] => return unsupported(line, format!("TCP option {name} is not supported, only {OPTIONS}")),
         }
     }
@@ -198,6 +222,11 @@ pub(crate) fn show(packet: &Packet) -> String {
     if !options.sack.is_empty() {
         let blocks: Vec<String> = options.sack.iter().map(|(first, last)| format!("{first}:{last}")).collect();
         list.push(format!("sack {}", blocks.join(" ")));
+    }
+    if let Some(option) = options.accecn {
+        let names = if option.order == 0 { ["e0b", "ceb", "e1b"] } else { ["e1b", "ceb", "e0b"] };
+        let counters = names.iter().zip(option.counters).take(usize::from(option.fields));
+        list.push(counters.fold("ECN".to_string(), |text, (name, value)| format!("{text} {name} {value}")));
     }
     if !list.is_empty() {
         let _ = write!(text, " <{}>", list.join(","));

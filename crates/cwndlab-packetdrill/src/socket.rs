@@ -145,7 +145,7 @@ impl Endpoint {
             window_scale_plus_1: options.window_scale.map_or(0, |n| n.saturating_add(1)),
             sack_permitted: options.sack_permitted,
         };
-        Segment { header, sack }
+        Segment { header, sack, accecn: options.accecn }
     }
 
     /// The endpoint's segment as a script would write it.
@@ -188,6 +188,7 @@ impl Endpoint {
                     .iter()
                     .map(|(first, last)| (first.wrapping_sub(PEER_ISS), last.wrapping_sub(PEER_ISS)))
                     .collect(),
+                accecn: segment.accecn,
             }),
         }
     }

@@ -16,7 +16,7 @@ pub(crate) enum Setting {
 
 /// Linux's settings (`net.ipv4.…`) without influence on what a connection sends here: Fast Open and MD5 are rejected where
 /// they are used, send buffers and the kernel's memory are not modelled, and there are no other connections.
-const WITHOUT_EFFECT: [&str; 24] = [
+const WITHOUT_EFFECT: [&str; 23] = [
     "tcp_autocorking",
     "tcp_early_demux",
     "tcp_fack", // since Linux 4.15
@@ -37,7 +37,6 @@ const WITHOUT_EFFECT: [&str; 24] = [
     "tcp_syncookies",
     "tcp_tw_reuse",
     "tcp_wmem",
-    "tcp_ecn_option", // of AccECN, which is not negotiated
     "ip_local_port_range",
     "ip_no_pmtu_disc",
     "tcp_stdurg",
@@ -109,9 +108,17 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
                 "0" => EcnKind::Off,
                 "1" => EcnKind::Rfc3168,
                 "2" => EcnKind::Accept,
+                "3" => EcnKind::Accecn,
                 _ => return None,
             }
         }
+        // after tcp_ecn, as the kernel's scripts have it
+        "tcp_ecn_option" => match (value, cfg.ecn) {
+            ("0", EcnKind::Accecn) => cfg.ecn = EcnKind::AccecnFlags,
+            ("2", _) => {}
+            (_, EcnKind::Accecn) => return None,
+            _ => {} // without AccECN
+        },
         "tcp_window_scaling" => cfg.window_scale = on,
         // of windows that were left idle, and of those that were not filled (`tcp_cwnd_validate`)
         "tcp_slow_start_after_idle" => {

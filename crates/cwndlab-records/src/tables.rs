@@ -85,7 +85,8 @@ table! {
         ack: u64,
         /// Receive window offered, in bytes, already scaled.
         window_bytes: u32,
-        /// TCP flags as in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, ECE 64, CWR 128.
+        /// TCP flags as in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, AE 32 (in URG's place, which is not modelled),
+        /// ECE 64, CWR 128.
         flags: u8,
         /// ECN field of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE.
         ecn: u8,

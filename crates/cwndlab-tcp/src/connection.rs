@@ -1,5 +1,6 @@
 //! One end of a TCP connection (RFC 9293).
 
+mod accurate;
 mod ack;
 mod close;
 mod handshake;
@@ -10,7 +11,7 @@ mod paced;
 mod socket;
 mod timed;
 
-pub use info::{CongestionState, Info};
+pub use info::{CongestionState, DeliveredCe, Info};
 
 use cwndlab_units::Time;
 
@@ -175,7 +176,11 @@ impl Connection {
         self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps };
         self.receiver.shift_plus_1 = handshake::wanted_shift(cfg) + 1;
         self.receiver.edge = 1 + cfg.receive_buffer_bytes;
-        self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
+        if cfg.ecn.is_accurate() {
+            self.assume_accurate(cfg);
+        } else {
+            self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
+        }
         self.set_mss(cfg, cfg.mss);
         self.receiver.on_established(now, self.offered_mss(cfg));
         self.state = State::Established;
@@ -185,7 +190,8 @@ impl Connection {
 
     /// The sending half begins anew with the effective segment size, before anything but a SYN was sent.
     fn set_mss(&mut self, cfg: &TcpConfig, mss: u32) {
-        let mss = mss - if self.agreed.timestamps { TIMESTAMPS_BYTES.min(mss - 1) } else { 0 };
+        let options = self.accurate_option_bytes(cfg) + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
+        let mss = mss - options.min(mss - 1);
         if mss != self.sender.mss {
             self.sender.mss = mss;
             self.sender.cc.restart(cfg, mss);
@@ -201,9 +207,12 @@ impl Connection {
         }
     }
 
-    /// Most payload bytes of the peer's segments, whatever it can send itself: the MSS offered, less what timestamps take.
+    /// Most payload bytes of the peer's segments, whatever it can send itself: the MSS offered, less what timestamps and AccECN's
+    /// option take.
     fn offered_mss(&self, cfg: &TcpConfig) -> u32 {
-        cfg.mss - if self.agreed.timestamps { TIMESTAMPS_BYTES.min(cfg.mss - 1) } else { 0 }
+        let options = if self.sender.extra.is_some() { self.accurate_option_bytes(cfg) } else { 0 };
+        let options = options + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
+        cfg.mss - options.min(cfg.mss - 1)
     }
 
     /// The earliest time at which [`Connection::handle_timeout`] must be called; [`Time::MAX`] if none.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::segment::{Flags, Segment};
 
 /// The IP header's field (RFC 3168, section 5).
-const ECT_1: u8 = 1;
-const ECT_0: u8 = 2;
+pub(crate) const ECT_1: u8 = 1;
+pub(crate) const ECT_0: u8 = 2;
 pub(crate) const CE: u8 = 3;
 
 /// Which ECN an endpoint speaks.
@@ -37,6 +37,12 @@ pub enum EcnKind {
     Dctcp,
     /// The same with ECT(1), for the low-latency queue of L4S (RFC 9331).
     L4s,
+    /// AccECN (RFC 9768) with ECT(0), its option included; RFC 3168 with a peer that speaks only that.
+    Accecn,
+    /// AccECN with ECT(1), for L4S; no ECN with a peer that speaks only RFC 3168.
+    AccecnEct1,
+    /// AccECN with ECT(0) without its option.
+    AccecnFlags,
 }
 
 impl EcnKind {
@@ -47,6 +53,7 @@ impl EcnKind {
             EcnKind::Rfc2481 | EcnKind::Rfc3168 | EcnKind::Rfc3168Ect1 | EcnKind::Dctcp | EcnKind::L4s => {
                 Flags::ECE | Flags::CWR
             }
+            EcnKind::Accecn | EcnKind::AccecnEct1 | EcnKind::AccecnFlags => Flags::AE | Flags::ECE | Flags::CWR,
         }
     }
 
@@ -67,8 +74,13 @@ impl EcnKind {
     pub(crate) fn codepoint(self) -> u8 {
         match self {
             EcnKind::Off => 0,
-            EcnKind::Accept | EcnKind::Rfc2481 | EcnKind::Rfc3168 | EcnKind::Dctcp => ECT_0,
-            EcnKind::Rfc3168Ect1 | EcnKind::L4s => ECT_1,
+            EcnKind::Accept
+            | EcnKind::Rfc2481
+            | EcnKind::Rfc3168
+            | EcnKind::Dctcp
+            | EcnKind::Accecn
+            | EcnKind::AccecnFlags => ECT_0,
+            EcnKind::Rfc3168Ect1 | EcnKind::L4s | EcnKind::AccecnEct1 => ECT_1,
         }
     }
 
@@ -87,7 +99,7 @@ impl EcnKind {
 ///
 /// One word, as every connection has it: in the low byte the codepoint of new data ([`ECT`], 0 = not agreed on), whether the
 /// last reduction was for an echo ([`BY_ECHO`]), whether ECE tells of each packet ([`PER_PACKET`]; ECE is RFC 8257's DCTCP.CE
-/// then), and ECE and CWR in their places of the header while they are to be sent; above it the position up to which data was
+/// then), whether both ends speak AccECN ([`ACCURATE`]; ECE and CWR are parts of its counter then), and ECE and CWR in their places of the header while they are to be sent; above it the position up to which data was
 /// sent before the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Echo(u64);
@@ -95,6 +107,7 @@ pub(crate) struct Echo(u64);
 const ECT: u64 = 0b11;
 const BY_ECHO: u64 = 0b100;
 const PER_PACKET: u64 = 0b1000;
+const ACCURATE: u64 = 0b1_0000;
 const ECE: u64 = Flags::ECE.0 as u64;
 const CWR: u64 = Flags::CWR.0 as u64;
 const POSITION_SHIFT: u32 = 8;
@@ -103,7 +116,29 @@ impl Echo {
     /// New data is to carry this codepoint, of this kind of ECN; 0 = ECN is not in use.
     pub fn set_codepoint(&mut self, kind: EcnKind, ect: u8) {
         let per_packet = if kind.is_per_packet() && ect != 0 { PER_PACKET } else { 0 };
-        self.0 = (self.0 & !(ECT | PER_PACKET)) | u64::from(ect) | per_packet;
+        self.0 = (self.0 & !(ECT | PER_PACKET | ACCURATE)) | u64::from(ect) | per_packet;
+    }
+
+    /// Both ends speak AccECN, and everything is to carry this codepoint; 0 where the network rewrites the field.
+    pub fn set_accurate(&mut self, ect: u8) {
+        self.0 = (self.0 & !(ECT | PER_PACKET)) | u64::from(ect) | ACCURATE;
+    }
+
+    /// Whether both ends speak AccECN.
+    #[inline]
+    pub fn is_accurate(self) -> bool {
+        self.0 & ACCURATE != 0
+    }
+
+    /// Whether segments carry anything of it.
+    #[inline]
+    pub fn is_in_use(self) -> bool {
+        self.0 & (ECT | ACCURATE) != 0
+    }
+
+    /// The codepoint of new data.
+    pub fn codepoint(self) -> u8 {
+        (self.0 & ECT) as u8
     }
 
     /// Whether both ends speak ECN.
@@ -125,7 +160,7 @@ impl Echo {
     /// Whether data of this segment may change what is echoed.
     #[inline]
     pub fn minds(self, segment: &Segment) -> bool {
-        segment.ecn == CE || self.0 & ECE != 0
+        (segment.ecn == CE || self.0 & ECE != 0) && self.0 & ACCURATE == 0
     }
 
     /// Whether data of this segment changes DCTCP.CE (RFC 8257, section 3.2): what is not acknowledged yet then has an ACK of
@@ -182,8 +217,10 @@ impl Echo {
     /// The window was reduced, with everything below `max` sent before.
     pub fn reduced(&mut self, max: u64, by_echo: bool) {
         if self.is_agreed() {
-            self.0 =
-                max << POSITION_SHIFT | if by_echo { BY_ECHO } else { 0 } | CWR | self.0 & (ECE | ECT | PER_PACKET);
+            self.0 = max << POSITION_SHIFT
+                | if by_echo { BY_ECHO } else { 0 }
+                | CWR
+                | self.0 & (ECE | ECT | PER_PACKET | ACCURATE);
         }
     }
 

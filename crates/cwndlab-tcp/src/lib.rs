@@ -1,6 +1,7 @@
 //! A TCP endpoint, sans-IO: it knows no simulator, no link, no clock and no socket.
 #![forbid(unsafe_code)]
 
+mod accecn;
 mod ack_policy;
 mod config;
 mod congestion;
@@ -34,12 +35,12 @@ pub use congestion::{
     AckKind, AckReport, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
     LawFailures, LossEvent, Needs, Quantum, Start, Window,
 };
-pub use connection::{CongestionState, Connection, Info};
+pub use connection::{CongestionState, Connection, DeliveredCe, Info};
 pub use ecn::EcnKind;
 pub use flight::RateSample;
 pub use profile::{choices_json, knobs_json, Knob, KNOBS, RENAMED};
 pub use rto::RttEstimator;
-pub use segment::{Flags, Header, SackBlocks, Segment};
+pub use segment::{AccEcnOption, Flags, Header, SackBlocks, Segment};
 pub use state::{CloseReason, State};
 pub use stats::Stats;
 

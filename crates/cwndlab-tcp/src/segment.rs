@@ -3,7 +3,8 @@
 //! Sequence numbers are the wire's 32 bits and wrap. Inside the endpoint they are 64-bit stream
 //! positions (SYN is position 0, the first byte of data position 1), unwrapped at this border.
 
-/// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1).
+/// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1), in their places of the header but for AE,
+/// which is the bit left of them in the header and takes the place of URG here, as urgent data is not modelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
@@ -18,6 +19,8 @@ impl Flags {
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgment field is significant.
     pub const ACK: Flags = Flags(0x10);
+    /// Accurate ECN (RFC 9768).
+    pub const AE: Flags = Flags(0x20);
     /// ECN-Echo.
     pub const ECE: Flags = Flags(0x40);
     /// Congestion Window Reduced.
@@ -27,6 +30,18 @@ impl Flags {
     #[inline]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// The ACE field of RFC 9768: AE, CWR and ECE as a number.
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        (self.0 & Flags::AE.0) >> 3 | (self.0 & Flags::CWR.0) >> 6 | (self.0 & Flags::ECE.0) >> 6
+    }
+
+    /// The flags of such a number.
+    #[inline]
+    pub const fn of_ace(ace: u8) -> Flags {
+        Flags((ace & 4) << 3 | (ace & 2) << 6 | (ace & 1) << 6)
     }
 }
 
@@ -68,6 +83,25 @@ impl SackBlocks {
     }
 }
 
+/// AccECN option (RFC 9768): counters of payload bytes by ECN codepoint, modulo 2^24.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AccEcnOption {
+    /// 0 (kind 172): ECT(0), CE, ECT(1); 1 (kind 174): ECT(1), CE, ECT(0).
+    pub order: u8,
+    /// How many of the counters are present, from the first on.
+    pub fields: u8,
+    /// The counters.
+    pub counters: [u32; 3],
+}
+
+impl AccEcnOption {
+    /// Its bytes with padding to a multiple of four.
+    #[inline]
+    pub fn padded_bytes(&self) -> u32 {
+        (2 + 3 * u32::from(self.fields)).next_multiple_of(4)
+    }
+}
+
 /// A segment without its SACK blocks: 36 bytes, copied whole into the simulator's packet and out of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
@@ -101,19 +135,21 @@ pub struct Header {
     pub sack_permitted: bool,
 }
 
-/// One segment: its header, whose fields are read as the segment's own, and its SACK blocks.
+/// One segment: its header, whose fields are read as the segment's own, and the options that few segments carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
-    /// All but the SACK blocks.
+    /// All but SACK blocks and the AccECN option.
     pub header: Header,
     /// SACK blocks.
     pub sack: SackBlocks,
+    /// AccECN option.
+    pub accecn: Option<AccEcnOption>,
 }
 
 impl From<Header> for Segment {
     #[inline]
     fn from(header: Header) -> Segment {
-        Segment { header, sack: SackBlocks::default() }
+        Segment { header, sack: SackBlocks::default(), accecn: None }
     }
 }
 

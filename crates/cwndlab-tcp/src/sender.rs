@@ -2,6 +2,7 @@
 
 use cwndlab_units::Time;
 
+use crate::accecn::AccEcn;
 use crate::config::{MaxWindow, TcpConfig};
 use crate::congestion::{Controller, Start};
 use crate::ecn::Echo;
@@ -76,6 +77,8 @@ pub(crate) struct Extra {
     pub socket: SocketOptions,
     /// Where the controller draws random numbers.
     pub random: Option<Rng>,
+    /// AccECN, where it is asked for.
+    pub accecn: Option<AccEcn>,
 }
 
 impl Sender {
@@ -104,10 +107,13 @@ impl Sender {
             fin: false,
             ecn: Echo::default(),
             outstanding: Flight::new(cfg),
-            extra: (cfg.paces() || cfg.window_law.needs().min_rtt_window.is_some()).then(|| {
-                let pacer = cfg.paces().then(Pacer::default);
-                Box::new(Extra { pacer, ..Extra::default() })
-            }),
+            extra: (cfg.paces() || cfg.window_law.needs().min_rtt_window.is_some() || cfg.ecn.is_accurate()).then(
+                || {
+                    let pacer = cfg.paces().then(Pacer::default);
+                    let accecn = cfg.ecn.is_accurate().then(AccEcn::default);
+                    Box::new(Extra { pacer, accecn, ..Extra::default() })
+                },
+            ),
         }
     }
 

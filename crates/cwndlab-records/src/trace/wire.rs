@@ -7,6 +7,7 @@ use crate::tables::SegmentRow;
 use crate::trace::Flow;
 
 const SYN: u8 = 0x02;
+const AE: u8 = 0x20;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
 /// Server port of the first traffic entry; the others follow. iperf's: tools show the payload as data, whatever it holds.
@@ -129,7 +130,8 @@ pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scal
     out.extend(seq.to_be_bytes());
     let ack = if row.flags & ACK != 0 { sequence(row.ack) } else { 0 };
     out.extend(ack.to_be_bytes());
-    out.extend([(tcp_bytes as u8 / 4) << 4, row.flags]);
+    // AE is the lowest bit of the byte before the flags (RFC 9768)
+    out.extend([(tcp_bytes as u8 / 4) << 4 | u8::from(row.flags & AE != 0), row.flags & !AE]);
     let window = if row.flags & RST != 0 { 0 } else { scaling.field(row) };
     out.extend(window.to_be_bytes());
     out.extend([0; 4]);

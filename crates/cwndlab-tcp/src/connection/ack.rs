@@ -6,11 +6,11 @@
 
 use cwndlab_units::Time;
 
+use super::accurate::Feedback;
 use super::timed::dsack;
 use super::{timestamp, Connection};
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, CongestionEvent};
-use crate::ecn::Echo;
 use crate::flight::Flight;
 use crate::pacing::Pacer;
 use crate::recovery::{reduce, Decision, Growth, Recovery};
@@ -149,6 +149,12 @@ impl Connection {
         let (rtt, rate) = s.outstanding.sample(now, rtt);
         let acked_bytes = acked - u64::from(s.fin && ack > s.end);
         let delivered_bytes = acked_bytes + sacked_bytes - known;
+        let feedback = if s.extra.is_some() {
+            self.feedback(cfg, seg, acked_bytes, delivered_bytes)
+        } else {
+            Feedback::of_echo(seg, delivered_bytes)
+        };
+        let s = &mut self.sender;
         AckReport {
             kind: AckKind::New,
             acked_bytes,
@@ -159,7 +165,8 @@ impl Connection {
             } else {
                 acked_bytes - told.min(acked_bytes - acked_bytes.min(u64::from(s.mss)))
             },
-            ce_bytes: Echo::ce_bytes(seg, delivered_bytes),
+            ce_bytes: feedback.ce_bytes,
+            ce_packets: feedback.ce_packets,
             prior_flight_bytes,
             prior_in_flight_bytes,
             rtt,
@@ -167,7 +174,7 @@ impl Connection {
             has_blocks,
             has_dsack,
             echoed_stamp,
-            ece: seg.flags.has(Flags::ECE),
+            ece: feedback.ece,
             ..s.report(cfg, now)
         }
     }
@@ -189,11 +196,13 @@ impl Connection {
         }
         let s = &mut self.sender;
         let (_, rate) = s.outstanding.sample(now, rtt);
+        let feedback = self.feedback(cfg, seg, 0, sacked_bytes);
         AckReport {
             kind,
             sacked_bytes,
             delivered_bytes: sacked_bytes,
-            ce_bytes: Echo::ce_bytes(seg, sacked_bytes),
+            ce_bytes: feedback.ce_bytes,
+            ce_packets: feedback.ce_packets,
             prior_flight_bytes,
             prior_in_flight_bytes,
             rtt,
@@ -201,7 +210,7 @@ impl Connection {
             has_blocks: seg.sack.len > 0,
             has_dsack,
             echoed_stamp,
-            ece: seg.flags.has(Flags::ECE),
+            ece: feedback.ece,
             ..self.sender.report(cfg, now)
         }
     }

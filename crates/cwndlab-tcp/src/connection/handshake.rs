@@ -82,7 +82,11 @@ impl Connection {
         self.agreed.timestamps = cfg.timestamps && seg.has_timestamps;
         let scales = cfg.window_scale && seg.window_scale_plus_1 > 0;
         self.receiver.shift_plus_1 = if scales { wanted_shift(cfg) + 1 } else { 0 };
-        self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.agree(seg));
+        if cfg.ecn.is_accurate() {
+            self.agree_accurate(cfg, seg);
+        } else {
+            self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.agree(seg));
+        }
         self.sender.edge = 1 + u64::from(seg.window);
         let peer = if seg.mss == 0 { DEFAULT_MSS } else { u32::from(seg.mss) };
         self.set_mss(cfg, cfg.mss.min(peer));

@@ -48,6 +48,21 @@ pub struct Info {
     pub backoffs: u32,
     /// Payload bytes of the peer's full segments, where the receiver is Linux's, which estimates them.
     pub receive_mss: Option<u32>,
+    /// What AccECN reports of what was delivered, where it is agreed on.
+    pub delivered_ce: Option<DeliveredCe>,
+}
+
+/// Counters of AccECN (RFC 9768): what of our packets arrived how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeliveredCe {
+    /// Packets with CE.
+    pub packets: u32,
+    /// Payload bytes with CE, by the option.
+    pub ce_bytes: u32,
+    /// With ECT(0).
+    pub ect0_bytes: u32,
+    /// With ECT(1).
+    pub ect1_bytes: u32,
 }
 
 impl Connection {
@@ -99,6 +114,10 @@ impl Connection {
             reordering,
             backoffs: u32::from(self.retries),
             receive_mss: self.receiver.policy.segment_bytes(),
+            delivered_ce: s.extra.as_ref().and_then(|extra| extra.accecn.as_ref()).map(|accecn| {
+                let [ect1_bytes, ect0_bytes, ce_bytes] = accecn.delivered_bytes;
+                DeliveredCe { packets: accecn.delivered_ce, ce_bytes, ect0_bytes, ect1_bytes }
+            }),
         }
     }
 }

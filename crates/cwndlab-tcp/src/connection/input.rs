@@ -122,6 +122,9 @@ impl Connection {
         if plain && seg.len == 0 && start + 1 == self.receiver.nxt as i64 {
             self.receiver.ack_now = true; // a probe of our window
         }
+        if self.sender.ecn.is_accurate() {
+            self.count_arrival(seg);
+        }
         self.on_ack(cfg, now, seg, start);
         if self.state == State::Closed && self.ends_by_fin {
             return;
@@ -219,6 +222,9 @@ impl Connection {
                 return false;
             }
             self.receiver.ack_now = true; // RFC 5961, section 4.2: challenge; also the answer to a SYN-ACK that came again
+            if seg.flags.has(Flags::ACK) && self.sender.ecn.is_accurate() {
+                self.reflect_again();
+            }
             return false;
         }
         true
@@ -232,6 +238,9 @@ impl Connection {
             return false;
         }
         self.control = Control::rest(cfg);
+        if self.sender.ecn.is_accurate() {
+            self.third_accurate(cfg, seg);
+        }
         self.establish(cfg, now, seg);
         true
     }

@@ -6,7 +6,7 @@ use super::handshake::wanted_shift;
 use super::{timestamp, Connection, Control};
 use crate::config::TcpConfig;
 use crate::recovery::Recovery;
-use crate::segment::{Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
+use crate::segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 use crate::sender::Piece;
 use crate::sequence::to_wire;
 use crate::state::State;
@@ -184,19 +184,21 @@ impl Connection {
         retransmission: bool,
     ) -> Segment {
         let window = self.receiver.offer(cfg);
-        let sack = if self.receiver.beyond.is_some() && self.agreed.sack {
+        let mut sack = if self.receiver.beyond.is_some() && self.agreed.sack {
             self.blocks(cfg, len)
         } else {
             SackBlocks::default()
         };
+        let accecn = if self.sender.extra.is_some() { self.accurate_option(cfg, &mut sack) } else { None };
         self.receiver.tidy();
         self.receiver.ack_now = false;
         self.receiver.last_ack = self.receiver.nxt as u32;
         self.receiver.policy.on_sent(cfg, now, self.receiver.nxt, len > 0);
         self.timers.stop(Timer::DelayedAck);
         self.stats.segments_sent += 1;
-        let (signals, ecn) = if self.sender.ecn.is_agreed() {
-            self.sender.ecn.on_out(cfg.ecn, len > 0 || cfg.ecn.marks_fin() && flags.has(Flags::FIN), retransmission)
+        let (signals, ecn) = if self.sender.ecn.is_in_use() {
+            let data = len > 0 || cfg.ecn.marks_fin() && flags.has(Flags::FIN);
+            self.ecn_out(cfg, data, retransmission, len == 0 && flags == Flags::ACK)
         } else {
             (Flags(0), 0)
         };
@@ -207,14 +209,17 @@ impl Connection {
             len,
             ts_val: timestamp(now),
             ts_ecr: if self.agreed.timestamps || cfg.one_way_agents { self.receiver.ts_recent } else { 0 },
-            wire_bytes: base_bytes + len + self.option_bytes(cfg, sack.len),
+            wire_bytes: base_bytes
+                + len
+                + self.option_bytes(cfg, sack.len)
+                + accecn.map_or(0, |option| option.padded_bytes()),
             flags: flags | signals,
             has_timestamps: self.agreed.timestamps,
             retransmission,
             ecn,
             ..Header::default()
         };
-        Segment { header, sack }
+        Segment { header, sack, accecn }
     }
 
     /// Options of a segment after the handshake. Profiles without headers state wire sizes: options are part of them, but
@@ -302,6 +307,7 @@ impl Connection {
         }
         self.stats.segments_sent += 1;
         let again = self.retries > 0;
+        let mut accecn = None;
         let header = match control {
             Control::None | Control::AskPacer | Control::Probe | Control::AckBefore(_) => return None,
             Control::Abort => {
@@ -312,9 +318,17 @@ impl Connection {
             Control::Refuse(ack) => {
                 return Some(self.reset(cfg, now, Header { ack, flags: Flags::ACK, ..Header::default() }))
             }
-            Control::Syn => Header { flags: Flags::SYN | cfg.ecn.syn_flags(), ..Header::default() },
+            Control::Syn => {
+                // a network may drop SYNs with these flags: Linux asks for AccECN twice
+                let asks = !(cfg.ecn.is_accurate() && self.retries >= 2);
+                let ecn = if asks { cfg.ecn.syn_flags() } else { Flags(0) };
+                Header { flags: Flags::SYN | ecn, ..Header::default() }
+            }
             Control::SynAck => {
-                let ecn = if self.sender.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
+                let mut ecn = if self.sender.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
+                if self.sender.ecn.is_accurate() {
+                    (ecn, accecn) = self.accurate_syn_ack(cfg, self.retries);
+                }
                 Header { flags: Flags::SYN | Flags::ACK | ecn, ack: to_wire(self.irs, 1), ..Header::default() }
             }
         };
@@ -331,10 +345,11 @@ impl Connection {
         let option_bytes = 4 // MSS
             + if timestamps { TIMESTAMPS_BYTES } else { 0 }
             + if sack && !timestamps { 4 } else { 0 } // fills the padding of the timestamps otherwise
-            + if scale { 4 } else { 0 };
+            + if scale { 4 } else { 0 }
+            + accecn.map_or(0, |option: AccEcnOption| option.padded_bytes());
         let option_bytes = if cfg.header_bytes == 0 { 0 } else { option_bytes }; // as in `option_bytes`
         self.receiver.ack_now = false;
-        Some(Segment::from(Header {
+        let header = Header {
             seq: self.iss,
             window: self.receiver.first_window(cfg, if answer { self.offered_mss(cfg) } else { cfg.mss }),
             ts_val: timestamp(now),
@@ -346,6 +361,7 @@ impl Connection {
             wire_bytes: cfg.ack_bytes + option_bytes,
             retransmission: again,
             ..header
-        }))
+        };
+        Some(Segment { accecn, ..Segment::from(header) })
     }
 }

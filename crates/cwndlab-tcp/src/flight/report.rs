@@ -39,6 +39,8 @@ pub struct AckReport {
     /// Of `delivered_bytes`, those that the receiver reports as having met congestion (CE). ECE alone says so of all that its
     /// ACK delivers (RFC 8257, section 3.3).
     pub ce_bytes: u64,
+    /// Packets newly reported as marked by AccECN (RFC 9768); 0 without it.
+    pub ce_packets: u32,
     /// Bytes thought to be in the network, with this ACK and what it shows to be lost; 0 where `rate` is not measured.
     pub in_flight_bytes: u64,
     /// The same before this ACK.
@@ -68,7 +70,7 @@ pub struct AckReport {
     pub has_dsack: bool,
     /// The stamp it echoes, where timestamps are agreed on; known to RACK only.
     pub echoed_stamp: Option<u32>,
-    /// Whether it carries ECE.
+    /// Whether it tells of congestion: by ECE, or with AccECN by a counter that grew.
     pub ece: bool,
     /// Whether the sender was limited by cwnd when it last sent (RFC 7661; RFC 9438, section 5.8); true where nobody asks
     /// ([`crate::TcpConfig::grow_only_if_cwnd_limited`]).

@@ -204,8 +204,8 @@ pub const KNOBS: [Knob; 61] = [
     ),
     knob(
         "ecn",
-        "off | accept | rfc2481 | rfc3168 | rfc3168-ect1 | dctcp | l4s",
-        "Explicit congestion notification: none, only if the peer asks, RFC 2481, RFC 3168 with ECT(0) or with ECT(1), RFC 8257 with ECT(0) or with ECT(1).",
+        "off | accept | rfc2481 | rfc3168 | rfc3168-ect1 | dctcp | l4s | accecn | accecn-ect1 | accecn-flags",
+        "Explicit congestion notification: none, only if the peer asks, RFC 2481, RFC 3168 with ECT(0) or with ECT(1), RFC 8257 with ECT(0) or with ECT(1), AccECN (RFC 9768) with ECT(0), with ECT(1), or with ECT(0) and without its option.",
         ["ns-2 ns-default.tcl: ecn_ 0", "RFC 3168 is an option", "tcp_ecn = 2: accepts it and does not ask for it"],
     ),
     knob(

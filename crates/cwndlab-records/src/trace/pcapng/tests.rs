@@ -149,6 +149,17 @@ fn headers_carry_lengths_options_ecn_and_scaled_windows() {
 }
 
 #[test]
+fn tshark_reads_the_ace_field_of_accecn() {
+    let mut rows = story();
+    rows[0].flags |= 0xe0; // AE, CWR and ECE
+    rows[1].flags |= 0x80; // CWR
+    let Some(lines) = tshark(&["tcp.flags.ae", "tcp.flags.cwr", "tcp.flags.ece", "tcp.flags.urg"], &rows) else {
+        return;
+    };
+    assert_eq!(lines[..3], ["1 1 1 0", "0 1 0 0", "0 0 0 0"]);
+}
+
+#[test]
 fn tshark_sees_the_retransmission_the_duplicates_the_zero_window_and_no_loss_of_its_own() {
     let count = |filter: &str| {
         let args = ["-n", "-Y", filter, "-T", "fields", "-e", "frame.number", "-r"];

@@ -1,0 +1,359 @@
+//! More accurate ECN feedback (AccECN, RFC 9768), as Linux speaks it (`include/net/tcp_ecn.h`, `net/ipv4/tcp_input.c` and
+//! `tcp_output.c` of 6.18 and later, which name the RFC's sections and tables).
+//!
+//! - Handshake (the RFC's table 2): [`Mode::of_syn`], [`Mode::of_syn_ack`]; each end reports with which codepoint the other's
+//!   SYN or SYN-ACK arrived ([`reflected`]), which shows a network that rewrites the field ([`is_possible`]).
+//! - The ACE field counts the packets that arrived with CE, modulo 8: [`AccEcn::on_arrival`], [`AccEcn::flags`]; the other
+//!   end resolves the ambiguity: [`AccEcn::newly_marked`].
+//! - The option counts bytes by codepoint, modulo 2^24, in one of two orders: [`AccEcn::option`], [`AccEcn::read_option`].
+
+use crate::ecn::{EcnKind, CE, ECT_0, ECT_1};
+use crate::segment::{AccEcnOption, Flags, Segment};
+
+/// First value of the ACE field, so that a field cleared by the network is recognized (`TCP_ACCECN_CEP_INIT_OFFSET`).
+const ACE_OFFSET: u32 = 5;
+const ACE_MASK: u32 = 7;
+/// CE marks not reported yet that draw an ACK (`TCP_ACCECN_ACE_MAX_DELTA`).
+const MOST_PENDING: u8 = 6;
+/// Bits of the option's counters.
+const FIELD_BITS: u32 = 24;
+
+/// What the handshake agreed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Mode {
+    /// No ECN, or not agreed on yet.
+    #[default]
+    Off,
+    /// RFC 3168.
+    Classic,
+    /// RFC 9768.
+    Accurate,
+}
+
+impl Mode {
+    /// What a server makes of a SYN (table 2): any combination but 000 and 011 is a request for AccECN.
+    pub fn of_syn(flags: Flags) -> Mode {
+        match flags.ace() {
+            0b000 => Mode::Off,
+            0b011 => Mode::Classic,
+            _ => Mode::Accurate,
+        }
+    }
+
+    /// What a client that asked for AccECN makes of the SYN-ACK (table 2).
+    pub fn of_syn_ack(flags: Flags) -> Mode {
+        match flags.ace() {
+            0b000 | 0b111 => Mode::Off, // no ECN, or flags that were reflected
+            0b001 | 0b101 => Mode::Classic,
+            _ => Mode::Accurate,
+        }
+    }
+}
+
+/// The flags by which an end reports the codepoint that the other's SYN or SYN-ACK arrived with.
+pub(crate) fn reflected(codepoint: u8) -> Flags {
+    Flags::of_ace(match codepoint {
+        ECT_1 => 0b011,
+        ECT_0 => 0b100,
+        CE => 0b110,
+        _ => 0b010,
+    })
+}
+
+/// The codepoint that such flags report; `None` if they report none.
+fn reported(ace: u8) -> Option<u8> {
+    match ace {
+        0b010 => Some(0),
+        0b011 => Some(ECT_1),
+        0b100 => Some(ECT_0),
+        0b110 => Some(CE),
+        _ => None,
+    }
+}
+
+/// Whether a network that keeps the rules can have turned `sent` into `received` (`tcp_ect_transition_valid`).
+fn is_possible(sent: u8, received: u8) -> bool {
+    received == sent || (sent != 0 && received != 0 && sent != CE)
+}
+
+/// Both halves of AccECN at one end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AccEcn {
+    pub mode: Mode,
+    /// The codepoint that the peer's SYN or SYN-ACK arrived with.
+    syn_codepoint: u8,
+    /// The next pure ACK is the handshake's last, which reports that codepoint.
+    pub reflects: bool,
+    /// The feedback cannot be trusted: nothing sent is ECN-capable, and no mark is believed (`TCP_ACCECN_ACE_FAIL_RECV`).
+    pub distrusted: bool,
+    /// Packets that arrived with CE; of them, those not reported yet.
+    received_ce: u32,
+    pending: u8,
+    /// Payload that arrived, by codepoint: ECT(1), ECT(0), CE.
+    received_bytes: [u32; 3],
+    /// The codepoint of the last arrival.
+    last_codepoint: u8,
+    /// Fields of the option that the next one must have at least, to report what has arrived since the last.
+    least_fields: usize,
+    /// Packets and payload of ours that arrived with CE or by codepoint, as the peer reports.
+    pub delivered_ce: u32,
+    pub delivered_bytes: [u32; 3],
+    /// The codepoint whose counter alone grew when the option last came; it takes what is delivered without one.
+    estimated: u8,
+    /// Whether the peer has sent the option with counters; one that begins with zeros was rewritten.
+    saw_option: bool,
+    option_distrusted: bool,
+    /// The stamp of the newest segment seen, and whether the first data has been acknowledged.
+    newest_stamp: Option<u32>,
+    data_acknowledged: bool,
+}
+
+/// What an ACK newly told, for [`AccEcn::newly_marked`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    pub delivered_packets: u32,
+    pub delivered_bytes: u32,
+    /// Largest payload of a segment.
+    pub mss: u32,
+    /// It acknowledges or reports something new.
+    pub forward: bool,
+    /// Whether segments delivered are known one by one (SACK, or outside recovery).
+    pub exact: bool,
+    /// Payload acknowledged before it.
+    pub acked_before: u64,
+}
+
+/// Counters of the option begin with these values (`tcp_accecn_field_init_offset`).
+fn first_value(codepoint: u8) -> u32 {
+    u32::from(codepoint != CE)
+}
+
+/// The codepoint that a field of the option counts (table 5).
+fn field_codepoint(order: u8, field: usize) -> u8 {
+    [[ECT_0, CE, ECT_1], [ECT_1, CE, ECT_0]][usize::from(order & 1)][field]
+}
+
+impl AccEcn {
+    /// A SYN or SYN-ACK arrived.
+    pub fn on_syn(&mut self, seg: &Segment) {
+        let answer = seg.flags.has(Flags::ACK);
+        self.mode = if answer { Mode::of_syn_ack(seg.flags) } else { Mode::of_syn(seg.flags) };
+        if self.mode != Mode::Accurate {
+            return;
+        }
+        (self.syn_codepoint, self.last_codepoint) = (seg.ecn, seg.ecn);
+        if answer {
+            self.reflects = true;
+            self.distrusted = !reported(seg.flags.ace()).is_some_and(|codepoint| is_possible(0, codepoint));
+            if seg.ecn == CE {
+                self.received_ce += 1;
+                self.pending += 1;
+            }
+            self.read_option(seg, 0);
+        }
+    }
+
+    /// Both ends speak it without a handshake.
+    pub fn assume(&mut self, option: bool) {
+        (self.mode, self.saw_option) = (Mode::Accurate, option);
+    }
+
+    /// The last segment of the handshake arrived at the server (`tcp_accecn_third_ack`).
+    pub fn on_third(&mut self, seg: &Segment) {
+        match (seg.flags.ace(), seg.len) {
+            (0b000, _) => self.distrusted = true, // cleared by the network
+            (ace, 0) => {
+                if let Some(codepoint) = reported(ace) {
+                    self.distrusted |= !is_possible(0, codepoint);
+                }
+            }
+            _ => {} // data: a counter, by now
+        }
+        self.read_option(seg, 0);
+    }
+
+    /// A SYN-ACK: what it reports of the SYN.
+    pub fn syn_ack_flags(&self) -> Flags {
+        reflected(self.syn_codepoint)
+    }
+
+    /// Any later segment arrived. Whether it is to be acknowledged at once: its codepoint is another than the last one's
+    /// (change-triggered ACKs), or many marks are not reported yet (increment-triggered).
+    pub fn on_arrival(&mut self, seg: &Segment) -> bool {
+        if seg.ecn != 0 {
+            let marked = u8::from(seg.ecn == CE);
+            self.received_ce = self.received_ce.wrapping_add(u32::from(marked));
+            self.pending = (self.pending + marked).min(15);
+            if seg.len > 0 {
+                let bytes = &mut self.received_bytes[usize::from(seg.ecn) - 1];
+                *bytes = bytes.wrapping_add(seg.len);
+                let fields = (0..3).find(|&field| field_codepoint(1, field) == seg.ecn).map_or(0, |field| field + 1);
+                self.least_fields = self.least_fields.max(fields);
+            }
+        }
+        let changed = std::mem::replace(&mut self.last_codepoint, seg.ecn) != seg.ecn;
+        (changed && seg.len > 0) || self.pending >= MOST_PENDING
+    }
+
+    /// The ACE field of a segment; the last of the handshake reports the SYN-ACK's codepoint instead.
+    pub fn flags(&mut self, pure_ack: bool) -> Flags {
+        if std::mem::take(&mut self.reflects) && pure_ack {
+            return reflected(self.syn_codepoint);
+        }
+        self.pending = 0;
+        Flags::of_ace((self.received_ce.wrapping_add(ACE_OFFSET) & ACE_MASK) as u8)
+    }
+
+    /// The option for a segment that already carries `other_bytes` of options and up to `blocks` SACK blocks: in order 1, as
+    /// many fields as fit, in place of SACK blocks beyond the second (`tcp_options_fit_accecn`). And how many blocks remain.
+    pub fn option(&mut self, other_bytes: u32, blocks: usize) -> (Option<AccEcnOption>, usize) {
+        if !self.saw_option || self.option_distrusted {
+            return (None, blocks);
+        }
+        let room = |blocks: usize| 40 - other_bytes - if blocks > 0 { 4 + 8 * blocks as u32 } else { 0 };
+        for kept in (blocks.min(2)..=blocks).rev() {
+            let fields = (room(kept).saturating_sub(2) / 3).min(3) as usize;
+            if room(kept) >= 2 && fields >= self.least_fields {
+                self.least_fields = 0;
+                return (Some(self.counters(fields)), kept);
+            }
+        }
+        (None, blocks)
+    }
+
+    /// The option of a SYN-ACK.
+    pub fn first_option() -> AccEcnOption {
+        AccEcn::default().counters(3)
+    }
+
+    fn counters(&self, fields: usize) -> AccEcnOption {
+        let mut option = AccEcnOption { order: 1, fields: fields as u8, counters: [0; 3] };
+        for (field, counter) in option.counters.iter_mut().enumerate().take(fields) {
+            let codepoint = field_codepoint(1, field);
+            let value = self.received_bytes[usize::from(codepoint) - 1].wrapping_add(first_value(codepoint));
+            *counter = value & ((1 << FIELD_BITS) - 1);
+        }
+        option
+    }
+
+    /// Takes the counters that a segment carries; of `delivered` bytes without the option the codepoint is estimated
+    /// (`tcp_accecn_process_option`). Whether the counters by codepoint account for what was delivered.
+    fn read_option(&mut self, seg: &Segment, delivered: u32) -> bool {
+        if self.option_distrusted {
+            return false;
+        }
+        let estimated = self.estimated;
+        let Some(option) = seg.accecn else {
+            if !self.saw_option || estimated == 0 {
+                return false;
+            }
+            let bytes = &mut self.delivered_bytes[usize::from(estimated) - 1];
+            *bytes = bytes.wrapping_add(delivered);
+            return true;
+        };
+        let fields = usize::from(option.fields).min(3);
+        if !self.saw_option && fields > 0 {
+            // neither ECT counter begins with 0: one that does was cleared by the network
+            self.option_distrusted = option.counters[0] == 0 || (fields == 3 && option.counters[2] == 0);
+            self.saw_option = true;
+            if self.option_distrusted {
+                return false;
+            }
+        }
+        let (mut known, mut changed) = (estimated != 0, 0_u8);
+        let mut ambiguous = false;
+        for (field, &counter) in option.counters.iter().enumerate().take(fields) {
+            let codepoint = field_codepoint(option.order, field);
+            let bytes = &mut self.delivered_bytes[usize::from(codepoint) - 1];
+            // a difference of 24 bits, with its sign
+            let shift = u32::BITS - FIELD_BITS;
+            let delta = (counter.wrapping_sub(first_value(codepoint)).wrapping_sub(*bytes) << shift) as i32 >> shift;
+            *bytes = bytes.wrapping_add_signed(delta);
+            if delta < 0 || (delta != 0 && codepoint != estimated && changed != 0) {
+                (known, ambiguous) = (false, true);
+            } else if delta != 0 && codepoint != estimated {
+                (self.estimated, changed) = (codepoint, codepoint);
+            }
+        }
+        if ambiguous {
+            self.estimated = 0;
+        }
+        known
+    }
+
+    /// How many more packets arrived with CE, by an ACK that delivers what `progress` states (`__tcp_accecn_process`): the
+    /// difference of the ACE field, or, if more than seven packets may have been marked, the largest number that fits to it unless
+    /// the option shows a smaller one.
+    pub fn newly_marked(&mut self, seg: &Segment, progress: Progress) -> u32 {
+        let stamp = seg.has_timestamps.then_some(seg.ts_val);
+        let newer = stamp.zip(self.newest_stamp).is_some_and(|(new, old)| new.wrapping_sub(old) as i32 > 0);
+        if newer || self.newest_stamp.is_none() {
+            self.newest_stamp = stamp;
+        }
+        if !progress.forward && !newer {
+            return 0; // overtaken, or it may have been
+        }
+        let before = self.delivered_bytes[usize::from(CE) - 1];
+        let by_codepoint = self.read_option(seg, progress.delivered_bytes);
+        if !self.data_acknowledged && progress.delivered_bytes > 0 {
+            // "ACE of the first data ACK" (section 3.2.2.4, as Linux has it)
+            self.data_acknowledged = true;
+            if seg.flags.ace() == 0 && progress.acked_before <= u64::from(progress.mss) {
+                self.distrusted = true;
+            }
+        }
+        if self.distrusted {
+            return 0;
+        }
+        let field = u32::from(seg.flags.ace()).wrapping_sub(ACE_OFFSET);
+        let least = field.wrapping_sub(self.delivered_ce) & ACE_MASK;
+        let packets = progress.delivered_packets;
+        let marked = if packets <= ACE_MASK {
+            least
+        } else {
+            let most = packets - (packets.wrapping_sub(least) & ACE_MASK);
+            let bytes = self.delivered_bytes[usize::from(CE) - 1].wrapping_sub(before);
+            resolve(least, most, by_codepoint.then_some(bytes), progress)
+        };
+        self.delivered_ce = self.delivered_ce.wrapping_add(marked);
+        marked
+    }
+}
+
+/// Chooses between the least and the largest number of marks that the ACE field admits, by the bytes that the option reports.
+fn resolve(least: u32, most: u32, ce_bytes: Option<u32>, progress: Progress) -> u32 {
+    let Some(bytes) = ce_bytes else { return most };
+    if bytes == 0 {
+        return least;
+    }
+    if progress.delivered_packets >= 2 * (ACE_MASK + 1) && progress.exact {
+        if progress.delivered_bytes <= bytes {
+            return most;
+        }
+        let estimate = u64::from(bytes) * u64::from(progress.delivered_packets);
+        let estimate = estimate.div_ceil(u64::from(progress.delivered_bytes)) as u32;
+        return most.min(least + (estimate & !ACE_MASK));
+    }
+    if bytes > least * progress.mss {
+        return most;
+    }
+    if u64::from(bytes) < (u64::from(most) * u64::from(progress.mss)) >> 1 {
+        return least;
+    }
+    most
+}
+
+impl EcnKind {
+    /// Whether it asks for AccECN.
+    pub(crate) fn is_accurate(self) -> bool {
+        matches!(self, EcnKind::Accecn | EcnKind::AccecnEct1 | EcnKind::AccecnFlags)
+    }
+
+    /// Whether AccECN's option is sent.
+    pub(crate) fn has_option(self) -> bool {
+        matches!(self, EcnKind::Accecn | EcnKind::AccecnEct1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Where AccECN hooks in ([`crate::accecn`]). Connections that do not ask for it come here for nothing but its test.
+
+use super::Connection;
+use crate::accecn::{AccEcn, Mode, Progress};
+use crate::config::TcpConfig;
+use crate::ecn::{Echo, EcnKind};
+use crate::segment::{AccEcnOption, Flags, SackBlocks, Segment, TIMESTAMPS_BYTES};
+
+/// What an ACK reports of congestion.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Feedback {
+    /// The window is to shrink.
+    pub ece: bool,
+    /// Packets newly reported with CE; 0 without AccECN.
+    pub ce_packets: u32,
+    pub ce_bytes: u64,
+}
+
+impl Feedback {
+    /// RFC 3168 and RFC 8257: by ECE alone.
+    #[inline]
+    pub fn of_echo(seg: &Segment, delivered: u64) -> Feedback {
+        Feedback { ece: seg.flags.has(Flags::ECE), ce_packets: 0, ce_bytes: Echo::ce_bytes(seg, delivered) }
+    }
+}
+
+impl Connection {
+    fn accecn(&mut self) -> Option<&mut AccEcn> {
+        self.sender.extra.as_mut()?.accecn.as_mut()
+    }
+
+    /// A SYN or SYN-ACK, for an end that asks for AccECN.
+    #[cold]
+    pub(super) fn agree_accurate(&mut self, cfg: &TcpConfig, seg: &Segment) {
+        let Some(accecn) = self.accecn() else { return };
+        accecn.on_syn(seg);
+        match accecn.mode {
+            // L4S without accurate feedback is not allowed (Linux: `TCP_CONG_NO_FALLBACK_RFC3168`)
+            Mode::Classic if cfg.ecn != EcnKind::AccecnEct1 => {
+                self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
+            }
+            Mode::Off | Mode::Classic => self.sender.ecn.set_codepoint(cfg.ecn, 0),
+            Mode::Accurate => self.note_trust(cfg),
+        }
+    }
+
+    /// Both ends are configured alike and skip the handshake.
+    #[cold]
+    pub(super) fn assume_accurate(&mut self, cfg: &TcpConfig) {
+        let Some(accecn) = self.accecn() else { return };
+        accecn.assume(cfg.ecn.has_option());
+        self.note_trust(cfg);
+    }
+
+    /// What is sent is ECN-capable as long as the feedback is trusted.
+    fn note_trust(&mut self, cfg: &TcpConfig) {
+        let trusted = self.accecn().is_some_and(|accecn| !accecn.distrusted);
+        self.sender.ecn.set_accurate(if trusted { cfg.ecn.codepoint() } else { 0 });
+    }
+
+    /// The handshake's last segment arrived at the server.
+    #[cold]
+    pub(super) fn third_accurate(&mut self, cfg: &TcpConfig, seg: &Segment) {
+        if let Some(accecn) = self.accecn() {
+            accecn.on_third(seg);
+            self.note_trust(cfg);
+        }
+    }
+
+    /// A segment of an established connection arrived: its codepoint is counted.
+    #[cold]
+    pub(super) fn count_arrival(&mut self, seg: &Segment) {
+        if self.accecn().is_some_and(|accecn| accecn.on_arrival(seg)) {
+            self.receiver.ack_now = true;
+        }
+    }
+
+    /// A SYN-ACK came again: its ACK reports it again.
+    pub(super) fn reflect_again(&mut self) {
+        if let Some(accecn) = self.accecn() {
+            accecn.reflects = accecn.mode == Mode::Accurate;
+        }
+    }
+
+    /// What an ACK reports that delivers this much, and whether it acknowledges or reports anything new.
+    #[cold]
+    pub(super) fn feedback(&mut self, cfg: &TcpConfig, seg: &Segment, acked: u64, delivered: u64) -> Feedback {
+        if !self.sender.ecn.is_accurate() {
+            return Feedback::of_echo(seg, delivered);
+        }
+        let mss = self.sender.mss;
+        let exact = self.agreed.sack || !self.recovery.in_recovery();
+        let acked_before = self.sender.una.saturating_sub(1).saturating_sub(acked);
+        let Some(accecn) = self.accecn() else { return Feedback::default() };
+        let progress = Progress {
+            delivered_packets: delivered.div_ceil(u64::from(mss)) as u32,
+            delivered_bytes: delivered as u32,
+            mss,
+            forward: acked > 0 || delivered > 0,
+            exact,
+            acked_before,
+        };
+        let ce_packets = accecn.newly_marked(seg, progress);
+        if accecn.distrusted {
+            self.note_trust(cfg);
+        }
+        let ce_bytes = (u64::from(ce_packets) * u64::from(mss)).min(delivered);
+        Feedback { ece: ce_packets > 0, ce_packets, ce_bytes }
+    }
+
+    /// Flags and codepoint of a segment; `data` and `again` as in [`Echo::on_out`].
+    #[inline(never)]
+    pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, data: bool, again: bool, bare: bool) -> (Flags, u8) {
+        if !self.sender.ecn.is_accurate() {
+            return self.sender.ecn.on_out(cfg.ecn, data, again);
+        }
+        // as in Linux, all that follows the handshake carries the codepoint
+        let codepoint = self.sender.ecn.codepoint();
+        (self.accecn().map_or(Flags(0), |accecn| accecn.flags(bare)), codepoint)
+    }
+
+    /// The option of a segment, and the SACK blocks that remain beside it.
+    #[cold]
+    pub(super) fn accurate_option(&mut self, cfg: &TcpConfig, sack: &mut SackBlocks) -> Option<AccEcnOption> {
+        if !self.sender.ecn.is_accurate() || !cfg.ecn.has_option() {
+            return None;
+        }
+        let other = if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
+        let (option, blocks) = self.accecn()?.option(other, usize::from(sack.len));
+        sack.len = blocks as u8;
+        option
+    }
+
+    /// Flags and option of a SYN-ACK, which is sent the `again`-th time; what may have kept it from arriving is left out, first the
+    /// option, then the flags.
+    pub(super) fn accurate_syn_ack(&mut self, cfg: &TcpConfig, again: u8) -> (Flags, Option<AccEcnOption>) {
+        let option = (cfg.ecn.has_option() && again == 0).then(AccEcn::first_option);
+        let flags = self.accecn().filter(|_| again < 2).map_or(Flags(0), |accecn| accecn.syn_ack_flags());
+        (flags, option)
+    }
+
+    /// Bytes of each segment that the option takes, where it is agreed on.
+    pub(super) fn accurate_option_bytes(&self, cfg: &TcpConfig) -> u32 {
+        let sent = self.sender.ecn.is_accurate() && cfg.ecn.has_option();
+        if sent {
+            AccEcn::first_option().padded_bytes()
+        } else {
+            0
+        }
+    }
+}
