@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,13 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
 def study(tmp_path: Path, fake_core: FakeCore) -> Path:
     (tmp_path / "study.toml").write_text(TEXT)
     return tmp_path / "study.toml"
+
+
+def test_the_shell_completes_names() -> None:
+    words = {"_CWNDLAB_COMPLETE": "complete_bash", "COMP_WORDS": "cwndlab metrics queue_d", "COMP_CWORD": "2"}
+    command = [sys.executable, "-c", "from cwndlab.cli import app; app(prog_name='cwndlab')"]
+    done = subprocess.run(command, env={**os.environ, **words}, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["queue_delay"]
 
 
 def test_list_names_the_shipped_studies(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from cwndlab.cli import app
 from cwndlab.errors import OutputError
 from cwndlab.runs.compare import compare
 from cwndlab.study import Study
@@ -37,6 +39,25 @@ def test_a_change_of_the_model_is_found_in_pairs_where_independent_runs_would_hi
     assert independent.moved[0].method == "Welch, 12 and 12 replicates"
     width = [found.moved[0].high - found.moved[0].low for found in (paired, independent)]
     assert width[1] > 3 * width[0]
+
+
+def test_a_comparison_is_a_page_with_both_runs_in_each_figure_and_data(
+    tmp_path: Path, fake_core: FakeCore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = '[[figures]]\nid = "f"\ntitle = "Goodput"\nkind = "line"\nx = "iw"\nquantity = "goodput"\n'
+    study = Study.from_toml(TEXT + figure)
+    study.run(tmp_path / "a", replicates=8)
+    study.set({"topology.links.wire.rate": "1010kbps"}).run(tmp_path / "b", replicates=8)
+    folders = [str(tmp_path / "a"), str(tmp_path / "b")]
+    for more in (["--html", str(tmp_path / "page.html")], ["--json"]):
+        with pytest.raises(SystemExit) as caught:
+            app(["compare", *folders, *more])
+        assert not caught.value.code
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<figure") == 1 and page.count("<tr>") == 1 + 2
+    assert all(f">{name}</text>" in page for name in ("a", "b"))
+    data = json.loads(capsys.readouterr().out.split("\n", 1)[1])
+    assert (data["equal"], [move["significant"] for move in data["moved"]]) == (0, [True, True])
 
 
 def test_cells_of_one_folder_only_are_told(tmp_path: Path, fake_core: FakeCore) -> None:

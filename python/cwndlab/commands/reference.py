@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
@@ -13,16 +14,46 @@ import typer
 
 from cwndlab.errors import StudyError, nearest
 
+from .options import JsonOption
 from .output import columns, echo
 
 if TYPE_CHECKING:
     from cwndlab.metrics import Metric
 
-NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="show everything about this one")]
-JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+def _metric_names() -> list[str]:
+    from cwndlab import metrics as known
+
+    return known.names()
 
 
-def metrics(name: NameArgument = None, as_json: JsonOption = False) -> None:
+def _knob_names() -> list[str]:
+    from cwndlab._core import tcp_knobs
+
+    return [str(knob["name"]) for knob in json.loads(tcp_knobs())]
+
+
+def _queue_names() -> list[str]:
+    from cwndlab.spec.queues import QUEUES
+
+    return list(QUEUES)
+
+
+def _argument(names: Callable[[], list[str]]) -> Any:
+    """A name of the list, which the shell completes."""
+    return typer.Argument(
+        metavar="[NAME]",
+        help="show everything about this one",
+        autocompletion=lambda incomplete: [name for name in names() if name.startswith(incomplete)],
+    )
+
+
+MetricName = Annotated[str | None, _argument(_metric_names)]
+KnobName = Annotated[str | None, _argument(_knob_names)]
+QueueName = Annotated[str | None, _argument(_queue_names)]
+
+
+def metrics(name: MetricName = None, as_json: JsonOption = False) -> None:
     """List the metrics, or show one: formula, unit, range, options."""
     from cwndlab import metrics as known
 
@@ -43,7 +74,7 @@ def metrics(name: NameArgument = None, as_json: JsonOption = False) -> None:
         echo(_metric_text(metric))
 
 
-def knobs(name: NameArgument = None, as_json: JsonOption = False) -> None:
+def knobs(name: KnobName = None, as_json: JsonOption = False) -> None:
     """List the knobs of TCP, or show one: values of all profiles, with their sources."""
     from cwndlab._core import tcp_knobs
 
@@ -63,7 +94,7 @@ def knobs(name: NameArgument = None, as_json: JsonOption = False) -> None:
     echo(columns([(p, f"{_value(v)}  ({knob['sources'][p]})") for p, v in knob["values"].items()]))
 
 
-def queues(name: NameArgument = None, as_json: JsonOption = False) -> None:
+def queues(name: QueueName = None, as_json: JsonOption = False) -> None:
     """List the kinds of queues, or show one: keys with their defaults."""
     from cwndlab.spec.queues import QUEUES
 

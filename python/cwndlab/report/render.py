@@ -15,6 +15,9 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from cwndlab.stats.difference import Comparison
+
+from .figures import Drawing
 from .model import CountView, ReportView
 from .svg import inline_svg
 
@@ -50,6 +53,14 @@ def html(view: ReportView) -> str:
     svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-")) for f in view.figures}
     template = _environment(False).get_template("report.html.j2")
     return template.render(view=_with_safe_url(view), css=Markup(_source("style.css")), svg=svg)
+
+
+def comparison(title: str, names: tuple[str, str], found: Comparison, drawings: Sequence[Drawing]) -> str:
+    """Two runs on one self-contained page."""
+    svg = {drawing.id: Markup(inline_svg(drawing.svg, f"{drawing.id}-")) for drawing in drawings}
+    template = _environment(False).get_template("comparison.html.j2")
+    css = Markup(_source("style.css"))
+    return template.render(title=title, names=names, found=found, drawings=drawings, css=css, svg=svg)
 
 
 def markdown(view: ReportView) -> str:

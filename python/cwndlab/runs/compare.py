@@ -4,45 +4,16 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cwndlab.errors import OutputError
 from cwndlab.records.tracediff import Difference, Event, first_difference, of_columns
-from cwndlab.stats.difference import difference
+from cwndlab.report import comparison
+from cwndlab.stats.difference import Comparison, Move, difference
 
 from . import folder
-
-
-@dataclass(frozen=True)
-class Move:
-    """One number in both folders, and its difference with a 95 % interval."""
-
-    cell: str
-    quantity: str
-    unit: str
-    a: float
-    b: float
-    low: float
-    high: float
-    method: str
-
-    @property
-    def significant(self) -> bool:
-        """Whether the interval of the difference leaves out 0 (without randomness: any difference)."""
-        return self.low > 0 or self.high < 0
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All that can be said of two folders."""
-
-    moved: list[Move]
-    same: int
-    only_a: list[str]
-    only_b: list[str]
 
 
 def compare(a: Path, b: Path) -> Comparison:
@@ -83,6 +54,19 @@ def compare(a: Path, b: Path) -> Comparison:
         )
     cells_a, cells_b = {c.id for c in left.cells}, {c.id for c in right.cells}
     return Comparison(moved, same, sorted(cells_a - cells_b), sorted(cells_b - cells_a))
+
+
+def compare_page(a: Path, b: Path) -> str:
+    """The comparison as a page of HTML: what moved, and the figures of A with both runs in each."""
+    found = compare(a, b)
+    campaign_a, store_a, _ = folder.load(a)
+    campaign_b, store_b, _ = folder.load(b)
+    with store_a, store_b:
+        names = (a.name, b.name) if a.name != b.name else (str(a), str(b))
+        both = comparison.overlaid(campaign_a.results(), campaign_b.results(), names)
+        study = campaign_a.plan.study
+        drawings = comparison.draw_both(study.outline.figures, both)
+    return comparison.page(study.title, names, found, drawings)
 
 
 def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference]:

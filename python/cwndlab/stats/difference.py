@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,3 +37,32 @@ def difference(x: Floats, y: Floats, *, paired: bool, deterministic: bool = Fals
     freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
     half = t_quantile(0.975, freedom) * math.sqrt(vx + vy)
     return Interval(centre, centre - half, centre + half, n, f"Welch, {len(x)} and {len(y)} replicates")
+
+
+@dataclass(frozen=True)
+class Move:
+    """One number in both folders, and its difference with a 95 % interval."""
+
+    cell: str
+    quantity: str
+    unit: str
+    a: float
+    b: float
+    low: float
+    high: float
+    method: str
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval of the difference leaves out 0 (without randomness: any difference)."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that can be said of two folders."""
+
+    moved: list[Move]
+    same: int
+    only_a: list[str]
+    only_b: list[str]

@@ -1,0 +1,72 @@
+"""`cwndlab check`: is a study sound, and what would it cost?"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from cwndlab.errors import RunError
+
+from .loading import load
+from .options import SENSITIVITY, CcOption, JsonOption, MetricOption, MoreSets, SetOption, StudyArgument
+from .output import echo, same_replicates, span
+
+
+def check(
+    study: StudyArgument,
+    more: MoreSets = None,
+    set_: SetOption = None,
+    cc: CcOption = None,
+    metric: MetricOption = None,
+    replicates: Annotated[int | None, typer.Option(help="of each cell")] = None,
+    sensitivity: Annotated[
+        str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
+    ] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Check a study and print its plan: cells, replicates, estimated time."""
+    from cwndlab.backends.threads import available
+    from cwndlab.report.study import check_outputs
+    from cwndlab.runs.estimate import estimate_seconds
+
+    loaded = load(study, set_, more, cc=cc, metrics=metric)
+    plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
+    plan.check()
+    check_outputs(loaded)
+    if json_:
+        cells = [{"cell": cell.id, "replicates": plan.replicates_of(cell)} for cell in plan.cells]
+        data = {"study": loaded.name, "title": loaded.title, "seed": plan.seed, "cells": cells}
+        echo(json.dumps(data, indent=1, ensure_ascii=False))
+        return
+    echo(f"{loaded.name}: {loaded.title}")
+    width = 2 + max(map(len, [*loaded.outline.axes, *loaded.outline.sensitivity]), default=0)
+    for name, axis in loaded.outline.axes.items():
+        echo(f"  {name:<{width}}{', '.join(str(value) for value in axis.names)}")
+    for name, extra in loaded.outline.sensitivity.items():
+        echo(f"  {name:<{width}}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
+    fixed = sum(cell.deterministic for cell in plan.cells)
+    each = _range({plan.replicates_of(cell) for cell in plan.cells if not cell.deterministic})
+    each += " replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")
+    if fixed == len(plan.cells):
+        each = "1 replicate each (nothing is random)"
+    echo(f"{len(plan.cells)} cells, {each}")
+    if note := same_replicates(plan):
+        echo(f"note: {note}", err=True)
+    spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in plan.cells})
+    echo(f"{plan.runs} runs of {spans} s, seed {plan.seed}")
+    try:
+        seconds = estimate_seconds(plan)
+    except RunError as error:
+        echo(f"note: no estimate, a trial run failed: {error}", err=True)
+    else:
+        threads = available()
+        echo(f"estimated: {span(seconds / threads)} on {threads} threads")
+
+
+def _range(values: set[int] | set[float]) -> str:
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"

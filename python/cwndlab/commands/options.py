@@ -1,0 +1,90 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cwndlab.errors import StudyError
+
+
+def _studies(incomplete: str) -> list[str]:
+    """The shipped studies that begin so, for the shell's completion; files complete by themselves."""
+    from cwndlab.spec.load import shipped
+
+    return [name for name in shipped() if name.startswith(incomplete)]
+
+
+BACKENDS = ("simulator", "linux", "linux-virtual")
+
+
+StudyArgument = Annotated[
+    str,
+    typer.Argument(metavar="STUDY", help="a shipped study's name, or a study file", autocompletion=_studies),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="restrict an axis (iw=4, iw=1,4) or change a key (run.duration=10s)",
+    ),
+]
+#: `--set a=1 b=2` reads as one change and two further words; they are changes too.
+MoreSets = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", hidden=True)]
+SeedOption = Annotated[
+    int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
+]
+BackendOption = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(BACKENDS),
+        autocompletion=lambda: list(BACKENDS),
+        help="linux: this machine's kernel; linux-virtual: a kernel in virtual time",
+    ),
+]
+StackOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="linux-1998|linux-stock|linux-laws|FILE", help="the kernel's TCP; default: the study's"
+    ),
+]
+CcOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cc",
+        metavar="[NAME=]FILE.py:CLASS",
+        help="a congestion control of your own, run by the engine; its name is then a window_law",
+    ),
+]
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="FILE.py", help="metrics of your own, which the file defines"),
+]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="of a kernel's run, beyond which it is invalid: max-lateness=20ms, steal=10%, …",
+    ),
+]
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
+SENSITIVITY = "a sensitivity axis of the study, combinations of all, or both"
+
+
+def limits_of(given: list[str] | None, backend: str) -> list[str]:
+    """`--limit max-lateness=20ms` changes the study's limits.max_lateness."""
+    if given and backend == "simulator":
+        raise StudyError(
+            "the simulator has no limits of validity", key="--limit", right="--backend linux too"
+        )
+    found = []
+    for item in given or []:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise StudyError(f"{item!r} limits nothing", key="--limit", right="as max-lateness=20ms")
+        found.append(f"limits.{name.strip().replace('-', '_')}{equals}{value}")
+    return found

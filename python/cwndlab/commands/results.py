@@ -1,0 +1,97 @@
+"""What is done with finished runs: `cwndlab report`, `export` and `compare`."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cwndlab.errors import StudyError
+
+from .options import JsonOption
+from .output import echo
+
+
+def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")]) -> None:
+    """Write the report of a finished run again."""
+    from cwndlab.runs.run import report_again
+
+    echo(f"report: {report_again(folder)}")
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FOLDER", help="default: DIR/records")
+    ] = None,
+) -> None:
+    """Write the records of each cell's first replicate as Parquet, one file per table."""
+    from cwndlab.runs.export import export as write
+
+    for path in write(folder, out or folder / "records"):
+        typer.echo(path)
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="DIR_A")],
+    b: Annotated[Path, typer.Argument(metavar="DIR_B")],
+    traces: Annotated[
+        bool,
+        typer.Option("--trace", help="the first event in which the traces (folders or CSV files) differ"),
+    ] = False,
+    tolerance: Annotated[str, typer.Option(help="of the times of a trace")] = "2ms",
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write a page with both runs in each figure")
+    ] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Show which estimates moved between two runs, and whether significantly."""
+    if traces and (html is not None or json_):
+        right = "leave out --html and --json"
+        raise StudyError("traces are compared in text only", key="--trace", right=right)
+    if traces:
+        from cwndlab.runs.compare import compare_traces
+        from cwndlab.spec.units import parse_time
+
+        for cell, difference in compare_traces(a, b, parse_time(tolerance) / 1e9).items():
+            echo(f"{cell}: {difference}" if cell else str(difference))
+        return
+    if html is not None:
+        from cwndlab.files import write_atomic, writing
+        from cwndlab.runs.compare import compare_page
+
+        page = compare_page(a, b)
+        with writing(html):
+            write_atomic(html, page.encode())
+        echo(f"comparison: {html}")
+        return
+    from cwndlab.runs.compare import compare as make
+
+    found = make(a, b)
+    if json_:
+        moved = [_plain({**asdict(move), "significant": move.significant}) for move in found.moved]
+        data = {"equal": found.same, "moved": moved, "only_a": found.only_a, "only_b": found.only_b}
+        echo(json.dumps(data, indent=1, ensure_ascii=False))
+        return
+    for move in found.moved:
+        sign = "moved" if move.significant else "within noise"
+        echo(
+            f"{sign:<13}{move.cell}  {move.quantity}: {move.a:.6g} → {move.b:.6g} {move.unit}"
+            f"  (difference {move.low:.3g} to {move.high:.3g}, {move.method})"
+        )
+    for folder, cells in ((a, found.only_a), (b, found.only_b)):
+        if cells:
+            echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
+    significant = sum(move.significant for move in found.moved)
+    differ = len(found.moved)
+    chance = f" (by chance alone about {0.05 * differ:.2g} would)" if differ > 1 else ""
+    echo(f"{found.same} numbers are equal, {differ} differ, {significant} of them significantly{chance}")
+
+
+def _plain(row: dict[str, object]) -> dict[str, object]:
+    """A row with null in place of what JSON has no number for."""
+    return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in row.items()}

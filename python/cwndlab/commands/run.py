@@ -1,0 +1,182 @@
+"""`cwndlab run`: runs a study and writes its report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cwndlab.errors import StudyError
+
+from .loading import load
+from .options import (
+    SENSITIVITY,
+    BackendOption,
+    CcOption,
+    JsonOption,
+    LimitOption,
+    MetricOption,
+    MoreSets,
+    SeedOption,
+    SetOption,
+    StackOption,
+    StudyArgument,
+    limits_of,
+)
+from .output import echo, same_replicates, span
+
+if TYPE_CHECKING:
+    from cwndlab.runs.campaign import Failure
+
+
+def run(
+    study: StudyArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="DIR", help="where everything is written; default: ./STUDY-out"),
+    ] = None,
+    more: MoreSets = None,
+    set_: SetOption = None,
+    cc: CcOption = None,
+    metric: MetricOption = None,
+    seed: SeedOption = None,
+    replicates: Annotated[int | None, typer.Option(help="of each cell; default: the study's")] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="2%", help="run until each number's 95 % interval is within this")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="default: all processors")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="URL", help="a dask scheduler, as tcp://host:8786")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="a folder or s3://… that others share: what is there is not run again"
+        ),
+    ] = None,
+    sensitivity: Annotated[
+        str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
+    ] = None,
+    backend: BackendOption = "simulator",
+    stack: StackOption = None,
+    limit: LimitOption = None,
+    max_events: Annotated[
+        int | None, typer.Option(help="that one run of the simulator may take; default: 10^9")
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="of one run of the simulator; default: 384MiB")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="exit with code 3 if a claim of the study fails")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="print errors only")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="print every estimate")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Run a study. A second run in the same folder does only what is missing."""
+    from cwndlab.commands import summary
+    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.progress import Bar, Lines, Progress, Quiet
+    from cwndlab.runs.run import run_study
+
+    began = time.monotonic()
+    loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
+    out = out or Path(f"{loaded.name}-out")
+    options = RunOptions(
+        out=out,
+        seed=seed,
+        replicates=replicates,
+        until=_share(until),
+        threads=threads,
+        cluster=cluster,
+        store=store,
+        sensitivity=sensitivity,
+        backend=backend,
+        stack=stack,
+        max_events=max_events,
+        max_memory_bytes=_size(max_memory),
+    )
+    if backend == "linux":
+        from cwndlab.backends.linux.backend import AT_ONCE
+        from cwndlab.runs.estimate import real_seconds
+
+        plan = loaded.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
+        at_once = threads or AT_ONCE
+        seconds = real_seconds(plan, at_once)
+        if seconds > 600:
+            said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
+            echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
+    bar = Bar() if sys.stderr.isatty() and not quiet else None
+    progress: Progress = bar or (Quiet() if quiet else Lines(lambda line: echo(line, err=True)))
+    try:
+        if bar is not None:
+            bar.__enter__()
+        result = run_study(loaded, options, progress=progress)
+    except KeyboardInterrupt:
+        echo(f"stopped; finished runs are kept in {out}: run the same command again to continue", err=True)
+        raise typer.Exit(130) from None
+    finally:
+        if bar is not None:
+            bar.__exit__(None, None, None)
+    for line in result.damaged:
+        echo(f"note: {line}", err=True)
+    if not quiet and backend == "simulator" and (note := same_replicates(result.plan)):
+        echo(f"note: {note}", err=True)
+    seconds = time.monotonic() - began
+    if json_:
+        summary.as_json(result, seconds)
+    elif not quiet:
+        if verbose:
+            summary.estimates(result)
+        summary.show(result, seconds)
+        if result.report is not None or not result.failures:
+            echo(f"report: {result.report or out}")
+    if result.failures:
+        _tell(result.failures)
+        echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
+        raise typer.Exit(1)
+    if strict and (failed := summary.failed_claims(result)):
+        echo(f"error: {len(failed)} claims fail: {', '.join(failed)}", err=True)
+        raise typer.Exit(3)
+
+
+def _tell(failures: Sequence[Failure]) -> None:
+    """Ten failures, those of one reason as one, and what to do."""
+    reasons = Counter(failure.reason for failure in failures)
+    first = {failure.reason: failure for failure in reversed(failures)}
+    for reason in list(reasons)[:10]:
+        more = f" (and {reasons[reason] - 1} more)" if reasons[reason] > 1 else ""
+        one = first[reason]
+        echo(f"failed: {one.cell}, replicate {one.replicate}{more}: {reason}", err=True)
+    if len(reasons) > 10:
+        echo(f"… and for {len(reasons) - 10} more reasons", err=True)
+    for advice in dict.fromkeys(failure.advice for failure in failures if failure.advice):
+        echo(f"what to do: {advice}", err=True)
+
+
+def _size(text: str | None) -> int | None:
+    from cwndlab._core import parse_bytes
+
+    try:
+        return None if text is None else parse_bytes(text)
+    except ValueError as error:
+        raise StudyError(str(error), key="--max-memory") from None
+
+
+def _share(until: str | None) -> float | None:
+    if until is None:
+        return None
+    from cwndlab.spec.units import parse_share
+
+    try:
+        value = parse_share(until)
+    except ValueError as error:
+        raise StudyError(str(error), key="--until") from None
+    if not 0 < value < 1:
+        raise StudyError(f"{until} is no precision", key="--until", right="between 0% and 100%")
+    return value

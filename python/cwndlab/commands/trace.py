@@ -1,0 +1,74 @@
+"""`cwndlab trace`: the packets of one run, in formats that other tools read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cwndlab.errors import OutputError
+
+from .loading import load
+from .options import (
+    BackendOption,
+    CcOption,
+    LimitOption,
+    MoreSets,
+    SeedOption,
+    SetOption,
+    StackOption,
+    StudyArgument,
+    limits_of,
+)
+from .output import echo
+
+FORMATS = ("csv", "text", "pcapng", "ns", "xplot")
+FormatOption = Annotated[
+    str, typer.Option("--format", metavar="|".join(FORMATS), autocompletion=lambda: list(FORMATS))
+]
+
+
+def trace(
+    study: StudyArgument,
+    more: MoreSets = None,
+    set_: SetOption = None,
+    cc: CcOption = None,
+    format_: Annotated[
+        str, typer.Option("--format", metavar="|".join(FORMATS), autocompletion=lambda: list(FORMATS))
+    ] = "csv",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="default: standard output")
+    ] = None,
+    seed: SeedOption = None,
+    replicate: Annotated[int, typer.Option(min=0)] = 0,
+    backend: BackendOption = "simulator",
+    stack: StackOption = None,
+    limit: LimitOption = None,
+) -> None:
+    """Print what the study's observation point sees in one run (of the first cell that --set leaves)."""
+    from cwndlab.files import write_atomic, writing
+    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.run import kernel_of
+    from cwndlab.runs.trace import trace as make
+
+    loaded = load(study, set_, more, limits_of(limit, backend), cc)
+    kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
+    plan = loaded.plan(seed=seed)
+    cell = plan.cells[0]
+    cell.check()
+    if len(plan.cells) > 1:
+        echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
+    data = make(cell, format_, seed=plan.seed, replicate=replicate, kernel=kernel)
+    if out is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    if out.is_dir():
+        raise OutputError(f"{out}: is a folder; name a file")
+    with writing(out):
+        if out.exists() and not out.is_file():  # /dev/stdout and the like
+            out.write_bytes(data)
+        else:
+            write_atomic(out, data)
