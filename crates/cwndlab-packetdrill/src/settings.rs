@@ -17,11 +17,12 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), 
     cfg.window_law = match name {
         "cubic" => WindowLawKind::CubicLinux(CubicConfig { fast_convergence: true }),
         "reno" => WindowLawKind::Reno,
+        "bbr" => WindowLawKind::Bbr1, // as in the mainline kernel
         "dctcp" => {
             cfg.ecn = EcnKind::Dctcp; // the kernel's asks for ECN by itself
             WindowLawKind::Dctcp
         }
-        _ => return Err(format!("congestion control {name:?} is not supported: only cubic, reno and dctcp")),
+        _ => return Err(format!("congestion control {name:?} is not supported: only bbr, cubic, dctcp and reno")),
     };
     Ok(())
 }

@@ -144,6 +144,8 @@ pub enum WindowLawKind {
     CubicLinux(CubicConfig),
     /// BBR version 1 as in Linux 6.12; paces, and owns its recovery.
     Bbr1,
+    /// BBR version 3 by draft-ietf-ccwg-bbr-06 or Google's branch v3; paces, and owns its recovery.
+    Bbr3(Bbr3Config),
     /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
     Dctcp,
     /// A law from outside, which whoever runs the connection attaches ([`crate::Connection::attach_law`]).
@@ -189,7 +191,7 @@ impl<'de> Deserialize<'de> for LawId {
 
 impl WindowLawKind {
     /// Every law, with these knobs of CUBIC.
-    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 7] {
+    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 8] {
         [
             WindowLawKind::Reno,
             WindowLawKind::RenoPackets,
@@ -198,7 +200,13 @@ impl WindowLawKind {
             WindowLawKind::CubicLinux(cubic),
             WindowLawKind::Dctcp,
             WindowLawKind::Bbr1,
+            WindowLawKind::Bbr3(Bbr3Config::STANDARD),
         ]
+    }
+
+    /// Whether it models the path, and has a slow start of its own.
+    pub(crate) const fn models_path(self) -> bool {
+        matches!(self, WindowLawKind::Bbr1 | WindowLawKind::Bbr3(_))
     }
 
     /// Whether it is CUBIC, and makes room for new flows.
@@ -217,6 +225,34 @@ impl WindowLawKind {
 pub struct CubicConfig {
     /// Whether `W_max` is lowered further when windows shrink, to make room for new flows (RFC 9438, 4.7).
     pub fast_convergence: bool,
+}
+
+/// Knobs of BBR version 3.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bbr3Config {
+    /// Whose rules it follows where its two sources differ.
+    pub rules: Bbr3Rules,
+    /// Whether it responds to marks of a shallow threshold as the branch does (`ecn_low`); with `ecn` `dctcp`, `l4s` or
+    /// `accecn`. The
+    /// draft, section 3.7, leaves ECN to future work.
+    pub ecn: bool,
+}
+
+impl Bbr3Config {
+    /// The draft's.
+    pub const STANDARD: Bbr3Config = Bbr3Config { rules: Bbr3Rules::Draft, ecn: false };
+}
+
+/// The sources of BBR version 3; docs/models/bbr.md has each difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bbr3Rules {
+    /// draft-ietf-ccwg-bbr-06.
+    Draft,
+    /// google/bbr, branch v3, `net/ipv4/tcp_bbr.c`.
+    #[serde(rename = "google-v3")]
+    GoogleV3,
 }
 
 /// The three-way handshake.

@@ -13,6 +13,7 @@
 //! - `on_idle_restart()`: once, before the first segment after an idle time.
 
 mod bbr;
+mod bbr3;
 mod controller;
 mod cubic;
 mod cubic_linux;
@@ -22,6 +23,8 @@ mod hystart;
 mod hystart_linux;
 mod needs;
 mod reno;
+mod rounds;
+mod windowed_max;
 
 pub use controller::Controller;
 pub use external::{CongestionControl, LawError, LawFailure, LawFailures, LossEvent, Window};

@@ -84,6 +84,11 @@ impl EcnKind {
         }
     }
 
+    /// Whether the sender learns of each mark (RFC 8257, RFC 9768).
+    pub(crate) fn counts_marks(self) -> bool {
+        matches!(self, EcnKind::Dctcp | EcnKind::L4s) || self.is_accurate()
+    }
+
     /// Whether a FIN without data is ECN-capable: RFC 2884, section 3.2, "on all packets other than pure ACK's".
     #[inline]
     pub(crate) fn marks_fin(self) -> bool {

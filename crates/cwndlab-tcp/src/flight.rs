@@ -8,6 +8,7 @@ mod record;
 mod report;
 mod scoreboard;
 
+pub(crate) use rate::LostSegment;
 pub use rate::RateSample;
 pub(crate) use record::{sent_after, Keeps, Record, Sent, Tally, REPEATED, SACKED};
 pub use report::{AckKind, AckReport};
@@ -186,6 +187,13 @@ impl Flight {
     #[inline]
     pub fn rate(&mut self) -> Option<&mut RateSampler> {
         self.record.as_mut()?.rate()
+    }
+
+    /// Calls `each` with each segment deemed lost since the last call, where the delivery rate is measured.
+    pub fn take_lost(&mut self, mut each: impl FnMut(&LostSegment)) {
+        if let Some(record) = &mut self.record {
+            record.take_lost(&mut each);
+        }
     }
 
     /// Whether the delivery rate is measured.

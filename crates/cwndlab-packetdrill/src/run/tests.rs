@@ -88,8 +88,11 @@ fn what_the_endpoint_contradicts_says_what_was_expected_and_what_came() {
 fn what_is_not_there_is_told_from_what_fails() {
     for (script, part) in [
         (format!("{OPENS}+0 wriet(4, ..., 9) = 9"), "\"wriet\" is not supported; there are socket"),
-        (format!("{OPENS}+0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"vegas\", 5) = 0"), "only cubic, reno and dctcp"),
-        (format!("`sysctl -q net.ipv4.tcp_congestion_control=vegas`\n{OPENS}"), "only cubic, reno and dctcp"),
+        (
+            format!("{OPENS}+0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"vegas\", 5) = 0"),
+            "only bbr, cubic, dctcp and reno",
+        ),
+        (format!("`sysctl -q net.ipv4.tcp_congestion_control=vegas`\n{OPENS}"), "only bbr, cubic, dctcp and reno"),
         (format!("{OPENS}+0 %{{ assert tcpi_rcv_rtt == 1 }}%"), "no tcpi_rcv_rtt; it has tcpi_"),
         (format!("{OPENS}+0 setsockopt(4, SOL_TCP, TCP_QUICKACK, [1], 4) = 0"), "TCP_QUICKACK, …) is not supported"),
         (format!("{OPENS}+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, [9000], 4) = 0"), "SO_RCVBUF of a connection"),

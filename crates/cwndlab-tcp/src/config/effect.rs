@@ -23,7 +23,7 @@ impl TcpConfig {
     pub fn without_effect(&self) -> Vec<WithoutEffect> {
         let packets = self.window_law == WindowLawKind::RenoPackets;
         let counts_packets = packets || self.window_law == WindowLawKind::RenoLinux2;
-        let models = self.window_law == WindowLawKind::Bbr1;
+        let models = self.window_law.models_path();
         let cubic_linux = matches!(self.window_law, WindowLawKind::CubicLinux(_));
         let fine = self.rto.tick_ns == Time::ZERO;
         let rules = [
@@ -57,7 +57,16 @@ impl TcpConfig {
                 "window_law",
                 "ecn = dctcp or l4s; without ECN this law is reno",
             ),
-            (self.max_train_segments > 0 && !self.paces(), "max_train_segments", "pacing = true, or window_law = bbr1"),
+            (
+                self.max_train_segments > 0 && !self.paces(),
+                "max_train_segments",
+                "pacing = true, or window_law = bbr1 or bbr3",
+            ),
+            (
+                matches!(self.window_law, WindowLawKind::Bbr3(bbr) if bbr.ecn) && !self.ecn.counts_marks(),
+                "window_law.bbr3.ecn",
+                "ecn = dctcp, l4s or accecn: it needs to know of each mark",
+            ),
             (self.ecn_to_one_segment && self.ecn == EcnKind::Off, "ecn_to_one_segment", "an ecn other than off"),
             (
                 self.rto.variance_floor_ns != Time::ZERO && !fine && self.rto.estimator == Estimator::Rfc6298,

@@ -6,18 +6,19 @@
 mod aggregation;
 mod policer;
 mod sample;
-mod windowed_max;
 
 use cwndlab_units::Time;
 use rand::Rng as _;
 
+use super::rounds::Rounds;
+use super::windowed_max::WindowedMax;
 use super::{AckKind, AckReport, Grant, Quantum, Start};
 use crate::config::TcpConfig;
 use crate::Rng;
 use aggregation::Aggregation;
 use policer::{Interval, Policer};
-use sample::{Repair, Sample};
-use windowed_max::WindowedMax;
+pub(super) use sample::Repair;
+use sample::Sample;
 
 /// `BW_UNIT`: rates are packets per microsecond << 24.
 const RATE_UNIT: u64 = 1 << 24;
@@ -87,9 +88,7 @@ pub(super) struct Bbr {
     min_rtt_stamp: u64,
     probe_rtt_until: u64,
     probe_rtt_round_done: bool,
-    rounds: u32,
-    round_ends_at: u64,
-    round_start: bool,
+    rounds: Rounds,
     cycle: usize,
     cycle_began_us: u64,
     full: bool,
@@ -126,9 +125,7 @@ impl Bbr {
             min_rtt_stamp: 0,
             probe_rtt_until: 0,
             probe_rtt_round_done: false,
-            rounds: 0,
-            round_ends_at: SYN,
-            round_start: false,
+            rounds: Rounds { ends_at: SYN, ..Rounds::default() },
             cycle: 0,
             cycle_began_us: 0,
             full: false,
@@ -189,7 +186,7 @@ impl Bbr {
     pub fn on_timeout(&mut self) {
         self.prior_repair = Repair::Loss;
         self.full_rate = 0;
-        self.round_start = true;
+        self.rounds.started = true;
         self.sample_policer(1, false);
     }
 
@@ -225,7 +222,7 @@ impl Bbr {
         self.update_bandwidth(&sample);
         if sample.rate.is_some() {
             let bandwidth = self.bandwidth();
-            self.aggregation.on_ack(sample.acked, micros(self.delivered_at), bandwidth, cwnd, self.round_start);
+            self.aggregation.on_ack(sample.acked, micros(self.delivered_at), bandwidth, cwnd, self.rounds.started);
         }
         if self.mode == Mode::ProbeBandwidth && self.phase_is_over(&sample) {
             self.next_phase();
@@ -254,7 +251,7 @@ impl Bbr {
             delivered: self.delivered,
             delivered_ms: micros(self.delivered_at) / 1000,
             app_limited,
-            round_start: self.round_start,
+            round_start: self.rounds.started,
             mss: self.mss,
         }
     }
@@ -268,18 +265,13 @@ impl Bbr {
 
     /// `bbr_update_bw`
     fn update_bandwidth(&mut self, sample: &Sample) {
-        self.round_start = false;
-        let Some((delivered, us, prior_delivered)) = sample.rate else { return };
-        if prior_delivered >= self.round_ends_at {
-            self.round_ends_at = self.delivered;
-            self.rounds += 1;
-            self.round_start = true;
-            self.conserves = false;
-        }
+        self.rounds.on_ack(sample.rate.map(|(_, _, prior)| prior), self.delivered);
+        let Some((delivered, us, _)) = sample.rate else { return };
+        self.conserves &= !self.rounds.started;
         self.sample_policer(sample.losses, sample.app_limited);
         let rate = delivered * RATE_UNIT / us;
         if !sample.app_limited || rate >= u64::from(self.bandwidth.get()) {
-            self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, rate as u32);
+            self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds.count, rate as u32);
         }
     }
 
@@ -371,7 +363,7 @@ impl Bbr {
 
     /// `bbr_check_full_bw_reached`
     fn look_for_full_pipe(&mut self, sample: &Sample) {
-        if self.full || !self.round_start || sample.app_limited {
+        if self.full || !self.rounds.started || sample.app_limited {
             return;
         }
         let rate = u64::from(self.bandwidth.get());
@@ -410,9 +402,9 @@ impl Bbr {
             if self.probe_rtt_until == 0 && sample.in_flight <= LEAST_PACKETS {
                 self.probe_rtt_until = jiffies + (PROBE_RTT_MS * self.hz).div_ceil(1000);
                 self.probe_rtt_round_done = false;
-                self.round_ends_at = self.delivered;
+                self.rounds.ends_at = self.delivered;
             } else if self.probe_rtt_until != 0 {
-                self.probe_rtt_round_done |= self.round_start;
+                self.probe_rtt_round_done |= self.rounds.started;
                 if self.probe_rtt_round_done {
                     cwnd = self.end_probe_rtt(now, cwnd);
                 }
@@ -488,7 +480,7 @@ impl Bbr {
         }
         if sample.repair == Repair::Recovery && before != Repair::Recovery {
             self.conserves = true;
-            self.round_ends_at = self.delivered;
+            self.rounds.ends_at = self.delivered;
             cwnd = sample.in_flight + sample.acked;
         } else if before != Repair::None && sample.repair == Repair::None {
             cwnd = cwnd.max(self.prior_cwnd);

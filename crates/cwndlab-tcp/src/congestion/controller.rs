@@ -1,6 +1,7 @@
 //! The window of one connection: the law chosen by the config, slow start, and what is needed to undo a reduction.
 
 use super::bbr::Bbr;
+use super::bbr3::Bbr3;
 use super::cubic::Cubic;
 use super::cubic_linux::CubicLinux;
 use super::dctcp::Dctcp;
@@ -10,6 +11,7 @@ use super::hystart_linux::HystartLinux;
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
 use super::{AckKind, AckReport, Episode, Grant, Quantum, Start};
 use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
+use crate::flight::LostSegment;
 use crate::Rng;
 use cwndlab_units::Time;
 
@@ -28,6 +30,7 @@ pub(super) enum Law {
     CubicLinux(Box<CubicLinux>),
     Dctcp(Dctcp),
     Bbr(Box<Bbr>),
+    Bbr3(Box<Bbr3>),
     External(Box<External>),
 }
 
@@ -81,11 +84,12 @@ impl Controller {
                 WindowLawKind::CubicLinux(_) => Law::CubicLinux(Box::new(CubicLinux::new(cfg))),
                 WindowLawKind::Dctcp => Law::Dctcp(Dctcp::new()),
                 WindowLawKind::Bbr1 => Law::Bbr(Box::new(Bbr::new(cfg))),
+                WindowLawKind::Bbr3(bbr) => Law::Bbr3(Box::new(Bbr3::new(cfg, bbr))),
                 WindowLawKind::External { .. } => Law::External(Box::default()),
             },
             phase: match cfg.slow_start {
                 SlowStartKind::Standard => Phase::Plain,
-                _ if cfg.window_law == WindowLawKind::Bbr1 => Phase::Plain, // it has its own
+                _ if cfg.window_law.models_path() => Phase::Plain, // it has its own
                 SlowStartKind::Hystart if matches!(cfg.window_law, WindowLawKind::CubicLinux(_)) => Phase::Plain, // it has its own
                 SlowStartKind::Hystart => Phase::HystartLinux(HystartLinux::new(cfg.pacing)),
                 SlowStartKind::HystartPlusPlus => Phase::Hystart(Hystart::new()),
@@ -118,15 +122,19 @@ impl Controller {
 
     /// The random numbers of this end of its connection, before anything else happens.
     pub fn set_random(&mut self, random: Rng) {
-        if let Law::Bbr(bbr) = &mut self.law {
-            bbr.set_random(random);
+        match &mut self.law {
+            Law::Bbr(bbr) => bbr.set_random(random),
+            Law::Bbr3(bbr) => bbr.set_random(random),
+            _ => {}
         }
     }
 
     /// The connection is established.
     pub fn on_start(&mut self, start: Start) {
-        if let Law::Bbr(bbr) = &mut self.law {
-            bbr.on_start(start, u64::from(self.cwnd / start.mss));
+        match &mut self.law {
+            Law::Bbr(bbr) => bbr.on_start(start, u64::from(self.cwnd / start.mss)),
+            Law::Bbr3(bbr) => bbr.on_start(start, u64::from(self.cwnd)),
+            _ => {}
         }
         if let Law::External(external) = &mut self.law {
             (self.cwnd, self.ssthresh) = external.start(&start, (self.cwnd, self.ssthresh));
@@ -135,8 +143,10 @@ impl Controller {
 
     /// What the sender may do now.
     pub fn grant(&self) -> Grant {
-        if let Law::Bbr(bbr) = &self.law {
-            return bbr.grant(self.cwnd());
+        match &self.law {
+            Law::Bbr(bbr) => return bbr.grant(self.cwnd()),
+            Law::Bbr3(bbr) => return bbr.grant(self.cwnd()),
+            _ => {}
         }
         let (pacing_rate, owns_recovery) = match &self.law {
             Law::External(external) => (external.pacing_rate(), external.owns_recovery),
@@ -218,6 +228,13 @@ impl Controller {
     /// An ACK, in recovery too, for a law that models the path and grows by no rule of slow start; false if the law is another,
     /// to which [`Controller::on_ack`] reports it.
     pub fn on_measured_ack(&mut self, ack: &AckReport) -> bool {
+        if let Law::Bbr3(bbr) = &mut self.law {
+            self.cwnd = bbr.on_ack(ack, u64::from(self.cwnd)).min(u64::from(MAX_WINDOW_BYTES)) as u32;
+            if let Some(bytes) = bbr.ssthresh() {
+                self.ssthresh = bytes.min(u64::from(MAX_WINDOW_BYTES)) as u32;
+            }
+            return true;
+        }
         let Law::Bbr(bbr) = &mut self.law else { return false };
         let cwnd = bbr.on_ack(ack, u64::from(self.cwnd / ack.mss));
         if let Some(packets) = bbr.ssthresh() {
@@ -229,7 +246,11 @@ impl Controller {
 
     /// Whether the law sends so little that the delivery rate measured now says nothing of the path.
     pub fn limits_itself(&self) -> bool {
-        matches!(&self.law, Law::Bbr(bbr) if bbr.limits_itself())
+        match &self.law {
+            Law::Bbr(bbr) => bbr.limits_itself(),
+            Law::Bbr3(bbr) => bbr.limits_itself(),
+            _ => false,
+        }
     }
 
     /// Data is about to go with nothing in the network, after the application had left the sender without any.
@@ -237,6 +258,18 @@ impl Controller {
         if let Law::Bbr(bbr) = &mut self.law {
             let cwnd = bbr.on_restart(now, u64::from(self.cwnd / mss));
             self.set_cwnd(cwnd * u64::from(mss), mss);
+        }
+        if let Law::Bbr3(bbr) = &mut self.law {
+            let cwnd = bbr.on_restart(now, u64::from(self.cwnd));
+            self.set_cwnd(cwnd, mss);
+        }
+    }
+
+    /// A segment is deemed lost, before [`Controller::on_measured_ack`] if an ACK has shown it; `delivered` segments have
+    /// arrived.
+    pub(crate) fn on_lost(&mut self, segment: &LostSegment, delivered: u64, now: Time) {
+        if let Law::Bbr3(bbr) = &mut self.law {
+            bbr.on_lost(segment, delivered, now, u64::from(self.cwnd));
         }
     }
 
@@ -288,7 +321,7 @@ impl Controller {
                 let grown = cubic.avoid(ack.now, (self.cwnd / ack.mss).max(1), acked);
                 self.cwnd.saturating_add(grown.saturating_mul(ack.mss))
             }
-            Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Bbr(_) | Law::External(_) => self.cwnd,
+            Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Bbr(_) | Law::Bbr3(_) | Law::External(_) => self.cwnd,
         };
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
     }
@@ -350,7 +383,7 @@ impl Controller {
     #[inline(always)]
     pub fn on_feedback(&mut self, ack: &AckReport) {
         match &mut self.law {
-            Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) | Law::Bbr(_) => {}
+            Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) | Law::Bbr(_) | Law::Bbr3(_) => {}
             Law::External(external) => external.now = ack.now,
             Law::CubicLinux(cubic) => {
                 let Some(rtt) = ack.rtt else { return };

@@ -37,7 +37,9 @@ impl WindowLawKind {
             | WindowLawKind::Cubic(_)
             | WindowLawKind::CubicLinux(_)
             | WindowLawKind::Dctcp => Needs::NONE,
-            WindowLawKind::Bbr1 => Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, draws: true },
+            WindowLawKind::Bbr1 | WindowLawKind::Bbr3(_) => {
+                Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, draws: true }
+            }
             // it may state a rate; whoever attaches it gives it its random numbers
             WindowLawKind::External { .. } => {
                 Needs { min_rtt_window: Some(EXTERNAL_MIN_RTT_WINDOW), paces: true, ..Needs::NONE }

@@ -291,11 +291,25 @@ impl Connection {
         report.next_departure = pacer.map_or(Time::ZERO, Pacer::next);
         let Some(rate) = s.outstanding.rate() else { return false };
         (report.total_delivered_packets, report.delivered_at) = rate.total();
+        rate.note_ce(report.ce_bytes);
+        self.report_lost(report.now);
+        let s = &mut self.sender;
         let taken = s.cc.on_measured_ack(report);
         if s.cc.limits_itself() {
-            rate.on_app_limited(report.in_flight_bytes.div_ceil(u64::from(s.mss)));
+            if let Some(rate) = s.outstanding.rate() {
+                rate.on_app_limited(report.in_flight_bytes.div_ceil(u64::from(s.mss)));
+            }
         }
         taken
+    }
+
+    /// Tells the controller of each segment newly deemed lost, where the delivery rate is measured.
+    #[cold]
+    pub(super) fn report_lost(&mut self, now: Time) {
+        let s = &mut self.sender;
+        let Some((delivered, _)) = s.outstanding.rate().map(|rate| rate.total()) else { return };
+        let cc = &mut s.cc;
+        s.outstanding.take_lost(|lost| cc.on_lost(lost, delivered, now));
     }
 
     /// The same of an ACK that is not one of new data.

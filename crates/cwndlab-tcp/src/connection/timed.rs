@@ -36,6 +36,10 @@ impl Connection {
             return false;
         }
         rack.rearm(cfg, &self.sender, &mut self.timers);
+        if self.sender.extra.is_some() {
+            self.report_lost(now);
+        }
+        let Recovery::Rack(rack) = &mut self.recovery else { return true };
         if expiry == Expiry::Began {
             self.stats.fast_retransmits += 1;
             self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
@@ -55,6 +59,9 @@ impl Connection {
         if let Recovery::Rack(rack) = &mut self.recovery {
             rack.timed_out(cfg, &self.sender, now);
             rack.arm(cfg, &self.sender, &mut self.timers);
+        }
+        if self.sender.extra.is_some() {
+            self.report_lost(now);
         }
     }
 

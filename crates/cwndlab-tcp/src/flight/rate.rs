@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::Time;
 
-use super::record::{Sent, REPEATED, SACKED};
+use super::record::{Sent, Tally, REPEATED, SACKED};
 
 /// How fast the network delivered, over the time from a segment's transmission to its acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,12 @@ pub struct RateSample {
     pub prior_delivered_bytes: u64,
     /// The same in segments, the SYN among them.
     pub prior_delivered_packets: u64,
+    /// Bytes in the network once the segment was sent, itself included.
+    pub tx_in_flight_bytes: u64,
+    /// Bytes deemed lost in all when it was sent, again for each copy.
+    pub prior_lost_bytes: u64,
+    /// Bytes in all that were reported by then to have met congestion (CE).
+    pub prior_ce_bytes: u64,
     /// Whether the application limited the sender at some time in between.
     pub app_limited: bool,
     /// Whether the segment had been sent before.
@@ -40,6 +46,22 @@ struct Stamp {
     delivered_packets: u64,
     delivered_at: Time,
     app_limited: bool,
+    /// Bytes in the network with the segment; lost and marked in all.
+    in_flight: u64,
+    lost: u64,
+    ce: u64,
+}
+
+/// A segment that is deemed lost, with what was known when it was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LostSegment {
+    pub start: u64,
+    pub bytes: u64,
+    /// Bytes in the network with it.
+    pub tx_in_flight: u64,
+    /// Bytes deemed lost in all.
+    pub prior_lost: u64,
+    pub app_limited: bool,
 }
 
 /// The sampler, and a stamp for each segment of the record.
@@ -47,21 +69,40 @@ struct Stamp {
 pub(super) struct Measured {
     pub sampler: RateSampler,
     stamps: VecDeque<Stamp>,
+    /// Segments deemed lost that no controller has been told of.
+    lost: Vec<LostSegment>,
 }
 
 impl Measured {
     pub fn new(min_rtt_window: Time) -> Self {
-        Measured { sampler: RateSampler::new(min_rtt_window), stamps: VecDeque::new() }
+        Measured { sampler: RateSampler::new(min_rtt_window), stamps: VecDeque::new(), lost: Vec::new() }
     }
 
-    /// A segment is added to the record.
-    pub fn push(&mut self) {
-        self.stamps.push_back(self.sampler.stamp());
+    /// A segment has been added to the record, whose sums are `tally`.
+    pub fn push(&mut self, tally: &Tally) {
+        self.stamps.push_back(self.sampler.stamp(tally));
     }
 
-    /// A segment of the record goes again.
-    pub fn restamp(&mut self, index: usize) {
-        self.stamps[index] = self.sampler.stamp();
+    /// A segment of the record has been sent again.
+    pub fn restamp(&mut self, index: usize, tally: &Tally) {
+        self.stamps[index] = self.sampler.stamp(tally);
+    }
+
+    /// A segment of the record is deemed lost.
+    pub fn lose(&mut self, index: usize, sent: &Sent) {
+        let stamp = self.stamps[index];
+        self.lost.push(LostSegment {
+            start: sent.start,
+            bytes: sent.end - sent.start,
+            tx_in_flight: stamp.in_flight,
+            prior_lost: stamp.lost,
+            app_limited: stamp.app_limited,
+        });
+    }
+
+    /// Segments deemed lost since the last call.
+    pub fn take_lost(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
+        self.lost.drain(..)
     }
 
     /// A segment of the record has arrived, whole or its beginning; `sent` as it was before.
@@ -83,6 +124,8 @@ pub(crate) struct RateSampler {
     delivered_at: Time,
     /// Segments, the SYN among them.
     delivered_packets: u64,
+    /// Bytes that met congestion (CE).
+    ce: u64,
     /// When the segment was sent that was delivered last.
     first_sent_at: Time,
     /// The application limits the sender until more segments than this have been delivered; 0 = it does not.
@@ -99,6 +142,7 @@ impl RateSampler {
             delivered: 0,
             delivered_at: Time::ZERO,
             delivered_packets: 1,
+            ce: 0,
             first_sent_at: Time::ZERO,
             app_limited_until: 0,
             newest: None,
@@ -120,13 +164,16 @@ impl RateSampler {
         }
     }
 
-    fn stamp(&self) -> Stamp {
+    fn stamp(&self, tally: &Tally) -> Stamp {
         Stamp {
             first_sent_at: self.first_sent_at,
             delivered: self.delivered,
             delivered_packets: self.delivered_packets,
             delivered_at: self.delivered_at,
             app_limited: self.app_limited_until > 0,
+            in_flight: tally.pipe,
+            lost: tally.lost_bytes,
+            ce: self.ce,
         }
     }
 
@@ -167,6 +214,9 @@ impl RateSampler {
             ack_elapsed,
             prior_delivered_bytes: newest.delivered,
             prior_delivered_packets: newest.delivered_packets,
+            tx_in_flight_bytes: newest.in_flight,
+            prior_lost_bytes: newest.lost,
+            prior_ce_bytes: newest.ce,
             app_limited: newest.app_limited,
             retransmission: sent.flags & REPEATED != 0,
             min_rtt,
@@ -176,6 +226,11 @@ impl RateSampler {
     /// The application has left the sender without data while `in_flight` segments were out (`tcp_rate_check_app_limited`).
     pub fn on_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = self.delivered_packets + in_flight;
+    }
+
+    /// Bytes are reported to have met congestion (CE).
+    pub fn note_ce(&mut self, bytes: u64) {
+        self.ce += bytes;
     }
 
     pub fn is_app_limited(&self) -> bool {

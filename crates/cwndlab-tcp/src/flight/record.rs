@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::Time;
 
-use super::rate::{Measured, RateSample, RateSampler};
+use super::rate::{LostSegment, Measured, RateSample, RateSampler};
 
 /// Reported by SACK.
 pub(crate) const SACKED: u8 = 1;
@@ -148,6 +148,13 @@ impl Record {
         Some(&mut self.rate.as_mut()?.sampler)
     }
 
+    /// Calls `each` with each segment deemed lost since the last call, where the delivery rate is measured.
+    pub fn take_lost(&mut self, each: &mut impl FnMut(&LostSegment)) {
+        if let Some(rate) = &mut self.rate {
+            rate.take_lost().for_each(|lost| each(&lost));
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.list.len()
     }
@@ -189,7 +196,7 @@ impl Record {
                 self.order.push_back((now, end));
             }
             if let Some(rate) = &mut self.rate {
-                rate.push();
+                rate.push(&self.tally);
             }
         }
     }
@@ -199,10 +206,10 @@ impl Record {
         while let Some(sent) = self.list.get_mut(index).filter(|sent| sent.start < end) {
             sent.at = now;
             let (flags, sent_end) = (sent.flags | AGAIN | REPEATED, sent.end);
-            if let Some(rate) = self.rate.as_mut().filter(|_| flags & SACKED == 0) {
-                rate.restamp(index);
-            }
             self.set(index, flags);
+            if let Some(rate) = self.rate.as_mut().filter(|_| flags & SACKED == 0) {
+                rate.restamp(index, &self.tally);
+            }
             if self.keeps.order {
                 self.order.push_back((now, sent_end));
             }
@@ -272,6 +279,9 @@ impl Record {
         self.hint = self.hint.min(sent.start);
         self.tally.lost_bytes += sent.end - sent.start;
         self.set(index, (sent.flags | LOST) & !AGAIN);
+        if let Some(rate) = &mut self.rate {
+            rate.lose(index, &sent);
+        }
     }
 
     /// The segment of a transmission, if that is its last one and its fate is open.

@@ -41,7 +41,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 61] = [
+pub const KNOBS: [Knob; 63] = [
     knob(
         "mss",
         "bytes",
@@ -240,7 +240,7 @@ pub const KNOBS: [Knob; 61] = [
     ),
     knob(
         "window_law",
-        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp | bbr1",
+        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp | bbr1 | bbr3",
         "How the window grows and shrinks: a word, or a table of one law with its knobs.",
         ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic, as the kernel computes it; RFC 9438's is cubic"],
     ),
@@ -249,6 +249,18 @@ pub const KNOBS: [Knob; 61] = [
         "bool",
         "Whether CUBIC, in both forms, lowers W_max further when windows shrink (RFC 9438, 4.7).",
         ["unused by its window law", "unused by its window law", "kernel: fast_convergence = 1"],
+    ),
+    knob(
+        "window_law.bbr3.rules",
+        "draft | google-v3",
+        "Whose rules BBR version 3 follows where its sources differ: draft-ietf-ccwg-bbr-06, or google/bbr, branch v3, net/ipv4/tcp_bbr.c (docs/models/bbr.md has each difference).",
+        ["draft-ietf-ccwg-bbr-06", "draft-ietf-ccwg-bbr-06", "draft-ietf-ccwg-bbr-06; kernel 6 has version 1 only"],
+    ),
+    knob(
+        "window_law.bbr3.ecn",
+        "bool",
+        "Whether BBR version 3 responds to marks of a shallow threshold as the branch does (ecn_low); with `ecn` `dctcp`, `l4s` or `accecn`.",
+        ["draft-ietf-ccwg-bbr-06, 3.7: none", "draft-ietf-ccwg-bbr-06, 3.7: none", "google/bbr v3: only on routes with the feature ecn_low"],
     ),
     knob(
         "slow_start",

@@ -70,6 +70,7 @@ LAWS = {
     "cubic-linux": "cubic",
     "dctcp": "dctcp",
     "bbr1": "bbr",
+    "bbr3": "bbr3",  # in no mainline kernel; google/bbr's calls it bbr: [laws] bbr3 = "bbr"
 }
 
 STACKS = {

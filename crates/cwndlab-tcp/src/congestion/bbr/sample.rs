@@ -6,11 +6,23 @@ use super::micros;
 use crate::congestion::{AckKind, AckReport};
 
 /// Linux's `icsk_ca_state`, as far as BBR asks.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Repair {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(in crate::congestion) enum Repair {
+    #[default]
     None,
     Recovery,
     Loss,
+}
+
+impl Repair {
+    /// With this ACK.
+    pub fn of(ack: &AckReport) -> Self {
+        match (ack.after_timeout, ack.in_recovery) {
+            (true, _) => Repair::Loss,
+            (false, true) => Repair::Recovery,
+            (false, false) => Repair::None,
+        }
+    }
 }
 
 /// Counts in packets.
@@ -49,11 +61,7 @@ impl Sample {
             in_flight: packets(ack.in_flight_bytes),
             prior_in_flight: packets(ack.prior_in_flight_bytes),
             held_us: micros(ack.next_departure.saturating_sub(ack.now)),
-            repair: match (ack.after_timeout, ack.in_recovery) {
-                (true, _) => Repair::Loss,
-                (false, true) => Repair::Recovery,
-                (false, false) => Repair::None,
-            },
+            repair: Repair::of(ack),
         }
     }
 }

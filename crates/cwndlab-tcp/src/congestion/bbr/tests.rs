@@ -69,6 +69,9 @@ impl Flow {
             ack_elapsed: Time::from_millis(40),
             prior_delivered_bytes: 0,
             prior_delivered_packets: prior,
+            tx_in_flight_bytes: 40 * mss,
+            prior_lost_bytes: 0,
+            prior_ce_bytes: 0,
             app_limited: ack.app_limited,
             retransmission: false,
             min_rtt: Time::from_millis(40),
@@ -96,7 +99,7 @@ impl Flow {
 
     /// One ACK that begins a round.
     fn round(&mut self, ack: Ack) {
-        self.ack(Ack { prior: Some(self.bbr.round_ends_at), ..ack });
+        self.ack(Ack { prior: Some(self.bbr.rounds.ends_at), ..ack });
     }
 
     /// Past STARTUP and DRAIN, with the path's rate known.

@@ -20,6 +20,16 @@ impl Controller {
             }
             return;
         }
+        if let Law::Bbr3(bbr) = &mut self.law {
+            if event != CongestionEvent::RtoRepeat {
+                bbr.on_congestion(u64::from(self.cwnd));
+            }
+            if matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat) {
+                bbr.on_timeout();
+                self.set_cwnd(u64::from(mss), mss);
+            }
+            return;
+        }
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
         let cuts_again = cfg.each_timeout_cuts || matches!(self.law, Law::RenoPackets(_));
         let held = event == CongestionEvent::RtoRepeat && !cuts_again;
@@ -52,7 +62,7 @@ impl Controller {
                 }
                 Law::RenoLinux2(law) => law.halve(self.cwnd, cfg.max_window, mss),
                 Law::CubicLinux(cubic) => cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss),
-                Law::Bbr(_) | Law::External(_) => self.cwnd,
+                Law::Bbr(_) | Law::Bbr3(_) | Law::External(_) => self.cwnd,
                 Law::Cubic(cubic) => {
                     rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.window_law.converges_fast()))
                 }
@@ -78,6 +88,7 @@ impl Controller {
                 | Law::RenoLinux2(_)
                 | Law::Dctcp(_)
                 | Law::Bbr(_)
+                | Law::Bbr3(_)
                 | Law::External(_) => {}
             }
         }
@@ -130,6 +141,10 @@ impl Controller {
     pub fn on_undo(&mut self, mss: u32) {
         if let Law::Bbr(bbr) = &mut self.law {
             return bbr.on_undo();
+        }
+        if let Law::Bbr3(bbr) = &mut self.law {
+            let cwnd = bbr.on_undo(u64::from(self.cwnd));
+            return self.set_cwnd(cwnd, mss);
         }
         let Phase::Reduced(undo) = self.phase else { return };
         self.phase = Phase::Plain;

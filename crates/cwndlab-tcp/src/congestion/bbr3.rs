@@ -1,0 +1,361 @@
+//! BBR version 3 by draft-ietf-ccwg-bbr-06, or where [`Bbr3Rules::GoogleV3`] asks for it by Google's branch v3
+//! (`net/ipv4/tcp_bbr.c` in google/bbr). Volumes are bytes, rates bytes a second. Names of the draft's functions stand beside
+//! the rules; sections are the draft's.
+
+mod aggregation;
+mod control;
+mod ecn;
+mod loss;
+mod probe_bw;
+mod probe_rtt;
+mod rules;
+mod sample;
+
+use cwndlab_units::Time;
+
+use super::bbr::Repair;
+use super::rounds::Rounds;
+use super::{AckKind, AckReport, Start};
+use crate::config::{Bbr3Config, TcpConfig};
+use crate::flight::LostSegment;
+use crate::Rng;
+use aggregation::{Aggregation, Arrival};
+use ecn::Ecn;
+use loss::{Latest, Undo};
+use probe_bw::Probe;
+use probe_rtt::MinRtt;
+use rules::Constants;
+use sample::Sample;
+
+/// No bound.
+const NONE: u64 = u64::MAX;
+/// `MinPipeCwnd` (section 2.8), in segments.
+const LEAST_SEGMENTS: u64 = 4;
+/// The pipe is full after three rounds without growth by a quarter (section 5.3.1.2).
+const GROWTH: f64 = 1.25;
+const FULL_ROUNDS: u32 = 3;
+/// Draft: Drain ends after three round trips at the latest (section 5.3.2).
+const DRAIN_ROUNDS: u32 = 3;
+/// `BBRStartupFullLossCnt`; `bbr_full_loss_cnt`
+const STARTUP_LOSSES: u32 = 6;
+
+/// `BBR.state`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+impl State {
+    /// `IsInAProbeBWState`
+    fn is_probe_bw(self) -> bool {
+        matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
+    }
+
+    /// `IsProbingBW`
+    fn accelerates(self) -> bool {
+        matches!(self, State::Startup | State::Refill | State::Up)
+    }
+}
+
+/// A volume or a rate times a gain.
+fn scaled(value: u64, gain: f64) -> u64 {
+    (value as f64 * gain) as u64
+}
+
+/// Bytes that pass at a rate in a time.
+fn bytes_in(rate: u64, time: Time) -> u64 {
+    (u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000).min(u128::from(u64::MAX)) as u64
+}
+
+/// Whether the pipe is full (section 5.3.1.2).
+#[derive(Clone, Copy, Debug, Default)]
+struct FullPipe {
+    /// `full_bw_reached` and `full_bw_now`
+    reached: bool,
+    now: bool,
+    /// `full_bw` and `full_bw_count`
+    rate: u64,
+    rounds: u32,
+}
+
+impl FullPipe {
+    /// `ResetFullBW`, with a rate to begin from.
+    fn reset(&mut self, rate: u64) {
+        (self.now, self.rate, self.rounds) = (false, rate, 0);
+    }
+}
+
+/// BBR's state of one connection; on the heap.
+#[derive(Clone, Debug)]
+pub(super) struct Bbr3 {
+    cfg: Bbr3Config,
+    is: Constants,
+    random: Option<Rng>,
+    mss: u64,
+    initial_cwnd: u64,
+    cwnd: u64,
+    /// Bytes a second.
+    pacing_rate: u64,
+    state: State,
+    rounds: Rounds,
+    /// `drain_start_round`
+    drain_round: u32,
+    /// `max_bw_filter`: the present and the last cycle.
+    max_bw: [u64; 2],
+    bw_shortterm: u64,
+    inflight_shortterm: u64,
+    inflight_longterm: u64,
+    latest: Latest,
+    undo: Undo,
+    full: FullPipe,
+    probe: Probe,
+    min_rtt: MinRtt,
+    aggregation: Aggregation,
+    ecn: Option<Ecn>,
+    has_rtt: bool,
+    idle_restart: bool,
+    prior_cwnd: u64,
+    prior_repair: Repair,
+    /// Whether the window has limited the sender in this round and in the last (`C.is_cwnd_limited`).
+    limited: [bool; 2],
+    /// In all: packets and bytes delivered, and bytes lost and marked.
+    delivered_packets: u64,
+    delivered: u64,
+    lost: u64,
+    ce: u64,
+    /// What should be in the network; none before the pipe has been full. For records only, as in the branch.
+    ssthresh: Option<u64>,
+}
+
+impl Bbr3 {
+    pub fn new(tcp: &TcpConfig, cfg: Bbr3Config) -> Self {
+        Bbr3 {
+            cfg,
+            is: cfg.rules.constants(),
+            random: None,
+            mss: 1,
+            initial_cwnd: 0,
+            cwnd: 0,
+            pacing_rate: 0,
+            state: State::Startup,
+            rounds: Rounds::default(),
+            drain_round: 0,
+            max_bw: [0; 2],
+            bw_shortterm: NONE,
+            inflight_shortterm: NONE,
+            inflight_longterm: NONE,
+            latest: Latest::default(),
+            undo: Undo::default(),
+            full: FullPipe::default(),
+            probe: Probe::default(),
+            min_rtt: MinRtt::default(),
+            aggregation: Aggregation::new(cfg.rules),
+            ecn: (cfg.ecn && tcp.ecn.counts_marks()).then(Ecn::new),
+            has_rtt: false,
+            idle_restart: false,
+            prior_cwnd: 0,
+            prior_repair: Repair::None,
+            limited: [false; 2],
+            delivered_packets: 0,
+            delivered: 0,
+            lost: 0,
+            ce: 0,
+            ssthresh: None,
+        }
+    }
+
+    pub fn set_random(&mut self, random: Rng) {
+        self.random = Some(random);
+    }
+
+    /// `OnInit` (section 5.2.1).
+    pub fn on_start(&mut self, start: Start, cwnd: u64) {
+        self.mss = u64::from(start.mss);
+        (self.cwnd, self.initial_cwnd) = (cwnd, cwnd);
+        self.min_rtt.begin(start.now, start.min_rtt);
+        self.set_first_rate(start.srtt);
+        self.aggregation.restart(start.now);
+    }
+
+    /// The window when recovery begins, by a loss, a timeout or an echo (`OnEnterFastRecovery`, `OnEnterRTO`).
+    pub fn on_congestion(&mut self, cwnd: u64) {
+        self.cwnd = cwnd;
+        self.save_state();
+    }
+
+    /// A timeout: the window becomes one segment more than is in flight, which the caller sees to (section 5.6.4.4).
+    pub fn on_timeout(&mut self) {
+        self.prior_repair = Repair::Loss;
+        if self.cfg.rules.is_google() {
+            // bbr_set_state
+            self.full.reset(0);
+            if !self.state.accelerates() && self.inflight_shortterm == NONE {
+                self.inflight_shortterm = self.cwnd.max(self.prior_cwnd);
+            }
+        }
+    }
+
+    /// A segment is deemed lost (`HandleLostPacket`), once `delivered_packets` have been delivered.
+    pub fn on_lost(&mut self, segment: &LostSegment, delivered_packets: u64, now: Time, cwnd: u64) {
+        (self.delivered_packets, self.cwnd) = (delivered_packets, cwnd);
+        self.lost += segment.bytes;
+        self.handle_lost(segment, now);
+    }
+
+    /// Recovery was for nothing (`HandleSpuriousLossDetection`): the window.
+    pub fn on_undo(&mut self, cwnd: u64) -> u64 {
+        self.cwnd = cwnd;
+        self.handle_spurious();
+        self.cwnd
+    }
+
+    /// Data goes with nothing in the network, after the application had left the sender without any
+    /// (`HandleRestartFromIdle`, section 5.4.1): the window then.
+    pub fn on_restart(&mut self, now: Time, cwnd: u64) -> u64 {
+        self.cwnd = cwnd;
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        if self.state.is_probe_bw() {
+            self.set_pacing_rate_with(1.0);
+        } else if self.state == State::ProbeRtt {
+            self.end_probe_rtt(now);
+        }
+        self.cwnd
+    }
+
+    /// Slow-start threshold in bytes (`bbr_check_drain`).
+    pub fn ssthresh(&self) -> Option<u64> {
+        self.ssthresh
+    }
+
+    /// Whether rate samples taken now say nothing of the path (`HandleProbeRTT` marks the connection).
+    pub fn limits_itself(&self) -> bool {
+        self.state == State::ProbeRtt
+    }
+
+    /// `UpdateOnACK` (section 5.2.3): the window after an ACK, with what it shows to be lost reported before.
+    pub fn on_ack(&mut self, ack: &AckReport, cwnd: u64) -> u64 {
+        if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
+            return cwnd;
+        }
+        self.cwnd = cwnd;
+        (self.delivered_packets, self.ce) = (ack.total_delivered_packets, self.ce + ack.ce_bytes);
+        self.delivered += ack.delivered_bytes;
+        let sample = Sample::new(ack, self.lost, self.ce);
+        self.rounds.on_ack(sample.prior_delivered, self.delivered_packets);
+        self.end_recovery(sample.repair);
+        self.note_usage(&sample);
+        self.update_model(&sample);
+        self.set_pacing_rate(ack.srtt);
+        self.set_cwnd(&sample);
+        self.cwnd
+    }
+
+    /// Whether the window was full just before the ACK, as it is after each transmission that it stops.
+    fn note_usage(&mut self, sample: &Sample) {
+        if self.rounds.started {
+            self.limited = [false, self.limited[0]];
+        }
+        self.limited[0] |= sample.prior_in_flight + self.mss > self.cwnd;
+    }
+
+    /// `C.is_cwnd_limited`
+    fn is_cwnd_limited(&self) -> bool {
+        self.limited[0] || self.limited[1]
+    }
+
+    /// `UpdateModelAndState`
+    fn update_model(&mut self, sample: &Sample) {
+        if self.rounds.started {
+            self.probe.rounds = self.probe.rounds.saturating_add(1);
+        }
+        if let Some(ecn) = &mut self.ecn {
+            let min_rtt = self.min_rtt.get();
+            if self.rounds.started && ecn.on_round(min_rtt, self.delivered, self.ce) && !self.full.reached {
+                self.leave_startup_by_congestion();
+            }
+        }
+        if let Some(ecn) = &mut self.ecn {
+            ecn.on_ack(sample.marked);
+        }
+        self.update_latest(sample);
+        self.update_congestion_signals(sample);
+        let arrival = Arrival {
+            now: sample.now,
+            acked: sample.acked,
+            bandwidth: self.bw(),
+            cwnd: self.cwnd,
+            round: self.rounds.count,
+            round_start: self.rounds.started,
+            full: self.full.reached,
+        };
+        self.aggregation.on_ack(&arrival);
+        self.look_for_full_pipe(sample);
+        self.leave_startup(sample);
+        self.leave_drain(sample);
+        self.update_cycle(sample);
+        self.update_min_rtt(sample);
+        self.advance_latest(sample);
+    }
+
+    /// `max_bw`
+    fn max_bw(&self) -> u64 {
+        self.max_bw[0].max(self.max_bw[1])
+    }
+
+    /// `BoundBWForModel`
+    fn bw(&self) -> u64 {
+        self.max_bw().min(self.bw_shortterm)
+    }
+
+    /// `CheckFullBWReached`. The draft looks once a round; the branch takes growth from every ACK and counts rounds.
+    fn look_for_full_pipe(&mut self, sample: &Sample) {
+        let looks = self.rounds.started || self.cfg.rules.is_google();
+        if self.full.now || sample.app_limited || sample.prior_delivered.is_none() || !looks {
+            return;
+        }
+        if sample.rate >= scaled(self.full.rate, GROWTH) {
+            self.full.reset(sample.rate);
+        } else if self.rounds.started {
+            self.full.rounds += 1;
+            self.full.now = self.full.rounds >= FULL_ROUNDS;
+            self.full.reached |= self.full.now;
+        }
+    }
+
+    /// `CheckStartupDone` and `EnterDrain`
+    fn leave_startup(&mut self, sample: &Sample) {
+        self.leave_startup_by_loss(sample);
+        if self.state == State::Startup && self.full.reached {
+            (self.state, self.drain_round) = (State::Drain, self.rounds.count);
+            self.ssthresh = Some(self.inflight(self.max_bw(), 1.0));
+            if self.cfg.rules.is_google() {
+                self.reset_congestion_signals(); // bbr_check_drain
+            }
+        }
+    }
+
+    /// `CheckDrainDone`. The branch knows no most time, compares with `max_bw`, and counts what the pacer will hold.
+    fn leave_drain(&mut self, sample: &Sample) {
+        if self.state != State::Drain {
+            return;
+        }
+        let done = if self.cfg.rules.is_google() {
+            self.in_network(sample.in_flight, sample.held) <= self.inflight(self.max_bw(), 1.0)
+        } else {
+            sample.in_flight <= self.inflight(self.bw(), 1.0) || self.rounds.count > self.drain_round + DRAIN_ROUNDS
+        };
+        if done {
+            self.start_down(sample.now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Pacing rate, quantum and window (section 5.6).
+
+use cwndlab_units::Time;
+
+use super::sample::Sample;
+use super::{bytes_in, scaled, Bbr3, State, LEAST_SEGMENTS, NONE};
+use crate::congestion::{Grant, Quantum};
+
+/// 1 - `PacingMarginPercent`
+const MARGIN: f64 = 0.99;
+/// `DefaultCwndGain`, its value in `ProbeBW_UP`, and `ProbeRTTCwndGain` (section 5.6.1)
+const CWND_GAIN: f64 = 2.0;
+const UP_CWND_GAIN: f64 = 2.25;
+const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+const UP_GAIN: f64 = 1.25;
+/// `SetSendQuantum`: a train lasts a millisecond and has at most 64 KB, at least two segments.
+const QUANTUM_TIME: Time = Time::from_millis(1);
+const MOST_QUANTUM: u64 = 64 * 1024;
+const LEAST_QUANTUM_SEGMENTS: u64 = 2;
+/// Branch: `sk_pacing_shift`, `tso_rtt_shift` and `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`
+const TRAINS_PER_SECOND: u64 = 1 << 10;
+const NEAR_SHIFT: u32 = 9;
+const MOST_TRAIN: u64 = 65_536 - 1 - 320;
+/// A round trip is taken for this long before the first is measured (`InitPacingRate`).
+const NOMINAL_RTT: Time = Time::from_millis(1);
+
+impl Bbr3 {
+    pub fn grant(&self, cwnd_bytes: u64) -> Grant {
+        let quantum = if self.cfg.rules.is_google() { Quantum::DEFAULT } else { Quantum::Bytes(self.quantum()) };
+        Grant { cwnd_bytes, pacing_rate: Some(self.pacing_rate), quantum, owns_recovery: true }
+    }
+
+    /// Pacing gain by state (section 5.6.1).
+    pub(super) fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => self.is.startup_gain,
+            State::Drain => self.is.drain_gain,
+            State::Down => self.is.down_gain,
+            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+            State::Up => UP_GAIN,
+        }
+    }
+
+    /// Window gain by state (section 5.6.1).
+    pub(super) fn cwnd_gain(&self) -> f64 {
+        match self.state {
+            State::Up => UP_CWND_GAIN,
+            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            _ => CWND_GAIN,
+        }
+    }
+
+    /// `SetPacingRate`
+    pub(super) fn set_pacing_rate(&mut self, srtt: Time) {
+        if !self.has_rtt && srtt > Time::ZERO {
+            self.set_first_rate(srtt);
+        }
+        self.set_pacing_rate_with(self.pacing_gain());
+    }
+
+    /// `SetPacingRateWithGain`: before the pipe has been full it only rises.
+    pub(super) fn set_pacing_rate_with(&mut self, gain: f64) {
+        let rate = scaled(self.bw(), gain * MARGIN);
+        if self.full.reached || rate > self.pacing_rate {
+            self.pacing_rate = rate.max(1);
+        }
+    }
+
+    /// `InitPacingRate`; the branch takes its margin off here, too.
+    pub(super) fn set_first_rate(&mut self, srtt: Time) {
+        self.has_rtt |= srtt > Time::ZERO;
+        let rtt = if srtt > Time::ZERO { srtt } else { NOMINAL_RTT };
+        let rate = (u128::from(self.cwnd) * 1_000_000_000 / u128::from(rtt.as_nanos())) as u64;
+        let margin = if self.cfg.rules.is_google() { MARGIN } else { 1.0 };
+        self.pacing_rate = scaled(rate, self.is.startup_gain * margin).max(1);
+    }
+
+    /// `SetSendQuantum`; the branch's trains also grow on short paths (`bbr_tso_segs_generic`).
+    fn quantum(&self) -> u64 {
+        let least = LEAST_QUANTUM_SEGMENTS * self.mss;
+        if self.cfg.rules.is_google() {
+            let halvings = (self.min_rtt.get().as_nanos() / 1000) >> NEAR_SHIFT;
+            let near = if halvings < 32 { (1 << 16) >> halvings } else { 0 };
+            let bytes = (self.pacing_rate / TRAINS_PER_SECOND + near).min(MOST_TRAIN);
+            return (bytes / self.mss * self.mss).max(least);
+        }
+        bytes_in(self.pacing_rate, QUANTUM_TIME).min(MOST_QUANTUM).max(least)
+    }
+
+    /// `BDPMultiple`
+    pub(super) fn product(&self, bandwidth: u64, gain: f64) -> u64 {
+        if self.min_rtt.get().is_never() {
+            return self.initial_cwnd;
+        }
+        scaled(bytes_in(bandwidth, self.min_rtt.get()), gain)
+    }
+
+    /// `QuantizationBudget`
+    fn with_trains(&self, bytes: u64) -> u64 {
+        let budget = bytes.max(3 * self.quantum()).max(LEAST_SEGMENTS * self.mss);
+        budget + if self.state == State::Up { 2 * self.mss } else { 0 }
+    }
+
+    /// `Inflight`
+    pub(super) fn inflight(&self, bandwidth: u64, gain: f64) -> u64 {
+        self.with_trains(self.product(bandwidth, gain))
+    }
+
+    /// Branch, `bbr_packets_in_net_at_edt`: what will be in the network when the pacer lets the next train go.
+    pub(super) fn in_network(&self, in_flight: u64, held: Time) -> u64 {
+        let then = in_flight + if self.pacing_gain() > 1.0 { self.quantum() } else { 0 };
+        then.saturating_sub(bytes_in(self.bw(), held))
+    }
+
+    /// `ProbeRTTCwnd`
+    pub(super) fn probe_rtt_cwnd(&self) -> u64 {
+        self.product(self.bw(), PROBE_RTT_CWND_GAIN).max(LEAST_SEGMENTS * self.mss)
+    }
+
+    /// `SetCwnd`
+    pub(super) fn set_cwnd(&mut self, sample: &Sample) {
+        let most = self.with_trains(self.product(self.bw(), self.cwnd_gain()) + self.aggregation.allowance(self.bw()));
+        let google = self.cfg.rules.is_google();
+        let unsure = if google { self.cwnd < 2 * self.initial_cwnd } else { self.delivered < self.initial_cwnd };
+        if self.full.reached {
+            self.cwnd = (self.cwnd + sample.acked).min(most);
+        } else if self.cwnd < most || unsure {
+            self.cwnd += sample.acked;
+        }
+        self.cwnd = self.cwnd.max(LEAST_SEGMENTS * self.mss);
+        if self.state == State::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+        }
+        self.bound_cwnd();
+    }
+
+    /// `BoundCwndForModel`
+    fn bound_cwnd(&mut self) {
+        let long_term = match self.state {
+            State::Startup | State::Drain => NONE,
+            State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),
+            State::Down | State::Refill | State::Up => self.inflight_longterm,
+        };
+        let most = long_term.min(self.inflight_shortterm).max(LEAST_SEGMENTS * self.mss);
+        self.cwnd = self.cwnd.min(most);
+    }
+}

@@ -1,0 +1,75 @@
+//! The branch's response to marks of a shallow threshold (`net/ipv4/tcp_bbr.c` of Google's branch v3). The draft leaves ECN to
+//! future work (section 3.7).
+
+use cwndlab_units::Time;
+
+/// `bbr_ecn_max_rtt_us`: on paths with a longer least round trip marks are not used.
+const LONGEST_RTT: Time = Time::from_millis(5);
+/// `bbr_ecn_alpha_gain`, `bbr_ecn_factor`, `bbr_ecn_thresh` and `bbr_full_ecn_cnt`
+const ALPHA_GAIN: f64 = 16.0 / 256.0;
+const FACTOR: f64 = 85.0 / 256.0;
+const THRESHOLD: f64 = 0.5;
+const FULL_ROUNDS: u32 = 2;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ecn {
+    /// The least round trip has been short enough.
+    eligible: bool,
+    /// `ecn_alpha`: the moving average of the share marked.
+    alpha: f64,
+    last_delivered: u64,
+    last_ce: u64,
+    /// Rounds of Startup in a row with more marks than the threshold.
+    startup_rounds: u32,
+    pub in_round: bool,
+    pub in_cycle: bool,
+}
+
+impl Ecn {
+    pub fn new() -> Self {
+        Ecn {
+            eligible: false,
+            alpha: 1.0,
+            last_delivered: 0,
+            last_ce: 0,
+            startup_rounds: 0,
+            in_round: false,
+            in_cycle: false,
+        }
+    }
+
+    /// An ACK, which tells of marks or not.
+    pub fn on_ack(&mut self, marked: bool) {
+        self.in_round |= self.eligible && marked;
+    }
+
+    /// A round is over (`bbr_update_ecn_alpha`): `delivered` bytes in all, of which `ce` met congestion. Whether marks end
+    /// Startup.
+    pub fn on_round(&mut self, min_rtt: Time, delivered: u64, ce: u64) -> bool {
+        self.eligible |= min_rtt <= LONGEST_RTT;
+        let new = delivered - self.last_delivered;
+        if !self.eligible || new == 0 {
+            return false;
+        }
+        let share = (ce - self.last_ce) as f64 / new as f64;
+        self.alpha = ((1.0 - ALPHA_GAIN) * self.alpha + ALPHA_GAIN * share).min(1.0);
+        (self.last_delivered, self.last_ce) = (delivered, ce);
+        self.startup_rounds = if share >= THRESHOLD { self.startup_rounds + 1 } else { 0 };
+        self.startup_rounds >= FULL_ROUNDS
+    }
+
+    /// Whether more of a sample's bytes are marked than the threshold.
+    pub fn is_too_high(&self, ce: u64, delivered: u64) -> bool {
+        self.eligible && ce > 0 && ce as f64 > delivered as f64 * THRESHOLD
+    }
+
+    /// By what `inflight_shortterm` is multiplied after a round with marks (`bbr_ecn_cut`).
+    pub fn cut(&self) -> f64 {
+        1.0 - self.alpha * FACTOR
+    }
+
+    /// Marks have ceased in a cycle that had some (`bbr_ecn_reprobe_gain`).
+    pub fn reprobes(&self) -> bool {
+        self.eligible && self.in_cycle
+    }
+}

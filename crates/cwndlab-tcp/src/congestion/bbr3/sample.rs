@@ -1,0 +1,80 @@
+//! One ACK as BBR version 3 takes it, in bytes.
+
+use cwndlab_units::Time;
+
+use crate::congestion::bbr::Repair;
+use crate::congestion::AckReport;
+use crate::flight::LostSegment;
+
+/// What an ACK, or a lost segment, says of the path. The draft's names (section 2.3) stand beside ours.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sample {
+    pub now: Time,
+    /// `RS.delivery_rate` in bytes a second; 0 if none was measured.
+    pub rate: u64,
+    /// `RS.delivered`
+    pub delivered: u64,
+    /// `RS.prior_delivered`, in packets.
+    pub prior_delivered: Option<u64>,
+    /// `RS.is_app_limited`
+    pub app_limited: bool,
+    /// `RS.tx_in_flight`
+    pub tx_in_flight: u64,
+    /// `RS.lost`
+    pub lost: u64,
+    /// Bytes that met congestion over the interval of the sample (branch: `rs->delivered_ce`).
+    pub ce: u64,
+    /// `RS.newly_acked` and `RS.newly_lost`
+    pub acked: u64,
+    pub newly_lost: u64,
+    /// `C.inflight` with this ACK and before it.
+    pub in_flight: u64,
+    pub prior_in_flight: u64,
+    /// How long the pacer holds the next packet.
+    pub held: Time,
+    /// `RS.rtt`
+    pub rtt: Option<Time>,
+    /// Whether the ACK tells of marks.
+    pub marked: bool,
+    pub repair: Repair,
+}
+
+impl Sample {
+    /// After `lost` bytes were deemed lost and `ce` bytes met congestion in all.
+    pub fn new(ack: &AckReport, lost: u64, ce: u64) -> Self {
+        let rate = ack.rate.filter(|rate| rate.interval > Time::ZERO);
+        let ack_only = Sample {
+            now: ack.now,
+            acked: ack.delivered_bytes,
+            newly_lost: ack.lost_bytes,
+            in_flight: ack.in_flight_bytes,
+            prior_in_flight: ack.prior_in_flight_bytes,
+            held: ack.next_departure.saturating_sub(ack.now),
+            rtt: ack.rtt,
+            marked: ack.ce_bytes > 0,
+            repair: Repair::of(ack),
+            ..Sample::default()
+        };
+        let Some(rate) = rate else { return ack_only };
+        Sample {
+            rate: (u128::from(rate.delivered_bytes) * 1_000_000_000 / u128::from(rate.interval.as_nanos())) as u64,
+            delivered: rate.delivered_bytes,
+            prior_delivered: Some(rate.prior_delivered_packets),
+            app_limited: rate.app_limited,
+            tx_in_flight: rate.tx_in_flight_bytes,
+            lost: lost.saturating_sub(rate.prior_lost_bytes),
+            ce: ce.saturating_sub(rate.prior_ce_bytes),
+            ..ack_only
+        }
+    }
+
+    /// The flight that led up to a lost segment (`HandleLostPacket`), after `lost` bytes were deemed lost in all.
+    pub fn of_lost(segment: &LostSegment, lost: u64) -> Self {
+        Sample {
+            tx_in_flight: segment.tx_in_flight,
+            lost: lost.saturating_sub(segment.prior_lost),
+            app_limited: segment.app_limited,
+            ..Sample::default()
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The draft's example test cases (draft-ietf-ccwg-bbr-06, appendix A), each in the order of the appendix, and what else the
+//! sources say. Single rules by hand, on a path of one packet per millisecond and a round trip of 40 ms; the others on a
+//! simulated path.
+
+mod by_hand;
+mod path;
+mod paths;
+
+use super::*;
+use crate::config::Bbr3Rules;
+use crate::Profile;
+use rand::{Rng as _, SeedableRng};
+
+const MSS: u64 = 1500;

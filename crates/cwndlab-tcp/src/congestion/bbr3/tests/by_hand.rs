@@ -1,0 +1,597 @@
+//! One rule at a time, with ACKs by hand.
+#![allow(clippy::float_cmp)] // gains are constants
+
+use super::*;
+use crate::congestion::{AckKind, Quantum};
+use crate::flight::RateSample;
+
+/// One packet per millisecond, in bytes a second.
+const RATE: u64 = 1_500_000;
+/// 40 packets.
+const BDP: u64 = 40 * MSS;
+
+/// A connection of ten packets whose handshake took 40 ms.
+struct Flow {
+    law: Bbr3,
+    cwnd: u64,
+    now_ms: u64,
+    delivered: u64,
+    lost: u64,
+}
+
+/// What an ACK is to say besides one packet delivered a millisecond after the last; volumes in packets.
+#[derive(Clone, Copy)]
+struct Ack {
+    packets: u64,
+    after_ms: u64,
+    /// Delivered before the packet was sent; none: 40 packets less than now.
+    prior: Option<u64>,
+    /// Packets delivered in a measured 40 ms.
+    rate: u64,
+    rtt_ms: u64,
+    in_flight: u64,
+    tx_in_flight: u64,
+    lost: u64,
+    app_limited: bool,
+    in_recovery: bool,
+    after_timeout: bool,
+    ce: u64,
+}
+
+const ACK: Ack = Ack {
+    packets: 1,
+    after_ms: 1,
+    prior: None,
+    rate: 40,
+    rtt_ms: 40,
+    in_flight: 40,
+    tx_in_flight: 40,
+    lost: 0,
+    app_limited: false,
+    in_recovery: false,
+    after_timeout: false,
+    ce: 0,
+};
+
+impl Flow {
+    fn with(cfg: Bbr3Config) -> Flow {
+        let mut tcp = Profile::Linux6.config();
+        tcp.ecn = crate::EcnKind::Dctcp;
+        let mut law = Bbr3::new(&tcp, cfg);
+        law.set_random(Rng::seed_from_u64(1));
+        let ms = Time::from_millis;
+        law.on_start(Start { now: ms(1000), mss: MSS as u32, srtt: ms(40), min_rtt: ms(40) }, 10 * MSS);
+        Flow { law, cwnd: 10 * MSS, now_ms: 1000, delivered: 0, lost: 0 }
+    }
+
+    fn new() -> Flow {
+        Flow::with(Bbr3Config::STANDARD)
+    }
+
+    fn google() -> Flow {
+        Flow::with(Bbr3Config { rules: Bbr3Rules::GoogleV3, ecn: false })
+    }
+
+    fn ack(&mut self, ack: Ack) {
+        self.now_ms += ack.after_ms;
+        self.delivered += ack.packets;
+        let now = Time::from_millis(self.now_ms);
+        let prior_lost = self.lost;
+        for k in 0..ack.lost {
+            self.lost += MSS;
+            // each a range of its own
+            let segment = LostSegment {
+                start: self.delivered * 100 * MSS + 2 * k * MSS,
+                bytes: MSS,
+                tx_in_flight: ack.tx_in_flight * MSS,
+                prior_lost,
+                app_limited: ack.app_limited,
+            };
+            self.law.on_lost(&segment, self.delivered, now, self.cwnd);
+        }
+        let interval = Time::from_millis(40);
+        let rate = RateSample {
+            delivered_bytes: ack.rate * MSS,
+            delivered_packets: ack.rate,
+            interval,
+            send_elapsed: interval,
+            ack_elapsed: interval,
+            prior_delivered_bytes: 0,
+            prior_delivered_packets: ack.prior.unwrap_or(self.delivered.saturating_sub(40)),
+            tx_in_flight_bytes: ack.tx_in_flight * MSS,
+            prior_lost_bytes: prior_lost,
+            prior_ce_bytes: self.law.ce,
+            app_limited: ack.app_limited,
+            retransmission: false,
+            min_rtt: interval,
+        };
+        let report = AckReport {
+            now,
+            kind: AckKind::New,
+            mss: MSS as u32,
+            acked_bytes: ack.packets * MSS,
+            delivered_bytes: ack.packets * MSS,
+            lost_bytes: ack.lost * MSS,
+            ce_bytes: ack.ce * MSS,
+            ece: ack.ce > 0,
+            prior_flight_bytes: BDP,
+            in_flight_bytes: ack.in_flight * MSS,
+            prior_in_flight_bytes: (ack.in_flight + ack.packets) * MSS,
+            total_delivered_packets: self.delivered,
+            delivered_at: now,
+            rtt: Some(Time::from_millis(ack.rtt_ms)),
+            srtt: interval,
+            rate: Some(rate),
+            in_recovery: ack.in_recovery,
+            after_timeout: ack.after_timeout,
+            ..AckReport::default()
+        };
+        self.cwnd = self.law.on_ack(&report, self.cwnd);
+    }
+
+    /// One ACK that begins a round.
+    fn round(&mut self, ack: Ack) {
+        let ends_at = self.law.rounds.ends_at.max(self.law.latest.round_ends_at);
+        self.ack(Ack { prior: Some(ends_at), ..ack });
+    }
+
+    /// In Drain, with the path's rate known.
+    fn draining(mut self) -> Flow {
+        for _ in 0..4 {
+            self.round(Ack { in_flight: 100, ..ACK });
+        }
+        assert_eq!(self.law.state, State::Drain);
+        self
+    }
+
+    fn down(self) -> Flow {
+        let mut flow = self.draining();
+        flow.ack(Ack { prior: Some(0), ..ACK }); // 40 packets in flight, 41 before
+        assert_eq!(flow.law.state, State::Down);
+        flow
+    }
+
+    fn cruising(self) -> Flow {
+        let mut flow = self.down();
+        flow.ack(Ack { in_flight: 20, prior: Some(0), ..ACK });
+        assert_eq!(flow.law.state, State::Cruise);
+        flow
+    }
+
+    fn up(self) -> Flow {
+        let mut flow = self.cruising();
+        flow.ack(Ack { after_ms: 3001, prior: Some(0), ..ACK });
+        assert_eq!(flow.law.state, State::Refill);
+        flow.round(ACK);
+        assert_eq!(flow.law.state, State::Up);
+        flow
+    }
+}
+
+#[test]
+fn the_first_rate_is_the_window_a_round_trip_times_the_startup_gain() {
+    // 10 packets of 1500 bytes in 40 ms are 375,000 bytes a second; the branch takes its margin of 1 % off
+    assert_eq!(Flow::new().law.pacing_rate, 375_000 * 277 / 100);
+    assert_eq!(Flow::google().law.pacing_rate, (375_000.0 * (710.0 / 256.0 * 0.99)) as u64);
+    let mut unknown = Bbr3::new(&Profile::Linux6.config(), Bbr3Config::STANDARD);
+    unknown.on_start(Start { now: Time::ZERO, mss: 1500, srtt: Time::ZERO, min_rtt: Time::MAX }, 15_000);
+    assert_eq!(unknown.pacing_rate, 15_000_000 * 277 / 100, "a millisecond is assumed");
+}
+
+#[test]
+fn a_1_startup_ends_after_three_rounds_without_growth_by_a_quarter() {
+    for start in [Flow::new, Flow::google] {
+        let mut flow = start();
+        for (rate, full) in [(10, false), (13, false), (17, false), (22, false), (23, false), (24, false), (25, true)] {
+            flow.round(Ack { rate, in_flight: 100, ..ACK });
+            assert_eq!((flow.law.full.now, flow.law.full.reached), (full, full), "{rate}");
+        }
+        assert_eq!(flow.law.state, State::Drain);
+    }
+}
+
+#[test]
+fn between_rounds_the_branch_takes_growth_into_account_and_the_draft_does_not() {
+    for (start, rate) in [(Flow::new as fn() -> Flow, 10), (Flow::google, 20)] {
+        let mut flow = start();
+        flow.round(Ack { rate: 10, in_flight: 100, ..ACK });
+        flow.ack(Ack { rate: 20, in_flight: 100, prior: Some(0), ..ACK });
+        assert_eq!(flow.law.full.rate, rate * RATE / 40);
+    }
+}
+
+#[test]
+fn a_2_startup_ends_by_loss_where_the_application_limits_the_rate() {
+    for start in [Flow::new, Flow::google] {
+        let mut flow = start();
+        let limited = Ack { app_limited: true, in_flight: 100, ..ACK };
+        flow.round(limited);
+        flow.law.on_congestion(flow.cwnd);
+        for _ in 0..6 {
+            flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), ..limited });
+            assert_eq!(flow.law.state, State::Startup, "a whole round of recovery is awaited");
+        }
+        flow.round(Ack { lost: 1, in_recovery: true, tx_in_flight: 49, ..limited });
+        assert_eq!(flow.law.state, State::Drain, "1 of 49 is more than 2 %");
+        assert!(flow.law.full.now && flow.law.full.reached);
+        assert_eq!(flow.law.inflight_longterm, BDP, "max(bdp, inflight_latest)");
+    }
+    // five ranges, or 2 % and no more, do not end it
+    for (losses, tx_in_flight) in [(4, 49), (6, 52)] {
+        let mut flow = Flow::new();
+        flow.round(ACK);
+        flow.law.on_congestion(flow.cwnd);
+        for _ in 0..losses {
+            flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), ..ACK });
+        }
+        flow.round(Ack { lost: 1, in_recovery: true, tx_in_flight, ..ACK });
+        assert_eq!(flow.law.state, State::Startup);
+    }
+}
+
+#[test]
+fn a_3_drain_ends_once_a_product_is_in_flight() {
+    let mut flow = Flow::new().draining();
+    assert_eq!((flow.law.pacing_gain(), flow.law.cwnd_gain()), (0.5, 2.0));
+    flow.ack(Ack { in_flight: 41, prior: Some(0), ..ACK });
+    assert_eq!(flow.law.state, State::Drain);
+    flow.ack(Ack { in_flight: 40, prior: Some(0), ..ACK });
+    assert_eq!((flow.law.state, flow.law.pacing_gain()), (State::Down, 0.9));
+    let google = Flow::google().draining();
+    assert_eq!(google.law.pacing_gain(), 88.0 / 256.0);
+    assert_eq!(google.down().law.pacing_gain(), 232.0 / 256.0);
+}
+
+#[test]
+fn a_4_drain_ends_after_three_rounds_by_the_draft_and_lasts_by_the_branch() {
+    for (start, ends) in [(Flow::new as fn() -> Flow, true), (Flow::google, false)] {
+        let mut flow = start().draining();
+        for _ in 0..3 {
+            flow.round(Ack { in_flight: 60, ..ACK });
+            assert_eq!(flow.law.state, State::Drain);
+        }
+        flow.round(Ack { in_flight: 60, ..ACK });
+        assert_eq!(flow.law.state == State::Down, ends);
+    }
+}
+
+#[test]
+fn a_5_up_ends_on_a_plateau() {
+    let mut flow = Flow::new().up();
+    assert_eq!((flow.law.pacing_gain(), flow.law.cwnd_gain()), (1.25, 2.25));
+    for _ in 0..2 {
+        flow.round(Ack { in_flight: 50, ..ACK });
+        assert_eq!(flow.law.state, State::Up);
+    }
+    flow.round(Ack { in_flight: 50, ..ACK });
+    assert_eq!(flow.law.state, State::Down);
+}
+
+#[test]
+fn a_6_up_ends_by_loss_and_an_application_that_limits_it_sets_no_bound() {
+    for app_limited in [false, true] {
+        let mut flow = Flow::new().up();
+        flow.ack(Ack { lost: 2, tx_in_flight: 50, app_limited, in_recovery: true, prior: Some(0), ..ACK });
+        assert_eq!(flow.law.state, State::Down);
+        // the appendix expects a bound "appropriately"; HandleInflightTooHigh (5.5.10.2) sets none
+        let bound = flow.law.inflight_longterm;
+        assert_eq!(bound == NONE, app_limited, "{bound}");
+    }
+}
+
+#[test]
+fn a_7_without_loss_an_application_that_limits_the_rate_ends_neither_startup_nor_up() {
+    for mut flow in [Flow::new(), Flow::new().up()] {
+        let state = flow.law.state;
+        for _ in 0..50 {
+            flow.round(Ack { app_limited: true, rate: 5, ..ACK });
+        }
+        assert_eq!(flow.law.state, state);
+    }
+}
+
+#[test]
+fn a_8_down_ends_with_headroom_and_no_more_than_a_product_in_flight() {
+    let state = |longterm: u64, in_flight: u64| {
+        let mut flow = Flow::new().down();
+        flow.law.inflight_longterm = longterm;
+        flow.ack(Ack { in_flight: in_flight - 1, prior: Some(0), tx_in_flight: 0, ..ACK });
+        flow.law.state
+    };
+    assert_eq!((state(NONE, 41), state(NONE, 40)), (State::Down, State::Cruise));
+    // 85 % of 40 packets
+    assert_eq!((state(BDP, 35), state(BDP, 34)), (State::Down, State::Cruise));
+}
+
+#[test]
+fn a_9_down_ends_in_refill_once_the_wait_is_over() {
+    let mut flow = Flow::new().down();
+    let wait = flow.law.probe.wait.as_nanos() / 1_000_000;
+    assert!((2000..3000).contains(&wait), "{wait} ms");
+    flow.ack(Ack { after_ms: wait, in_flight: 60, prior: Some(0), ..ACK });
+    assert_eq!(flow.law.state, State::Down);
+    flow.ack(Ack { in_flight: 60, prior: Some(0), ..ACK });
+    assert_eq!(flow.law.state, State::Refill);
+}
+
+#[test]
+fn a_reno_flow_of_the_same_window_would_probe_after_as_many_rounds_at_most_63() {
+    for (rate, rounds) in [(40, 40), (400, 63)] {
+        let mut flow = Flow::new().cruising();
+        flow.law.max_bw = [RATE * rate / 40; 2];
+        flow.cwnd = 10_000 * MSS;
+        flow.law.min_rtt.begin(Time::from_millis(flow.now_ms), Time::from_millis(40));
+        let began = flow.law.probe.rounds;
+        let mut taken = 0;
+        while flow.law.state == State::Cruise {
+            flow.round(Ack { after_ms: 0, rate, in_flight: 20, ..ACK });
+            taken += 1;
+        }
+        assert_eq!(u64::from(began) + taken, rounds);
+    }
+}
+
+#[test]
+fn a_10_probe_rtt_halves_the_window_for_200_ms_and_a_round_every_five_seconds() {
+    let mut flow = Flow::new().cruising();
+    flow.cwnd = 80 * MSS;
+    let before = flow.law.min_rtt.get();
+    flow.ack(Ack { after_ms: 4000, rtt_ms: 50, ..ACK });
+    assert_ne!(flow.law.state, State::ProbeRtt, "more than five seconds");
+    flow.ack(Ack { after_ms: 1100, rtt_ms: 50, ..ACK });
+    assert_eq!((flow.law.state, flow.law.cwnd_gain()), (State::ProbeRtt, 0.5));
+    assert!(flow.law.limits_itself());
+    assert_eq!((flow.cwnd, flow.law.min_rtt.get()), (20 * MSS, before), "the minimum lasts for ten seconds");
+    flow.ack(Ack { after_ms: 300, in_flight: 21, prior: Some(0), ..ACK });
+    flow.ack(Ack { after_ms: 1, in_flight: 20, prior: Some(0), ..ACK });
+    flow.round(Ack { after_ms: 200, in_flight: 20, ..ACK });
+    assert_eq!(flow.law.state, State::ProbeRtt, "200 ms are not over");
+    flow.ack(Ack { after_ms: 1, in_flight: 20, prior: Some(0), ..ACK });
+    assert_eq!(flow.law.state, State::Cruise);
+    assert!(flow.cwnd >= 80 * MSS && !flow.law.limits_itself(), "{}", flow.cwnd / MSS);
+}
+
+#[test]
+fn a_11_after_idling_it_paces_at_the_estimate_and_skips_probe_rtt() {
+    let mut flow = Flow::new().cruising();
+    flow.now_ms += 20_000;
+    assert_eq!(flow.law.on_restart(Time::from_millis(flow.now_ms), 80 * MSS), 80 * MSS);
+    assert!(flow.law.idle_restart);
+    assert_eq!(flow.law.pacing_rate, RATE * 99 / 100);
+    flow.ack(ACK);
+    assert_ne!(flow.law.state, State::ProbeRtt);
+    assert!(!flow.law.idle_restart);
+}
+
+#[test]
+fn a_12_and_a_13_what_is_acknowledged_at_once_widens_the_window_for_ten_rounds() {
+    let mut flow = Flow::new().cruising();
+    flow.cwnd = 80 * MSS;
+    flow.ack(Ack { after_ms: 20, packets: 20, prior: Some(0), ..ACK });
+    flow.ack(Ack { after_ms: 0, packets: 30, prior: Some(0), ..ACK });
+    let extra = flow.law.aggregation.allowance(RATE) / MSS;
+    assert_eq!(extra, 50);
+    for _ in 0..100 {
+        flow.ack(Ack { prior: Some(0), ..ACK });
+    }
+    assert_eq!(flow.cwnd, 2 * BDP + extra * MSS);
+    for _ in 0..20 {
+        flow.round(Ack { after_ms: 60, packets: 1, ..ACK });
+    }
+    let later = flow.law.aggregation.allowance(RATE) / MSS;
+    assert!(later <= 2, "{later}: forgotten after ten rounds");
+    // the branch allows for 100 ms of data at most
+    let mut google = Flow::google().cruising();
+    google.cwnd = 1000 * MSS;
+    google.law.full.reached = false; // so that the window stays
+    google.ack(Ack { after_ms: 1, packets: 500, prior: Some(0), ..ACK });
+    assert_eq!(google.law.aggregation.allowance(RATE), 100 * MSS);
+}
+
+#[test]
+fn a_18_and_a_19_a_spurious_recovery_returns_to_the_probe_by_the_draft_and_not_by_the_branch() {
+    for timeout in [false, true] {
+        for (start, state) in [(Flow::new as fn() -> Flow, State::Refill), (Flow::google, State::Down)] {
+            let mut flow = start().up();
+            flow.cwnd = 90 * MSS;
+            flow.law.on_congestion(flow.cwnd);
+            if timeout {
+                flow.law.on_timeout();
+                flow.cwnd = 20 * MSS;
+            }
+            let lost = Ack { lost: 3, tx_in_flight: 50, prior: Some(0), ..ACK };
+            flow.ack(Ack { in_recovery: true, after_timeout: timeout, ..lost });
+            assert_eq!(flow.law.state, State::Down);
+            assert!(flow.law.inflight_longterm < 50 * MSS);
+            flow.cwnd = flow.law.on_undo(flow.cwnd);
+            assert_eq!(flow.law.state, state);
+            let model = (flow.law.bw_shortterm, flow.law.inflight_shortterm, flow.law.inflight_longterm);
+            assert_eq!(model, (NONE, NONE, NONE));
+            assert_eq!(flow.cwnd, 90 * MSS);
+        }
+    }
+}
+
+#[test]
+fn a_spurious_recovery_that_ended_startup_returns_to_it() {
+    let mut flow = Flow::new();
+    flow.round(ACK);
+    flow.law.on_congestion(flow.cwnd);
+    for _ in 0..6 {
+        flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), in_flight: 100, ..ACK });
+    }
+    flow.round(Ack { in_recovery: true, in_flight: 100, lost: 1, ..ACK });
+    assert_eq!(flow.law.state, State::Drain);
+    flow.law.on_undo(flow.cwnd);
+    assert_eq!((flow.law.state, flow.law.full.reached), (State::Startup, false));
+}
+
+#[test]
+fn a_20_probe_rtt_in_startup_returns_to_startup() {
+    let mut flow = Flow::new();
+    flow.round(ACK);
+    flow.ack(Ack { after_ms: 5001, rtt_ms: 50, ..ACK });
+    assert_eq!(flow.law.state, State::ProbeRtt);
+    flow.ack(Ack { in_flight: 4, ..ACK });
+    flow.round(Ack { after_ms: 201, in_flight: 4, ..ACK });
+    assert_eq!(flow.law.state, State::Startup);
+}
+
+#[test]
+fn a_21_loss_while_probing_lowers_the_long_term_bound_to_what_was_in_flight_then() {
+    let mut flow = Flow::new().up();
+    flow.law.inflight_longterm = 60 * MSS;
+    flow.ack(Ack { lost: 3, tx_in_flight: 52, in_recovery: true, prior: Some(0), ..ACK });
+    assert_eq!(flow.law.state, State::Down);
+    assert!(flow.law.probe.too_high && !flow.law.probe.samples);
+    // losses cross 2 % with the second packet lost: 51 before it, and as much of it as makes the one before it 2 %
+    assert_eq!(flow.law.inflight_longterm, 51 * MSS + 30);
+    // never below 0.7 of the target
+    let mut flow = Flow::new().up();
+    flow.cwnd = 80 * MSS;
+    flow.ack(Ack { lost: 3, tx_in_flight: 10, in_recovery: true, prior: Some(0), ..ACK });
+    assert_eq!(flow.law.inflight_longterm, 28 * MSS);
+}
+
+#[test]
+fn a_22_refill_ends_after_a_round_and_low_rates_of_an_idle_application_do_not_count() {
+    let mut flow = Flow::new().cruising();
+    flow.ack(Ack { after_ms: 3001, prior: Some(0), ..ACK });
+    assert_eq!(flow.law.state, State::Refill);
+    flow.round(Ack { app_limited: true, rate: 5, ..ACK });
+    assert_eq!((flow.law.state, flow.law.max_bw()), (State::Up, RATE));
+}
+
+#[test]
+fn the_probe_after_one_that_went_too_high_stops_at_the_bound_and_another_follows_at_once() {
+    let mut flow = Flow::new().up();
+    flow.law.probe.too_high = true;
+    flow.law.inflight_longterm = 45 * MSS;
+    flow.ack(Ack { in_flight: 43, prior: Some(0), ..ACK });
+    assert_eq!(flow.law.state, State::Up);
+    flow.ack(Ack { in_flight: 44, prior: Some(0), ..ACK });
+    assert_eq!((flow.law.state, flow.law.probe.precautionary), (State::Down, true));
+    flow.round(Ack { in_flight: 44, ..ACK });
+    assert_eq!((flow.law.state, flow.law.probe.precautionary), (State::Refill, false));
+}
+
+#[test]
+fn in_up_the_long_term_bound_grows_by_twice_as_much_each_round() {
+    let mut flow = Flow::new().up();
+    flow.law.inflight_longterm = 20 * MSS;
+    let mut grown = Vec::new();
+    for _ in 0..5 {
+        let before = flow.law.inflight_longterm;
+        let acked = flow.cwnd.min(before) / MSS;
+        for k in 0..acked {
+            let in_flight = flow.cwnd / MSS - 1;
+            let ack = Ack { in_flight, tx_in_flight: 0, rate: 40, ..ACK };
+            if k == 0 {
+                flow.round(ack);
+            } else {
+                flow.ack(Ack { prior: Some(0), ..ack });
+            }
+        }
+        grown.push((flow.law.inflight_longterm - before) / MSS);
+    }
+    assert_eq!(flow.law.state, State::Up);
+    assert_eq!(grown[1..], [2, 4, 8, 16]);
+}
+
+#[test]
+fn outside_probes_a_round_with_loss_lowers_the_short_term_model_to_seven_tenths_or_what_was_delivered() {
+    let mut flow = Flow::new().cruising();
+    flow.cwnd = 80 * MSS;
+    flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), rate: 10, ..ACK });
+    (flow.law.latest.rate, flow.law.latest.inflight) = (0, 0);
+    let before = flow.cwnd;
+    flow.round(Ack { in_recovery: true, rate: 10, ..ACK });
+    assert_eq!((flow.law.bw_shortterm, flow.law.inflight_shortterm), (RATE * 7 / 10, before * 7 / 10));
+    assert_eq!((flow.law.bw(), flow.cwnd), (RATE * 7 / 10, before * 7 / 10));
+    flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), rate: 10, ..ACK });
+    flow.round(Ack { in_recovery: true, rate: 36, ..ACK });
+    assert_eq!(flow.law.bw_shortterm, RATE * 36 / 40, "no less than was delivered");
+    assert_eq!(flow.law.max_bw(), RATE, "the long-term model stays");
+}
+
+#[test]
+fn cruising_leaves_headroom_and_the_other_states_of_the_cycle_do_not() {
+    for (state, packets) in [(State::Down, 60), (State::Cruise, 51), (State::Refill, 60), (State::Up, 60)] {
+        let mut flow = Flow::new().cruising();
+        flow.law.inflight_longterm = 60 * MSS;
+        (flow.law.state, flow.law.cwnd) = (state, 100 * MSS);
+        flow.law.set_cwnd(&Sample::default());
+        assert_eq!(flow.law.cwnd / MSS, packets, "{state:?}");
+    }
+}
+
+#[test]
+fn the_window_after_recovery_is_that_before_it_bounded_by_the_model() {
+    let mut flow = Flow::new().cruising();
+    flow.cwnd = 80 * MSS;
+    flow.law.on_congestion(flow.cwnd);
+    flow.cwnd = 20 * MSS;
+    flow.ack(Ack { after_timeout: true, prior: Some(0), ..ACK });
+    assert_eq!(flow.cwnd, 21 * MSS, "slow start");
+    flow.ack(Ack { prior: Some(0), ..ACK });
+    assert_eq!(flow.cwnd, 2 * BDP + flow.law.aggregation.allowance(RATE));
+    assert!(flow.cwnd < 85 * MSS);
+}
+
+#[test]
+fn trains_last_a_millisecond_and_have_two_segments_at_least() {
+    let mut flow = Flow::new();
+    for (rate, bytes) in [(100_000, 3000), (10_000_000, 10_000), (1_000_000_000, 65_536)] {
+        flow.law.pacing_rate = rate;
+        let grant = flow.law.grant(15_000);
+        assert_eq!(grant.quantum, Quantum::Bytes(bytes));
+        assert_eq!((grant.cwnd_bytes, grant.pacing_rate, grant.owns_recovery), (15_000, Some(rate), true));
+    }
+    assert_eq!(Flow::google().law.grant(1).quantum, Quantum::DEFAULT);
+}
+
+/// `ecn` with a round trip of 4 ms.
+fn marked() -> Flow {
+    let mut flow = Flow::with(Bbr3Config { rules: Bbr3Rules::GoogleV3, ecn: true });
+    flow.law.min_rtt.begin(Time::from_millis(1000), Time::from_millis(4));
+    flow
+}
+
+#[test]
+fn two_rounds_of_startup_with_half_of_the_bytes_marked_end_it() {
+    let mut flow = marked();
+    flow.round(Ack { rtt_ms: 4, in_flight: 100, ..ACK });
+    flow.round(Ack { rtt_ms: 4, in_flight: 100, ce: 1, ..ACK });
+    assert_eq!(flow.law.state, State::Startup);
+    flow.round(Ack { rtt_ms: 4, in_flight: 100, ce: 1, ..ACK });
+    assert_eq!(flow.law.state, State::Drain);
+    let mut far = Flow::with(Bbr3Config { rules: Bbr3Rules::GoogleV3, ecn: true });
+    for rate in [10, 20, 40, 80] {
+        far.round(Ack { in_flight: 100, rate, ce: 1, ..ACK });
+    }
+    assert_eq!(far.law.state, State::Startup, "not over 5 ms");
+}
+
+#[test]
+fn outside_probes_marks_lower_the_window_by_a_third_of_their_share() {
+    let mut flow = marked();
+    for _ in 0..5 {
+        flow.round(Ack { rtt_ms: 4, in_flight: 100, ..ACK });
+    }
+    flow.ack(Ack { in_flight: 2, prior: Some(0), rtt_ms: 4, ..ACK });
+    flow.ack(Ack { in_flight: 2, prior: Some(0), rtt_ms: 4, ..ACK });
+    assert_eq!(flow.law.state, State::Cruise);
+    flow.law.inflight_shortterm = 100 * MSS;
+    flow.round(Ack { in_flight: 2, rtt_ms: 4, ce: 1, ..ACK });
+    let cut = flow.law.ecn.expect("is on").cut();
+    assert!(cut < 1.0 && cut > 1.0 - 85.0 / 256.0, "{cut}");
+    assert_eq!(flow.law.inflight_shortterm, scaled(100 * MSS, cut));
+    assert_eq!(flow.law.bw_shortterm, NONE, "marks do not lower the rate");
+}
+
+#[test]
+fn without_the_knob_or_accurate_feedback_marks_are_not_used() {
+    assert!(Flow::google().law.ecn.is_none());
+    let cfg = Bbr3Config { rules: Bbr3Rules::GoogleV3, ecn: true };
+    assert!(Bbr3::new(&Profile::Linux6.config(), cfg).ecn.is_none());
+}
