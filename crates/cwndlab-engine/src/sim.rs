@@ -352,11 +352,8 @@ impl<P: Probe> Simulation<P> {
     #[inline(never)]
     fn after_service(&mut self, index: u32) {
         let source = self.service_source(index);
-        while let Some((cause, packet)) = self.wires[index as usize].link.pop_dropped() {
-            self.drop(index, cause, &packet);
-        }
-        if let Some(packet) = self.wires[index as usize].link.take_marked() {
-            self.mark(index, &packet);
+        if self.wires[index as usize].link.has_signals() {
+            self.take_signals(index);
         }
         let wire = &mut self.wires[index as usize];
         let due = wire.link.next_service();
@@ -365,6 +362,17 @@ impl<P: Probe> Simulation<P> {
             self.events.push(due, source);
         }
         wire.service_armed = due;
+    }
+
+    /// What a queue that decides at departure dropped and marked.
+    #[cold]
+    fn take_signals(&mut self, index: u32) {
+        while let Some((cause, packet)) = self.wires[index as usize].link.pop_dropped() {
+            self.drop(index, cause, &packet);
+        }
+        if let Some(packet) = self.wires[index as usize].link.take_marked() {
+            self.mark(index, &packet);
+        }
     }
 
     #[cold]

@@ -73,6 +73,15 @@ impl<P: Packet + Copy> Link<P> {
         self.counters.sojourn += free_at - now;
     }
 
+    /// Whether [`Link::pop_dropped`] or [`Link::take_marked`] has a packet.
+    #[inline]
+    pub fn has_signals(&self) -> bool {
+        match &self.discipline {
+            Discipline::AtArrival(_) => false,
+            Discipline::AtDeparture(served) => !served.dropped.is_empty() || served.marked.is_some(),
+        }
+    }
+
     /// Packets that such a queue dropped since the last call, an offered one included.
     #[inline]
     pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {

@@ -183,6 +183,11 @@ impl<P> Cbq<P> {
             if leaf.free || self.permitted(leaf.class, now) {
                 return Some(now);
             }
+            if self.classes[leaf.class].bounded {
+                let own = self.classes[leaf.class].estimator.undertime;
+                earliest = Some(earliest.map_or(own, |other: Time| other.min(own)));
+                continue;
+            }
             // Time alone permits a class to send only when it, or a class that it may borrow from, comes within its
             // limit.
             let within = self.lenders(leaf.class).map(|at| self.classes[at].estimator.undertime);
@@ -213,7 +218,14 @@ impl<P> Cbq<P> {
     }
 
     /// Whether a class may send at `now`: it is within its limit, or may borrow from an ancestor that is.
+    #[inline]
     fn permitted(&self, class: usize, now: Time) -> bool {
+        let own = &self.classes[class];
+        own.estimator.undertime <= now || !own.bounded && self.may_borrow(class, now)
+    }
+
+    #[inline(never)]
+    fn may_borrow(&self, class: usize, now: Time) -> bool {
         let mut at = class;
         loop {
             let candidate = &self.classes[at];
@@ -257,7 +269,17 @@ impl<P> Cbq<P> {
     }
 
     /// The leaf to serve at `now`: by priority, then by turn.
+    #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
+        if let [leaf] = &self.leaves[..] {
+            // alone it has no turns to wait for
+            let ready = leaf.fifo.len() > 0 && (leaf.free || self.permitted(leaf.class, now));
+            return ready.then_some(0);
+        }
+        self.choose_among(now)
+    }
+
+    fn choose_among(&mut self, now: Time) -> Option<usize> {
         for round in 0..self.rounds.len() {
             if let Some(leaf) = self.choose_in(round, now) {
                 return Some(leaf);

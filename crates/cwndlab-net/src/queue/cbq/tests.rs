@@ -275,3 +275,17 @@ fn rates_whose_sum_does_not_fit_are_refused() {
     let config = CbqConfig { classes: vec![root(), huge(1), huge(2)], default: 1, sharing: Sharing::Formal };
     assert!(config.check().is_err());
 }
+
+/// Subnormal numbers cost hundreds of cycles per operation.
+#[test]
+fn an_estimate_that_decays_reaches_zero_without_subnormal_numbers() {
+    // 1000 bytes take exactly 8 ms at the class's rate
+    let mut estimator = Estimator::new(1e6, 1e7, 1, 1000, f64::NEG_INFINITY);
+    let mut now = Time::ZERO;
+    for _ in 0..20_000 {
+        estimator.on_send(now, 1000);
+        assert!(!estimator.average_s().is_subnormal(), "{:e} at {now}", estimator.average_s());
+        now += Time::from_millis(8);
+    }
+    assert!(estimator.average_s() <= 0.0, "{:e}", estimator.average_s());
+}

@@ -51,6 +51,18 @@ impl Regions {
         let total = self.below + self.between + self.above;
         (total > Time::ZERO).then(|| self.between.as_secs_f64() / total.as_secs_f64())
     }
+
+    /// The region that an average lies in.
+    #[inline]
+    fn holding(&mut self, average: f64, config: &RedConfig) -> &mut Time {
+        if average < config.min_th {
+            &mut self.below
+        } else if average < config.max_th {
+            &mut self.between
+        } else {
+            &mut self.above
+        }
+    }
 }
 
 impl Red {
@@ -90,9 +102,13 @@ impl Red {
     /// Decides on a packet of `wire_bytes` that arrives at `now` and finds `backlog`.
     pub fn on_arrival(&mut self, now: Time, backlog: Backlog, wire_bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
         let length = self.length(&backlog);
-        let mut regions = self.regions;
-        self.account(&mut regions, now, backlog.idle_since());
-        self.regions = regions;
+        if backlog.packets > 0 {
+            *self.regions.holding(self.average, &self.config) += now.saturating_sub(self.last_arrival);
+        } else {
+            let mut regions = self.regions;
+            self.account(&mut regions, now, backlog.idle_since());
+            self.regions = regions;
+        }
         self.last_arrival = now;
         self.update_average(now, &backlog, length);
         let admit = self.decide(&backlog, length, wire_bytes, ecn, rng);
@@ -184,14 +200,10 @@ impl Red {
     fn account(&self, regions: &mut Regions, now: Time, idle_since: Option<Time>) {
         let (min_th, max_th) = (self.config.min_th, self.config.max_th);
         let idle_from = idle_since.unwrap_or(now).max(self.idle_from).max(self.last_arrival).min(now);
-        let region = if self.average < min_th {
-            &mut regions.below
-        } else if self.average < max_th {
-            &mut regions.between
-        } else {
-            &mut regions.above
-        };
-        *region += idle_from.saturating_sub(self.last_arrival);
+        *regions.holding(self.average, &self.config) += idle_from.saturating_sub(self.last_arrival);
+        if idle_from == now {
+            return; // not idle
+        }
         // While idle the average decays through the thresholds at instants that follow from its law.
         let to_max = self.time_to_decay(max_th, idle_from, now);
         let to_min = self.time_to_decay(min_th, idle_from, now);
