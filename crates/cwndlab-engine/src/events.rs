@@ -151,13 +151,13 @@ impl EventQueue {
         self.refill_day = u64::MAX;
     }
 
-    /// Longer days if more than an eighth of the events went through the heap; shorter ones if insertions passed more
+    /// Longer days if more than a sixteenth of the events went through the heap; shorter ones if insertions passed more
     /// than one entry per five events and hardly any event went through the heap.
     fn review(&mut self) {
         let (taken, steps, overflowed) = (self.taken, self.steps, self.overflowed);
         (self.taken, self.steps, self.overflowed) = (0, 0, 0);
         let bits = self.calendar.day_bits();
-        if overflowed > taken / 8 && bits < LONGEST_DAY_BITS {
+        if overflowed > taken / 16 && bits < LONGEST_DAY_BITS {
             self.change_days(bits + 1);
         } else if steps > taken / 5 && overflowed < taken / 32 && bits > 0 {
             self.change_days(bits - 1);
