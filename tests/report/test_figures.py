@@ -46,6 +46,10 @@ def figure(**keys: Any) -> Figure:
         ({"kind": "line", "x": "iw", "quantity": "power", "where": {"ftps": 0}, "panels": "webs"}, WEB),
         ({"kind": "bar", "x": "webs", "quantity": "page_delay", "series": ["iw"], "where": {"ftps": 0}}, WEB),
         ({"kind": "cdf", "quantity": "page_delays", "series": ["iw"], "where": {"ftps": 0, "webs": 8}}, WEB),
+        (
+            {"kind": "ellipse", "x": "page_delay", "quantity": "power", "series": ["iw"], "panels": "webs"},
+            WEB,
+        ),
     ],
     ids=lambda v: v["kind"] if isinstance(v, dict) else "",
 )
@@ -104,6 +108,25 @@ def test_the_points_of_a_line_are_the_estimates_with_their_intervals() -> None:
     assert [p.x for p in points] == [1, 2, 3, 4]
     assert points[0].interval.value == pytest.approx(WEB.values("webs=8,ftps=0,iw=1", "page_delay").mean())
     assert all(p.interval.low < p.interval.value < p.interval.high for p in points)
+
+
+def test_an_ellipse_is_the_contour_of_one_standard_deviation_around_the_runs() -> None:
+    """Every point of it has the Mahalanobis distance 1 from the mean; the dot is the median of the runs."""
+    where = {"webs": 8, "ftps": 0, "iw": 1}
+    (found,) = series.ellipses(figure(kind="ellipse", x="page_delay", quantity="power", where=where), WEB)
+    runs = np.array([WEB.values("webs=8,ftps=0,iw=1", name) for name in ("page_delay", "power")])
+    apart = np.array([found.x, found.y]) - runs.mean(axis=1)[:, None]
+    distance = np.einsum("ik,ij,jk->k", apart, np.linalg.inv(np.cov(runs, bias=True)), apart)
+    assert distance == pytest.approx(np.ones(len(found.x)))
+    assert found.centre == pytest.approx(tuple(np.median(runs, axis=1)))
+
+
+def test_two_runs_have_a_median_and_no_ellipse() -> None:
+    few = synthetic.rfc2415(replicates=2)
+    spec = figure(kind="ellipse", x="page_delay", quantity="power", series=["iw"])
+    assert {len(one.x) for one in series.ellipses(spec, few)} == {0}
+    svg = draw(spec, few).svg
+    assert svg.count('aria-roledescription="point"') == len(few.cells)
 
 
 def test_points_of_several_series_stay_at_their_own_x_and_their_intervals_differ_in_width() -> None:

@@ -61,3 +61,5 @@ def _check_figure(figure: Figure, results: Results) -> None:
             reference(results, cell, figure.compare)
     if figure.kind in ("line", "bar"):
         series.points(figure, results)
+    if figure.kind == "ellipse":
+        series.ellipses(figure, results)

@@ -255,6 +255,42 @@ def _cdf(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     return stack(charts, spec), rows, f"cumulative distribution of {x_title}"
 
 
+def _ellipse(spec: Figure, results: Results) -> tuple[Any, Any, str]:
+    """The 1-sigma contour and the median of the runs of each cell, as in RFC 7928, section 2.7."""
+    import altair as alt
+
+    found = series.ellipses(spec, results)
+    if not found:
+        raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
+    titles = [f"{results.title(name)} ({results.unit(name)})" for name in (spec.x or "", spec.drawn[0])]
+    x_title, y_title = spec.x_title or titles[0], spec.y_title or titles[1]
+    names = list(dict.fromkeys(one.series for one in found))
+    rows: dict[str, list[Row]] = {}
+    charts = []
+    x = alt.X("x:Q", title=x_title, scale=alt.Scale(zero=True))
+    y = alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False))
+    legend = legend_of(names, "circle", spec)
+    colour = alt.Color("series:N", legend=legend, scale=alt.Scale(domain=names, range=PALETTE))
+    for number, panel in enumerate(dict.fromkeys(one.panel for one in found)):
+        shown = [one for one in found if one.panel == panel]
+        contours, centres = f"contours{number}", f"centres{number}"
+        rows[contours] = [
+            {"x": float(a), "y": float(b), "place": k, "cell": cell, "series": one.series}
+            for cell, one in enumerate(shown)
+            for k, (a, b) in enumerate(zip(one.x, one.y, strict=True))
+        ]
+        rows[centres] = [{"x": one.centre[0], "y": one.centre[1], "series": one.series} for one in shown]
+        line = alt.Chart(alt.NamedData(name=contours)).mark_line(strokeWidth=1.6)
+        point = alt.Chart(alt.NamedData(name=centres)).mark_point(filled=True, size=50, opacity=1)
+        layers = alt.layer(
+            line.encode(x=x, y=y, color=colour, order="place:Q", detail="cell:N"),
+            point.encode(x=x, y=y, color=colour),
+        )
+        charts.append(sized(layers, _panel_title(spec, panel), spec))
+    words = f"{y_title} against {x_title}: median and 1-sigma ellipse of the runs for {', '.join(names)}"
+    return stack(charts, spec), rows, words
+
+
 # ── from records: time-sequence, cwnd, queue ────────────────────────────────────────────
 
 
@@ -425,6 +461,7 @@ _KINDS: dict[str, Callable[[Figure, Results], tuple[Any, Any, str]]] = {
     "line": _line,
     "bar": _bar,
     "cdf": _cdf,
+    "ellipse": _ellipse,
     "time-sequence": _time_sequence,
     "cwnd": _cwnd,
     "queue": _queue,

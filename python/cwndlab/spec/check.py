@@ -284,13 +284,14 @@ def _figure(study: StudySpec, index: int, figure: Figure) -> None:
         _selection(study, figure.where, (*at, "where"))
     with findings:
         for name in figure.drawn:
-            _quantity(study, name, (*at, "quantity" if figure.quantity else "quantities"))
+            key = "quantities" if figure.quantities else "quantity" if name == figure.quantity else "x"
+            _quantity(study, name, (*at, key))
         if figure.compare is not None:
             _selection(study, figure.compare.to, (*at, "compare", "to"))
     for key, names in (
         ("panels", [figure.panels] if figure.panels else []),
         ("series", figure.series),
-        ("x", [figure.x] if figure.x and figure.x != "index" else []),
+        ("x", [figure.x] if figure.x and figure.x not in ("index", *figure.drawn) else []),
     ):
         for axis in names:
             with findings:

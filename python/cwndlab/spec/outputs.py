@@ -187,7 +187,7 @@ class Figure(Part):
     id: Slug
     title: str
     about: str | None = None
-    kind: Literal["time-sequence", "line", "bar", "cdf", "queue", "cwnd"]
+    kind: Literal["time-sequence", "line", "bar", "cdf", "ellipse", "queue", "cwnd"]
     where: Where = {}
     """Axes fixed for the whole figure."""
     panels: Name | None = None
@@ -195,9 +195,10 @@ class Figure(Part):
     series: list[Name] = []
     """One line (or group of bars) for each combination of these axes."""
     x: str | None = None
-    """line, bar: the axis along x; `index` for a quantity that is a list (one point per element)."""
+    """line, bar: the axis along x; `index` for a quantity that is a list (one point per element).
+    ellipse: the quantity along x."""
     quantity: Name | None = None
-    """line, bar, cdf: what is drawn."""
+    """line, bar, cdf: what is drawn; ellipse: the quantity along y."""
     quantities: list[Name] = []
     """line, bar: several quantities of one unit in place of one, a line (or bar) for each."""
     compare: Compare | None = None
@@ -225,8 +226,10 @@ class Figure(Part):
     def _complete(self) -> Figure:
         if self.quantity is not None and self.quantities:
             raise ValueError("a figure has either `quantity` or `quantities`")
-        if self.kind in ("line", "bar", "cdf") and not self.drawn:
+        if self.kind in ("line", "bar", "cdf", "ellipse") and not self.drawn:
             raise ValueError(f"a {self.kind} figure needs `quantity`")
+        if self.kind == "ellipse" and self.x is None:
+            raise ValueError("an ellipse figure needs `x` (the quantity along x)")
         if self.kind in ("line", "bar") and self.x is None:
             raise ValueError(f'a {self.kind} figure needs `x` (an axis, or "index" for a list)')
         return self
@@ -234,13 +237,15 @@ class Figure(Part):
     @property
     def drawn(self) -> list[str]:
         """The quantities that are drawn."""
-        return [self.quantity] if self.quantity is not None else self.quantities
+        if self.quantity is None:
+            return self.quantities
+        return [self.quantity, self.x] if self.kind == "ellipse" and self.x else [self.quantity]
 
 
 #: The keys that only some kinds of figures take.
 FIGURE_KEYS = {
-    "x": ("line", "bar"),
-    "quantity": ("line", "bar", "cdf"),
+    "x": ("line", "bar", "ellipse"),
+    "quantity": ("line", "bar", "cdf", "ellipse"),
     "quantities": ("line", "bar"),
     "compare": ("line", "bar"),
     "log_x": ("line", "cdf"),

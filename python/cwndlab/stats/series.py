@@ -19,6 +19,9 @@ from cwndlab.stats.tables import derived_unit, measure, reference
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Figure
 
+CONTOUR_POINTS = 73
+"""A contour is drawn by this many points, one every five degrees."""
+
 CDF_POINTS = 400
 """A CDF is drawn by this many quantiles: more than there are pixels to tell apart."""
 
@@ -41,6 +44,19 @@ class Curve:
     series: str
     value: Floats
     share: Floats
+
+
+@dataclass(frozen=True)
+class Ellipse:
+    """The runs of a cell in two quantities: how they scatter, and around which point."""
+
+    panel: AxisValue | None
+    series: str
+    #: The median of the runs in each quantity.
+    centre: tuple[float, float]
+    #: The 1-sigma contour, closed; empty if there are fewer than three runs or they do not differ.
+    x: Floats
+    y: Floats
 
 
 def of_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
@@ -181,6 +197,37 @@ def curves(spec: Figure, results: Results) -> list[Curve]:
             at = np.unique(np.linspace(0, len(pooled) - 1, CDF_POINTS).round().astype(np.int64))
             pooled, share = pooled[at], share[at]
         found.append(Curve(panel, series, pooled, share))
+    return found
+
+
+def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
+    """The ellipses of a figure, one for each cell.
+
+    The contour is that of the Gaussian distribution in two dimensions that is most likely to have given the
+    runs, at one standard deviation (RFC 7928, section 2.7).
+    """
+    assert spec.quantity is not None and spec.x is not None  # the schema demands both
+    for name in spec.drawn:
+        if results.is_list(name):
+            right = "reduce it to one number per run with `within`"
+            raise StudyError(f"{name!r} is a list", key=f"figures.{spec.id}", right=right)
+    found = []
+    for panel, series, cell in figure_cells(spec, results):
+        points = np.array([results.values(cell.id, name) for name in (spec.x, spec.quantity)])
+        points = points[:, np.isfinite(points).all(axis=0)]
+        if points.shape[1] == 0:
+            continue
+        middle = np.median(points, axis=1)
+        contour = np.empty((2, 0))
+        if points.shape[1] >= intervals.FEWEST:
+            # The maximum-likelihood estimate divides by n.
+            sizes, axes = np.linalg.eigh(np.cov(points, bias=True))
+            if sizes[-1] > 0:
+                angle = np.linspace(0, 2 * np.pi, CONTOUR_POINTS)
+                circle = np.array([np.cos(angle), np.sin(angle)])
+                radii = np.sqrt(np.clip(sizes, 0, None))
+                contour = points.mean(axis=1)[:, None] + axes @ (radii[:, None] * circle)
+        found.append(Ellipse(panel, series, (float(middle[0]), float(middle[1])), contour[0], contour[1]))
     return found
 
 
