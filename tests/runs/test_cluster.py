@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 from test_store import content
 
+from cwndlab import Dumbbell, Flow, Run
 from cwndlab.core import replace_core
 from cwndlab.errors import ClusterError
+from cwndlab.laws import given
+from cwndlab.metrics import _own
 from cwndlab.runs.progress import Quiet
 from cwndlab.runs.run import run_study
 from cwndlab.study import Study
@@ -36,9 +39,10 @@ class TestCluster:
 
     __test__ = False
 
-    def __init__(self, folder: Path, version: str = "fake-1") -> None:
+    def __init__(self, folder: Path, version: str | None = "fake-1") -> None:
+        """`version` is that of the workers' core, a fake; None for the real one."""
         preload = folder / "preload.py"
-        preload.write_text(PRELOAD.format(here=str(HERE), version=version))
+        preload.write_text(PRELOAD.format(here=str(HERE), version=version) if version else "")
         self.file = folder / "scheduler.json"
         common = ["--scheduler-file", str(self.file), "--no-dashboard"]
         self.log = (folder / "log").open("w")
@@ -99,6 +103,40 @@ def test_a_cluster_with_a_killed_worker_gives_the_bytes_of_a_local_run(
     run_study(study, out=tmp_path / "near")
     assert fake_core.runs == 800
     assert content(tmp_path / "far") == content(tmp_path / "near")
+
+
+MOST = """\
+import cwndlab
+
+
+@cwndlab.metric(unit="B", low=0)
+def most(run: cwndlab.RunView) -> float:
+    "Bytes of the largest transfer."
+    return float(max(run.columns("connections")["bytes_up"]))
+"""
+
+
+def test_a_law_and_a_metric_in_python_travel_to_the_workers(tmp_path: Path) -> None:
+    metric = tmp_path / "most.py"
+    metric.write_text(MOST)
+    known = dict(_own._known)
+    cluster = TestCluster(tmp_path, version=None)
+    try:
+        _own.from_file(str(metric))
+        metric.unlink()  # the workers get its text
+        flows = [Flow(name="a", cc="few"), Flow(name="b", cc="reno")]
+        network = Dumbbell(rate="5Mbps", rtt="20ms", flows=flows)
+        length = Run(duration="1s", replicates=6)
+        study = Study.build("few", measure=["share", "most"], dumbbell=network, run=length)
+        study = study.configured({}, list(given({"few": HERE / "laws/few.py"}).values()))
+        far, near = study.run(cluster=cluster.address), study.run()
+        assert far.failures == [] == near.failures
+        assert far.results.data == near.results.data
+        assert far.estimate("most").value > 0
+    finally:
+        cluster.close()
+        _own._known.clear()
+        _own._known.update(known)
 
 
 def test_a_killed_scheduler_is_said_and_what_is_finished_is_kept(

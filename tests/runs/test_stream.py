@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -39,6 +41,27 @@ def test_an_error_of_the_run_ends_the_iteration(tmp_path: Path) -> None:
     (tmp_path / "o").write_text("in the way")
     with pytest.raises(CwndlabError, match="is no folder"):
         list(Study.from_toml(TEXT).stream(tmp_path / "o"))
+
+
+def test_a_notebook_shows_how_far_a_run_is(fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class ZMQInteractiveShell:
+        """As Jupyter's kernel calls its own."""
+
+    class Handle:
+        update = staticmethod(shown.append)
+
+    def display(text: str, display_id: bool) -> Handle:
+        shown.append(text)
+        return Handle()
+
+    parts = SimpleNamespace(HTML=str, display=display)
+    notebook = SimpleNamespace(get_ipython=ZMQInteractiveShell, display=parts)
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    Study.from_toml(TEXT).run()
+    assert "0 of 6 replicates, 0 of 2 cells" in shown[0]
+    assert "6 of 6 replicates" in shown[-1]
 
 
 def test_a_dataset_has_the_axes_as_dimensions_and_nan_where_nothing_was_run(fake_core: FakeCore) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from pathlib import Path
 
@@ -155,6 +156,24 @@ def test_every_public_name_is_there_and_listed() -> None:
     assert set(cwndlab.__all__) <= set(dir(cwndlab))
     for name in cwndlab.__all__:
         assert getattr(cwndlab, name) is not None
+
+
+def test_no_public_signature_has_any() -> None:
+    scenario = {"RunView.scenario"}  # the compiled scenario is nested data of the engine
+    found = set()
+    for name in cwndlab.__all__:
+        value = getattr(cwndlab, name)
+        members = vars(value) if inspect.isclass(value) else {}
+        functions = {name: value} if inspect.isfunction(value) else {}
+        for key, member in members.items():
+            plain = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            if inspect.isfunction(plain) and not key.startswith("_"):
+                functions[f"{name}.{key}"] = plain
+        found |= {key for key, f in functions.items() if "Any" in str(f.__annotations__)}
+        found |= {
+            f"{name}.{key}" for key, kind in members.get("__annotations__", {}).items() if "Any" in str(kind)
+        }
+    assert found <= scenario
 
 
 def test_the_options_of_a_run_are_typed_as_the_options_object() -> None:

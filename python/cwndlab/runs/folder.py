@@ -161,7 +161,7 @@ def _reopen_metrics(folder: Path, content: Mapping[str, Any]) -> None:
     """Makes the metrics of a finished run known; none is run."""
     for item in content.get("metrics", []):
         with writing(folder):
-            source = (folder / _METRICS / f"{item['name']}.py").read_text(encoding="utf-8")
+            source = (folder / _METRICS / Path(f"{item['name']}.py").name).read_text(encoding="utf-8")
         reopened(item, source)
 
 
@@ -169,9 +169,8 @@ def _laws(folder: Path, content: Mapping[str, Any]) -> dict[str, LawCode]:
     """The controls of a finished run, as sources; none is run."""
     found = {}
     for item in content.get("congestion_controls", []):
-        copy = inside(folder, item["copy"])
         with writing(folder):
-            source = copy.read_text(encoding="utf-8")
+            source = (folder / _LAWS / Path(f"{item['name']}.py").name).read_text(encoding="utf-8")
         found[item["name"]] = LawCode(item["name"], item["class"], item["file"], source, item["uses_random"])
     return found
 

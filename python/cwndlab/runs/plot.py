@@ -22,7 +22,7 @@ from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers,
 from cwndlab.spec.schema import Scalar
 from cwndlab.spec.units import parse_seconds
 
-from .records import RecordTables
+from .records import RecordTables, queue, segments, with_intervals
 
 if TYPE_CHECKING:
     import altair as alt
@@ -81,12 +81,12 @@ class Plots:
 
         """
         chosen = self.records.cell(cell, **axes)
-        scenario = self.records.scenario(chosen)
+        scenario = self.records.source.scenario(chosen)
         names = [str(one["name"]) for one in scenario["links"]]
         if link is not None and link not in names:
             raise KeyError(f'no direction "{link}"; {nearest(link, names)}')
         index = bottleneck(scenario["links"]) if link is None else names.index(link)
-        columns = Columns(self.records.queue(chosen, replicate, index))
+        columns = Columns(queue(self.records.source, chosen, replicate, index))
         mine = columns["link"] == index
         rows = _line(columns["time_ns"][mine] / 1e9, columns["packets"][mine], "link", names[index])
         return _over_time(rows, "link", "queue (packets)", f"queue, {chosen}, replicate {replicate}")
@@ -120,7 +120,7 @@ class Plots:
         import altair as alt
 
         chosen = self.records.cell(cell, **axes)
-        table = _of_flow(self.records.segments(chosen, replicate, flow), flow)
+        table = _of_flow(segments(self.records.source, chosen, replicate, flow), flow)
         columns = Columns(table)
         serial = int(columns["connection"][0]) if table.num_rows else 0
         end = parse_seconds(until) if until is not None else float("inf")
@@ -166,7 +166,7 @@ class Plots:
         return with_data(made, {"data": rows}, f"share, {chosen}, replicate {replicate}")
 
     def _shares(self, cell: str, replicate: int, interval_s: float) -> Rows:
-        tables, scenario = self.records.with_intervals(cell, replicate, interval_s)
+        tables, scenario = with_intervals(self.records.source, cell, replicate, interval_s)
         full = FullRun(KeptRecords(tables), scenario)
         groups = list(dict.fromkeys(str(e["name"]).split(".", 1)[0] for e in scenario["traffic"]))
         rows: Rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -70,6 +71,54 @@ class Lines:
     def more(self, replicates: int) -> None:
         """Counts what is added."""
         self._total += replicates
+
+
+class Notebook:
+    """A line below a notebook's cell that is updated, at most twice a second."""
+
+    EVERY_S = 0.5
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._cells = self._total = self._done = self._finished = 0
+        self._shown = 0.0
+
+    def start(self, cells: int, replicates: int, done: int) -> None:
+        """Shows the line."""
+        self._cells, self._total, self._done = cells, replicates, done
+        self._show()
+
+    def advance(self, packets: int) -> None:
+        """Updates the line if it is time, and at the end."""
+        self._done += 1
+        if self._done == self._total or time.monotonic() - self._shown >= self.EVERY_S:
+            self._show()
+
+    def cell_done(self) -> None:
+        """Counts the cell."""
+        self._finished += 1
+
+    def more(self, replicates: int) -> None:
+        """Counts what is added."""
+        self._total += replicates
+
+    def _show(self) -> None:
+        display = sys.modules["IPython"].display
+        self._shown = time.monotonic()
+        share = 100 * self._done / max(self._total, 1)
+        words = f"{self._done} of {self._total} replicates, {self._finished} of {self._cells} cells"
+        shown = display.HTML(f'<progress value="{share:.1f}" max="100"></progress> {words}')
+        if self._handle is None:
+            self._handle = display.display(shown, display_id=True)
+        else:
+            self._handle.update(shown)
+
+
+def default() -> Progress:
+    """What a call from Python shows: a line in a notebook, nothing elsewhere."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return Notebook() if type(shell).__name__ == "ZMQInteractiveShell" else Quiet()
 
 
 class Bar:

@@ -103,44 +103,15 @@ class RecordTables(Mapping[str, pa.Table]):
         tables = self._source.tables(chosen, replicate)
         scenario = self._source.scenario(chosen)
         if table in PROBES and not tables.get(table, ()):
-            tables = self._probed(chosen, replicate, PROBES[table](scenario))
+            tables = probed(self._source, chosen, replicate, PROBES[table](scenario))
         if table not in tables:
             raise KeyError(f'there is no table "{table}"; {nearest(table, tables)}')
         return named(tables[table], tables.get("connections"), scenario)
 
-    def scenario(self, cell: str) -> Mapping[str, Any]:
-        """The scenario of a cell, as the engine got it."""
-        return self._source.scenario(cell)
-
-    def segments(self, cell: str, replicate: int, flow: str | None) -> pa.Table:
-        """The named segments seen at the study's observation point; without one, at the flow's sender."""
-        scenario = self._source.scenario(cell)
-        entries = [e for e in scenario["traffic"] if flow in (None, e["name"], e["name"].split(".", 1)[0])]
-        if scenario["probes"]["segments_at"] is not None or not entries:
-            return self("segments", cell=cell, replicate=replicate)
-        tables = self._probed(cell, replicate, {"segments_at": sender(entries[0])})
-        return named(tables["segments"], tables.get("connections"), scenario)
-
-    def queue(self, cell: str, replicate: int, link: int) -> pa.Table:
-        """The samples of the queue of one direction of a link, by its index."""
-        table = self._source.tables(cell, replicate).get("queues")
-        if table is None or link not in table.column("link").to_pylist():
-            table = self._probed(cell, replicate, {"queues": [link]})["queues"]
-        return table
-
-    def with_intervals(
-        self, cell: str, replicate: int, interval_s: float
-    ) -> tuple[Tables, Mapping[str, Any]]:
-        """The tables of a run that has counters at the edges of intervals, and its scenario."""
-        scenario = self._source.scenario(cell)
-        edges = interval_edges(0, int(scenario["duration_ns"]), interval_s)
-        windows = {f"{a} to {b} ns": [a, b] for a, b in itertools.pairwise(edges)}
-        changed = {**scenario, "windows": {**scenario.get("windows", {}), **windows}}
-        return self._source.again(cell, replicate, {"windows": changed["windows"]}), changed
-
-    def _probed(self, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:
-        known = self._source.scenario(cell)["probes"]
-        return self._source.again(cell, replicate, {"probes": {**known, **probes}})
+    @property
+    def source(self) -> Source:
+        """Where the tables come from."""
+        return self._source
 
     def tables(self, cell: str | None = None, replicate: int = 0, **axes: Scalar) -> Tables:
         """All tables of one run as recorded: flows and links are indices. Raises as `records(…)`."""
@@ -167,6 +138,41 @@ class RecordTables(Mapping[str, pa.Table]):
         if not kept:
             raise KeyError(f"no cell has {axes}; there are: {'; '.join(list(self._cells)[:5])}")
         return RecordTables(kept, self._source)
+
+
+def probed(source: Source, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:
+    """The tables of a replicate, simulated again with these probes on."""
+    known = source.scenario(cell)["probes"]
+    return source.again(cell, replicate, {"probes": {**known, **probes}})
+
+
+def segments(source: Source, cell: str, replicate: int, flow: str | None) -> pa.Table:
+    """The named segments seen at the study's observation point; without one, at the flow's sender."""
+    scenario = source.scenario(cell)
+    entries = [e for e in scenario["traffic"] if flow in (None, e["name"], e["name"].split(".", 1)[0])]
+    tables = source.tables(cell, replicate)
+    if scenario["probes"]["segments_at"] is None and entries:
+        tables = probed(source, cell, replicate, {"segments_at": sender(entries[0])})
+    return named(tables["segments"], tables.get("connections"), scenario)
+
+
+def queue(source: Source, cell: str, replicate: int, link: int) -> pa.Table:
+    """The samples of the queue of one direction of a link, by its index."""
+    table = source.tables(cell, replicate).get("queues")
+    if table is None or link not in table.column("link").to_pylist():
+        table = probed(source, cell, replicate, {"queues": [link]})["queues"]
+    return table
+
+
+def with_intervals(
+    source: Source, cell: str, replicate: int, interval_s: float
+) -> tuple[Tables, Mapping[str, Any]]:
+    """The tables of a run that has counters at the edges of intervals, and its scenario."""
+    scenario = source.scenario(cell)
+    edges = interval_edges(0, int(scenario["duration_ns"]), interval_s)
+    windows = {f"{a} to {b} ns": [a, b] for a, b in itertools.pairwise(edges)}
+    changed = {**scenario, "windows": {**scenario.get("windows", {}), **windows}}
+    return source.again(cell, replicate, {"windows": changed["windows"]}), changed
 
 
 def named(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, Any]) -> pa.Table:

@@ -77,7 +77,7 @@ class RunResult:
         failed = f", {len(self.failures)} failed" if self.failures else ""
         return f"<RunResult of {self.study.name}: {size}{failed}, seed {self.plan.seed}>"
 
-    def estimate(self, quantity: str, **axes: Any) -> Estimate:
+    def estimate(self, quantity: str, **axes: Scalar) -> Estimate:
         """The estimate of one quantity in the one cell with these axis values."""
         cell = self.results.only(axes)
         return self._estimate(cell.id, quantity)

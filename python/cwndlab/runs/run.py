@@ -29,7 +29,8 @@ from . import agreement
 from . import folder as folders
 from .campaign import Campaign
 from .options import OptionFields, RunOptions
-from .progress import Progress, Quiet
+from .progress import Progress
+from .progress import default as default_progress
 from .result import RunResult
 from .stream import Finished, Stream
 
@@ -78,7 +79,7 @@ def run_study(
             kept,
             executor,
             rule,
-            progress or Quiet(),
+            progress or default_progress(),
             shared=place,
             backend=key,
             max_events=options.max_events,

@@ -195,7 +195,7 @@ class AxisValue(Strict):
 
     name: Scalar
     title: str | None = None
-    set: dict[str, Any] = Field({}, description="dotted key -> value")
+    set: dict[str, object] = Field({}, description="dotted key -> value")
 
 
 class Axis(Strict):
@@ -284,7 +284,7 @@ class Quantity(Strict):
         None, description="default: the metric's own; another one is converted (s -> ms, 1 -> %)"
     )
     metric: Annotated[str, AfterValidator(lambda name: ALIASES.get(name, name))] | None = None
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     within: str | None = Field(
         None,
         description="reduces many samples a replicate to one: mean, median, min, max, sum, count or p95",

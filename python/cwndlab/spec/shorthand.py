@@ -45,8 +45,8 @@ class Flow(Strict):
     rtt: Time | Values[Time] | None = Field(None, description="base round-trip time; default: the network's")
     start: Time | Drawn = Drawn(uniform=["0s", "1s"])
     bytes: Size | None = Field(None, description="size of the transfer; without it, it has no end")
-    app: dict[str, Any] | None = Field(None, description="another application than a bulk transfer")
-    tcp: dict[str, Any] = Field({}, description="further knobs of its TCP")
+    app: dict[str, object] | None = Field(None, description="another application than a bulk transfer")
+    tcp: dict[str, object] = Field({}, description="further knobs of its TCP")
 
     @model_validator(mode="after")
     def _one_application(self) -> Flow:
