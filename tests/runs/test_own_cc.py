@@ -197,7 +197,7 @@ def test_the_files_of_cwndlab_new_cc_check_as_they_are(tmp_path: Path) -> None:
     law = write_cc(str(tmp_path / "my-law"))
     plan = Study.load(tmp_path / "my-law").configured({}, [from_file(str(law))]).plan()
     plan.check()
-    assert {cell.axes["cc"] for cell in plan.cells} == {"my-law", "cubic", "reno"}
+    assert {cell.axes["cc"] for cell in plan.cells} == {"my-law", "cubic", "bbr3"}
     test = law.with_name("test_my_law.py")
     compile(test.read_text(), str(test), "exec")
     with pytest.raises(OutputError, match="exists already"):
