@@ -132,6 +132,22 @@ def test_a_congestion_control_brings_its_slow_start_and_ecn() -> None:
     }
 
 
+def test_a_change_of_the_bottleneck_keeps_its_form_and_halves_the_round_trip() -> None:
+    text = QUESTION.replace('"50Mbps"', '{ at = { "0s" = "20Mbps", "5s" = "200Mbps" } }')
+    text = text.replace('"40ms"', '{ at = { "0s" = "40ms", "9s" = "81ms" } }')
+    text = text.replace(
+        "[run]", 'loss = { at = { "0s" = "0%", "3s" = "1%" } }\ndown = [["7s", "8s"]]\n\n[run]'
+    )
+    links = Study.from_toml(text).plan().cells[0].compiled.scenario["links"]
+    rates = [20_000_000, 200_000_000, 0, 200_000_000]
+    assert links[0]["capacity"]["rates_bps"] == links[1]["capacity"]["rates_bps"] == rates
+    assert [impairment["kind"] for impairment in links[0]["impairments"]] == ["loss-steps"]
+    assert links[1]["impairments"] == []
+    assert links[0]["queue"]["limit"] == 50_000  # half a BDP of 20 Mb/s and 40 ms
+    assert (links[2]["rate_bps"], links[2]["delay_ns"]) == (2_000_000_000, 20_000_000)
+    assert links[2]["impairments"][1]["extra_ns"] == [0, 20_500_000]
+
+
 def test_datagrams_have_no_tcp_and_push_from_the_sender() -> None:
     app = '{ app = { kind = "cbr", rate = "5Mbps", packet = "500B", ecn = "ect1" } }'
     study = Study.from_toml(QUESTION.replace('{ cc = "reno" }', app))
@@ -190,6 +206,31 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
             'q.toml:2:12: measure.1: there is no measure or metric "shar"; did you mean "share"?',
         ),
         ('"share"', '"completion_time"', "q.toml:2:12: measure.1: the flows have no end"),
+        (
+            'rate = "50Mbps"',
+            'rate = { at = { "0s" = "50Mbps", "2s" = "5mbs" } }',
+            "q.toml:5:1: dumbbell.rate",
+        ),
+        (
+            'rate = "50Mbps"',
+            'rate = { at = { "1s" = "50Mbps" } }',
+            'dumbbell.rate: the first time must be "0s"',
+        ),
+        (
+            'rate = "50Mbps"',
+            'rate = { at = { "0s" = "50Mbps", "3s" = "0bps" } }',
+            "dumbbell.rate: the last rate is 0, so that the link would be down for ever",
+        ),
+        (
+            "flows =",
+            'down = [["5s", "4s"]]\nflows =',
+            "dumbbell.down: an interval ends before it begins",
+        ),
+        (
+            'rtt = "40ms"',
+            'rtt = { "0s" = "40ms" }',
+            "q.toml:6:1: dumbbell.rtt: the times from which each value holds are missing",
+        ),
         ('rtt = "40ms"', "rtt = 40", "q.toml:6:1: dumbbell.rtt: 40 does not fit"),
         ('rate = "50Mbps"', 'rate = "50mbs"', "q.toml:5:1: dumbbell.rate: "),
         ("buffer =", "bufer =", "q.toml:7:1: dumbbell.bufer: unknown key 'bufer'; did you mean \"buffer\"?"),

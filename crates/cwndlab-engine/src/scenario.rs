@@ -4,11 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cwndlab_net::impair::ImpairmentConfig;
+use cwndlab_net::impair::{ImpairmentConfig, Impairments};
 use cwndlab_net::queue::QueueConfig;
+use cwndlab_net::{CapacityConfig, Link, Packet, Rng};
 use cwndlab_tcp::{ConfigError, TcpConfig};
 use cwndlab_traffic::{AppSpec, Distributions};
-use cwndlab_units::{Rate, Time};
+use cwndlab_units::{Rate, Serializer, Time};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -51,8 +52,11 @@ pub struct LinkSpec {
     pub from: u32,
     /// Node it enters.
     pub to: u32,
-    /// Bit rate in bit/s.
+    /// Bit rate in bit/s; with `capacity`, what its queue takes for it.
     pub rate_bps: Rate,
+    /// How its rate changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityConfig>,
     /// Propagation delay.
     pub delay_ns: Time,
     /// Bytes that the link adds to each packet.
@@ -63,6 +67,30 @@ pub struct LinkSpec {
     /// Losses, delays, reordering, duplication; applied in this order.
     #[serde(default)]
     pub impairments: Vec<ImpairmentConfig>,
+}
+
+impl LinkSpec {
+    /// The link, with a queue that may differ from the specification's in the numbers of its traffic.
+    pub fn build<P: Packet + Copy>(&self, queue: &QueueConfig, rng: Rng) -> Link<P> {
+        let mut link = Link::new(self.rate_bps, self.delay_ns, self.header_bytes, queue, rng);
+        if !self.impairments.is_empty() {
+            link = link.impaired(Impairments::new(&self.impairments));
+        }
+        match &self.capacity {
+            Some(capacity) => link.varying(capacity),
+            None => link,
+        }
+    }
+
+    /// No packet of so many bytes passes it in less time than this.
+    pub fn least_time(&self, bytes: u32) -> Time {
+        let bytes = bytes + self.header_bytes;
+        let service = match &self.capacity {
+            Some(capacity) => capacity.least_time(bytes),
+            None => Serializer::new(self.rate_bps).time(bytes),
+        };
+        service + self.delay_ns
+    }
 }
 
 /// An explicit route.
@@ -262,6 +290,9 @@ impl Scenario {
             // faster, a small packet would take no time at all; slower, its time would not fit its type
             if !(8..=400_000_000_000).contains(&link.rate_bps.as_bps()) {
                 return Err(invalid(place("rate_bps"), "must be at least 8 bit/s and at most 400 Gbit/s"));
+            }
+            if let Some(capacity) = &link.capacity {
+                capacity.check().map_err(|why| invalid(place("capacity"), why))?;
             }
             if link.delay_ns > LONGEST_DELAY {
                 return Err(invalid(place("delay_ns"), "must be at most a day"));

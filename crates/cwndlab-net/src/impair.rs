@@ -2,8 +2,10 @@
 
 use cwndlab_units::Time;
 use rand::Rng as _;
+use rand_distr::{Distribution as _, StandardNormal};
 use serde::{Deserialize, Serialize};
 
+use crate::schedule::{self, Schedule};
 use crate::{Packet, Rng};
 
 /// One impairment as a scenario states it. A link has a list of them; those of one end act in the list's order.
@@ -50,6 +52,24 @@ pub enum ImpairmentConfig {
         #[serde(default = "once")]
         occurrences: u32,
     },
+    /// Entrance: drops each packet with a probability that changes at stated times.
+    LossSteps {
+        /// When each probability begins; the first is 0, and they rise.
+        at_ns: Vec<Time>,
+        /// The probabilities.
+        p: Vec<f64>,
+        /// The steps begin again after this time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repeat_ns: Option<Time>,
+    },
+    /// Entrance: a token bucket that starts full and drops the packets for which it has too few tokens (RFC 2697, section 3, with
+    /// one bucket and two colours).
+    Policer {
+        /// Bits per second at which tokens come; those of the link's own header are not counted.
+        rate_bps: u64,
+        /// Bytes that the bucket holds.
+        burst_bytes: u64,
+    },
     /// Entrance: sends a copy after the packet, with probability `p`.
     Duplicate {
         /// Probability of a copy.
@@ -70,6 +90,39 @@ pub enum ImpairmentConfig {
         #[serde(default = "yes")]
         keep_order: bool,
     },
+    /// Exit: an extra delay for each packet from a normal distribution that is cut at both sides (drawn again outside).
+    NormalJitter {
+        /// Standard deviation before the cut, in nanoseconds.
+        sigma_ns: Time,
+        /// The cut, in standard deviations from the mean.
+        #[serde(default = "three")]
+        cut: f64,
+        /// Mean; `cut` times `sigma_ns`, the least that lets none be negative, if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mean_ns: Option<Time>,
+        /// Whether a packet waits for those before it; otherwise they may overtake each other, as with netem.
+        #[serde(default = "yes")]
+        keep_order: bool,
+    },
+    /// Exit: an extra delay that changes at stated times, looked up as a packet leaves the transmitter.
+    DelaySteps {
+        /// When each delay begins; the first is 0, and they rise.
+        at_ns: Vec<Time>,
+        /// The extra delays, in nanoseconds.
+        extra_ns: Vec<Time>,
+        /// The steps begin again after this time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repeat_ns: Option<Time>,
+        /// Whether a packet waits for those before it where the delay falls; otherwise it overtakes them.
+        #[serde(default)]
+        keep_order: bool,
+    },
+    /// Exit: packets leave in bursts, as over Wi-Fi. The first of a burst waits for `hold_ns`, and those that come
+    /// meanwhile leave with it.
+    Aggregate {
+        /// How long the first waits, in nanoseconds.
+        hold_ns: Time,
+    },
     /// Exit: delays a packet with probability `p`, so that later ones overtake it.
     Reorder {
         /// Probability of the delay.
@@ -81,6 +134,9 @@ pub enum ImpairmentConfig {
 
 fn one() -> f64 {
     1.0
+}
+fn three() -> f64 {
+    3.0
 }
 fn once() -> u32 {
     1
@@ -123,9 +179,38 @@ impl ImpairmentConfig {
                 }
                 Ok(())
             }
-            ImpairmentConfig::Jitter { .. } => Ok(()),
+            ImpairmentConfig::LossSteps { at_ns, p, repeat_ns } => {
+                schedule::check(at_ns, p.len(), *repeat_ns)?;
+                p.iter().try_for_each(|&p| probability("p", p))
+            }
+            ImpairmentConfig::DelaySteps { at_ns, extra_ns, repeat_ns, .. } => {
+                schedule::check(at_ns, extra_ns.len(), *repeat_ns)
+            }
+            ImpairmentConfig::Policer { rate_bps, burst_bytes } => {
+                if *rate_bps == 0 || *burst_bytes == 0 {
+                    return Err("rate and burst must be above 0".to_owned());
+                }
+                Ok(())
+            }
+            ImpairmentConfig::NormalJitter { sigma_ns, cut, mean_ns, .. } => {
+                // most draws lie within, so that one is found soon
+                if !(1.0..=10.0).contains(cut) {
+                    return Err(format!("cut is {cut}; it must lie in 1..=10"));
+                }
+                let least = least_mean(*sigma_ns, *cut);
+                if mean_ns.is_some_and(|mean| mean < least) {
+                    return Err(format!("with this mean a delay may be negative; it must be at least {least}"));
+                }
+                Ok(())
+            }
+            ImpairmentConfig::Jitter { .. } | ImpairmentConfig::Aggregate { .. } => Ok(()),
         }
     }
+}
+
+/// The least mean of a normal jitter with which no delay is negative.
+fn least_mean(sigma: Time, cut: f64) -> Time {
+    Time::from_secs_f64(sigma.as_secs_f64() * cut)
 }
 
 fn probability(name: &str, p: f64) -> Result<(), String> {
@@ -176,14 +261,50 @@ enum Entry {
     Duplicate {
         p: f64,
     },
+    Steps(Schedule<f64>),
+    Policer {
+        rate_bps: u64,
+        /// In bits per second times nanoseconds, as are the tokens.
+        full: u128,
+        tokens: u128,
+        last: Time,
+    },
 }
 
 #[derive(Clone, Debug)]
 enum Exit {
     Nth { nth: Nth, extra: Time },
-    Jitter { max: Time, keep_order: bool, last: Time },
+    Jitter { max: Time, order: Order },
     Reorder { p: f64, extra: Time },
+    Normal { mean: f64, sigma: f64, cut: f64, order: Order },
+    Steps { extra: Schedule<Time>, order: Order },
+    Aggregate { hold: Time, release: Time },
 }
+
+/// Whether packets keep their order, and when the last one left.
+#[derive(Clone, Debug)]
+struct Order {
+    kept: bool,
+    last: Time,
+}
+
+impl Order {
+    fn new(kept: bool) -> Order {
+        Order { kept, last: Time::ZERO }
+    }
+
+    /// When a packet leaves that would do so at a time.
+    fn leave(&mut self, at: Time) -> Time {
+        if !self.kept {
+            return at;
+        }
+        self.last = self.last.max(at);
+        self.last
+    }
+}
+
+/// Tokens of a byte.
+const TOKENS_PER_BYTE: u128 = 8_000_000_000;
 
 impl Impairments {
     /// From checked configurations.
@@ -219,7 +340,27 @@ impl Impairments {
                 exit.push(Exit::Nth { nth: Nth::new(packets), extra: *extra_ns });
             }
             ImpairmentConfig::Jitter { max_ns, keep_order } => {
-                exit.push(Exit::Jitter { max: *max_ns, keep_order: *keep_order, last: Time::ZERO });
+                exit.push(Exit::Jitter { max: *max_ns, order: Order::new(*keep_order) });
+            }
+            ImpairmentConfig::LossSteps { at_ns, p, repeat_ns } => {
+                entry.push(Entry::Steps(Schedule::new(at_ns, p, *repeat_ns)));
+            }
+            ImpairmentConfig::Policer { rate_bps, burst_bytes } => {
+                let full = u128::from(*burst_bytes) * TOKENS_PER_BYTE;
+                entry.push(Entry::Policer { rate_bps: *rate_bps, full, tokens: full, last: Time::ZERO });
+            }
+            ImpairmentConfig::NormalJitter { sigma_ns, cut, mean_ns, keep_order } => exit.push(Exit::Normal {
+                mean: mean_ns.unwrap_or(least_mean(*sigma_ns, *cut)).as_secs_f64(),
+                sigma: sigma_ns.as_secs_f64(),
+                cut: *cut,
+                order: Order::new(*keep_order),
+            }),
+            ImpairmentConfig::DelaySteps { at_ns, extra_ns, repeat_ns, keep_order } => exit.push(Exit::Steps {
+                extra: Schedule::new(at_ns, extra_ns, *repeat_ns),
+                order: Order::new(*keep_order),
+            }),
+            ImpairmentConfig::Aggregate { hold_ns } => {
+                exit.push(Exit::Aggregate { hold: *hold_ns, release: Time::ZERO });
             }
             ImpairmentConfig::Reorder { p, extra_ns } => exit.push(Exit::Reorder { p: *p, extra: *extra_ns }),
         }
@@ -240,16 +381,17 @@ impl Impairments {
     /// Whether packets may leave the link in another order than that in which they entered it.
     pub fn may_reorder(&self) -> bool {
         // A jitter that keeps the order undoes the disorder of those before it in the list.
-        let last_ordered = self.exit.iter().rposition(|e| matches!(e, Exit::Jitter { keep_order: true, .. }));
-        self.exit.len() > last_ordered.map_or(0, |at| at + 1)
+        let last_ordered = self.exit.iter().rposition(Exit::keeps_order);
+        let after = last_ordered.map_or(0, |at| at + 1);
+        self.exit[after..].iter().any(|exit| !matches!(exit, Exit::Aggregate { .. }))
     }
 
     /// Decides on a packet at the entrance. The first impairment that drops it ends its way: those after it in the
     /// list neither see nor count it.
-    pub fn on_entry<P: Packet>(&mut self, packet: &P, rng: &mut Rng) -> Fate {
+    pub fn on_entry<P: Packet>(&mut self, now: Time, packet: &P, rng: &mut Rng) -> Fate {
         let mut fate = Fate::Pass;
         for entry in &mut self.entry {
-            match entry.on_packet(packet, rng) {
+            match entry.on_packet(now, packet, rng) {
                 Fate::Pass => {}
                 Fate::Drop => return Fate::Drop,
                 Fate::Duplicate => fate = Fate::Duplicate,
@@ -258,19 +400,20 @@ impl Impairments {
         fate
     }
 
-    /// The delay to add for a packet that would reach the link's far end at `arrival` (service and propagation done).
-    pub fn extra_delay<P: Packet>(&mut self, arrival: Time, packet: &P, rng: &mut Rng) -> Time {
+    /// The delay to add for a packet that left the transmitter at `departure` and would reach the link's far end at
+    /// `arrival`.
+    pub fn extra_delay<P: Packet>(&mut self, departure: Time, arrival: Time, packet: &P, rng: &mut Rng) -> Time {
         let _ = packet;
         let mut extra = Time::ZERO;
         for exit in &mut self.exit {
-            extra += exit.on_packet(arrival + extra, rng);
+            extra += exit.on_packet(departure, arrival + extra, rng);
         }
         extra
     }
 }
 
 impl Entry {
-    fn on_packet<P: Packet>(&mut self, packet: &P, rng: &mut Rng) -> Fate {
+    fn on_packet<P: Packet>(&mut self, now: Time, packet: &P, rng: &mut Rng) -> Fate {
         let lost = match self {
             Entry::Bernoulli { p } => draw(*p, rng),
             Entry::GilbertElliott { leave, loss, bad } => {
@@ -304,6 +447,17 @@ impl Entry {
                 }
                 hit
             }
+            Entry::Steps(p) => draw(p.at(now).0, rng),
+            Entry::Policer { rate_bps, full, tokens, last } => {
+                let new = u128::from(*rate_bps) * u128::from((now - *last).as_nanos());
+                (*tokens, *last) = ((*tokens + new).min(*full), now);
+                let need = u128::from(packet.wire_bytes()) * TOKENS_PER_BYTE;
+                let lost = *tokens < need;
+                if !lost {
+                    *tokens -= need;
+                }
+                lost
+            }
             Entry::Duplicate { p } => return if draw(*p, rng) { Fate::Duplicate } else { Fate::Pass },
         };
         if lost {
@@ -315,7 +469,14 @@ impl Entry {
 }
 
 impl Exit {
-    fn on_packet(&mut self, arrival: Time, rng: &mut Rng) -> Time {
+    fn keeps_order(&self) -> bool {
+        match self {
+            Exit::Jitter { order, .. } | Exit::Normal { order, .. } | Exit::Steps { order, .. } => order.kept,
+            Exit::Nth { .. } | Exit::Reorder { .. } | Exit::Aggregate { .. } => false,
+        }
+    }
+
+    fn on_packet(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
         match self {
             Exit::Nth { nth, extra } => {
                 if nth.hit() {
@@ -324,13 +485,24 @@ impl Exit {
                     Time::ZERO
                 }
             }
-            Exit::Jitter { max, keep_order, last } => {
-                let mut at = arrival + Time::from_nanos(rng.random_range(0..=max.as_nanos()));
-                if *keep_order {
-                    at = at.max(*last);
-                    *last = at;
+            Exit::Jitter { max, order } => {
+                order.leave(arrival + Time::from_nanos(rng.random_range(0..=max.as_nanos()))) - arrival
+            }
+            Exit::Normal { mean, sigma, cut, order } => {
+                let normal = loop {
+                    let z: f64 = StandardNormal.sample(rng);
+                    if z.abs() <= *cut {
+                        break z;
+                    }
+                };
+                order.leave(arrival + Time::from_secs_f64((*mean + *sigma * normal).max(0.0))) - arrival
+            }
+            Exit::Steps { extra, order } => order.leave(arrival + extra.at(departure).0) - arrival,
+            Exit::Aggregate { hold, release } => {
+                if arrival > *release {
+                    *release = arrival + *hold;
                 }
-                at - arrival
+                *release - arrival
             }
             Exit::Reorder { p, extra } => {
                 if draw(*p, rng) {

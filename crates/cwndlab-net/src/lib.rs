@@ -2,14 +2,17 @@
 //! a socket or a clock, so the simulator and the real-time router drive the very same code.
 #![forbid(unsafe_code)]
 
+mod capacity;
 pub mod impair;
 mod link;
 mod packet;
 pub mod queue;
 mod ring;
+mod schedule;
 #[cfg(test)]
 mod test_packet;
 
+pub use capacity::CapacityConfig;
 pub use link::{Link, LinkCounters, Offered};
 pub use packet::{DropCause, Ecn, Packet};
 

@@ -14,6 +14,7 @@ mod plain;
 use cwndlab_units::{Rate, Serializer, Time};
 use rand::RngCore as _;
 
+use crate::capacity::{Capacity, CapacityConfig};
 use crate::impair::{Fate, Impairments};
 use crate::queue::{Admit, ArrivalQueue, Backlog, DepartureQueue, Dropped, Queue, QueueConfig, Regions};
 use crate::ring::Ring;
@@ -32,7 +33,7 @@ pub struct LinkCounters {
     pub drops: [u64; DropCause::COUNT],
     /// Packets marked CE.
     pub marks: u64,
-    /// Time the transmitter is busy with the accepted packets (to the end of the last one).
+    /// Time the transmitter is busy with, pauses of a rate of 0 included, the accepted packets (to the end of the last one).
     pub busy: Time,
     /// Sum over packets of the time from arrival to departure: divided by the run's length it is the
     /// mean number of packets in the system (Little 1961).
@@ -126,7 +127,9 @@ pub struct Link<P> {
     counters: LinkCounters,
     rng: Rng,
     impaired: Option<Box<Impaired<P>>>,
-    /// Neither impaired nor with a queue that decides at departure.
+    /// In place of the serializer, where the rate changes.
+    capacity: Option<Box<Capacity>>,
+    /// Of one rate, neither impaired nor with a queue that decides at departure.
     plain: bool,
 }
 
@@ -164,7 +167,16 @@ impl<P: Packet + Copy> Link<P> {
             counters: LinkCounters::default(),
             rng,
             impaired: None,
+            capacity: None,
         }
+    }
+
+    /// The same link with a capacity that changes (checked). The rate it was made with is what its queue knows.
+    #[must_use]
+    pub fn varying(mut self, capacity: &CapacityConfig) -> Link<P> {
+        self.plain = false;
+        self.capacity = Some(Box::new(capacity.build()));
+        self
     }
 
     /// The same link with losses, delays, reordering or duplication.
@@ -181,7 +193,7 @@ impl<P: Packet + Copy> Link<P> {
         self.impaired.is_some()
     }
 
-    /// Whether it is neither impaired nor has a queue that decides at departure: an offered packet is queued, marked or
+    /// Whether it has one rate, is not impaired and its queue does not decide at departure: an offered packet is queued, marked or
     /// dropped at once, and there is nothing else to ask.
     #[inline]
     pub fn is_plain(&self) -> bool {
@@ -213,7 +225,7 @@ impl<P: Packet + Copy> Link<P> {
     #[inline(never)]
     fn offer_special(&mut self, now: Time, packet: &P) -> Offered {
         if let Some(impaired) = &mut self.impaired {
-            match impaired.rules.on_entry(packet, &mut self.rng) {
+            match impaired.rules.on_entry(now, packet, &mut self.rng) {
                 Fate::Pass => {}
                 Fate::Drop => {
                     self.counters.drops[DropCause::Loss as usize] += 1;
@@ -278,16 +290,20 @@ impl<P: Packet + Copy> Link<P> {
     #[inline(always)]
     fn accept(&mut self, now: Time, packets: u32, bytes: u32, packet: &P) -> Time {
         self.counters.max_packets = self.counters.max_packets.max(packets + 1);
-        let arrival = self.transmit(self.free_at.max(now), bytes, packet);
+        let arrival = self.transmit(self.free_at.max(now), self.free_at > now, bytes, packet);
         self.counters.sojourn += self.free_at - now;
         arrival
     }
 
-    /// Puts a packet on the transmitter at `begin`, which must not be before `free_at`: when it will arrive.
+    /// Puts a packet on the transmitter at `begin`, which must not be before `free_at`: when it will arrive. `waited`:
+    /// it was in the queue before.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn transmit(&mut self, begin: Time, bytes: u32, packet: &P) -> Time {
-        let service = self.serializer.time(bytes);
+    fn transmit(&mut self, begin: Time, waited: bool, bytes: u32, packet: &P) -> Time {
+        let service = match &mut self.capacity {
+            None => self.serializer.time(bytes),
+            Some(capacity) => capacity.finish(begin, waited, bytes) - begin,
+        };
         self.backlog_bytes += u64::from(bytes);
         self.free_at = begin + service;
         self.counters.bytes += u64::from(bytes);
@@ -360,7 +376,7 @@ impl<P: Packet + Copy> Link<P> {
     fn arrive_impaired(&mut self, now: Time) -> Option<P> {
         while let Some(packet) = self.pop_ring(now) {
             let impaired = self.impaired.as_mut()?;
-            let extra = impaired.rules.extra_delay(now, &packet, &mut self.rng);
+            let extra = impaired.rules.extra_delay(now - self.delay, now, &packet, &mut self.rng);
             let release = now + extra;
             let place = impaired.held.partition_point(|&(t, _)| t <= release);
             impaired.held.insert(place, (release, packet));

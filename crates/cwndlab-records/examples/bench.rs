@@ -96,6 +96,7 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
             from,
             to,
             rate_bps: Rate::from_bps(bps),
+            capacity: None,
             delay_ns: delay,
             header_bytes: 0,
             queue,

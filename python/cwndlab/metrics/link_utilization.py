@@ -1,6 +1,8 @@
 r"""Link utilization: the share of the time in which the link's transmitter was busy.
 
 $$ U = \frac{t_{busy}}{T} $$
+
+Where the rate changes, the transmitter counts as busy in pauses, too, if a packet waits for their end.
 """
 
 from __future__ import annotations

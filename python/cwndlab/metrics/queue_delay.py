@@ -3,7 +3,8 @@ r"""Queueing delay at a link: how long what waits there takes to be sent.
 $$ d(t) = \frac{8\,B(t)}{R} $$
 
 with \(B\) the bytes waiting or in service when the queue is sampled (probe `queue_interval`) and
-\(R\) the link's rate. What a packet that arrives then finds, if the queue is one line.
+\(R\) the link's rate. What a packet that arrives then finds, if the queue is one line. Where the rate
+changes, the time that the link takes for \(B\) from \(t\) on, pauses included.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView
+from ._capacity import drain_seconds
 from ._range import NON_NEGATIVE
 
 UNIT = "s"
@@ -23,7 +25,7 @@ def measure(run: RunView, *, link: str | None = None) -> list[float]:
     index = run.link(link)
     table = run.columns("queues")
     chosen = np.asarray(table["link"]) == index
-    delays: list[float] = (
-        8 * np.asarray(table["bytes"])[chosen] / run.scenario["links"][index]["rate_bps"]
-    ).tolist()
+    bits = 8 * np.asarray(table["bytes"], dtype=np.float64)[chosen]
+    times = np.asarray(table["time_ns"], dtype=np.float64)[chosen] / 1e9
+    delays: list[float] = drain_seconds(run.scenario["links"][index], times, bits).tolist()
     return delays

@@ -23,6 +23,7 @@ from cwndlab.spec.unresponsive import is_unresponsive
 from cwndlab.spec.validate import Invalid
 from cwndlab.spec.windows import named_windows
 
+from .direction import direction
 from .probes import TablesOf, switch_on
 from .scenario import Compiled, not_finite, origin
 
@@ -71,6 +72,7 @@ class _Compiler:
         self.folder = folder
         self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
         self.links: list[dict[str, Any]] = []
+        self.first_delay: list[int] = []  # of each direction, at the start of the run
         self.directions: dict[str, int] = {}
         self.leaving: list[list[int]] = [[] for _ in model.topology.nodes]
         self.limits: list[tuple[int, float]] = []  # links whose limit is a multiple of the BDP
@@ -137,31 +139,28 @@ class _Compiler:
         name = f"{a}>{b}"
         if name in self.directions:
             raise Invalid((*at, "between"), f"there is a second link {name}", "two nodes are joined once", 0)
-        rate = own.rate if own.rate is not None else link.rate
+        part = direction(link, own, self.folder, at, which)
         queue, queue_at = (
             (own.queue, (*at, which, "queue")) if own.queue is not None else (link.queue, (*at, "queue"))
         )
-        impairments = own.impairments if own.impairments is not None else link.impairments
-        impairments_at = (*at, which, "impairments") if own.impairments is not None else (*at, "impairments")
         index = len(self.links)
         self.directions[name] = index
         self.leaving[self.nodes[a]].append(index)
         self.origins[f"links.{index}"] = at
         self.origins[f"links.{index}.queue"] = queue_at
-        self.origins[f"links.{index}.impairments"] = impairments_at
+        self.origins |= {f"links.{index}.{key}": path for key, path in part.origins.items()}
+        self.first_delay.append(part.first_delay_ns)
         self.links.append(
             {
                 "name": name,
                 "from": self.nodes[a],
                 "to": self.nodes[b],
-                "rate_bps": rate,
-                "delay_ns": own.delay if own.delay is not None else link.delay,
+                "rate_bps": part.rate_bps,
+                **({} if part.capacity is None else {"capacity": part.capacity}),
+                "delay_ns": part.delay_ns,
                 "header_bytes": own.header if own.header is not None else link.header,
                 "queue": self._queue(queue, index, queue_at),
-                "impairments": [
-                    {"kind": item.kind, **knobs.free(item.knobs(), (*impairments_at, i))}
-                    for i, item in enumerate(impairments)
-                ],
+                "impairments": part.impairments,
             }
         )
 
@@ -210,7 +209,7 @@ class _Compiler:
             for client, server in sorted({(entry["client"], entry["server"]) for entry in traffic}):
                 there, back = self._path(client, server), self._path(server, client)
                 if there is not None and back is not None and index in (*there, *back):
-                    rtt = max(rtt, sum(self.links[link]["delay_ns"] for link in (*there, *back)))
+                    rtt = max(rtt, sum(self.first_delay[link] for link in (*there, *back)))
         limit = round(multiple * self.links[index]["rate_bps"] * rtt / 8e9)
         if limit < 1:
             at = self.origins[f"links.{index}.queue"]

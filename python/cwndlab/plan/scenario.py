@@ -16,7 +16,7 @@ Path = tuple[str | int, ...]
 KERNEL_SNAPSHOT_NS = 1_000_000_000
 
 #: Kinds that draw no random number; a scenario of these alone gives the same in every replicate.
-_SCRIPTED = {"drop-nth", "drop-every", "drop-seq", "delay-nth"}
+_SCRIPTED = {"drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay-steps", "aggregate"}
 _DETERMINISTIC_QUEUES = {"infinite", "drop-tail", "codel"}
 
 

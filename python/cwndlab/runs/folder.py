@@ -21,6 +21,7 @@ from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import make_plan
 from cwndlab.spec import load as spec
 from cwndlab.spec import toml
+from cwndlab.spec.changes import RateTrace
 from cwndlab.spec.files import inside
 from cwndlab.spec.study import StudySpec
 from cwndlab.store.folder import FolderStore
@@ -88,6 +89,8 @@ def files_of(study: StudySpec) -> dict[str, Path]:
         return {}
     names = [table.published for table in study.outline.tables if table.published is not None]
     names += [item.file for item in study.base.distributions.values() if item.file is not None]
+    rates = [rate for link in study.base.topology.links for rate in link.rates]
+    names += [rate.trace for rate in rates if isinstance(rate, RateTrace)]
     names += [
         beside
         for beside in ("claims.toml", "README.md", "published/SOURCE.md")

@@ -10,6 +10,7 @@ from typing import Any
 from cwndlab.errors import StudyError, nearest
 
 from . import schema
+from .changes import RateTrace
 from .expr import names_in
 from .files import inside, read_csv
 from .findings import Findings
@@ -188,6 +189,13 @@ def _files(study: StudySpec, model: schema.Model) -> None:
             if name is not None and name not in columns:
                 problem = f'{table.published} has no column "{name}"'
                 raise _fail(study, path, problem, nearest(name, columns))
+    for index, link in enumerate(model.topology.links):
+        for rate in link.rates:
+            if isinstance(rate, RateTrace):
+                try:
+                    inside(study.folder, rate.trace)
+                except StudyError as error:
+                    raise _at(study, error, ("topology", "links", index, "rate", "trace")) from None
     for name, distribution in model.distributions.items():
         if distribution.file is not None:
             try:

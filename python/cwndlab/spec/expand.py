@@ -15,7 +15,7 @@ from typing import Any
 from . import measures
 from .base import Drawn
 from .shorthand import Flow, Network, ParkingLot, Short
-from .units import parse_rate, parse_share, parse_time
+from .units import parse_rate, parse_share, parse_time, parse_zero_rate
 from .unresponsive import is_unresponsive
 from .validate import Invalid, validate
 from .values import text
@@ -194,25 +194,41 @@ class _Network:
 
     # ── fields that may be axes ───────────────────────────────────────────────────────────────────────────
 
-    def _rate(self) -> str:
+    def _rate(self) -> str | Raw:
         rate = self.network.rate
-        if isinstance(rate, str):
+        if not isinstance(rate, list):
             return rate
         numbers = [_tidy(parse_rate(value) / 1e6) for value in rate]
         self._axis("rate", numbers, ("rate",), title="bottleneck", unit="Mbit/s")
         return "{rate}Mbps"
 
     def _rtt(self) -> str:
-        return self.network.rtt if isinstance(self.network.rtt, str) else "{rtt}ms"
+        rtt = self.network.rtt
+        if isinstance(rtt, dict):
+            return str(self._round_trips(rtt).get("0s"))
+        return rtt if isinstance(rtt, str) else "{rtt}ms"
 
-    def _host_delay(self, rtt: str | list[str], name: str, at: Path) -> str:
+    def _round_trips(self, rtt: Raw) -> Mapping[str, str]:
+        """The round-trip times of a change; Invalid if it has none."""
+        steps = rtt.get("at")
+        if not isinstance(steps, dict) or "0s" not in steps:
+            right = 'write rtt = { at = { "0s" = "40ms", "20s" = "80ms" } }'
+            raise Invalid(
+                (self.section, "rtt"), "the times from which each value holds are missing", right, 0
+            )
+        for time, value in steps.items():
+            try:
+                parse_time(value)
+            except ValueError as error:
+                raise Invalid((self.section, "rtt", "at", time), str(error), None, 0) from None
+        return steps
+
+    def _host_delay(self, rtt: str | list[str] | Raw, name: str, at: Path) -> str | Raw:
         """Half of a round-trip time: what the link of a sender delays, each way."""
         if isinstance(rtt, str):
-            return (
-                f"{parse_time(rtt) // 2}ns"
-                if parse_time(rtt) % 2_000_000
-                else f"{parse_time(rtt) // 2_000_000}ms"
-            )
+            return _half(rtt)
+        if isinstance(rtt, dict):
+            return {**rtt, "at": {time: _half(value) for time, value in self._round_trips(rtt).items()}}
         parameters = self.raw.setdefault("parameters", {})
         if f"half_{name}" not in parameters:
             values = [_tidy(parse_time(value) / 1e6) for value in rtt]
@@ -247,16 +263,32 @@ class _Network:
         self._axis("buffer", [_limit(value) for value in buffer], ("buffer",), title="buffer")
         return "$buffer"
 
-    def _loss(self) -> float | str | None:
+    def _loss(self) -> float | str | Raw | None:
         loss = self.network.loss
-        if loss is None:
-            return None
+        if loss is None or isinstance(loss, dict):
+            return loss
         if isinstance(loss, str):
             return parse_share(loss)
         self._axis(
             "loss", [_tidy(100 * parse_share(v)) for v in loss], ("loss",), title="random loss", unit="%"
         )
         return "= loss / 100"
+
+    def _fastest(self) -> int:
+        """The highest rate of the bottleneck; 0 of a trace."""
+        rate = self.network.rate
+        if isinstance(rate, dict):
+            steps = rate.get("at", {})
+            rates = (
+                [value for value in steps.values() if isinstance(value, str)]
+                if isinstance(steps, dict)
+                else []
+            )
+            try:
+                return max(map(parse_zero_rate, rates), default=0)
+            except ValueError:
+                return 0  # the full form says what is wrong
+        return max(map(parse_rate, rate if isinstance(rate, list) else [rate]))
 
     # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -269,7 +301,9 @@ class _Network:
         self._host_delay(self.network.rtt, "rtt", ("rtt",))
         for k, name in enumerate(self._bottleneck_names()):
             forward: Raw = {"queue": copy.deepcopy(queue)}
-            if loss is not None:
+            if isinstance(loss, dict):
+                forward["loss"] = loss
+            elif loss is not None:
                 forward["impairments"] = [{"kind": "bernoulli", "p": loss}]
             ends = [routers[k], routers[k + 1]]
             at: Path = ("topology", "links", len(self.links))
@@ -277,7 +311,10 @@ class _Network:
             self.origin((*at, "forward", "queue"), ("queue",))
             self.origin((*at, "forward", "queue", "limit"), ("buffer",))
             self.origin((*at, "forward", "impairments"), ("loss",))
-            self.links.append({"name": name, "between": ends, "rate": rate, "forward": forward})
+            self.origin((*at, "forward", "loss"), ("loss",))
+            self.origin((*at, "down"), ("down",))
+            down = {} if self.network.down is None else {"down": self.network.down}
+            self.links.append({"name": name, "between": ends, "rate": rate, **down, "forward": forward})
 
     def _flow(self, flow: Flow, at: Path, name: str, first: str, last: str) -> None:
         own = name.replace("-", "_").replace("+", "_")
@@ -287,14 +324,16 @@ class _Network:
             delay = self._host_delay(self.network.rtt, "rtt", ("rtt",))
         else:
             delay = self._host_delay(flow.rtt, f"{own}_rtt", (*at, "rtt"))
-        rates = self.network.rate if isinstance(self.network.rate, list) else [self.network.rate]
-        rate = f"{max(HOST_RATE, *(FASTER * parse_rate(value) for value in rates)) // 1_000_000}Mbps"
+        rate = f"{max(HOST_RATE, FASTER * self._fastest()) // 1_000_000}Mbps"
         host: Raw = {"name": f"{name}_access", "between": [sender, first], "rate": rate, "delay": delay}
         if parse_time(self.network.jitter) > 0:
             jitter = {"kind": "jitter", "max": self.network.jitter, "keep_order": True}
             host["forward"] = {"impairments": [jitter]}
         for link in (host, {"name": f"{name}_exit", "between": [last, receiver], "rate": rate}):
-            self.origin(("topology", "links", len(self.links)), at)
+            where: Path = ("topology", "links", len(self.links))
+            self.origin(where, at)
+            if flow.rtt is None and link is host:
+                self.origin((*where, "delay"), ("rtt",))
             self.links.append(link)
         self._tcp(flow, at, name, own)
         self._application(flow, at, name, own)
@@ -347,6 +386,11 @@ class _Network:
         """Whether only one group of flows has several values for this key."""
         everywhere = [*self.network.flows, *(getattr(self.network, "cross", []))]
         return sum(isinstance(getattr(flow, key), list) for flow in everywhere) == 1
+
+
+def _half(time: str) -> str:
+    half = parse_time(time) // 2
+    return f"{half}ns" if parse_time(time) % 2_000_000 else f"{half // 1_000_000}ms"
 
 
 def _of(name: str, suffix: str) -> str:

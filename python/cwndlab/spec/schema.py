@@ -17,10 +17,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from .base import Drawn, Label, Open, Strict
+from .changes import AnyDelay, AnyLoss, AnyRate, RateSteps, RateTrace
 from .measures import ALIASES
 from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
 from .shorthand import Short
-from .units import RateBps, SizeBytes, TimeNs, parse_share, parse_time
+from .units import SizeBytes, TimeNs, parse_share, parse_time
 from .values import label
 
 __all__ = [
@@ -54,11 +55,16 @@ class Impairment(Open):
     kind: str
 
 
+Down = Annotated[list[TimeNs], Field(min_length=2, max_length=2, examples=[["10s", "12s"]])]
+
+
 class Direction(Strict):
     """What differs in one direction of a link."""
 
-    rate: RateBps | None = None
-    delay: TimeNs | None = None
+    rate: AnyRate | None = None
+    delay: AnyDelay | None = None
+    loss: AnyLoss | None = None
+    down: list[Down] | None = None
     header: SizeBytes | None = None
     queue: Queue | None = None
     impairments: list[Impairment] | None = None
@@ -74,13 +80,21 @@ class Link(Strict):
     between: list[End] = Field(
         min_length=2, max_length=2, description="two nodes; a list of nodes makes a link each"
     )
-    rate: RateBps
-    delay: TimeNs = 0
+    rate: AnyRate
+    delay: AnyDelay = 0
+    loss: AnyLoss | None = Field(None, description="share of packets lost at random, before the queue")
+    down: list[Down] = Field([], description="intervals in which nothing is sent and the queue fills")
     header: SizeBytes = Field(0, description="bytes that the link adds to each packet")
     queue: Queue = Queue(kind="infinite")
     impairments: list[Impairment] = []
     forward: Direction = Field(Direction(), description="from the first node to the second")
     reverse: Direction = Field(Direction(), description="from the second node to the first")
+
+    @property
+    def rates(self) -> list[int | RateSteps | RateTrace]:
+        """The rate, and those of directions that have another."""
+        own = [direction.rate for direction in (self.forward, self.reverse)]
+        return [self.rate, *(rate for rate in own if rate is not None)]
 
 
 class Route(Strict):

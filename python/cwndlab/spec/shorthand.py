@@ -34,6 +34,8 @@ Share = Annotated[str, _text(parse_share), Field(examples=["1%"])]
 Buffer = Annotated[float, Field(gt=0)] | str
 Values = Annotated[list[T], Field(min_length=1)]
 QueueKind = str | dict[str, Any]
+#: Values that change at stated times, as a link has them.
+Change = Annotated[dict[str, Any], Field(examples=[{"at": {"0s": "100Mbps", "20s": "10Mbps"}}])]
 
 
 class Flow(Strict):
@@ -60,11 +62,16 @@ class Flow(Strict):
 class Network(Strict):
     """What the shorthands have in common."""
 
-    rate: Rate | Values[Rate] = Field(description="of the bottleneck, each way")
-    rtt: Time | Values[Time] = Field(description="base round-trip time, without queues")
+    rate: Rate | Values[Rate] | Change = Field(description="of the bottleneck, each way")
+    rtt: Time | Values[Time] | Change = Field(description="base round-trip time, without queues")
+    down: Values[Annotated[list[Time], Field(min_length=2, max_length=2)]] | None = Field(
+        None, description="intervals in which the bottleneck sends nothing, each way"
+    )
     buffer: Buffer | Values[Buffer] = Field(1.0, description='in multiples of the BDP, or "100pkt", "64KiB"')
     queue: QueueKind | Values[QueueKind] = Field("drop-tail", description="a kind of queue, or its table")
-    loss: Share | Values[Share] | None = Field(None, description="of packets at random, at the bottleneck")
+    loss: Share | Values[Share] | Change | None = Field(
+        None, description="of packets at random, at the bottleneck"
+    )
     jitter: Time = Field("0.1ms", description="largest random delay of a packet at its sending host")
     flows: Values[Flow]
 

@@ -46,6 +46,11 @@ def parse_rate(value: object) -> int:
     return rate
 
 
+def parse_zero_rate(value: object) -> int:
+    """As `parse_rate`; a rate may be 0."""
+    return 0 if isinstance(value, str) and re.fullmatch(r"0+\s*[A-Za-z/]+", value) else parse_rate(value)
+
+
 def parse_bytes(value: object) -> int:
     """Bytes of "64KiB"."""
     if not isinstance(value, str):

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cwndlab_net::impair::Impairments;
-use cwndlab_net::Link;
 use cwndlab_traffic::{App, Sampler, Setup};
 use cwndlab_units::Time;
 
@@ -160,8 +158,7 @@ fn wires(scenario: &Scenario, streams: Streams) -> Vec<Wire> {
         let rng = streams.stream(&format!("link:{}", spec.name));
         let mut queue = spec.queue.clone();
         queue.number_traffic(number);
-        let link = Link::new(spec.rate_bps, spec.delay_ns, spec.header_bytes, &queue, rng);
-        let link = if spec.impairments.is_empty() { link } else { link.impaired(Impairments::new(&spec.impairments)) };
+        let link = spec.build(&queue, rng);
         let watched = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
         let ordinary = link.is_plain() && !watched;
         Wire { watched, ordinary, link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use cwndlab_engine::{route, Scenario, ScenarioError, Streams};
-use cwndlab_net::impair::{ImpairmentConfig, Impairments};
+use cwndlab_net::impair::ImpairmentConfig;
 
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, Ecn, Link, LinkCounters, Offered, Packet};
-use cwndlab_units::{Serializer, Time};
+use cwndlab_units::Time;
 
 use crate::buffers::Buffers;
 use crate::header::{Header, Tcp};
@@ -117,16 +117,11 @@ impl Network {
         let mut links = Vec::new();
         for spec in &scenario.links {
             let rng = streams.stream(&format!("link:{}", spec.name));
-            let link = Link::new(spec.rate_bps, spec.delay_ns, spec.header_bytes, &spec.queue, rng);
-            let impaired = !spec.impairments.is_empty();
-            links.push(if impaired { link.impaired(Impairments::new(&spec.impairments)) } else { link });
+            links.push(spec.build(&spec.queue, rng));
         }
         let scripted = |impairment: &ImpairmentConfig| matches!(impairment, ImpairmentConfig::DropSeq { .. });
         let by_sequence = scenario.links.iter().flat_map(|link| &link.impairments).any(scripted);
-        let least = scenario.links.iter().map(|spec| {
-            let here = Serializer::new(spec.rate_bps).time(LEAST_BYTES + spec.header_bytes) + spec.delay_ns;
-            Ahead { here, beyond: Time::MAX }
-        });
+        let least = scenario.links.iter().map(|spec| Ahead { here: spec.least_time(LEAST_BYTES), beyond: Time::MAX });
         let mut network = Network {
             due: vec![Time::MAX; links.len()],
             ahead: least.collect(),

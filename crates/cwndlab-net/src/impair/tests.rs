@@ -10,7 +10,7 @@ fn rng() -> Rng {
 /// Ids of the packets 1..=n that the entrance drops.
 fn drops(configs: &[ImpairmentConfig], n: u64) -> Vec<u64> {
     let (mut impairments, mut rng) = (Impairments::new(configs), rng());
-    (1..=n).filter(|&id| impairments.on_entry(&TestPacket::new(id), &mut rng) == Fate::Drop).collect()
+    (1..=n).filter(|&id| impairments.on_entry(Time::ZERO, &TestPacket::new(id), &mut rng) == Fate::Drop).collect()
 }
 
 #[test]
@@ -29,8 +29,10 @@ fn drop_seq_drops_the_packet_that_holds_the_byte_as_often_as_asked() {
     let config = ImpairmentConfig::DropSeq { offsets: vec![960, 2000], occurrences: 2 };
     let (mut impairments, mut rng) = (Impairments::new(&[config]), rng());
     // Packet k holds bytes 960k to 960k + 959: the offsets lie in packets 1 and 2.
-    let fates: Vec<_> =
-        [0, 1, 2, 3, 1, 2, 1, 2].iter().map(|&id| impairments.on_entry(&TestPacket::new(id), &mut rng)).collect();
+    let fates: Vec<_> = [0, 1, 2, 3, 1, 2, 1, 2]
+        .iter()
+        .map(|&id| impairments.on_entry(Time::ZERO, &TestPacket::new(id), &mut rng))
+        .collect();
     assert_eq!(fates, [Pass, Drop, Drop, Pass, Drop, Drop, Pass, Pass]);
 }
 
@@ -40,8 +42,9 @@ fn drop_seq_counts_beyond_4_gib_flow_by_flow() {
     const GIB: u64 = 1 << 30;
     let config = ImpairmentConfig::DropSeq { offsets: vec![960, 4 * GIB + 1500], occurrences: 1 };
     let (mut impairments, mut rng) = (Impairments::new(&[config]), rng());
-    let mut fate =
-        |flow: u64, offset: u64| impairments.on_entry(&TestPacket { offset, ..TestPacket::of_flow(0, flow) }, &mut rng);
+    let mut fate = |flow: u64, offset: u64| {
+        impairments.on_entry(Time::ZERO, &TestPacket { offset, ..TestPacket::of_flow(0, flow) }, &mut rng)
+    };
     for quarter in 1..4 {
         assert_eq!(fate(1, quarter * GIB), Pass);
     }
@@ -75,15 +78,19 @@ fn gilbert_elliott_has_its_stationary_loss_and_its_mean_burst() {
 #[test]
 fn duplicates_come_with_their_probability() {
     let (mut impairments, mut rng) = (Impairments::new(&[ImpairmentConfig::Duplicate { p: 0.5 }]), rng());
-    let copies =
-        (0..10_000).filter(|&id| impairments.on_entry(&TestPacket::new(id), &mut rng) == Fate::Duplicate).count();
+    let copies = (0..10_000)
+        .filter(|&id| impairments.on_entry(Time::ZERO, &TestPacket::new(id), &mut rng) == Fate::Duplicate)
+        .count();
     assert!((4800..5200).contains(&copies), "{copies}");
 }
 
 /// Times at which packets that would arrive 1 ms apart do arrive.
 fn arrivals(configs: &[ImpairmentConfig], n: u64) -> Vec<Time> {
     let (mut impairments, mut rng) = (Impairments::new(configs), rng());
-    (1..=n).map(Time::from_millis).map(|at| at + impairments.extra_delay(at, &TestPacket::new(0), &mut rng)).collect()
+    (1..=n)
+        .map(Time::from_millis)
+        .map(|at| at + impairments.extra_delay(at, at, &TestPacket::new(0), &mut rng))
+        .collect()
 }
 
 #[test]
@@ -111,4 +118,74 @@ fn probabilities_outside_zero_to_one_are_refused_by_name() {
     assert!(ImpairmentConfig::Reorder { p: f64::NAN, extra_ns: Time::ZERO }.check().is_err());
     assert!(ImpairmentConfig::DropNth { packets: vec![3, 3] }.check().is_err());
     assert!(ImpairmentConfig::DropNth { packets: vec![0] }.check().is_err());
+}
+
+#[test]
+fn loss_follows_its_schedule() {
+    let steps = ImpairmentConfig::LossSteps {
+        at_ns: vec![Time::ZERO, Time::from_secs(1)],
+        p: vec![0.0, 1.0],
+        repeat_ns: Some(Time::from_secs(3)),
+    };
+    assert_eq!(steps.check(), Ok(()));
+    let (mut impairments, mut rng) = (Impairments::new(&[steps]), rng());
+    let lost: Vec<u64> = (0..90)
+        .filter(|&k| impairments.on_entry(Time::from_millis(100 * k), &TestPacket::new(k), &mut rng) == Drop)
+        .collect();
+    let expected: Vec<u64> = (0..90).filter(|k| k % 30 >= 10).collect();
+    assert_eq!(lost, expected);
+}
+
+#[test]
+fn a_policer_passes_its_burst_and_then_its_rate() {
+    // a packet a millisecond, 8 times as fast as tokens come; the bucket holds three packets and a half
+    let bytes = u64::from(TestPacket::new(0).wire_bytes());
+    let policer = ImpairmentConfig::Policer { rate_bps: bytes * 1000, burst_bytes: 7 * bytes / 2 };
+    let (mut impairments, mut rng) = (Impairments::new(&[policer]), rng());
+    let passed: Vec<u64> = (0..40)
+        .filter(|&k| impairments.on_entry(Time::from_millis(k), &TestPacket::new(k), &mut rng) == Pass)
+        .collect();
+    // after packet 2 there is half a packet and 2/8; one is full again at 4, and then every 8 ms
+    assert_eq!(passed, [0, 1, 2, 4, 12, 20, 28, 36]);
+}
+
+#[test]
+fn normal_jitter_is_cut_and_has_its_mean() {
+    let sigma = Time::from_millis(5);
+    let config = |keep_order| ImpairmentConfig::NormalJitter { sigma_ns: sigma, cut: 3.0, mean_ns: None, keep_order };
+    let (mut impairments, mut rng) = (Impairments::new(&[config(false)]), rng());
+    let mut extra = |at| impairments.extra_delay(at, at, &TestPacket::new(0), &mut rng).as_secs_f64() * 1e3;
+    let drawn: Vec<f64> = (0..100_000).map(|k| extra(Time::from_secs(k))).collect();
+    assert!(drawn.iter().all(|ms| (0.0..=30.0).contains(ms)));
+    let mean = drawn.iter().sum::<f64>() / 1e5;
+    assert!((mean - 15.0).abs() < 0.07, "{mean}"); // four standard errors
+    let variance = drawn.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 1e5;
+    // cut at 3 sigma: 1 - 2 * 3 phi(3) / (2 Phi(3) - 1) = 0.97334 of sigma squared
+    assert!((variance / 25.0 / 0.97334 - 1.0).abs() < 0.02, "{variance}");
+    let ordered = arrivals(&[config(true)], 1000);
+    assert!(ordered.windows(2).all(|pair| pair[0] <= pair[1]));
+    assert!(!Impairments::new(&[config(true)]).may_reorder() && Impairments::new(&[config(false)]).may_reorder());
+    let wrong = ImpairmentConfig::NormalJitter { sigma_ns: sigma, cut: 3.0, mean_ns: Some(sigma), keep_order: true };
+    assert!(wrong.check().unwrap_err().contains("at least 0.015"), "{:?}", wrong.check());
+}
+
+#[test]
+fn a_delay_that_falls_lets_packets_overtake_unless_they_keep_their_order() {
+    let ms = Time::from_millis;
+    let config = |keep_order| ImpairmentConfig::DelaySteps {
+        at_ns: vec![Time::ZERO, ms(3)],
+        extra_ns: vec![ms(10), ms(1)],
+        repeat_ns: None,
+        keep_order,
+    };
+    // packets that leave at 1, 2, 3, 4 ms
+    assert_eq!(arrivals(&[config(false)], 4), [ms(11), ms(12), ms(4), ms(5)]);
+    assert_eq!(arrivals(&[config(true)], 4), [ms(11), ms(12), ms(12), ms(12)]);
+}
+
+#[test]
+fn aggregation_delivers_what_came_while_the_first_was_held() {
+    let ms = Time::from_millis;
+    let config = ImpairmentConfig::Aggregate { hold_ns: ms(3) };
+    assert_eq!(arrivals(&[config], 6), [4, 4, 4, 4, 8, 8].map(ms));
 }

@@ -12,6 +12,7 @@ impl<P: Packet + Copy> Link<P> {
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
         self.counters.sojourn += served.waited(now);
         let before = served.dropped.len();
+        let waited = served.queue.packets() > 0;
         let held = (now < served.held_until).then(|| served.queue.waiting_classes());
         let marked = served.queue.enqueue(now, packet, &mut self.rng, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
@@ -20,7 +21,7 @@ impl<P: Packet + Copy> Link<P> {
         if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
             // Nothing that waits may be sent before it is due.
         } else if now >= self.free_at {
-            self.serve(now);
+            self.serve_next(now, waited);
         } else {
             served.due = self.free_at;
             served.held_until = Time::ZERO;
@@ -49,6 +50,11 @@ impl<P: Packet + Copy> Link<P> {
 
     /// Sends the next packet of a queue that decides at departure. Then ask [`Link::pop_dropped`] and [`Link::take_marked`].
     pub fn serve(&mut self, now: Time) {
+        self.serve_next(now, true);
+    }
+
+    /// `waited`: the packet was in the queue before now.
+    fn serve_next(&mut self, now: Time, waited: bool) {
         self.forget_departed(now);
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
         self.counters.sojourn += served.waited(now);
@@ -66,10 +72,11 @@ impl<P: Packet + Copy> Link<P> {
             served.marked = Some(next.packet);
         }
         let bytes = next.packet.wire_bytes() + self.header_bytes;
-        let free_at = now + self.serializer.time(bytes);
+        self.transmit(now, waited, bytes, &next.packet);
+        let free_at = self.free_at;
+        let Discipline::AtDeparture(served) = &mut self.discipline else { return };
         served.due = if served.queue.packets() > 0 { served.queue.next_turn(free_at) } else { Time::MAX };
         served.held_until = if served.due.is_never() || served.due == free_at { Time::ZERO } else { served.due };
-        self.transmit(now, bytes, &next.packet);
         self.counters.sojourn += free_at - now;
     }
 

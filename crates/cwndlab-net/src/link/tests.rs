@@ -176,3 +176,51 @@ proptest! {
         prop_assert_eq!(out + link.packets_inside(), counters.accepted);
     }
 }
+
+/// Arrival times of packets that are offered at these times (ns), with these bytes.
+fn arrivals(link: &mut Link<TestPacket>, offered: &[(u64, u32)]) -> Vec<Time> {
+    let mut found = Vec::new();
+    let mut run = |link: &mut Link<TestPacket>, until: Time| loop {
+        let next = link.next_arrival().min(link.next_service());
+        if next > until || next.is_never() {
+            return;
+        }
+        if link.next_service() == next {
+            link.serve(next);
+        } else if link.arrive(next).is_some() {
+            found.push(next);
+        }
+    };
+    for &(at, bytes) in offered {
+        // an arrival comes before a departure of the same instant, which nobody has looked at yet
+        run(link, Time::from_nanos(at.saturating_sub(1)));
+        link.offer(Time::from_nanos(at), &packet(bytes));
+    }
+    run(link, Time::MAX);
+    found
+}
+
+proptest! {
+    #[test]
+    fn on_a_varying_link_a_queue_that_decides_at_departure_but_never_drops_is_a_fifo(
+        gaps in proptest::collection::vec((0_u64..4_000_000, 40_u32..1500), 1..60), trace in any::<bool>()
+    ) {
+        let capacity = if trace {
+            CapacityConfig::Deliveries { at_ms: vec![1, 1, 2, 5, 9] }
+        } else {
+            let at_ns = [0, 3, 8].map(Time::from_millis).to_vec();
+            CapacityConfig::Steps { at_ns, rates_bps: vec![4_000_000, 0, 9_000_000], repeat_ns: Some(Time::from_millis(10)) }
+        };
+        let codel = QueueConfig::Codel(CodelConfig { target_ns: Time::from_secs(1000), ..CodelConfig::default() });
+        let mut at = 1;
+        let offered: Vec<_> = gaps.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
+        let [fifo, served] = [QueueConfig::Infinite {}, codel].map(|queue| {
+            let mut link = link(1_000_000, Time::from_millis(7), &queue).varying(&capacity);
+            let times = arrivals(&mut link, &offered);
+            assert_eq!(link.packets_inside(), 0);
+            (times, link.counters().busy)
+        });
+        prop_assert_eq!(fifo.0.len(), offered.len());
+        prop_assert_eq!(fifo, served);
+    }
+}

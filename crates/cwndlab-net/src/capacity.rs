@@ -1,0 +1,183 @@
+//! Transmitters whose rate changes during the run, as the scenario states it in advance.
+//!
+//! Since the future is known, so is each departure: a hop stays one event.
+
+use cwndlab_units::{Rate, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::{self, Schedule};
+
+/// Bytes of a delivery opportunity, as in Mahimahi.
+const OPPORTUNITY_BYTES: u32 = 1500;
+
+/// How a link's capacity changes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum CapacityConfig {
+    /// A rate from each time to the next. A packet in transmission at a change keeps its place: what is left of its bits
+    /// is sent at the new rate. At 0 the transmitter pauses and the queue fills.
+    Steps {
+        /// When each rate begins; the first is 0, and they rise.
+        at_ns: Vec<Time>,
+        /// The rates, in bit/s.
+        rates_bps: Vec<u64>,
+        /// The steps begin again after this time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repeat_ns: Option<Time>,
+    },
+    /// A packet-delivery trace of Mahimahi: each entry is a chance to send 1500 bytes, lost if nothing waits. A packet
+    /// may take several, and several packets may share one. The trace repeats after its last entry.
+    Deliveries {
+        /// Times in milliseconds, which never fall.
+        at_ms: Vec<u64>,
+    },
+}
+
+impl CapacityConfig {
+    /// Whether the parameters make sense; the error names the parameter and what would be right.
+    ///
+    /// # Errors
+    /// If a parameter is out of its range.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            CapacityConfig::Steps { at_ns, rates_bps, repeat_ns } => {
+                schedule::check(at_ns, rates_bps.len(), *repeat_ns)?;
+                if let Some(rate) = rates_bps.iter().find(|&&rate| rate != 0 && !valid(rate)) {
+                    return Err(format!("the rate {rate} bit/s must be 0, or at least 8 bit/s and at most 400 Gbit/s"));
+                }
+                if repeat_ns.is_some() && rates_bps.iter().all(|&rate| rate == 0) {
+                    return Err("all rates are 0; at least one must be above 0".to_owned());
+                }
+                if repeat_ns.is_none() && rates_bps.last() == Some(&0) {
+                    return Err("the last rate is 0, so that the link would be down for ever; let it end".to_owned());
+                }
+                Ok(())
+            }
+            CapacityConfig::Deliveries { at_ms } => {
+                if at_ms.last().is_none_or(|&last| last == 0) {
+                    return Err("the trace must last for more than 0 ms".to_owned());
+                }
+                if at_ms.windows(2).any(|pair| pair[0] > pair[1]) {
+                    return Err("the times of a trace must never fall".to_owned());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// No packet of so many bytes takes less time than this.
+    pub fn least_time(&self, bytes: u32) -> Time {
+        match self {
+            CapacityConfig::Steps { rates_bps, .. } => {
+                let fastest = rates_bps.iter().copied().max().unwrap_or(0).max(1);
+                Rate::from_bps(fastest).serialization_time(bytes)
+            }
+            CapacityConfig::Deliveries { .. } => Time::ZERO,
+        }
+    }
+
+    pub(crate) fn build(&self) -> Capacity {
+        match self {
+            CapacityConfig::Steps { at_ns, rates_bps, repeat_ns } => {
+                Capacity::Steps(Schedule::new(at_ns, rates_bps, *repeat_ns))
+            }
+            CapacityConfig::Deliveries { at_ms } => Capacity::Deliveries(Deliveries {
+                at: at_ms.iter().map(|&ms| Time::from_millis(ms)).collect(),
+                next: 0,
+                base: Time::ZERO,
+                current: Time::MAX,
+                left: 0,
+            }),
+        }
+    }
+}
+
+/// As for links of one rate.
+fn valid(rate: u64) -> bool {
+    (8..=400_000_000_000).contains(&rate)
+}
+
+/// A transmitter. Its calls never go back in time.
+#[derive(Debug)]
+pub(crate) enum Capacity {
+    Steps(Schedule<u64>),
+    Deliveries(Deliveries),
+}
+
+/// Where a trace is.
+#[derive(Debug)]
+pub(crate) struct Deliveries {
+    at: Vec<Time>,
+    /// The next opportunity.
+    next: usize,
+    /// When this round of the trace began.
+    base: Time,
+    /// The last opportunity used, and what is left of it.
+    current: Time,
+    left: u32,
+}
+
+impl Capacity {
+    /// When a packet is sent whose transmission begins at `begin`; `waited`: it was in the queue before that.
+    pub(crate) fn finish(&mut self, begin: Time, waited: bool, bytes: u32) -> Time {
+        match self {
+            Capacity::Steps(rates) => finish_at_rates(rates, begin, bytes),
+            Capacity::Deliveries(deliveries) => deliveries.finish(begin, waited, bytes),
+        }
+    }
+}
+
+fn finish_at_rates(rates: &mut Schedule<u64>, begin: Time, bytes: u32) -> Time {
+    // in bits per second times nanoseconds
+    let mut need = u128::from(bytes) * 8_000_000_000;
+    let mut from = begin;
+    loop {
+        let (rate, until) = rates.at(from);
+        let rate = u128::from(rate);
+        let room = rate * u128::from((until - from).as_nanos());
+        if rate > 0 && (until.is_never() || need <= room) {
+            return from + Time::from_nanos(((need + rate / 2) / rate) as u64);
+        }
+        need -= room;
+        from = until;
+    }
+}
+
+impl Deliveries {
+    fn next_time(&self) -> Time {
+        self.base + self.at[self.next]
+    }
+
+    fn advance(&mut self) {
+        self.next += 1;
+        if self.next == self.at.len() {
+            self.next = 0;
+            self.base += self.at[self.at.len() - 1];
+        }
+    }
+
+    fn finish(&mut self, begin: Time, waited: bool, bytes: u32) -> Time {
+        if !waited || begin != self.current {
+            self.left = 0;
+        }
+        let mut need = bytes;
+        loop {
+            let taken = need.min(self.left);
+            self.left -= taken;
+            need -= taken;
+            if need == 0 {
+                return self.current;
+            }
+            // an opportunity at the very instant of an arrival has passed
+            while self.next_time() < begin || (!waited && self.next_time() == begin) {
+                self.advance();
+            }
+            self.current = self.next_time();
+            self.left = OPPORTUNITY_BYTES;
+            self.advance();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

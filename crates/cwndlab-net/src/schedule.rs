@@ -1,0 +1,64 @@
+//! Values that change at times known in advance.
+
+use cwndlab_units::Time;
+
+/// Whether times and values make a schedule.
+///
+/// # Errors
+/// Says what is wrong and what would be right.
+pub(crate) fn check(at: &[Time], values: usize, repeat: Option<Time>) -> Result<(), String> {
+    if at.len() != values {
+        return Err(format!("{} times but {values} values", at.len()));
+    }
+    if at.first() != Some(&Time::ZERO) {
+        return Err("the first value must be for time 0".to_owned());
+    }
+    if at.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err("the times must rise".to_owned());
+    }
+    if repeat.is_some_and(|period| at.last().is_some_and(|&last| period <= last)) {
+        return Err("repeat must be later than the last time".to_owned());
+    }
+    Ok(())
+}
+
+/// A value from each time to the next. It is asked of times that never go back.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule<T> {
+    at: Vec<Time>,
+    values: Vec<T>,
+    repeat: Option<Time>,
+    index: usize,
+    /// When this round began.
+    base: Time,
+}
+
+impl<T: Copy> Schedule<T> {
+    /// From checked parts.
+    pub(crate) fn new(at: &[Time], values: &[T], repeat: Option<Time>) -> Schedule<T> {
+        Schedule { at: at.to_vec(), values: values.to_vec(), repeat, index: 0, base: Time::ZERO }
+    }
+
+    /// The value at a time, and until when it holds.
+    pub(crate) fn at(&mut self, now: Time) -> (T, Time) {
+        if let Some(period) = self.repeat {
+            let rounds = (now - self.base).as_nanos() / period.as_nanos();
+            if rounds > 0 {
+                self.base += period * rounds;
+                self.index = 0;
+            }
+        }
+        while self.until() <= now {
+            self.index += 1;
+        }
+        (self.values[self.index], self.until())
+    }
+
+    fn until(&self) -> Time {
+        match (self.at.get(self.index + 1), self.repeat) {
+            (Some(&next), _) => self.base + next,
+            (None, Some(period)) => self.base + period,
+            (None, None) => Time::MAX,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+"""One direction of a link: what it takes from the link and what it has of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from cwndlab.spec import knobs, schema
+from cwndlab.spec.changes import DelaySteps, capacity
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Rate, delay and impairments of one direction, and where in the study they were written."""
+
+    rate_bps: int
+    #: How the rate changes, as the core takes it.
+    capacity: dict[str, Any] | None
+    #: The smallest delay; what is beyond it is an impairment.
+    delay_ns: int
+    first_delay_ns: int
+    impairments: list[dict[str, Any]]
+    #: Part of the scenario's link -> path in the study.
+    origins: dict[str, Path]
+
+
+def direction(
+    link: schema.Link, own: schema.Direction, folder: FilePath | None, at: Path, which: str
+) -> Direction:
+    """A direction's part of a link; Invalid says what does not fit."""
+
+    def place(key: str) -> Path:
+        return at if getattr(own, key) is None else (*at, which)
+
+    rate = link.rate if own.rate is None else own.rate
+    delay = link.delay if own.delay is None else own.delay
+    loss = link.loss if own.loss is None else own.loss
+    down = link.down if own.down is None else own.down
+    listed = link.impairments if own.impairments is None else own.impairments
+    listed_at = (*place("impairments"), "impairments")
+    rate_bps, varying = capacity(
+        rate, [(start, end) for start, end in down], folder, place("rate"), (*place("down"), "down")
+    )
+    made = [{"kind": item.kind, **knobs.free(item.knobs(), (*listed_at, i))} for i, item in enumerate(listed)]
+    origins = {"impairments": listed_at, "capacity": (*place("rate"), "rate")}
+    if loss is not None:
+        origins[f"impairments.{len(made)}"] = (*place("loss"), "loss")
+        made.append({"kind": "bernoulli", "p": loss} if isinstance(loss, float) else loss.impairment())
+    first = least = delay.delays[0] if isinstance(delay, DelaySteps) else delay
+    if isinstance(delay, DelaySteps):
+        origins[f"impairments.{len(made)}"] = (*place("delay"), "delay")
+        made.append(delay.impairment())
+        least = min(delay.delays)
+    return Direction(rate_bps, varying, least, first, made, origins)

@@ -1,0 +1,212 @@
+"""What of a link changes during a run: rates, delays and losses at stated times, packet-delivery traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from cwndlab.errors import StudyError
+
+from .base import Strict
+from .files import inside, read_text
+from .units import RateBps, TimeNs, parse_share, parse_time, parse_zero_rate
+from .validate import Invalid, Path
+
+#: Bytes of a delivery opportunity of a trace.
+OPPORTUNITY_BYTES = 1500
+Interval = tuple[int, int]
+
+
+class Steps(Strict):
+    """Values by the time from which they hold."""
+
+    at: dict[str, str | float] = Field(min_length=1, examples=[{"0s": "100Mbps", "20s": "10Mbps"}])
+    repeat: TimeNs | None = Field(None, description="the steps begin again after this time")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Steps:
+        times = [parse_time(time) for time in self.at]
+        if times[0] != 0:
+            raise ValueError('the first time must be "0s"')
+        if times != sorted(set(times)):
+            raise ValueError("the times must rise")
+        if self.repeat is not None and self.repeat <= times[-1]:
+            raise ValueError("`repeat` must be later than the last time")
+        self._values()
+        return self
+
+    @property
+    def times(self) -> list[int]:
+        """In ns."""
+        return [parse_time(time) for time in self.at]
+
+    def _values(self) -> list[Any]:
+        raise NotImplementedError
+
+    def _knobs(self, **values: Any) -> dict[str, Any]:
+        made = {"at_ns": self.times, **values}
+        return made if self.repeat is None else {**made, "repeat_ns": self.repeat}
+
+
+class RateSteps(Steps):
+    """A rate for each time; at "0bps" the transmitter pauses."""
+
+    def _values(self) -> list[int]:
+        return [parse_zero_rate(rate) for rate in self.at.values()]
+
+    @property
+    def rates(self) -> list[int]:
+        """In bit/s."""
+        return self._values()
+
+
+class DelaySteps(Steps):
+    """A propagation delay for each time."""
+
+    keep_order: bool = Field(False, description="whether packets wait for those before them where it falls")
+
+    def _values(self) -> list[int]:
+        return [parse_time(delay) for delay in self.at.values()]
+
+    @property
+    def delays(self) -> list[int]:
+        """In ns."""
+        return self._values()
+
+    def impairment(self) -> dict[str, Any]:
+        """What is beyond the smallest delay, as an impairment."""
+        least = min(self.delays)
+        extra = [delay - least for delay in self.delays]
+        return {"kind": "delay-steps", **self._knobs(extra_ns=extra), "keep_order": self.keep_order}
+
+
+class LossSteps(Steps):
+    """A share of packets lost at random for each time."""
+
+    def _values(self) -> list[float]:
+        return [parse_loss(loss) for loss in self.at.values()]
+
+    def impairment(self) -> dict[str, Any]:
+        """As an impairment."""
+        return {"kind": "loss-steps", **self._knobs(p=self._values())}
+
+
+class RateTrace(Strict):
+    """A packet-delivery trace in Mahimahi's format."""
+
+    trace: str = Field(description="file in the study's folder: a time in ms on each line")
+
+
+def _form(value: object) -> str:
+    """Which of the forms of a value that may change this is."""
+    if isinstance(value, Steps) or (isinstance(value, dict) and "trace" not in value):
+        return "steps"
+    return "trace" if isinstance(value, RateTrace | dict) else "plain"
+
+
+def parse_loss(value: object) -> float:
+    """0.01 of "1%", or of 0.01."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not 0 <= value <= 1:
+            raise ValueError(f'{value!r} is not a share of packets; write for instance "1%"')
+        return float(value)
+    share = parse_share(value)
+    if share > 1:
+        raise ValueError(f"{value!r} is more than all packets; write at most 100%")
+    return share
+
+
+#: A share of packets, held as a number.
+Loss = Annotated[
+    float, BeforeValidator(parse_loss), Field(json_schema_extra={"type": "string", "examples": ["1%"]})
+]
+Plain = Tag("plain")
+#: A rate that may change.
+AnyRate = Annotated[
+    Annotated[RateBps, Plain] | Annotated[RateSteps, Tag("steps")] | Annotated[RateTrace, Tag("trace")],
+    Discriminator(_form),
+]
+#: A delay that may change.
+AnyDelay = Annotated[Annotated[TimeNs, Plain] | Annotated[DelaySteps, Tag("steps")], Discriminator(_form)]
+#: A loss that may change.
+AnyLoss = Annotated[Annotated[Loss, Plain] | Annotated[LossSteps, Tag("steps")], Discriminator(_form)]
+
+
+def capacity(
+    rate: int | RateSteps | RateTrace,
+    down: Sequence[Interval],
+    folder: FilePath | None,
+    at: Path,
+    down_at: Path,
+) -> tuple[int, dict[str, Any] | None]:
+    """A link's rate at the start of the run (of a trace: its mean), and how it changes.
+
+    `at` is the path of the table that has the rate, `down_at` that of the pauses.
+    """
+    if isinstance(rate, RateTrace):
+        if down:
+            raise Invalid(down_at, "a trace has its pauses in it", "leave out `down`", 0)
+        chances = _trace(folder, rate.trace, (*at, "rate", "trace"))
+        mean = round(len(chances) * OPPORTUNITY_BYTES * 8_000 / chances[-1])
+        return max(mean, 8), {"kind": "deliveries", "at_ms": list(chances)}
+    if isinstance(rate, int):
+        if not down:
+            return rate, None
+        rate = RateSteps(at={"0s": f"{rate}bps"})
+    times, rates, repeat = rate.times, rate.rates, rate.repeat
+    if repeat is not None and down:
+        right = 'write the pauses as "0bps" in `at`'
+        raise Invalid(down_at, "these times would have to repeat, too", right, 0)
+    first = next((value for value in rates if value > 0), None)
+    if first is None:
+        raise Invalid((*at, "rate", "at"), "all rates are 0", 'one must be above "0bps"', 0)
+    times, rates = _without(times, rates, down, down_at)
+    made: dict[str, Any] = {"kind": "steps", "at_ns": times, "rates_bps": rates}
+    return first, made if repeat is None else {**made, "repeat_ns": repeat}
+
+
+def _without(
+    times: list[int], rates: list[int], down: Sequence[Interval], at: Path
+) -> tuple[list[int], list[int]]:
+    """The steps with a rate of 0 in these intervals."""
+    if any(start >= end for start, end in down):
+        raise Invalid(at, "an interval ends before it begins", 'write for instance [["10s", "12s"]]', 0)
+    edges = sorted({*times, *(edge for interval in down for edge in interval)})
+    made: list[tuple[int, int]] = []
+    for edge in edges:
+        rate = next(value for time, value in zip(times[::-1], rates[::-1], strict=True) if time <= edge)
+        if any(start <= edge < end for start, end in down):
+            rate = 0
+        if not made or made[-1][1] != rate:
+            made.append((edge, rate))
+    return [edge for edge, _ in made], [rate for _, rate in made]
+
+
+def _trace(folder: FilePath | None, name: str, at: Path) -> tuple[int, ...]:
+    try:
+        path = inside(folder, name)
+        state = path.stat() if path.is_file() else None
+        return _times(path, (state.st_mtime_ns, state.st_size) if state else (0, 0))
+    except StudyError as error:
+        line = "" if error.line is None else f"line {error.line}: "
+        raise Invalid(at, f"{name}: {line}{error.problem}", error.right, 0) from None
+
+
+@lru_cache(maxsize=8)
+def _times(path: FilePath, version: tuple[int, int]) -> tuple[int, ...]:
+    """Parsed once for all cells, as long as the file does not change."""
+    times: list[int] = []
+    right = "a trace has a whole number of milliseconds on each line, never falling"
+    for number, line in enumerate(read_text(path, what="a packet-delivery trace").splitlines(), start=1):
+        if not (line.isascii() and line.isdigit()) or len(line) > 12:
+            raise StudyError(f"{line[:20]!r} is no time", file=path, line=number, right=right)
+        times.append(int(line))
+        if len(times) > 1 and times[-1] < times[-2]:
+            raise StudyError(f"{line} comes after {times[-2]}", file=path, line=number, right=right)
+    if not times or times[-1] == 0:
+        raise StudyError("the trace lasts for no time", file=path, right=right)
+    return tuple(times)
