@@ -162,6 +162,16 @@ def test_datagrams_have_no_tcp_and_push_from_the_sender() -> None:
     assert len(scenario["tcp"]) == 1  # the default, which is that of cubic
 
 
+def test_short_flows_push_from_the_sender_and_are_random() -> None:
+    size = '{ kind = "pareto", mean = "30kB", shape = 1.5 }'
+    app = f'{{ app = {{ kind = "short-flows", arrival_rate = 20, flow = {size} }} }}'
+    cell = Study.from_toml(QUESTION.replace('{ cc = "reno" }', app)).plan().cells[0]
+    entry = cell.compiled.scenario["traffic"][1]
+    assert cell.compiled.scenario["nodes"][entry["client"]] == "flow_sender"
+    assert entry["app"]["flow_bytes"] == {"kind": "pareto", "mean": 30_000.0, "shape": 1.5}
+    cell.check()
+
+
 def test_poisson_traffic_is_random_and_constant_traffic_is_not() -> None:
     flows = '{ cc = "cubic" }, { cc = "reno" }'
     for kind, deterministic in (("cbr", True), ("poisson", False)):

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_units::Time;
 
-use crate::{AppSpec, Bulk, Command, Crr, Datagrams, Event, Ftp, Rng, Sampler, Web};
+use crate::{AppSpec, Bulk, Command, Crr, Datagrams, Event, Ftp, Rng, Rr, Sampler, ShortFlows, Web};
 
 /// What an application is built with.
 pub struct Setup<'a> {
@@ -31,6 +31,10 @@ pub enum App {
     Web(Box<Web>),
     /// Connect-request-response transactions.
     Crr(Box<Crr>),
+    /// Requests and responses over one connection.
+    Rr(Box<Rr>),
+    /// Short flows.
+    ShortFlows(Box<ShortFlows>),
     /// Unresponsive traffic.
     Datagrams(Box<Datagrams>),
 }
@@ -46,6 +50,8 @@ impl App {
             AppSpec::Ftp(s) => App::Ftp(Box::new(Ftp::new(s, setup)?)),
             AppSpec::Web(s) => App::Web(Box::new(Web::new(s, setup)?)),
             AppSpec::Crr(s) => App::Crr(Box::new(Crr::new(s, setup)?)),
+            AppSpec::Rr(s) => App::Rr(Box::new(Rr::new(s, setup)?)),
+            AppSpec::ShortFlows(s) => App::ShortFlows(Box::new(ShortFlows::new(s, setup)?)),
             AppSpec::Cbr(s) => App::Datagrams(Box::new(Datagrams::constant(s, setup)?)),
             AppSpec::OnOff(s) => App::Datagrams(Box::new(Datagrams::on_off(s, setup)?)),
             AppSpec::Poisson(s) => App::Datagrams(Box::new(Datagrams::poisson(s, setup)?)),
@@ -56,7 +62,7 @@ impl App {
     pub fn memory_bytes(&self) -> u64 {
         match self {
             App::Web(a) => a.memory_bytes(),
-            App::Bulk(_) | App::Ftp(_) | App::Crr(_) | App::Datagrams(_) => 0,
+            _ => 0,
         }
     }
 
@@ -67,6 +73,8 @@ impl App {
             App::Ftp(a) => a.handle(now, event, out),
             App::Web(a) => a.handle(now, event, out),
             App::Crr(a) => a.handle(now, event, out),
+            App::Rr(a) => a.handle(now, event, out),
+            App::ShortFlows(a) => a.handle(now, event, out),
             App::Datagrams(a) => a.handle(now, event, out),
         }
     }

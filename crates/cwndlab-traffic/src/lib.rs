@@ -14,7 +14,9 @@ mod dist;
 mod event;
 mod exchange;
 mod ftp;
+mod rr;
 mod series;
+mod short_flows;
 mod slots;
 mod spec;
 #[cfg(test)]
@@ -28,8 +30,11 @@ pub use datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec};
 pub use dist::{Dist, Distributions, Sampler};
 pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 pub use ftp::Ftp;
+pub use rr::Rr;
+pub use short_flows::ShortFlows;
 pub use spec::{
-    AppSpec, BulkSpec, Clock, CrrSpec, FtpSpec, InlineTrigger, Protocol, ServerCloses, TransactionEnd, WebSpec,
+    AppSpec, BulkSpec, Clock, CrrSpec, FtpSpec, InlineTrigger, Protocol, RrSpec, ServerCloses, ShortFlowsSpec,
+    TransactionEnd, WebSpec,
 };
 pub use web::Web;
 

@@ -21,6 +21,10 @@ impl<T> Slots<T> {
     pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         self.0.get_mut(slot as usize)?.as_mut()
     }
+    /// All values, by slot.
+    pub(crate) fn values(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().flatten()
+    }
     pub(crate) fn remove(&mut self, slot: u32) {
         if let Some(s) = self.0.get_mut(slot as usize) {
             *s = None;

@@ -25,6 +25,10 @@ pub enum AppSpec {
     Web(Box<WebSpec>),
     /// Connect-request-response transactions without a pause (netperf's `TCP_CRR`).
     Crr(Box<CrrSpec>),
+    /// Requests and responses over one persistent connection (netperf's `TCP_RR`).
+    Rr(Box<RrSpec>),
+    /// Transfers that arrive as a Poisson process.
+    ShortFlows(Box<ShortFlowsSpec>),
     /// Datagrams of a constant bit rate.
     Cbr(Box<CbrSpec>),
     /// Bursts of datagrams.
@@ -59,6 +63,13 @@ impl AppSpec {
                 ("response_bytes", &s.response_bytes),
                 ("first_s", &s.first_s),
             ],
+            AppSpec::Rr(s) => vec![
+                ("request_bytes", &s.request_bytes),
+                ("response_bytes", &s.response_bytes),
+                ("think_s", &s.think_s),
+                ("first_s", &s.first_s),
+            ],
+            AppSpec::ShortFlows(s) => vec![("flow_bytes", &s.flow_bytes), ("first_s", &s.first_s)],
             AppSpec::Cbr(s) => s.dists(),
             AppSpec::OnOff(s) => s.dists(),
             AppSpec::Poisson(s) => s.dists(),
@@ -76,7 +87,8 @@ impl AppSpec {
             AppSpec::Cbr(s) => s.check()?,
             AppSpec::OnOff(s) => s.check()?,
             AppSpec::Poisson(s) => s.check()?,
-            AppSpec::Ftp(_) | AppSpec::Crr(_) => {}
+            AppSpec::ShortFlows(s) => s.check()?,
+            AppSpec::Ftp(_) | AppSpec::Crr(_) | AppSpec::Rr(_) => {}
         }
         for (field, dist) in self.dists() {
             dist.sampler(shared).map_err(|e| format!("{field}: {e}"))?;
@@ -272,6 +284,55 @@ pub struct CrrSpec {
     /// Stop after so many transactions.
     #[serde(default)]
     pub transactions: Option<u32>,
+}
+
+/// Requests and responses in turn over one connection.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RrSpec {
+    /// Bytes of a request.
+    pub request_bytes: Dist,
+    /// Bytes of a response.
+    pub response_bytes: Dist,
+    /// Seconds between a response's last byte and the next request.
+    #[serde(default = "zero")]
+    pub think_s: Dist,
+    /// Seconds from the application's start to the opening of the connection.
+    #[serde(default = "zero")]
+    pub first_s: Dist,
+    /// Stop after so many transactions.
+    #[serde(default)]
+    pub transactions: Option<u32>,
+}
+
+/// Transfers that begin at the times of a Poisson process, each on a connection of its own.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShortFlowsSpec {
+    /// Flows per second in the mean.
+    pub arrival_rate: f64,
+    /// Bytes of a flow.
+    pub flow_bytes: Dist,
+    /// The sending end.
+    #[serde(default = "client")]
+    pub from: Side,
+    /// Seconds from the application's start to the beginning of the process.
+    #[serde(default = "zero")]
+    pub first_s: Dist,
+    /// Stop after so many flows.
+    #[serde(default)]
+    pub flows: Option<u32>,
+}
+
+impl ShortFlowsSpec {
+    /// Whether the rate makes sense.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let rate = self.arrival_rate;
+        if rate > 0.0 && rate <= 1e6 {
+            return Ok(());
+        }
+        Err(format!("short-flows: arrival_rate is {rate}; it must be above 0 and at most 1000000 per second"))
+    }
 }
 
 pub(crate) fn client() -> Side {

@@ -127,6 +127,6 @@ def watched(scenario: Mapping[str, Any]) -> int:
 
 def sender(entry: Mapping[str, Any]) -> int:
     """The host that sends the data of a traffic entry, or most of them."""
-    pushes = entry["app"]["kind"] == "bulk" or is_unresponsive(entry["app"])
+    pushes = entry["app"]["kind"] in ("bulk", "short-flows") or is_unresponsive(entry["app"])
     from_client = pushes and entry["app"].get("from", "client") == "client"
     return int(entry["client" if from_client else "server"])

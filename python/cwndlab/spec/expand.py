@@ -368,7 +368,9 @@ class _Network:
         if flow.bytes is not None:
             app["bytes"] = flow.bytes
         unresponsive = is_unresponsive(app)
-        pushes = (app.get("kind") == "bulk" or unresponsive) and app.get("from", "client") == "client"
+        pushes = (app.get("kind") in ("bulk", "short-flows") or unresponsive) and app.get(
+            "from", "client"
+        ) == "client"
         ends = (f"{name}_sender", f"{name}_receiver") if pushes else (f"{name}_receiver", f"{name}_sender")
         entry: Raw = {"name": name, "client": ends[0], "server": ends[1], "count": count}
         if not unresponsive:

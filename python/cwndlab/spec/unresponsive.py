@@ -15,5 +15,5 @@ def is_unresponsive(app: object) -> bool:
 
 
 def draws(app: Mapping[str, Any]) -> bool:
-    """Whether it draws random numbers beside those of its distributions."""
-    return KINDS.get(str(app["kind"]), False)
+    """Whether an application draws random numbers beside those of its distributions."""
+    return app["kind"] == "short-flows" or KINDS.get(str(app["kind"]), False)

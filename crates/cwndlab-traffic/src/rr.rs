@@ -1,0 +1,167 @@
+//! Requests and responses in turn over one persistent connection, as netperf's `TCP_RR`.
+
+use cwndlab_units::Time;
+
+use crate::event::Losses;
+use crate::spec::RrSpec;
+use crate::{Command, Event, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
+
+/// A client whose next request follows a think time after the last response. The clock of a transaction runs from its
+/// request to the last byte of its response. A connection that breaks is opened again.
+#[derive(Clone)]
+pub struct Rr {
+    tcp_client: u16,
+    tcp_server: u16,
+    limit: Option<u32>,
+    request: (Sampler, Rng),
+    response: (Sampler, Rng),
+    think: (Sampler, Rng),
+    first: Sampler,
+    next: u32,
+    is_open: bool,
+    /// Bytes of requests and responses that this connection has carried, those under way included.
+    up: u64,
+    down: u64,
+    current: Option<Transaction>,
+}
+
+/// What is under way.
+#[derive(Clone, Copy)]
+struct Transaction {
+    index: u32,
+    start: Time,
+    response: u64,
+    before: Losses,
+}
+
+impl Rr {
+    pub(crate) fn new(spec: &RrSpec, setup: &mut Setup<'_>) -> Result<Rr, String> {
+        let make =
+            |field: &str, dist: &crate::Dist| dist.sampler(setup.shared).map_err(|e| format!("rr: {field}: {e}"));
+        let (request, response) =
+            (make("request_bytes", &spec.request_bytes)?, make("response_bytes", &spec.response_bytes)?);
+        let (think, first) = (make("think_s", &spec.think_s)?, make("first_s", &spec.first_s)?);
+        Ok(Rr {
+            tcp_client: setup.tcp_client,
+            tcp_server: setup.tcp_server,
+            limit: spec.transactions,
+            request: (request, (setup.stream)("requests")),
+            response: (response, (setup.stream)("sizes")),
+            think: (think, (setup.stream)("pauses")),
+            first,
+            next: 0,
+            is_open: false,
+            up: 0,
+            down: 0,
+            current: None,
+        })
+    }
+
+    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+        match event {
+            Event::Start => match self.first.draw_time(&mut self.think.1) {
+                Time::ZERO => self.connect(out),
+                wait => out.push(Command::Timer { at: now + wait }),
+            },
+            Event::Timer if self.is_open => self.ask(now, Losses::default(), out),
+            Event::Timer => self.connect(out),
+            Event::Established { side: Side::Client, .. } => self.ask(now, Losses::default(), out),
+            Event::Delivered { conn, side: Side::Server, .. } => {
+                if let Some(current) = &self.current {
+                    out.push(Command::Write { conn, side: Side::Server, bytes: current.response });
+                }
+            }
+            Event::Delivered { side: Side::Client, losses, .. } => {
+                self.end(now, losses, out);
+                self.go_on(now, losses, out);
+            }
+            Event::PeerClosed { conn, side: Side::Server } => {
+                out.push(Command::Close { conn, side: Side::Server });
+            }
+            Event::Finished { losses, .. } => {
+                self.end(Time::MAX, losses, out);
+                self.is_open = false;
+                self.go_on(now, losses, out);
+            }
+            Event::End => self.end(Time::MAX, Losses::default(), out),
+            Event::Established { .. } | Event::PeerClosed { .. } => {}
+        }
+    }
+
+    fn connect(&mut self, out: &mut Vec<Command>) {
+        (self.is_open, self.up, self.down) = (true, 0, 0);
+        out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
+    }
+
+    /// The next transaction, after a think time; after the last one the client closes.
+    fn go_on(&mut self, now: Time, losses: Losses, out: &mut Vec<Command>) {
+        if self.limit.is_some_and(|limit| self.next >= limit) {
+            if self.is_open {
+                out.push(Command::Close { conn: 0, side: Side::Client });
+            }
+            return;
+        }
+        match self.think.0.draw_time(&mut self.think.1) {
+            Time::ZERO if self.is_open => self.ask(now, losses, out),
+            wait => out.push(Command::Timer { at: now + wait }),
+        }
+    }
+
+    fn ask(&mut self, now: Time, before: Losses, out: &mut Vec<Command>) {
+        let request = self.request.0.draw_bytes(&mut self.request.1);
+        let response = self.response.0.draw_bytes(&mut self.response.1);
+        self.up += request;
+        self.down += response;
+        self.current = Some(Transaction { index: self.next, start: now, response, before });
+        self.next += 1;
+        out.push(Command::Write { conn: 0, side: Side::Client, bytes: request });
+        out.push(Command::NotifyAt { conn: 0, side: Side::Server, total: self.up });
+        out.push(Command::NotifyAt { conn: 0, side: Side::Client, total: self.down });
+    }
+
+    /// Records the transaction under way, if any.
+    fn end(&mut self, end: Time, losses: Losses, out: &mut Vec<Command>) {
+        let Some(current) = self.current.take() else { return };
+        let losses = losses.since(current.before);
+        out.push(Command::Record(ObjectRecord {
+            kind: ObjectKind::Transaction,
+            index: current.index,
+            start: current.start,
+            end,
+            bytes: if end.is_never() { 0 } else { current.response },
+            connections: 1,
+            retransmits: losses.retransmits,
+            timeouts: losses.timeouts,
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cwndlab_units::Time;
+
+    use crate::testing::{app, Network};
+
+    const JSON: &str = r#"{"kind": "rr", "request_bytes": {"kind": "fixed", "value": 100},
+        "response_bytes": {"kind": "fixed", "value": 5000}, "think_s": {"kind": "fixed", "value": 0.5}}"#;
+
+    #[test]
+    fn transactions_share_one_connection_and_take_a_round_trip_each() {
+        let net = Network::new(app(JSON, 1).unwrap(), Time::from_millis(100)).run(Time::from_secs(6));
+        assert_eq!(net.connects.len(), 1);
+        // a handshake of 100 ms, then 100 ms for each and 500 ms between
+        let starts: Vec<u64> = net.records.iter().map(|record| record.start.as_nanos() / 1_000_000).collect();
+        assert_eq!(starts, [100, 700, 1300, 1900, 2500, 3100, 3700, 4300, 4900, 5500]);
+        assert!(net.records.iter().all(|r| r.end - r.start == Time::from_millis(100) && r.bytes == 5000));
+    }
+
+    #[test]
+    fn a_broken_connection_is_opened_again_and_the_last_one_closed() {
+        let json = JSON.replace("}}", r#"}, "transactions": 2}"#);
+        let mut net = Network::new(app(&json, 1).unwrap(), Time::from_millis(100));
+        net.broken = [1].into();
+        let net = net.run(Time::from_secs(60));
+        assert_eq!(net.connects.len(), 2);
+        assert_eq!(net.records.len(), 2);
+    }
+}
