@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import json
 import math
 import re
 import sys
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
@@ -244,12 +243,11 @@ def described(code: MetricCode) -> dict[str, object]:
     }
 
 
-def reopened(content: Mapping[str, object], source: str) -> None:
+def reopened(stated: Mapping[str, Any], source: str) -> None:
     """Makes a metric of a result folder known, unless this process has it; it measures nothing anew.
 
     OutputError if this process has another metric of that name.
     """
-    stated = json.loads(json.dumps(content))
     code = MetricCode(stated["name"], stated["file"], source)
     known = find(code.name)
     if known is not None:

@@ -95,6 +95,10 @@ class Campaign:
             )
             for cell in self.plan.cells
         }
+        #: The names of the cells that are the same run.
+        self._named: dict[str, list[str]] = {}
+        for cell, key in self._keys.items():
+            self._named.setdefault(key, []).append(cell)
         #: Of cells that are the same run under several names, the first.
         self._own = set({key: cell for cell, key in reversed(self._keys.items())}.values())
         #: Replicates of each cell that count; sequential stopping raises it.
@@ -148,9 +152,8 @@ class Campaign:
         """Tells of finished replicates, under each of the names that their cell has."""
         if self.finished is not None:
             for cell, replicate in finished:
-                for name, key in self._keys.items():
-                    if key == self._keys[cell]:
-                        self.finished(name, replicate, self.values(name, replicate))
+                for name in self._named[self._keys[cell]]:
+                    self.finished(name, replicate, self.values(name, replicate))
 
     def _missing(self) -> Iterator[tuple[str, int]]:
         for cell, wanted in self.wanted.items():
