@@ -24,7 +24,7 @@ import inspect
 import math
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -150,53 +150,66 @@ def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
 
 def measure_all(quantities: Sequence[Quantity], run: FullRun) -> dict[str, Value]:
     """Every quantity of a study in one run, each in its window."""
-    known = {quantity.name: quantity for quantity in quantities}
-    windows: dict[tuple[int, int], RunView] = {}
-    values: dict[str, Value] = {}
-
-    def value(name: str) -> Value:
-        if name not in values:
-            quantity = known[name]
-            window = window_of(run.scenario, quantity.window_name)
-            view = windows.setdefault(window, RunView(run, *window))
-            values[name] = _checked(quantity, known, _measure(quantity, known, view, value))
-        return values[name]
-
-    for name in known:
-        value(name)
-    return values
+    return Measurer(quantities).measure(run)
 
 
-def _measure(
-    quantity: Quantity, known: Mapping[str, Quantity], run: RunView, value: Callable[[str], Value]
-) -> Value:
-    scale = scale_of(quantity, known)
-    if quantity.metric is not None:
-        result = get(quantity.metric).measure(run, **quantity.options)
-        if quantity.within is not None:
-            result = _reduce(quantity.within, result)
-        if isinstance(result, int | float | np.integer | np.floating):
-            return float(result) * scale
-        return [float(item) * scale for item in result]
-    of, by = value(str(quantity.of)), value(str(quantity.by))
-    if isinstance(of, list) or isinstance(by, list):
-        if not (isinstance(of, list) and isinstance(by, list)):
-            raise ValueError(
-                f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`"
-            )
-        return [_derive(quantity.derived, a, b) * scale for a, b in zip(of, by, strict=False)]
-    return _derive(quantity.derived, of, by) * scale
+class Measurer:
+    """Measures a study's quantities in run after run: what is the same in all of them is looked up once."""
+
+    def __init__(self, quantities: Sequence[Quantity]) -> None:
+        self._known = {quantity.name: quantity for quantity in quantities}
+
+    @cached_property
+    def _scales(self) -> dict[str, float]:
+        return {name: scale_of(quantity, self._known) for name, quantity in self._known.items()}
+
+    @cached_property
+    def _ranges(self) -> dict[str, Range]:
+        return {name: range_of(quantity, self._known) for name, quantity in self._known.items()}
+
+    def measure(self, run: FullRun) -> dict[str, Value]:
+        """Every quantity in one run, each in its window."""
+        windows: dict[tuple[int, int], RunView] = {}
+        values: dict[str, Value] = {}
+
+        def value(name: str) -> Value:
+            if name not in values:
+                quantity = self._known[name]
+                window = window_of(run.scenario, quantity.window_name)
+                view = windows.setdefault(window, RunView(run, *window))
+                values[name] = _checked(name, self._ranges[name], self._value(quantity, view, value))
+            return values[name]
+
+        for name in self._known:
+            value(name)
+        return values
+
+    def _value(self, quantity: Quantity, run: RunView, value: Callable[[str], Value]) -> Value:
+        scale = self._scales[quantity.name]
+        if quantity.metric is not None:
+            result = get(quantity.metric).measure(run, **quantity.options)
+            if quantity.within is not None:
+                result = _reduce(quantity.within, result)
+            if isinstance(result, int | float | np.integer | np.floating):
+                return float(result) * scale
+            return [float(item) * scale for item in result]
+        of, by = value(str(quantity.of)), value(str(quantity.by))
+        if isinstance(of, list) or isinstance(by, list):
+            if not (isinstance(of, list) and isinstance(by, list)):
+                raise ValueError(
+                    f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`"
+                )
+            return [_derive(quantity.derived, a, b) * scale for a, b in zip(of, by, strict=False)]
+        return _derive(quantity.derived, of, by) * scale
 
 
-def _checked(quantity: Quantity, known: Mapping[str, Quantity], value: Value) -> Value:
+def _checked(name: str, within: Range, value: Value) -> Value:
     """The value, if its metric says that it is possible; else an error of this run alone."""
-    within = range_of(quantity, known)
     low, high = within.limits
-    for item in value if isinstance(value, list) else [value]:
+    for item in value if isinstance(value, list) else (value,):
         if item < low or item > high:
             raise ValueError(
-                f"quantity {quantity.name} is {item:.9g}, outside its range, "
-                f"{within.low:g} to {within.high:g}"
+                f"quantity {name} is {item:.9g}, outside its range, {within.low:g} to {within.high:g}"
             )
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -31,3 +32,15 @@ def opened(run: RunView, traffic: str | None) -> Mapping[str, Column]:
 def _opened(run: RunView, traffic: str | None) -> Mapping[str, Column]:
     table = of_traffic(run, traffic)
     return Rows(table, np.flatnonzero(table["start_ns"] >= run.start_s * 1e9))
+
+
+def delivered_bytes(rows: Mapping[str, Column]) -> Column:
+    """Payload bytes that each of these connections delivered in order, both ways."""
+    return rows["bytes_up"].astype(np.float64) + rows["bytes_down"]
+
+
+def per_segment_sent(run: RunView, counter: str, traffic: str | None) -> float:
+    """A counter's sum per segment that these connections sent, both ways; NaN if nothing was sent."""
+    rows = of_traffic(run, traffic)
+    sent = float(rows["segments_sent"].sum())
+    return float(rows[counter].sum()) / sent if sent else math.nan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import RunView
-from ._connections import of_traffic
+from ._connections import delivered_bytes, of_traffic
 from ._select import Floats
 
 
@@ -33,7 +33,7 @@ def in_each(run: RunView, interval: float, *traffic: str | None) -> list[tuple[R
         rows = of_traffic(part, *traffic)
         start, end = (np.asarray(rows[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
         throughout = (start <= part.start_s * 1e9) & ((end < 0) | np.isnan(end) | (end >= part.end_s * 1e9))
-        bits = 8.0 * (np.asarray(rows["bytes_up"], dtype=np.float64) + rows["bytes_down"])
+        bits = 8.0 * delivered_bytes(rows)
         chosen = np.flatnonzero(throughout)
         rates = {int(rows["connection"][row]): float(bits[row]) / part.seconds for row in chosen}
         made.append((part, rates))

@@ -9,7 +9,7 @@ import math
 from typing import Literal
 
 from . import RunView
-from ._connections import of_traffic
+from ._connections import delivered_bytes, of_traffic
 from ._range import COUNT, NON_NEGATIVE
 
 UNIT = "packets"
@@ -34,5 +34,5 @@ def measure(
     signals = float(sum(rows[column].sum() for column in _COLUMNS[signal]))
     if not per_megabyte:
         return signals
-    delivered = float(rows["bytes_up"].sum() + rows["bytes_down"].sum())
+    delivered = float(delivered_bytes(rows).sum())
     return 1e6 * signals / delivered if delivered else math.nan

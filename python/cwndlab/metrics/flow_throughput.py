@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from . import RunView, _select
-from ._connections import of_traffic
+from ._connections import delivered_bytes, of_traffic
 from ._range import NON_NEGATIVE
 
 UNIT = "bit/s"
@@ -26,12 +26,10 @@ def measure(run: RunView, *, traffic: str) -> float:
     rates = [8 * files.bytes[files.finished] / files.delay_s[files.finished]]
     done = set(files.client[files.finished].tolist())
     flows = of_traffic(run, traffic)
-    for index, entry in enumerate(flows["traffic"]):
-        if int(entry) not in done:
-            begin = max(float(flows["start_ns"][index]), run.start_s * 1e9)
-            ended = float(flows["end_ns"][index])
-            taken = (ended if ended >= 0 else run.end_s * 1e9) - begin
-            delivered = float(flows["bytes_up"][index]) + float(flows["bytes_down"][index])
-            rates.append(np.array([8e9 * delivered / taken]))
+    for index in np.flatnonzero([entry not in done for entry in flows["traffic"].tolist()]):
+        begin = max(float(flows["start_ns"][index]), run.start_s * 1e9)
+        ended = float(flows["end_ns"][index])
+        taken = (ended if ended >= 0 else run.end_s * 1e9) - begin
+        rates.append(np.array([8e9 * float(delivered_bytes(flows)[index]) / taken]))
     every = np.concatenate(rates)
     return float(np.mean(every)) if len(every) else math.nan

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from . import RunView
-from ._connections import of_traffic
+from ._connections import delivered_bytes, of_traffic
 from ._range import NON_NEGATIVE
 
 UNIT = "bit/s"
@@ -22,5 +20,4 @@ def measure(run: RunView, *, traffic: str | None = None) -> float:
     """Of one traffic entry of the study, or of all."""
     if traffic is not None and not run.traffic(traffic):
         return math.nan
-    table = of_traffic(run, traffic)
-    return float(np.sum(table["bytes_up"]) + np.sum(table["bytes_down"])) * 8.0 / run.seconds
+    return float(delivered_bytes(of_traffic(run, traffic)).sum()) * 8.0 / run.seconds

@@ -6,10 +6,8 @@ draws it: point k is the k-th interval of length `interval` (seconds).
 
 from __future__ import annotations
 
-import numpy as np
-
 from . import RunView
-from ._connections import of_traffic
+from ._connections import delivered_bytes, of_traffic
 from ._options import Interval
 from ._range import NON_NEGATIVE
 
@@ -23,5 +21,5 @@ def measure(run: RunView, *, traffic: str | None = None, interval: Interval) -> 
     made = []
     for part in run.parts(interval):
         rows = of_traffic(part, traffic)
-        made.append(8.0 * float(np.sum(rows["bytes_up"]) + np.sum(rows["bytes_down"])) / part.seconds)
+        made.append(8.0 * float(delivered_bytes(rows).sum()) / part.seconds)
     return made

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from . import RunView
-from ._connections import of_traffic
+from ._connections import delivered_bytes, of_traffic
 from ._options import Interval, Seconds
 from ._range import NON_NEGATIVE
 
@@ -29,7 +29,7 @@ def measure(run: RunView, *, traffic: str, since: Seconds, interval: Interval) -
     before, after = [], []
     for part in run.parts(interval):
         rows = of_traffic(part, traffic)
-        rate = 8.0 * float(np.sum(rows["bytes_up"]) + np.sum(rows["bytes_down"])) / part.seconds
+        rate = 8.0 * float(delivered_bytes(rows).sum()) / part.seconds
         if part.end_s <= since:
             before.append(rate)
         elif part.start_s >= since:

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from . import RunView
-from ._connections import of_traffic
+from ._connections import delivered_bytes, of_traffic
 from ._range import SHARE
 
 UNIT = "1"
@@ -25,6 +25,6 @@ TABLES = ("connections",)
 def measure(run: RunView, *, traffic: list[str] | None = None) -> float:
     """Of the connections of these traffic entries together, or of all; NaN if nothing was delivered."""
     rows = of_traffic(run, *(traffic if traffic is not None else [None]))
-    x = rows["bytes_up"].astype(np.float64) + rows["bytes_down"]
+    x = delivered_bytes(rows)
     squares = float(np.sum(x**2))
     return float(np.sum(x)) ** 2 / (len(x) * squares) if squares else math.nan

@@ -8,12 +8,8 @@ been sent before it. `drop_rate` is the rate at one link.
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from . import RunView
-from ._connections import of_traffic
+from ._connections import per_segment_sent
 from ._range import SHARE
 
 UNIT = "1"
@@ -23,6 +19,4 @@ TABLES = ("connections",)
 
 def measure(run: RunView, *, traffic: str | None = None) -> float:
     """Of one traffic entry of the study, or of all; NaN if nothing was sent."""
-    rows = of_traffic(run, traffic)
-    sent = float(np.sum(rows["segments_sent"]))
-    return float(np.sum(rows["drops"])) / sent if sent else math.nan
+    return per_segment_sent(run, "drops", traffic)

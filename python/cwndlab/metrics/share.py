@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from . import RunView
-from ._connections import of_traffic
+from ._connections import delivered_bytes, of_traffic
 from ._range import SHARE
 
 UNIT = "1"
@@ -26,5 +24,5 @@ def measure(run: RunView, *, traffic: str) -> float:
     if not run.traffic(traffic):
         return math.nan
     own, every = (of_traffic(run, name) for name in (traffic, None))
-    part, total = (float(np.sum(rows["bytes_up"]) + np.sum(rows["bytes_down"])) for rows in (own, every))
+    part, total = (float(delivered_bytes(rows).sum()) for rows in (own, every))
     return part / total if total else math.nan

@@ -55,8 +55,10 @@ class Measure:
     ids: Mapping[str, str] = field(init=False)
     #: The metrics of the user's own among them, as they travel to other processes.
     own_metrics: tuple[MetricCode, ...] = field(init=False)
+    _measurer: metrics.Measurer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_measurer", metrics.Measurer(self.quantities))
         object.__setattr__(self, "ids", measure_ids(self.quantities))
         object.__setattr__(self, "own_metrics", used(q.metric for q in self.quantities))
 
@@ -176,7 +178,7 @@ class Measure:
         return self._values(RunView(records, parsed(job.scenario)))
 
     def _values(self, view: RunView) -> dict[str, Value]:
-        return {self.ids[name]: value for name, value in metrics.measure_all(self.quantities, view).items()}
+        return {self.ids[name]: value for name, value in self._measurer.measure(view).items()}
 
 
 def classes(laws: Iterable[LawCode]) -> dict[str, type[CongestionControl]]:

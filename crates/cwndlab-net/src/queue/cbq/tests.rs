@@ -280,7 +280,7 @@ fn rates_whose_sum_does_not_fit_are_refused() {
 #[test]
 fn an_estimate_that_decays_reaches_zero_without_subnormal_numbers() {
     // 1000 bytes take exactly 8 ms at the class's rate
-    let mut estimator = Estimator::new(1e6, 1e7, 1, 1000, f64::NEG_INFINITY);
+    let mut estimator = Estimator::new(1e6, 1e7, 4, 1000, f64::NEG_INFINITY);
     let mut now = Time::ZERO;
     for _ in 0..20_000 {
         estimator.on_send(now, 1000);
