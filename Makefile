@@ -66,7 +66,7 @@ digests: setup
 	$(BIN)/python tools/digests.py $(if $(SAMPLE),--sample $(SAMPLE)) > build/digests.tsv
 	@echo 'digests: build/digests.tsv'
 
-wheel: $(VENV)/.deps
+wheel: setup
 	$(BIN)/python tools/wheel.py
 
 images: setup
@@ -76,7 +76,7 @@ docs: setup $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo 'manual: build/docs/index.html'
 
-setup: $(VENV)/.core $(VENV)/.router
+setup: $(VENV)/.core $(VENV)/.router $(VENV)/.live
 
 $(VENV)/.python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -103,10 +103,15 @@ $(VENV)/.router: $(RUST) $(VENV)/.python
 	@[ "$$(uname)" != Linux ] || cp "$${CARGO_TARGET_DIR:-target}/release/cwndlab-router" $(BIN)/
 	@touch $@
 
+# The engine that reports carry; skipped, with a message, where the compiler lacks the target.
+$(VENV)/.live: $(VENV)/.core tools/live.py
+	$(BIN)/python tools/live.py
+	@touch $@
+
 # docs.txt holds what dev.txt lacks.
 lock:
 	rm -rf build/lock && "$(PYTHON)" -m venv build/lock
 	build/lock/bin/python tools/lock.py build/lock/bin/python
 
 clean:
-	rm -rf $(VENV) build target python/cwndlab/*.so
+	rm -rf $(VENV) build target python/cwndlab/*.so python/cwndlab/report/live/engine.*

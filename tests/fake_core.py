@@ -22,6 +22,7 @@ class FakeRecords:
         self._tables = tables
         self.names = list(tables)
         self.packets = packets
+        self.digest = "0" * 64
 
     def table(self, name: str) -> Any:
         return self._tables[name]

@@ -543,6 +543,10 @@ class Records:
         """Packets that crossed a link: what the engine's speed is measured in."""
 
     @property
+    def digest(self) -> str:
+        """SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform."""
+
+    @property
     def summary(self) -> dict[str, int]:
         """Totals by name; every packet injected is delivered, dropped or in flight."""
 

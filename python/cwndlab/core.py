@@ -22,6 +22,10 @@ class Records(Protocol):
     def packets(self) -> int:
         """Packet-hops simulated."""
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform."""
+
     def table(self, name: str, /) -> Any:
         """A table with ``__arrow_c_stream__``."""
 

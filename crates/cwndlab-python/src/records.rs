@@ -86,6 +86,12 @@ impl Records {
         self.summary.hops
     }
 
+    /// SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform.
+    #[getter]
+    fn digest(&self, py: Python<'_>) -> String {
+        py.detach(|| self.records.digest())
+    }
+
     /// Totals by name; every packet injected is delivered, dropped or in flight.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

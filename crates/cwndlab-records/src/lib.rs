@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cell;
+mod digest;
 pub mod kernel;
 mod recorder;
 mod records;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use arrow_array::RecordBatch;
 
+use crate::digest::digest;
 use crate::table::Table as _;
 use crate::tables::{SegmentRow, Segments, TABLES};
 use crate::trace::{ns, pcapng, xplot, Flow};
@@ -57,6 +58,11 @@ impl Records {
     pub fn table(&self, name: &str) -> Option<&RecordBatch> {
         let index = Self::names().position(|known| known == name)?;
         self.batches.get(index)
+    }
+
+    /// SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform.
+    pub fn digest(&self) -> String {
+        digest(Self::names().zip(&self.batches))
     }
 
     /// Writes the segments as seen at the observed node.

@@ -168,12 +168,12 @@ impl Dist {
                 Kind::Pareto { min, shape, max: cut(*max)? }
             }
             Dist::Lognormal { median, sigma, max } => Kind::Lognormal {
-                mu: positive("median", *median)?.ln(),
+                mu: libm::log(positive("median", *median)?),
                 sigma: finite("sigma", *sigma)?,
                 max: cut(*max)?,
             },
             Dist::LognormalPareto { median, sigma, tail_from, tail_alpha, max } => Kind::LognormalPareto {
-                mu: positive("median", *median)?.ln(),
+                mu: libm::log(positive("median", *median)?),
                 sigma: finite("sigma", *sigma)?,
                 tail_from: positive("tail_from", *tail_from)?,
                 tail_alpha: positive("tail_alpha", *tail_alpha)?,
@@ -214,16 +214,16 @@ impl Sampler {
             Kind::Fixed(v) => *v,
             Kind::Uniform(low, high) => low + (high - low) * rng.random::<f64>(),
             Kind::Exponential(mean) => Sampler::exponential(*mean, rng),
-            Kind::Pareto { min, shape, max } => (min * (1.0 - rng.random::<f64>()).powf(-1.0 / shape)).min(*max),
+            Kind::Pareto { min, shape, max } => (min * libm::pow(1.0 - rng.random::<f64>(), -1.0 / shape)).min(*max),
             Kind::Lognormal { mu, sigma, max } => {
                 let z: f64 = StandardNormal.sample(rng);
-                (mu + sigma * z).exp().min(*max)
+                libm::exp(mu + sigma * z).min(*max)
             }
             Kind::LognormalPareto { mu, sigma, tail_from, tail_alpha, max } => {
                 let z: f64 = StandardNormal.sample(rng);
                 let u = 1.0 - rng.random::<f64>(); // drawn always: every sample takes its turn of the stream
-                let body = (mu + sigma * z).exp();
-                let x = if body > *tail_from { tail_from * u.powf(-1.0 / tail_alpha) } else { body };
+                let body = libm::exp(mu + sigma * z);
+                let x = if body > *tail_from { tail_from * libm::pow(u, -1.0 / tail_alpha) } else { body };
                 x.min(*max)
             }
             Kind::Empirical(t) => {
@@ -236,7 +236,7 @@ impl Sampler {
     /// One value of the exponential distribution.
     pub(crate) fn exponential(mean: f64, rng: &mut Rng) -> f64 {
         // 1 - U is in (0, 1], so the logarithm is finite.
-        -mean * (1.0 - rng.random::<f64>()).ln()
+        -mean * libm::log(1.0 - rng.random::<f64>())
     }
     /// One size in bytes, at least 1 (an empty object still needs a packet to be seen) and at most 2^50.
     pub fn draw_bytes(&self, rng: &mut Rng) -> u64 {

@@ -61,7 +61,7 @@ impl Cubic {
         self.credit_bytes = 0.0;
         if f64::from(self.w_max) > cwnd {
             // Equation 2.
-            self.k_s = ((f64::from(self.w_max) - cwnd) / C).cbrt() as f32;
+            self.k_s = libm::cbrt((f64::from(self.w_max) - cwnd) / C) as f32;
         } else {
             // Sections 4.8 and 4.10: after a timeout or an exit from slow start without loss.
             self.k_s = 0.0;

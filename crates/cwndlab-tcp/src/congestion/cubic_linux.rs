@@ -133,7 +133,7 @@ impl CubicLinux {
         let below = self.w_max.saturating_sub(cwnd);
         self.origin = cwnd + below;
         // cube root of (W_max - cwnd) / C; the kernel's own root is off by 0.2 % on average
-        self.k = ((1_u64 << (10 + 3 * TIME_BITS)) as f64 / C as f64 * f64::from(below)).cbrt() as u64;
+        self.k = libm::cbrt((1_u64 << (10 + 3 * TIME_BITS)) as f64 / C as f64 * f64::from(below)) as u64;
     }
 
     /// RFC 9438, section 4.2, equation 1, a round trip ahead (4.4).

@@ -74,7 +74,7 @@ impl Red {
         let weight = config.weight().expect("QueueConfig::check was called");
         Red {
             weight,
-            ln_keep: (-weight).ln_1p().max(f64::MIN), // finite at weight 1, so that an idle time of 0 keeps the average
+            ln_keep: libm::log1p(-weight).max(f64::MIN), // finite at weight 1, so that an idle time of 0 keeps the average
             step_s: rate.serialization_time(config.mean_packet_bytes).as_secs_f64(),
             average: 0.0,
             count: 0,
@@ -136,7 +136,7 @@ impl Red {
             let idle = now.saturating_sub(since.max(self.idle_from)).as_secs_f64();
             let packets = idle / self.step_s;
             let packets = if self.config.rules == RedRules::Ns2 { packets.floor() + 1.0 } else { packets };
-            self.average *= (self.ln_keep * packets).exp();
+            self.average *= libm::exp(self.ln_keep * packets);
         } else {
             self.average += self.weight * (length as f64 - self.average);
         }
@@ -217,7 +217,7 @@ impl Red {
         if self.average <= threshold {
             return from;
         }
-        let span_s = self.step_s * (threshold / self.average).ln() / self.ln_keep;
+        let span_s = self.step_s * libm::log(threshold / self.average) / self.ln_keep;
         (from + Time::from_secs_f64(span_s)).min(until.max(from))
     }
 }

@@ -81,7 +81,7 @@ fn k_is_the_cube_root_of_the_reduction() {
         p.lose();
         p.ack();
         let Law::Cubic(c) = p.law.law() else { panic!("cubic") };
-        let k = (w_max as f64 * (1.0 - BETA) / C).cbrt();
+        let k = libm::cbrt(w_max as f64 * (1.0 - BETA) / C);
         assert!((f64::from(c.k_s) - k).abs() < 1e-5 * k, "K {} for W_max {w_max}, not {k}", c.k_s);
     }
 }
@@ -94,7 +94,7 @@ fn window_follows_the_cubic() {
     let w_max = 2000.0;
     let mut p = Path::new(&config(), rtt, w_max as u64);
     p.lose();
-    let k = (w_max * (1.0 - BETA) / C).cbrt();
+    let k = libm::cbrt(w_max * (1.0 - BETA) / C);
     p.ack();
     let start = p.now_s;
     let w = |t: f64| C * (t - k).powi(3) + w_max;

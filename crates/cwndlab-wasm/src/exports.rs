@@ -1,0 +1,72 @@
+//! The exported functions. They read and write their own buffers only and dereference no pointer that a page passes.
+
+use std::cell::RefCell;
+use std::panic;
+
+use cwndlab_records::Records;
+
+use crate::layout::Tables;
+use crate::simulate;
+
+/// What outlives a call.
+#[derive(Default)]
+struct State {
+    input: Vec<u8>,
+    text: String,
+    /// Keeps the columns where [`Tables`] says they are.
+    records: Option<Records>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+/// Reserves `len` bytes for the scenario's JSON; returns their address.
+#[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
+#[no_mangle]
+pub extern "C" fn input(len: usize) -> *mut u8 {
+    STATE.with_borrow_mut(|state| {
+        state.input = vec![0; len];
+        state.input.as_mut_ptr()
+    })
+}
+
+/// Runs one replicate of the scenario at [`input`]. Returns 1 if [`text`] is the layout of its tables, 0 if it is an
+/// error message. `with_digest` other than 0 adds the digest of the records.
+#[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
+#[no_mangle]
+pub extern "C" fn run(seed: u64, replicate: u64, with_digest: u32) -> u32 {
+    // A panic traps, and the page finds the message in `text`.
+    panic::set_hook(Box::new(|info| set_text(format!("the engine failed: {info}"))));
+    let json = STATE.with_borrow_mut(|state| std::mem::take(&mut state.input));
+    let done = std::str::from_utf8(&json)
+        .map_err(|error| format!("the scenario is not UTF-8: {error}"))
+        .and_then(|json| simulate(json, seed, replicate))
+        .and_then(|records| {
+            let digest = (with_digest != 0).then(|| records.digest());
+            let text = serde_json::to_string(&Tables::of(&records, digest)).map_err(|error| error.to_string())?;
+            STATE.with_borrow_mut(|state| state.records = Some(records));
+            Ok(text)
+        });
+    let succeeded = done.is_ok();
+    set_text(done.unwrap_or_else(|error| error));
+    u32::from(succeeded)
+}
+
+/// Where the text of the last answer is.
+#[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
+#[no_mangle]
+pub extern "C" fn text() -> *const u8 {
+    STATE.with_borrow(|state| state.text.as_ptr())
+}
+
+/// How many bytes it has, in UTF-8.
+#[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
+#[no_mangle]
+pub extern "C" fn text_len() -> usize {
+    STATE.with_borrow(|state| state.text.len())
+}
+
+fn set_text(text: String) {
+    STATE.with_borrow_mut(|state| state.text = text);
+}

@@ -1,0 +1,52 @@
+"""Build the WebAssembly module that reports carry: python/cwndlab/report/live/engine.wasm.gz.
+
+Beside it stands engine.txt, the digest of the sources it was built from: reports embed the module only where
+this is the digest of the engine that ran the study. Without the compiler's target nothing is built, which is
+reported; reports then have no live part.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from cwndlab import _core
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "python" / "cwndlab" / "report" / "live"
+TARGET = "wasm32-unknown-unknown"
+
+
+def missing() -> str:
+    """Why the module cannot be built; empty if it can."""
+    asked = ["rustc", "--print", "target-libdir", "--target", TARGET]
+    found = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT)
+    if found.returncode == 0 and any(Path(found.stdout.strip()).glob("libstd-*")):
+        return ""
+    return f"the Rust target {TARGET} is not installed (`rustup target add {TARGET}`)"
+
+
+def main() -> None:
+    """Build, compress, write."""
+    module, digest = PLACE / "engine.wasm.gz", PLACE / "engine.txt"
+    if why := missing():
+        module.unlink(missing_ok=True)
+        print(f"live reports: skipped, {why}; everything else works", file=sys.stderr)
+        return
+    cargo = ["cargo", "build", "--locked", "--quiet", "-p", "cwndlab-wasm", "--profile", "wasm"]
+    asked = [*cargo, "--target", TARGET, "--message-format=json"]
+    built = subprocess.run(asked, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    if built.returncode != 0:
+        raise SystemExit(f"live reports: cargo failed with {built.returncode}")
+    messages = [json.loads(line) for line in built.stdout.splitlines()]
+    files = [Path(f) for m in messages if m.get("reason") == "compiler-artifact" for f in m["filenames"]]
+    (wasm,) = (f for f in files if f.suffix == ".wasm")
+    module.write_bytes(gzip.compress(wasm.read_bytes(), 9, mtime=0))
+    digest.write_text(_core.engine_digest() + "\n")
+
+
+if __name__ == "__main__":
+    main()
