@@ -34,10 +34,10 @@ test-rust:
 	cargo test --workspace --locked --quiet
 	@[ ! -e $(SKIPPED) ] || { echo "$$(wc -l < $(SKIPPED)) Rust tests were skipped:"; cat $(SKIPPED); }
 
-test-python: setup
+test-python: setup $(VENV)/.web
 	$(BIN)/python -m pytest
 
-check: setup
+check: setup $(VENV)/.web
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .
@@ -45,6 +45,7 @@ check: setup
 	$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache >.mypy_cache/imports.txt || { cat .mypy_cache/imports.txt; exit 1; }
 	$(BIN)/python -m mypy.stubtest cwndlab._core
+	@[ ! -d web/node_modules ] || npm run --silent --prefix web check
 
 bench: setup
 	$(BIN)/python benches/bench.py
@@ -106,6 +107,12 @@ $(VENV)/.router: $(RUST) $(VENV)/.python
 # The engine that reports carry; skipped, with a message, where the compiler lacks the target.
 $(VENV)/.live: $(VENV)/.core tools/live.py
 	$(BIN)/python tools/live.py
+	@touch $@
+
+# What checks the scripts of reports: types, and a test in a browser. Nothing of it is shipped.
+$(VENV)/.web: web/package-lock.json $(VENV)/.python
+	@if command -v npm >/dev/null; then npm ci --prefix web --silent --no-audit --no-fund; fi || true
+	@[ -d web/node_modules ] || echo 'web: no npm, or no registry: types and browser tests of reports are skipped' >&2
 	@touch $@
 
 # docs.txt holds what dev.txt lacks.

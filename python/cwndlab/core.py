@@ -22,15 +22,19 @@ class Records(Protocol):
     def packets(self) -> int:
         """Packet-hops simulated."""
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform."""
-
     def table(self, name: str, /) -> Any:
         """A table with ``__arrow_c_stream__``."""
 
     def write_trace(self, path: str, format: str) -> None:
         """Writes the segments seen at the observation point as "pcapng", "ns" or "xplot"."""
+
+
+class RunRecords(Records, Protocol):
+    """The record tables of a run of the engine."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform."""
 
 
 class Scenario(Protocol):
@@ -96,7 +100,7 @@ class Core(Protocol):
         max_seconds: float | None = None,
         stopped: Callable[[], bool] | None = None,
         laws: Mapping[str, type[CongestionControl]] | None = None,
-    ) -> Records:
+    ) -> RunRecords:
         """One replicate of a scenario, as `Scenario.run`."""
 
 

@@ -53,6 +53,8 @@ class NumberView:
     note: str
     """What else is known of the cell: where single runs lie, why it has this verdict."""
     footnote: int | None
+    cell: str = ""
+    """Id of the study's cell; empty if the number is of none."""
 
 
 @dataclass(frozen=True)
@@ -231,6 +233,23 @@ class BesideView:
 
 
 @dataclass(frozen=True)
+class LiveView:
+    """The engine, the cells and the scripts that a page needs to run them; or why it cannot."""
+
+    why_not: str = ""
+    engine: str = ""
+    """The WebAssembly module, compressed with gzip, in base64."""
+    cells: str = ""
+    """JSON of the scenarios, compressed with gzip, in base64."""
+    runnable: frozenset[str] = frozenset()
+    """Ids of the cells."""
+    script: str = ""
+    script_hash: str = ""
+    """SHA-256 in base64, for the page's Content-Security-Policy."""
+    worker: str = ""
+
+
+@dataclass(frozen=True)
 class ReportView:
     """A whole report."""
 
@@ -254,6 +273,7 @@ class ReportView:
     beside: BesideView | None = None
     chance: str = ""
     """How many published numbers would be incompatible by chance."""
+    live: LiveView | None = None
 
 
 # ── numbers as text ────────────────────────────────────────────

@@ -20,6 +20,7 @@ from cwndlab.stats.results import CellInfo, Results
 from .beside import Beside
 from .check import check, without_values
 from .definitions import definitions
+from .embed import Runnable
 from .facts import facts, missing
 from .figures import PROBES, RECORDED
 from .judge import Outputs, Variation
@@ -56,8 +57,21 @@ def write_report(
             for axis, value, varied in variations
         ],
         beside=beside,
+        runnable=_runnable(study, content),
     )
     return folder / "report.html"
+
+
+def _runnable(study: StudySpec, content: Mapping[str, Any]) -> Runnable | str:
+    """What the page needs to run the study's cells, or why it cannot."""
+    if content.get("backend"):
+        return "The runs are of a kernel, so the page cannot run its cells."
+    if study.laws:
+        return "Congestion controls in Python do not run on a page, so it cannot run its cells."
+    replicates = {cell["id"]: cell["replicates"] for cell in content["cells"]}
+    cells = make_plan(study, seed=content["seed"]).cells
+    scenarios = {cell.id: cell.scenario for cell in cells if cell.id in replicates}
+    return Runnable(scenarios, replicates, content["seed"], content["engine"])
 
 
 def _outputs(study: StudySpec, folder: Path) -> Outputs:

@@ -209,7 +209,7 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
     own_note = judgement is not None and judgement.verdict in _EXPLAINED
     if cell.published is None and (math.isnan(e.value) or e.method == ITSELF):
         shown = "–" if e.method == ITSELF else ""
-        return NumberView(heading, shown, "", "", "", None, "", None)
+        return NumberView(heading, shown, "", "", "", None, "", None, cell.cell)
     return NumberView(
         heading,
         number(e.value, cell.digits),
@@ -219,6 +219,7 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
         Mark.of(judgement.verdict) if judgement else None,
         ". ".join(t for t in (cell.note, e.warning, _two_parts(judgement, cell.digits)) if t),
         None if own_note else notes.number(cell.note),
+        cell.cell,
     )
 
 

@@ -21,12 +21,14 @@ from cwndlab.stats.verdict import Judgement, Verdict, rule_text
 from . import beside as besides
 from . import render
 from .beside import Beside
+from .embed import Runnable, embed
 from .figures import Drawing, draw
 from .judge import Judged, Omitted, Outputs, Variation, judge, omissions
 from .model import (
     BesideView,
     Fact,
     ListingView,
+    LiveView,
     Mark,
     ReportView,
     SensitivityRow,
@@ -56,10 +58,12 @@ def write(
     facts: Sequence[Fact] = (),
     variations: Sequence[Variation] = (),
     beside: Beside | None = None,
+    runnable: Runnable | str = "",
 ) -> ReportView:
     """Writes the whole report into `directory` and returns what it shows.
 
-    `facts` tell what was run and how to run it again; `beside` is what the simulator made of the same runs.
+    `facts` tell what was run and how to run it again; `beside` is what the simulator made of the same runs;
+    `runnable` lets the page run the tables' cells, or says why it cannot.
     """
     judged = judge(outputs, results)
     drawings = _draw(outputs, results, judged.omitted)
@@ -70,6 +74,7 @@ def write(
         save(directory / "agreement.csv", besides.to_csv(rows))
         section = besides.view(beside, rows, results, {spec.id: spec.title for spec in outputs.tables})
     view = build_view(outputs, judged, drawings, facts, _outcomes(outputs, variations), section)
+    view = replace(view, live=_live(view, runnable))
     save(directory / "verdicts.csv", verdicts_csv(judged))
     if judged.claims:
         save(directory / "claims.csv", claims_csv(judged.claims))
@@ -80,6 +85,13 @@ def write(
     save(directory / "report.md", render.markdown(view))
     save(directory / "report.html", render.html(view))
     return view
+
+
+def _live(view: ReportView, runnable: Runnable | str) -> LiveView | None:
+    if isinstance(runnable, str):
+        return LiveView(why_not=runnable) if runnable else None
+    grids = [table for table in view.tables if isinstance(table, TableView)]
+    return embed(runnable, {n.cell for table in grids for row in table.rows for n in row.numbers})
 
 
 def build_view(

@@ -18,7 +18,7 @@ const READ = {
   queues: ["time_ns", "link", "packets", "average"],
   connections: ["connection", "traffic", "start_ns", "end_ns", "bytes_up", "bytes_down", "segments_sent", "retransmits",
     "timeouts", "drops", "marks"],
-  links: ["link", "arrivals", "drops_full", "drops_aqm", "drops_loss", "marks", "max_queue_packets"],
+  links: ["link", "arrivals", "drops_full", "drops_aqm", "drops_loss", "marks", "mean_queue_packets"],
 };
 
 /** @type {Record<string, (memory: ArrayBuffer, at: number, rows: number) => ArrayLike<number | bigint>>} */

@@ -1,0 +1,107 @@
+"""The live part of a report: the engine as WebAssembly and the cells' scenarios, for the page to run."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from cwndlab._core import BudgetError
+from cwndlab.core import core
+
+from .model import LiveView
+
+#: A cell that needs more events is not offered: its reader would wait for ten seconds and more.
+MAX_EVENTS = 40_000_000
+
+#: On the page's own thread, each after those it uses; the others run in its Worker.
+PAGE_SCRIPTS = ("axes.js", "plot.js", "panel.js", "page.js")
+WORKER_SCRIPTS = ("run.js", "worker.js")
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """What a page needs to run the cells of a study again."""
+
+    scenarios: Mapping[str, str]
+    """JSON of each cell."""
+    replicates: Mapping[str, int]
+    seed: int
+    engine: str
+    """Digest of the engine that ran them."""
+
+
+def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
+    """The live part for the cells that the tables show.
+
+    Runs replicate 0 of each for the digest of its records, with which the page compares its own.
+    """
+    module = _module(runnable.engine)
+    if isinstance(module, str):
+        return LiveView(why_not=module)
+    names = [name for name in runnable.scenarios if name in shown]
+    with ThreadPoolExecutor() as pool:
+        digests = list(pool.map(lambda name: _digest(runnable.scenarios[name], runnable.seed), names))
+    known = {name: digest for name, digest in zip(names, digests, strict=True) if digest}
+    if not known:
+        return LiveView(why_not="No cell of its tables is short enough to run on a page.")
+    content = {"seed": str(runnable.seed), **_pooled(runnable, known)}
+    return LiveView(
+        engine=base64.b64encode(module).decode(),
+        cells=base64.b64encode(gzip.compress(_json(content).encode(), 9, mtime=0)).decode(),
+        runnable=frozenset(known),
+        script=script(),
+        script_hash=base64.b64encode(hashlib.sha256(script().encode()).digest()).decode(),
+        worker="".join(map(_read, WORKER_SCRIPTS)),
+    )
+
+
+@lru_cache(maxsize=1)
+def script() -> str:
+    """The page's script, in one function so that nothing of it is global."""
+    return '"use strict";{\n' + "".join(map(_read, PAGE_SCRIPTS)) + "}"
+
+
+def _read(name: str) -> str:
+    return resources.files("cwndlab.report").joinpath("live", name).read_text(encoding="utf-8")
+
+
+def _module(engine: str) -> bytes | str:
+    """The compressed module, or why there is none of this engine."""
+    folder = resources.files("cwndlab.report").joinpath("live")
+    module = folder.joinpath("engine.wasm.gz")
+    if not module.is_file():
+        return "This cwndlab was built without the WebAssembly target, so the page cannot run its cells."
+    if folder.joinpath("engine.txt").read_text().strip() != engine or core().engine_digest() != engine:
+        return "Another version of the engine made these runs, so the page cannot run its cells."
+    return module.read_bytes()
+
+
+def _digest(scenario: str, seed: int) -> str:
+    """The digest of replicate 0; empty if a page could not run it."""
+    try:
+        return core().run(scenario, seed, 0, max_events=MAX_EVENTS).digest
+    except BudgetError:
+        return ""
+
+
+def _pooled(runnable: Runnable, digests: Mapping[str, str]) -> dict[str, Any]:
+    """The cells, with each section that several scenarios share written once."""
+    places: dict[str, int] = {}
+    cells = {}
+    for name, digest in digests.items():
+        scenario = json.loads(runnable.scenarios[name])
+        sections = {key: places.setdefault(_json(value), len(places)) for key, value in scenario.items()}
+        cells[name] = {"sections": sections, "replicates": runnable.replicates.get(name, 1), "digest": digest}
+    return {"cells": cells, "sections": [json.loads(section) for section in places]}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)

@@ -1,0 +1,166 @@
+// The series of a run's graphs, from its record tables.
+
+/**
+ * @typedef {{ links: { name: string, from: number, to: number }[], traffic: { name: string, client: number, server: number }[],
+ *   nodes: string[], probes: Record<string, unknown>, duration_ns: number }} Scenario
+ * @typedef {{ connection: number, traffic: number, fromClient: boolean, text: string }} Sender
+ */
+
+const NS = 1e9;
+
+/**
+ * The rows of a table that satisfy a condition: time and one value, for each.
+ * @param {Table} table
+ * @param {string} column
+ * @param {(row: number) => boolean} wanted
+ * @param {number} unit What the value is divided by.
+ */
+function pick(table, column, wanted, unit = 1) {
+  const time = table.columns.time_ns.values;
+  const value = table.columns[column].values;
+  const rows = [];
+  for (let row = 0; row < table.rows; row++) if (wanted(row)) rows.push(row);
+  return { x: Float64Array.from(rows, (row) => time[row] / NS), y: Float64Array.from(rows, (row) => value[row] / unit) };
+}
+
+/**
+ * The connections of a run and which end sends most of the data, the busiest first.
+ * @param {Run} run
+ * @param {Scenario} scenario
+ * @returns {Sender[]}
+ */
+function senders(run, scenario) {
+  const { rows, columns } = run.tables.connections;
+  const order = Array.from({ length: rows }, (_, row) => row);
+  const sent = columns.segments_sent.values;
+  order.sort((a, b) => sent[b] - sent[a] || a - b);
+  return order.map((row) => {
+    const traffic = columns.traffic.values[row];
+    const connection = columns.connection.values[row];
+    const start = (columns.start_ns.values[row] / NS).toFixed(3);
+    return {
+      connection,
+      traffic,
+      fromClient: columns.bytes_up.values[row] >= columns.bytes_down.values[row],
+      text: `${scenario.traffic[traffic].name || `traffic ${traffic}`}, connection ${connection} (from ${start} s)`,
+    };
+  });
+}
+
+/**
+ * @param {Run} run
+ * @param {Sender} sender
+ * @returns {Series[]}
+ */
+function sequenceSeries(run, sender) {
+  const table = run.tables.segments;
+  const { columns } = table;
+  const words = columns.event.words ?? [];
+  const event = columns.event.values;
+  const mine = columns.connection.values;
+  const client = columns.from_client.values;
+  const timeout = columns.timeout.values;
+  /** @param {string} word @param {boolean} data Whether the sender's or the receiver's. @param {number} [timer] */
+  const of = (word, data, timer) => {
+    const code = words.indexOf(word);
+    const end = Number(sender.fromClient === data);
+    return pick(
+      table,
+      "segment",
+      (row) =>
+        event[row] === code &&
+        mine[row] === sender.connection &&
+        client[row] === end &&
+        (timer === undefined || timeout[row] === timer),
+    );
+  };
+  return [
+    { name: "acknowledged", ...of("ack", false), draw: "steps", color: "--none", shown: true },
+    { name: "sent", ...of("send", true), draw: "dot", color: "--link", shown: true },
+    { name: "duplicate ACK", ...of("dupack", false), draw: "dot", color: "--fair", shown: true },
+    { name: "retransmitted", ...of("retransmit", true, 0), draw: "square", color: "--odd", shown: true },
+    { name: "retransmitted after timeout", ...of("retransmit", true, 1), draw: "square", color: "--bad", shown: true },
+    { name: "dropped", ...of("drop", true), draw: "cross", color: "--bad", shown: true },
+    { name: "marked", ...of("mark", true), draw: "diamond", color: "--good", shown: true },
+  ];
+}
+
+/**
+ * @param {Run} run
+ * @param {Sender} sender
+ * @returns {Series[]}
+ */
+function windowSeries(run, sender) {
+  const table = run.tables.cwnd;
+  const mine = table.columns.connection.values;
+  const client = table.columns.from_client.values;
+  /** @param {number} row */
+  const wanted = (row) => mine[row] === sender.connection && client[row] === Number(sender.fromClient);
+  return [
+    { name: "cwnd", ...pick(table, "cwnd_bytes", wanted, 1000), draw: "steps", color: "--link", shown: true },
+    { name: "ssthresh", ...pick(table, "ssthresh_bytes", wanted, 1000), draw: "steps", color: "--bad", shown: true },
+    { name: "in flight", ...pick(table, "in_flight_bytes", wanted, 1000), draw: "steps", color: "--good", shown: true },
+  ];
+}
+
+/**
+ * @param {Run} run
+ * @param {number} link
+ * @returns {Series[]}
+ */
+function queueSeries(run, link) {
+  const table = run.tables.queues;
+  const links = table.columns.link.values;
+  const average = table.columns.average.values;
+  /** @param {number} row */
+  const wanted = (row) => links[row] === link;
+  /** @type {Series[]} */
+  const series = [
+    { name: "queue", ...pick(table, "packets", wanted), draw: "steps", color: "--link", shown: true },
+    {
+      name: "RED's average",
+      ...pick(table, "average", (row) => wanted(row) && !Number.isNaN(average[row])),
+      draw: "steps",
+      color: "--fair",
+      shown: true,
+    },
+  ];
+  const segments = run.tables.segments;
+  const at = segments.columns.link.values;
+  const words = segments.columns.event.words ?? [];
+  const event = segments.columns.event.values;
+  for (const [word, draw, color] of /** @type {const} */ ([
+    ["drop", "cross", "--bad"],
+    ["mark", "diamond", "--good"],
+  ])) {
+    const code = words.indexOf(word);
+    const { x } = pick(segments, "link", (row) => event[row] === code && at[row] === link);
+    const queue = series[0];
+    const y = Float64Array.from(x, (time) => queue.y[Math.max(0, above(queue.x, time) - 1)] ?? 0);
+    series.push({ name: word === "drop" ? "dropped" : "marked", x, y, draw, color, shown: true });
+  }
+  return series;
+}
+
+/** The link with the longest queue on average. @param {Run} run */
+function bottleneck(run) {
+  const { rows, columns } = run.tables.links;
+  let best = 0;
+  for (let row = 1; row < rows; row++) {
+    if (columns.mean_queue_packets.values[row] > columns.mean_queue_packets.values[best]) best = row;
+  }
+  return columns.link.values[best];
+}
+
+/** What the sender's connection counted, in a sentence. @param {Run} run @param {Sender} sender */
+function totals(run, sender) {
+  const { columns } = run.tables.connections;
+  const row = columns.connection.values.indexOf(sender.connection);
+  /** @param {string} name */
+  const of = (name) => shortNumber(columns[name].values[row]);
+  const bytes = shortNumber(columns[sender.fromClient ? "bytes_up" : "bytes_down"].values[row]);
+  return (
+    `${bytes} bytes delivered; ${of("segments_sent")} segments sent by both ends, ${of("retransmits")} retransmitted, ` +
+    `${of("timeouts")} timeouts, ${of("drops")} dropped, ${of("marks")} marked.`
+  );
+}

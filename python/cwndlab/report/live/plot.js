@@ -1,0 +1,278 @@
+// One graph on a canvas: series over time. Several graphs share a time span, which their owner holds.
+
+/**
+ * `x` is ascending. Steps hold a value until the next; null values (NaN) draw nothing.
+ * @typedef {{ name: string, x: Float64Array, y: Float64Array, draw: "steps" | "dot" | "square" | "cross" | "diamond",
+ *   color: string, shown: boolean }} Series
+ * @typedef {{ zoom(span: Span): void, reset(): void, pan(share: number): void, scale(factor: number): void,
+ *   hover(time: number | null): void }} Owner
+ */
+
+const MARGIN = { left: 58, right: 22, top: 8, bottom: 24 };
+
+class Plot {
+  /**
+   * @param {string} title
+   * @param {string} unit Of the vertical axis.
+   * @param {Owner} owner
+   */
+  constructor(title, unit, owner) {
+    this.title = title;
+    this.unit = unit;
+    this.owner = owner;
+    /** @type {Series[]} */
+    this.series = [];
+    /** @type {Span} */
+    this.span = [0, 1];
+    /** @type {number | null} */
+    this.cursor = null;
+    /** @type {number | null} Where a drag began, in pixels. */
+    this.dragged = null;
+    this.canvas = document.createElement("canvas");
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "img");
+    this.values = document.createElement("p");
+    this.values.className = "values";
+    this.legend = document.createElement("div");
+    this.legend.className = "legend";
+    this.element = document.createElement("figure");
+    const caption = document.createElement("figcaption");
+    caption.textContent = `${title} (${unit})`;
+    this.element.append(caption, this.legend, this.canvas, this.values);
+    this.listen();
+  }
+
+  listen() {
+    const { canvas, owner } = this;
+    canvas.addEventListener("pointerdown", (event) => {
+      this.dragged = event.offsetX;
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => owner.hover(this.timeAt(event.offsetX)));
+    canvas.addEventListener("pointerleave", () => owner.hover(null));
+    canvas.addEventListener("pointercancel", () => (this.dragged = null));
+    canvas.addEventListener("pointerup", (event) => {
+      const from = this.dragged;
+      this.dragged = null;
+      if (from === null || Math.abs(event.offsetX - from) < 5) return;
+      const ends = [this.timeAt(from), this.timeAt(event.offsetX)].sort((a, b) => a - b);
+      owner.zoom([ends[0], ends[1]]);
+    });
+    canvas.addEventListener("dblclick", () => owner.reset());
+    canvas.addEventListener("keydown", (event) => {
+      /** @type {Record<string, () => void>} */
+      const keys = {
+        ArrowLeft: () => owner.pan(-0.2),
+        ArrowRight: () => owner.pan(0.2),
+        "+": () => owner.scale(0.5),
+        "=": () => owner.scale(0.5),
+        "-": () => owner.scale(2),
+        0: () => owner.reset(),
+      };
+      const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
+      if (act) {
+        act();
+        event.preventDefault();
+      }
+    });
+  }
+
+  /** @param {Series[]} series */
+  show(series) {
+    const hidden = new Set(this.series.filter((one) => !one.shown).map((one) => one.name));
+    this.series = series.filter((one) => one.x.length > 0);
+    for (const one of this.series) one.shown = !hidden.has(one.name);
+    this.legend.replaceChildren(
+      ...this.series.map((one) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.setAttribute("aria-pressed", String(one.shown));
+        button.style.setProperty("--color", `var(${one.color})`);
+        button.textContent = one.name;
+        button.addEventListener("click", () => {
+          one.shown = !one.shown;
+          button.setAttribute("aria-pressed", String(one.shown));
+          this.draw();
+        });
+        return button;
+      }),
+    );
+    const what = this.series.map((one) => `${one.name}: ${one.x.length} values`).join(", ") || "nothing recorded";
+    this.canvas.setAttribute("aria-label", `${this.title} over time. ${what}. Arrow keys pan, + and \u2212 zoom, 0 resets.`);
+  }
+
+  get width() {
+    return this.canvas.clientWidth - MARGIN.left - MARGIN.right;
+  }
+
+  /** @param {number} x Pixels from the left edge of the canvas. */
+  timeAt(x) {
+    const share = Math.min(1, Math.max(0, (x - MARGIN.left) / this.width));
+    return this.span[0] + share * (this.span[1] - this.span[0]);
+  }
+
+  /**
+   * The rows of a series to draw, with one before and after where lines lead out of the graph.
+   * @param {Series} one
+   * @returns {[number, number]}
+   */
+  rows(one) {
+    return [Math.max(0, above(one.x, this.span[0]) - 1), Math.min(one.x.length, above(one.x, this.span[1]) + 1)];
+  }
+
+  /** @returns {Span} */
+  verticalSpan() {
+    let low = Infinity;
+    let high = -Infinity;
+    for (const one of this.series) {
+      if (!one.shown) continue;
+      const [from, to] = this.rows(one);
+      for (let row = from; row < to; row++) {
+        const y = one.y[row];
+        if (one.draw !== "steps" && (one.x[row] < this.span[0] || one.x[row] > this.span[1])) continue;
+        if (y < low) low = y;
+        if (y > high) high = y;
+      }
+    }
+    if (!(high >= low)) return [0, 1];
+    if (low > 0 && low < 0.5 * high) low = 0;
+    const room = (high - low || 1) * 0.05;
+    return [low === 0 ? 0 : low - room, high + room];
+  }
+
+  draw() {
+    const { canvas, span, width } = this;
+    const ratio = window.devicePixelRatio || 1;
+    const height = canvas.clientHeight;
+    canvas.width = Math.round(canvas.clientWidth * ratio);
+    canvas.height = Math.round(height * ratio);
+    const context = canvas.getContext("2d");
+    if (!context || width <= 0) return;
+    context.scale(ratio, ratio);
+    const style = getComputedStyle(canvas);
+    /** @param {string} name */
+    const color = (name) => style.getPropertyValue(name).trim();
+    const vertical = this.verticalSpan();
+    const bottom = height - MARGIN.bottom;
+    /** @param {number} time */
+    const px = (time) => MARGIN.left + ((time - span[0]) / (span[1] - span[0])) * width;
+    /** @param {number} value */
+    const py = (value) => bottom - ((value - vertical[0]) / (vertical[1] - vertical[0])) * (bottom - MARGIN.top);
+
+    context.font = "12px system-ui, sans-serif";
+    context.strokeStyle = color("--line");
+    context.fillStyle = color("--faint");
+    const across = ticks(span, Math.max(2, Math.floor(width / 90)));
+    const up = ticks(vertical, 4);
+    context.beginPath();
+    context.textAlign = "center";
+    for (const time of across) {
+      const x = Math.round(px(time)) + 0.5;
+      context.moveTo(x, MARGIN.top);
+      context.lineTo(x, bottom);
+      context.fillText(`${withDigits(time, across.length > 1 ? across[1] - across[0] : 1)} s`, x, height - 8);
+    }
+    context.textAlign = "right";
+    for (const value of up) {
+      const y = Math.round(py(value)) + 0.5;
+      context.moveTo(MARGIN.left, y);
+      context.lineTo(MARGIN.left + width, y);
+      context.fillText(withDigits(value, up.length > 1 ? up[1] - up[0] : 1), MARGIN.left - 6, y + 4);
+    }
+    context.stroke();
+    context.save();
+    context.beginPath();
+    context.rect(MARGIN.left, MARGIN.top - 2, width, bottom - MARGIN.top + 4);
+    context.clip();
+    for (const one of this.series) {
+      if (one.shown) this.drawSeries(context, one, color(one.color), px, py);
+    }
+    if (this.cursor !== null) {
+      context.strokeStyle = color("--faint");
+      context.beginPath();
+      context.moveTo(px(this.cursor), MARGIN.top);
+      context.lineTo(px(this.cursor), bottom);
+      context.stroke();
+    }
+    context.restore();
+    this.describe();
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {Series} one
+   * @param {string} color
+   * @param {(time: number) => number} px
+   * @param {(value: number) => number} py
+   */
+  drawSeries(context, one, color, px, py) {
+    const [from, to] = this.rows(one);
+    context.strokeStyle = context.fillStyle = color;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    if (one.draw === "steps") {
+      let pen = false;
+      for (let row = from; row < to; row++) {
+        const x = px(one.x[row]);
+        const y = py(one.y[row]);
+        const next = row + 1 < one.x.length ? px(one.x[row + 1]) : px(this.span[1]);
+        if (Number.isNaN(y)) pen = false;
+        else {
+          if (pen) context.lineTo(x, y);
+          else context.moveTo(x, y);
+          context.lineTo(next, y);
+          pen = true;
+        }
+      }
+      context.stroke();
+      return;
+    }
+    let last = "";
+    for (let row = from; row < to; row++) {
+      const x = px(one.x[row]);
+      const y = py(one.y[row]);
+      const pixel = `${Math.round(2 * x)},${Math.round(2 * y)}`;
+      if (pixel === last) continue; // it would cover the one before
+      last = pixel;
+      if (one.draw === "dot") context.rect(x - 1.25, y - 1.25, 2.5, 2.5);
+      else if (one.draw === "square") context.rect(x - 2.5, y - 2.5, 5, 5);
+      else if (one.draw === "cross") {
+        context.moveTo(x - 4, y - 4);
+        context.lineTo(x + 4, y + 4);
+        context.moveTo(x - 4, y + 4);
+        context.lineTo(x + 4, y - 4);
+      } else {
+        context.moveTo(x, y - 5);
+        context.lineTo(x + 5, y);
+        context.lineTo(x, y + 5);
+        context.lineTo(x - 5, y);
+        context.closePath();
+      }
+    }
+    if (one.draw === "cross") context.stroke();
+    else context.fill();
+  }
+
+  /** Says what the series are at the cursor: of steps their value, of events the one nearest. */
+  describe() {
+    const time = this.cursor;
+    if (time === null) {
+      this.values.textContent = "\u00a0";
+      return;
+    }
+    const parts = [`${time.toFixed(6)} s`];
+    const reach = (6 / this.width) * (this.span[1] - this.span[0]);
+    for (const one of this.series) {
+      if (!one.shown) continue;
+      const row = above(one.x, time) - 1;
+      if (one.draw === "steps") {
+        if (row >= 0) parts.push(`${one.name} ${shortNumber(one.y[row])}`);
+        continue;
+      }
+      const near = [row, row + 1].filter((k) => k >= 0 && k < one.x.length && Math.abs(one.x[k] - time) <= reach);
+      near.sort((a, b) => Math.abs(one.x[a] - time) - Math.abs(one.x[b] - time));
+      if (near.length > 0) parts.push(`${one.name} ${shortNumber(one.y[near[0]])} at ${one.x[near[0]].toFixed(6)} s`);
+    }
+    this.values.textContent = parts.join(" \u00b7 ");
+  }
+}

@@ -1,0 +1,31 @@
+// The page's Worker: runs cells one after the other. The page ends it to cancel a run.
+
+/**
+ * @typedef {{ scenario: string, exact: string | null, seed: string, replicate: number }} Asked
+ * `scenario` records what the graphs need; `exact` is the cell's own scenario if its digest is wanted.
+ * @typedef {{ run: Run } | { digest: string } | { error: string }} Answer
+ */
+
+/** @type {Promise<WebAssembly.Module>} */
+let compiled;
+
+/** @param {MessageEvent<Uint8Array<ArrayBuffer> | Asked>} event */
+self.onmessage = async (event) => {
+  const message = event.data;
+  if (message instanceof Uint8Array) {
+    compiled = WebAssembly.compile(message);
+    return;
+  }
+  /** @param {Answer} answer */
+  const post = (answer) => self.postMessage(answer);
+  try {
+    const module = await compiled;
+    post({ run: runScenario(module, message.scenario, message.seed, message.replicate, false) });
+    if (message.exact !== null) {
+      const { digest } = runScenario(module, message.exact, message.seed, message.replicate, true);
+      post({ digest: digest ?? "" });
+    }
+  } catch (error) {
+    post({ error: error instanceof Error ? error.message : String(error) });
+  }
+};

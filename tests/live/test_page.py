@@ -1,0 +1,144 @@
+"""The live part of a report in a real browser, from disk."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cwndlab
+from cwndlab.report.embed import Runnable, embed
+from cwndlab.report.judge import Outputs
+from cwndlab.report.write import write
+from cwndlab.stats.results import Results
+
+WEB = Path(__file__).parents[2] / "web"
+MODULE = Path(cwndlab.__file__).parent / "report" / "live" / "engine.wasm.gz"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+needs_module = pytest.mark.skipif(
+    not MODULE.exists(), reason="no WebAssembly module: rustup lacks wasm32-unknown-unknown"
+)
+
+
+def embedded(page: str, part: str) -> str:
+    found = re.search(f'id="live-{part}">([^<]*)</script>', page)
+    assert found is not None
+    return found[1]
+
+
+def cells_of(page: str) -> Any:
+    return json.loads(gzip.decompress(base64.b64decode(embedded(page, "cells"))))
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("live")
+    cwndlab.run("rfc2416", changes={"variant": "sack", "iw": 4}, out=out)
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def seen(report: Path) -> Any:
+    if CHROMIUM is None or shutil.which("node") is None or not (WEB / "node_modules").exists():
+        pytest.skip("needs chromium, node and the packages in web/ (`npm ci --prefix web`)")
+    page = report.read_text()
+    cells = cells_of(page)
+    for cell in cells["cells"].values():
+        cell["digest"] = "0" * 64
+    packed = base64.b64encode(gzip.compress(json.dumps(cells).encode())).decode()
+    damaged = report.with_name("damaged.html")
+    damaged.write_text(page.replace(embedded(page, "cells"), packed))
+    command = ["node", "browser.mjs", CHROMIUM, str(report), str(damaged), str(report.parent)]
+    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@needs_module
+def test_a_click_on_a_number_runs_its_cell_with_the_bytes_of_the_table(seen: Any) -> None:
+    assert seen["check"].startswith("✓ Same bytes as replicate 0")
+    assert seen["title"].startswith("variant = sack, iw = 4")
+    assert "segments sent by both ends" in seen["totals"]
+    assert min(seen["colours"]) > 3  # every graph has axes and series
+
+
+@needs_module
+def test_the_page_notices_other_bytes_than_the_tables(seen: Any) -> None:
+    assert seen["damaged"].startswith("✗ Not the bytes")
+
+
+@needs_module
+def test_graphs_zoom_by_mouse_and_show_values(seen: Any) -> None:
+    assert re.match(r"\d+\.\d{6} s · acknowledged", seen["hover"])
+    assert seen["dragZooms"]
+    assert seen["resetShowsAll"]
+    assert seen["legendHides"]
+
+
+@needs_module
+def test_everything_works_by_keyboard_alone(seen: Any) -> None:
+    assert seen["escapeCloses"]
+    assert seen["focusReturns"]
+    assert seen["keyboardCheck"].startswith("✓")
+    assert seen["keyboard"] == [True, True, True]
+
+
+@needs_module
+def test_nothing_overflows_on_a_telephone(seen: Any) -> None:
+    assert seen["narrow"] == [0, 0]
+
+
+@needs_module
+def test_nothing_is_fetched_and_no_error_is_logged(seen: Any) -> None:
+    assert seen["errors"] == []
+    assert all(url.startswith("file://") and url.endswith(".html") for url in seen["requests"])
+
+
+@needs_module
+def test_the_report_is_complete_without_scripts(seen: Any) -> None:
+    assert seen["withoutScripts"]
+
+
+@needs_module
+def test_only_the_reports_own_script_may_run(report: Path) -> None:
+    page = report.read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    sources = re.search(r"script-src ([^;]*);", policy[1])
+    assert sources is not None
+    assert re.fullmatch(r"'sha256-[\w+/=]{44}' 'wasm-unsafe-eval'", sources[1])
+    assert "default-src 'none'" in policy[1]
+    assert page.count("</script>") == 4
+    assert len(page.encode()) < 1_500_000
+
+
+@needs_module
+def test_the_embedded_scenarios_are_those_that_ran(report: Path) -> None:
+    content = cells_of(report.read_text())
+    for name, cell in content["cells"].items():
+        scenario = {key: content["sections"][place] for key, place in cell["sections"].items()}
+        records = cwndlab._core.run(json.dumps(scenario), int(content["seed"]), 0)
+        assert records.digest == cell["digest"], name
+
+
+@needs_module
+def test_runs_of_another_engine_have_no_live_part() -> None:
+    live = embed(Runnable({}, {}, seed=1, engine="of last year"), set())
+    assert "Another version of the engine" in live.why_not
+    assert not live.runnable
+
+
+def test_a_report_says_why_it_has_no_live_part(tmp_path: Path) -> None:
+    outputs = Outputs("A study", tmp_path)
+    write(outputs, Results((), {}, {}), tmp_path, runnable="The runs are of a kernel.")
+    page = (tmp_path / "report.html").read_text()
+    assert "The runs are of a kernel." in page
+    assert "<script" not in page

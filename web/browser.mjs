@@ -1,0 +1,87 @@
+// node browser.mjs CHROMIUM REPORT.html DAMAGED.html PICTURES: opens reports from disk and uses their live part.
+// Prints what it saw as JSON; tests/live/test_page.py judges it.
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [, , executablePath, report, damaged, pictures] = process.argv;
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+const seen = { errors: [], requests: [] };
+page.on("console", (message) => message.type() === "error" && seen.errors.push(message.text()));
+page.on("pageerror", (error) => seen.errors.push(String(error)));
+page.on("request", (request) => /^(blob|data):/.test(request.url()) || seen.requests.push(request.url()));
+
+const canvas = (k) => page.locator("#live canvas").nth(k);
+const picture = () => canvas(0).evaluate((one) => one.toDataURL());
+const colours = (k) =>
+  canvas(k).evaluate((one) => {
+    const { data } = one.getContext("2d").getImageData(0, 0, one.width, one.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  });
+const checked = () => page.locator("#live-check.chip").textContent();
+const overflow = (selector) => page.locator(selector).evaluate((one) => one.scrollWidth - one.clientWidth);
+const shot = (name) => pictures && page.screenshot({ path: join(pictures, name) });
+
+await page.goto(pathToFileURL(report).href);
+await page.locator("html.live").waitFor();
+const cells = page.locator("td[data-cell]");
+const began = performance.now();
+await cells.first().click();
+seen.check = await checked();
+seen.clickToCheckMs = Math.round(performance.now() - began);
+seen.title = await page.locator("#live-title").textContent();
+seen.status = await page.locator("#live-status").textContent();
+seen.totals = await page.locator("#live-totals").textContent();
+seen.colours = [await colours(0), await colours(1), await colours(2)];
+await shot("wide.png");
+
+const whole = await picture();
+const box = await canvas(0).boundingBox();
+await page.mouse.move(box.x + 0.3 * box.width, box.y + 50);
+seen.hover = await page.locator("#live .values").first().textContent();
+await page.mouse.down();
+await page.mouse.move(box.x + 0.5 * box.width, box.y + 60, { steps: 4 });
+await page.mouse.up();
+await page.mouse.move(5, 5);
+seen.dragZooms = (await picture()) !== whole;
+await page.locator("#live-reset").click();
+await page.mouse.move(5, 5);
+seen.resetShowsAll = (await picture()) === whole;
+await page.locator("#live .legend button").first().click();
+seen.legendHides = (await picture()) !== whole;
+await page.locator("#live .legend button").first().click();
+
+// By keyboard alone: close, go to the next cell, open it, zoom, pan, reset.
+await page.keyboard.press("Escape");
+seen.escapeCloses = !(await page.locator("#live").evaluate((one) => one.open));
+seen.focusReturns = await cells.first().evaluate((one) => one === document.activeElement);
+await cells.last().focus();
+await page.keyboard.press("Enter");
+seen.keyboardCheck = await checked();
+for (let k = 0; k < 20; k++) {
+  if (await canvas(0).evaluate((one) => one === document.activeElement)) break;
+  await page.keyboard.press("Tab");
+}
+const before = await picture();
+await page.keyboard.press("+");
+const zoomed = await picture();
+await page.keyboard.press("ArrowRight");
+const panned = await picture();
+await page.keyboard.press("0");
+seen.keyboard = [zoomed !== before, panned !== zoomed, (await picture()) === before];
+
+await page.setViewportSize({ width: 390, height: 844 });
+seen.narrow = [await overflow("#live"), await overflow("html")];
+await shot("narrow.png");
+
+await page.goto(pathToFileURL(damaged).href);
+await page.locator("html.live").waitFor();
+await cells.first().click();
+seen.damaged = await checked();
+
+const plain = await browser.newPage({ javaScriptEnabled: false });
+await plain.goto(pathToFileURL(report).href);
+seen.withoutScripts = (await plain.locator("td .measured").first().isVisible()) && !(await plain.locator("#live").isVisible());
+await browser.close();
+console.log(JSON.stringify(seen));
