@@ -86,8 +86,8 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     assert Outcome.NOT_MET not in [rows[name].outcomes["timid"] for name in harms]
     assert {row.id for row, _ in made.cards[0].failing()} == {f"rfc9743/{name}" for name in harms}
     assert set(rows["5.2-starves"].standings["timid"].values()) == {Standing.WORSE}
-    assert scorecard.rank(rows["5.2-starves"], "timid") == (5, 5)
-    assert scorecard.rank(rows["5.2-starves-others"], "stubborn") == (5, 5)
+    assert scorecard.rank(rows["5.2-starves"], "timid") == (6, 6)
+    assert scorecard.rank(rows["5.2-starves-others"], "stubborn") == (6, 6)
 
 
 def test_a_law_that_never_backs_off_fills_a_path_that_loses_every_second_packet(tmp_path: Path) -> None:
