@@ -24,10 +24,10 @@ def tables(records: _core.Records) -> dict[str, pa.Table]:
 def test_a_transfer_leaves_every_table_behind(scenario: Make) -> None:
     records = _core.run(json.dumps(scenario()), 1, 0)
     found = tables(records)
-    snapshots = ["connection_snapshots", "object_snapshots", "link_snapshots"]
-    assert list(found) == ["segments", "connections", "objects", "links", "queues", "cwnd", *snapshots]
-    assert all(table.num_rows > 0 for name, table in found.items() if name not in ("objects", *snapshots))
-    assert not any(found[name].num_rows for name in snapshots)
+    unasked = ["connection_snapshots", "object_snapshots", "link_snapshots", "limits", "states", "timeouts"]
+    assert list(found) == ["segments", "connections", "objects", "links", "queues", "cwnd", *unasked]
+    assert all(table.num_rows > 0 for name, table in found.items() if name not in ("objects", *unasked))
+    assert not any(found[name].num_rows for name in unasked)
     [connection] = found["connections"].to_pylist()
     assert connection["bytes_up"] == 300_000 and not connection["failed"]
     assert (connection["client"], connection["server"]) == (0, 2)

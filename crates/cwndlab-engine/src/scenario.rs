@@ -152,6 +152,12 @@ pub struct ProbeSpec {
     /// Whether cwnd, ssthresh and srtt are recorded whenever cwnd or ssthresh changes.
     #[serde(default)]
     pub cwnd: bool,
+    /// Whether it is recorded what limited each sender.
+    #[serde(default)]
+    pub limits: bool,
+    /// Whether the states of each sender and the expiries of its timers are recorded.
+    #[serde(default)]
+    pub states: bool,
 }
 
 /// Why a scenario can't be run; the message names the place.

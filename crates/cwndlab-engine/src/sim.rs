@@ -11,6 +11,7 @@ mod limits;
 mod setup;
 #[cfg(test)]
 mod tests;
+mod traces;
 
 use std::collections::VecDeque;
 
@@ -31,6 +32,7 @@ use apps::AppSlot;
 use connection::{Conn, Signals};
 use datagrams::DatagramFlow;
 use limits::Watch;
+use traces::Traces;
 
 /// A link and what the run loop needs beside it.
 struct Wire {
@@ -111,6 +113,7 @@ pub struct Simulation<P: Probe> {
     probes: ProbeSpec,
     /// Serial number, cwnd and ssthresh of each end as last sampled; empty if windows are not recorded.
     last_windows: Vec<(u32, u64, u64, CongestionState)>,
+    traces: Traces,
     probe: P,
     duration: Time,
     snapshots: Vec<Time>,
@@ -450,6 +453,9 @@ impl<P: Probe> Simulation<P> {
         if P::ENABLED {
             for slot in self.open_connections() {
                 self.record_connection(slot, Time::MAX);
+            }
+            for slot in 0..self.conns.len() as u32 {
+                self.end_traces(slot);
             }
         }
         self.summary.in_flight = self.wires.iter().map(|wire| wire.link.packets_inside()).sum();

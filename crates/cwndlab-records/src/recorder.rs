@@ -3,7 +3,7 @@
 use cwndlab_engine::{ConnectionRecord, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample};
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
-use cwndlab_tcp::{CongestionState, Flags, Segment};
+use cwndlab_tcp::{Cause, CongestionState, Expired, Flags, Limit, Segment, Traced};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
@@ -12,8 +12,9 @@ use crate::records::{Place, Records};
 use crate::sequence::{offset, sack, unwrap, Half, Numbers, Passage};
 use crate::table::Table as _;
 use crate::tables::{
-    ConnectionRow, ConnectionSnapshots, Connections, LinkRow, LinkSnapshots, Links, ObjectKind, ObjectRow,
-    ObjectSnapshots, Objects, QueueRow, Queues, SegmentRow, Segments, SenderState, WindowRow, Windows,
+    ConnectionRow, ConnectionSnapshots, Connections, ExpiredTimer, LimitRow, Limits, LinkRow, LinkSnapshots, Links,
+    ObjectKind, ObjectRow, ObjectSnapshots, Objects, QueueRow, Queues, SegmentRow, Segments, SendLimit, SenderState,
+    StateCause, StateRow, States, TimeoutRow, Timeouts, WindowRow, Windows,
 };
 use crate::trace::Flow;
 
@@ -29,6 +30,9 @@ pub struct Recorder {
     connection_snapshots: ConnectionSnapshots,
     object_snapshots: ObjectSnapshots,
     link_snapshots: LinkSnapshots,
+    limits: Limits,
+    states: States,
+    timeouts: Timeouts,
     /// By connection, if segments are observed.
     watched: Vec<Watched>,
     place: Place,
@@ -70,6 +74,9 @@ impl Recorder {
             connection_snapshots: ConnectionSnapshots::default(),
             object_snapshots: ObjectSnapshots::default(),
             link_snapshots: LinkSnapshots::default(),
+            limits: Limits::default(),
+            states: States::default(),
+            timeouts: Timeouts::default(),
             watched: Vec::new(),
             place: Place {
                 node: observed.and_then(name),
@@ -93,6 +100,9 @@ impl Recorder {
             self.connection_snapshots.finish(),
             self.object_snapshots.finish(),
             self.link_snapshots.finish(),
+            self.limits.finish(),
+            self.states.finish(),
+            self.timeouts.finish(),
         ];
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
     }
@@ -165,6 +175,9 @@ impl Probe for Recorder {
             + self.connection_snapshots.held_bytes()
             + self.object_snapshots.held_bytes()
             + self.link_snapshots.held_bytes()
+            + self.limits.held_bytes()
+            + self.states.held_bytes()
+            + self.timeouts.held_bytes()
             + (self.watched.len() * size_of::<Watched>()) as u64
     }
 
@@ -275,15 +288,86 @@ impl Probe for Recorder {
             ssthresh_bytes: (sample.ssthresh_bytes != u64::MAX).then_some(sample.ssthresh_bytes),
             srtt_ns: (sample.srtt != Time::ZERO).then_some(sample.srtt.as_nanos()),
             in_flight_bytes: sample.in_flight_bytes,
-            state: OneOf(match sample.state {
-                CongestionState::Open => SenderState::Open,
-                CongestionState::Disorder => SenderState::Disorder,
-                CongestionState::Cwr => SenderState::Cwr,
-                CongestionState::Recovery => SenderState::Recovery,
-                CongestionState::Loss => SenderState::Loss,
-            }),
+            state: sender_state(sample.state),
         });
     }
+
+    fn traced(&mut self, way: Way, traced: &Traced) {
+        let Way { connection, from_client } = way;
+        match *traced {
+            Traced::Limited { from, to, by } => self.limits.push(LimitRow {
+                connection,
+                from_client,
+                from_ns: from.as_nanos(),
+                to_ns: to.as_nanos(),
+                limit: send_limit(by),
+            }),
+            Traced::Was { from, to, state, entered_by, left_by } => self.states.push(StateRow {
+                connection,
+                from_client,
+                from_ns: from.as_nanos(),
+                to_ns: to.as_nanos(),
+                state: sender_state(state),
+                entered_by: state_cause(entered_by),
+                left_by: left_by.map(state_cause),
+            }),
+            Traced::Expired { at, timer, set_at, backoffs, acked } => self.timeouts.push(TimeoutRow {
+                time_ns: at.as_nanos(),
+                connection,
+                from_client,
+                timer: OneOf(match timer {
+                    Expired::Retransmission => ExpiredTimer::Retransmission,
+                    Expired::Probe => ExpiredTimer::Probe,
+                    Expired::Reordering => ExpiredTimer::Reordering,
+                    Expired::Persist => ExpiredTimer::Persist,
+                }),
+                set_ns: set_at.as_nanos(),
+                backoffs,
+                seq: acked,
+            }),
+        }
+    }
+}
+
+fn sender_state(state: CongestionState) -> OneOf<SenderState> {
+    OneOf(match state {
+        CongestionState::Open => SenderState::Open,
+        CongestionState::Disorder => SenderState::Disorder,
+        CongestionState::Cwr => SenderState::Cwr,
+        CongestionState::Recovery => SenderState::Recovery,
+        CongestionState::Loss => SenderState::Loss,
+    })
+}
+
+fn send_limit(limit: Limit) -> OneOf<SendLimit> {
+    OneOf(match limit {
+        Limit::Handshake => SendLimit::Handshake,
+        Limit::Cwnd => SendLimit::Cwnd,
+        Limit::MaxWindow => SendLimit::MaxWindow,
+        Limit::ReceiveWindow => SendLimit::ReceiveWindow,
+        Limit::Recovery => SendLimit::Recovery,
+        Limit::Pacing => SendLimit::Pacing,
+        Limit::SmallSegment => SendLimit::SmallSegment,
+        Limit::Application => SendLimit::Application,
+        Limit::Idle => SendLimit::Idle,
+        Limit::Closed => SendLimit::Closed,
+        Limit::Timeout => SendLimit::Timeout,
+        Limit::Probe => SendLimit::Probe,
+        Limit::Reordering => SendLimit::Reordering,
+    })
+}
+
+fn state_cause(cause: Cause) -> OneOf<StateCause> {
+    OneOf(match cause {
+        Cause::Start => StateCause::Start,
+        Cause::Ack => StateCause::Ack,
+        Cause::Reports => StateCause::Reports,
+        Cause::Loss => StateCause::Loss,
+        Cause::ReorderingTimer => StateCause::ReorderingTimer,
+        Cause::Timeout => StateCause::Timeout,
+        Cause::Ecn => StateCause::Ecn,
+        Cause::Undo => StateCause::Undo,
+    })
 }
 
 fn object_row(traffic: u32, record: &ObjectRecord) -> ObjectRow {

@@ -51,6 +51,68 @@ labels! {
         Loss = "loss",
     }
 
+    /// What kept a sender from sending more.
+    pub enum SendLimit {
+        /// The connection was not established.
+        Handshake = "handshake",
+        /// The congestion window was full.
+        Cwnd = "cwnd",
+        /// The endpoint's configured largest window was full.
+        MaxWindow = "max-window",
+        /// The peer's receive window was full.
+        ReceiveWindow = "receive-window",
+        /// Fast recovery held data back.
+        Recovery = "recovery",
+        /// The pacer held data back.
+        Pacing = "pacing",
+        /// Less than a full segment waited.
+        SmallSegment = "small-segment",
+        /// Everything written was sent, and not all of it acknowledged.
+        Application = "application",
+        /// Everything written was acknowledged.
+        Idle = "idle",
+        /// The sender's FIN was acknowledged, or the connection was over.
+        Closed = "closed",
+        /// Silence until the retransmission timer expired.
+        Timeout = "rto",
+        /// Silence until the timer of a tail loss probe expired.
+        Probe = "probe",
+        /// Silence until the reordering timer of RACK expired.
+        Reordering = "reordering",
+    }
+
+    /// Why a sender entered or left a state.
+    pub enum StateCause {
+        /// The connection began.
+        Start = "start",
+        /// An ACK ended an episode.
+        Ack = "ack",
+        /// Duplicate ACKs or SACK blocks that were not yet a loss.
+        Reports = "reports",
+        /// A loss was found by an ACK.
+        Loss = "loss",
+        /// RACK's reordering timer found a loss.
+        ReorderingTimer = "reordering-timer",
+        /// The retransmission timer expired.
+        Timeout = "rto",
+        /// An ECN echo.
+        Ecn = "ecn",
+        /// The last reduction was found spurious.
+        Undo = "undo",
+    }
+
+    /// Which timer of a sender expired.
+    pub enum ExpiredTimer {
+        /// The retransmission timer.
+        Retransmission = "rto",
+        /// The timer of a tail loss probe.
+        Probe = "probe",
+        /// RACK's reordering timer.
+        Reordering = "reordering",
+        /// The persist timer.
+        Persist = "persist",
+    }
+
     /// What an object is.
     pub enum ObjectKind {
         /// A web page: primary object and in-line objects.
@@ -279,8 +341,73 @@ table! {
     }
 }
 
+table! {
+    /// What kept a sender from sending more (probe `limits`). For each end the intervals follow one another without a gap,
+    /// from the opening of the connection to its end or that of the run. Kernels do not record it.
+    "limits" Limits of LimitRow {
+        /// Serial number of the connection.
+        connection: u32,
+        /// Whether the client end is the sender.
+        from_client: bool,
+        /// Start of the interval.
+        from_ns: u64,
+        /// End of the interval, later than its start.
+        to_ns: u64,
+        /// `handshake`: not established. `cwnd`: the congestion window was full. `max-window`: the configured largest window was.
+        /// `receive-window`: the peer's was. `recovery`: fast recovery held data back, by pipe or allowance. `pacing`: the
+        /// pacer did. `small-segment`: less than a full segment waited (Nagle, or cork). `application`: everything written was
+        /// sent, and not all of it acknowledged. `idle`: everything was acknowledged. `closed`: the FIN, too. `rto`, `probe`,
+        /// `reordering`: nothing was sent and nothing arrived until this timer expired; it replaces what else is true then.
+        limit: OneOf<SendLimit>,
+    }
+}
+
+table! {
+    /// A state of a sender (probe `states`). For each end the intervals follow one another without a gap. An expired
+    /// retransmission timer or an undo begins a new row even if the state stays. Kernels do not record it.
+    "states" States of StateRow {
+        /// Serial number of the connection.
+        connection: u32,
+        /// Whether the client end is the sender.
+        from_client: bool,
+        /// When it was entered.
+        from_ns: u64,
+        /// When it was left, or the connection or the run ended.
+        to_ns: u64,
+        /// `open`, `disorder`, `cwr` (with RACK), `recovery` or `loss`.
+        state: OneOf<SenderState>,
+        /// `start`: the connection began. `ack`: an ACK ended the state before. `reports`: duplicate ACKs or SACK blocks.
+        /// `loss`: an ACK showed a loss. `reordering-timer`: RACK's timer did. `rto`: the retransmission timer expired.
+        /// `ecn`: an ECN echo. `undo`: the last reduction was found spurious and taken back.
+        entered_by: OneOf<StateCause>,
+        /// By what the next state was entered; null if the connection or the run ended.
+        left_by: Option<OneOf<StateCause>>,
+    }
+}
+
+table! {
+    /// An expiry of one of a sender's timers (probe `states`). Kernels do not record it.
+    "timeouts" Timeouts of TimeoutRow {
+        /// When.
+        time_ns: u64,
+        /// Serial number of the connection.
+        connection: u32,
+        /// Whether the client end is the sender.
+        from_client: bool,
+        /// `rto`: the retransmission timer, that of a SYN included; `probe`: tail loss probe; `reordering`: RACK; `persist`: closed
+        /// window.
+        timer: OneOf<ExpiredTimer>,
+        /// When the timer was set to expire then.
+        set_ns: u64,
+        /// Expiries of `rto` or `persist` since the last progress, with this one.
+        backoffs: u32,
+        /// Payload offset of the first unacknowledged byte.
+        seq: u64,
+    }
+}
+
 /// Every table, in the order of the documentation.
-pub const TABLES: [TableDoc; 9] = [
+pub const TABLES: [TableDoc; 12] = [
     Segments::DOC,
     Connections::DOC,
     Objects::DOC,
@@ -290,6 +417,9 @@ pub const TABLES: [TableDoc; 9] = [
     ConnectionSnapshots::DOC,
     ObjectSnapshots::DOC,
     LinkSnapshots::DOC,
+    Limits::DOC,
+    States::DOC,
+    Timeouts::DOC,
 ];
 
 #[cfg(test)]

@@ -6,12 +6,14 @@ mod close;
 mod handshake;
 mod info;
 mod input;
+mod limit;
 mod output;
 mod paced;
 mod socket;
 mod timed;
 
 pub use info::{CongestionState, DeliveredCe, Info};
+pub use limit::Limit;
 
 use cwndlab_units::Time;
 
@@ -423,6 +425,11 @@ impl Connection {
     /// Retransmission timeout in force, backoff included.
     pub fn rto(&self, cfg: &TcpConfig) -> Time {
         self.sender.rtt.rto(&cfg.rto)
+    }
+    /// When the retransmission timer expires, or the timer of RACK, of a probe or of a closed window that has its place;
+    /// [`Time::MAX`] if none runs.
+    pub fn retransmission_deadline(&self) -> Time {
+        self.timers.at(Timer::Retransmit)
     }
     /// Bytes sent and not cumulatively acknowledged.
     pub fn in_flight(&self) -> u64 {

@@ -158,6 +158,11 @@ impl Flight {
         self.record.as_ref().map_or(&NOTHING, |record| &record.tally)
     }
 
+    /// The first segment that waits to be sent again, looked for from the beginning.
+    pub fn waiting(&self) -> Option<&Sent> {
+        self.record.as_ref()?.waiting()
+    }
+
     /// The first segment that waits to be sent again.
     pub fn next_waiting(&mut self) -> Option<Sent> {
         self.record.as_mut()?.next_waiting()

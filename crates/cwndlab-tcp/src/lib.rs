@@ -23,6 +23,7 @@ mod socket_options;
 mod state;
 mod stats;
 mod timers;
+mod trace;
 mod tuned_buffer;
 
 pub use config::{
@@ -35,7 +36,7 @@ pub use congestion::{
     AckKind, AckReport, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
     LawFailures, LossEvent, Needs, Quantum, Start, Window,
 };
-pub use connection::{CongestionState, Connection, DeliveredCe, Info};
+pub use connection::{CongestionState, Connection, DeliveredCe, Info, Limit};
 pub use ecn::EcnKind;
 pub use flight::RateSample;
 pub use profile::{choices_json, knobs_json, Knob, KNOBS, RENAMED};
@@ -43,6 +44,7 @@ pub use rto::RttEstimator;
 pub use segment::{AccEcnOption, Flags, Header, SackBlocks, Segment};
 pub use state::{CloseReason, State};
 pub use stats::Stats;
+pub use trace::{Cause, Expired, Trace, Traced};
 
 /// Generator of every random stream.
 pub type Rng = rand_pcg::Pcg64Mcg;

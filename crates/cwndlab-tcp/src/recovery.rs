@@ -31,6 +31,7 @@ use rack::Rack;
 use reno::Reno;
 use sack::Sack;
 use sack_1998::Sack1998;
+use selective::SackEpisode;
 use tahoe::Tahoe;
 
 /// What loss detection and the episode make of one ACK.
@@ -202,6 +203,36 @@ impl Recovery {
         each!(self, r => r.next(cfg, s))
     }
 
+    /// Bytes that cwnd, pipe or the episode's allowance still admit, once [`Recovery::next`] has given all that it gives;
+    /// none if the algorithm sends nothing now whatever they admit.
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+        match self {
+            Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => cumulative_room(cfg, s),
+            Recovery::Sack(Sack { episode }) | Recovery::Fack(Fack { episode }) => episode.room(cfg, s),
+            Recovery::Prr(r) => r.room(cfg, s),
+            Recovery::Rack(r) => Some(r.room(cfg, s)),
+            Recovery::Sack1998(r) => r.room(cfg, s),
+            Recovery::Fack1998(r) => r.room(cfg, s),
+        }
+    }
+
+    /// Bytes of the first piece that is deemed lost and goes again as soon as there is room.
+    pub fn waiting_bytes(&self, s: &Sender) -> Option<u64> {
+        let highest = s.outstanding.highest_reported().unwrap_or(s.una);
+        let hole = |high_rxt: u64, below: u64| {
+            (s.outstanding.hole(high_rxt.max(s.una)).0 < below.min(highest)).then_some(u64::from(s.mss))
+        };
+        let lost_hole = |episode: &SackEpisode| hole(episode.high_rxt, episode.lost_below).filter(|_| episode.active);
+        match self {
+            Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => None,
+            Recovery::Sack(Sack { episode }) | Recovery::Fack(Fack { episode }) => lost_hole(episode),
+            Recovery::Prr(r) => lost_hole(&r.episode),
+            Recovery::Rack(r) => r.waiting_bytes(s),
+            Recovery::Sack1998(Sack1998 { active, high_rxt, .. })
+            | Recovery::Fack1998(Fack1998 { active, high_rxt, .. }) => hole(*high_rxt, highest).filter(|_| *active),
+        }
+    }
+
     #[inline]
     pub fn on_sent(&mut self, piece: Piece, again: bool) {
         match self {
@@ -294,6 +325,11 @@ fn beyond(recover: u64, s: &Sender) -> bool {
     s.una > recover + 1 || recover == 0
 }
 
+/// See [`Recovery::room`].
+fn cumulative_room(cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+    cumulative_window(cfg, s).map(|window| window.saturating_sub(s.flight()))
+}
+
 /// The next piece of the algorithms without SACK: the first segment if it is to be sent again, else what the inflated
 /// window lets go.
 #[inline]
@@ -301,6 +337,14 @@ fn next_cumulative(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
     if s.resend_first {
         return Some(s.first());
     }
+    let window = cumulative_window(cfg, s)?;
+    let in_flight = s.flight();
+    s.next_in_order(cfg, window, in_flight)
+}
+
+/// The window of the algorithms without SACK, against which everything sent counts; none if nothing goes at all.
+#[inline]
+fn cumulative_window(cfg: &TcpConfig, s: &Sender) -> Option<u64> {
     if s.burst_left == 0 {
         return None;
     }
@@ -313,8 +357,7 @@ fn next_cumulative(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
             return None; // the agents of 1998 do not even try on the first two
         }
     }
-    let in_flight = s.flight();
-    s.next_in_order(cfg, window, in_flight)
+    Some(window)
 }
 
 #[cfg(test)]

@@ -20,6 +20,23 @@ pub(crate) struct Piece {
     pub len: u32,
 }
 
+/// Why nothing is sent in order, in the sequence of the sender's tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stop {
+    /// What a timeout found outstanding is to be acknowledged first.
+    Draining,
+    /// Everything written has been sent.
+    NoData,
+    /// cwnd is full for a FIN that goes alone; it does not count as limited by cwnd.
+    FinAlone,
+    /// cwnd is full.
+    Window,
+    /// The peer's window is.
+    ReceiveWindow,
+    /// Less than a segment waits for more (Nagle, or as the application asked).
+    SmallSegment,
+}
+
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
@@ -196,12 +213,26 @@ impl Sender {
         (end != u64::MAX).then(|| Piece { start, len: len() as u32 })
     }
 
+    /// The next piece at `nxt`, see [`Sender::in_order`].
+    #[inline]
+    pub fn next_in_order(&mut self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Option<Piece> {
+        match self.in_order(cfg, window, in_flight) {
+            Ok(piece) => Some(piece),
+            Err(stop) => {
+                if stop == Stop::Window {
+                    self.stopped_by_cwnd = true;
+                }
+                None
+            }
+        }
+    }
+
     /// The next piece at `nxt` (new data, or again after a timeout) that fits into the window when `in_flight` bytes
     /// count against it, by the rules against silly windows (RFC 1122, 4.2.3.4) and Nagle's.
     #[inline]
-    pub fn next_in_order(&mut self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Option<Piece> {
+    pub fn in_order(&self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Result<Piece, Stop> {
         if self.nxt >= self.max && self.drains(cfg) {
-            return None;
+            return Err(Stop::Draining);
         }
         let queued = self.end.saturating_sub(self.nxt);
         if queued == 0 {
@@ -210,8 +241,7 @@ impl Sender {
         let full = u64::from(self.mss);
         let len = self.within_record(self.nxt, queued.min(full));
         if in_flight + len > window {
-            self.stopped_by_cwnd = true;
-            return None;
+            return Err(Stop::Window);
         }
         let offered = self.edge.saturating_sub(self.nxt);
         if offered < len {
@@ -220,9 +250,9 @@ impl Sender {
         // Nagle (RFC 9293, 3.7.4): a small segment waits while anything is unacknowledged; a closing one need not
         let waits = || self.holds() || (cfg.nagle && self.una != self.max);
         if len < full && len == queued && !self.fin && self.nxt >= self.max && waits() {
-            return None;
+            return Err(Stop::SmallSegment);
         }
-        Some(Piece { start: self.nxt, len: len as u32 })
+        Ok(Piece { start: self.nxt, len: len as u32 })
     }
 
     /// `len` bytes from `start`, or as many as its record has.
@@ -231,15 +261,20 @@ impl Sender {
         self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }
 
-    fn only_fin(&self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Option<Piece> {
+    fn only_fin(&self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Result<Piece, Stop> {
+        if !self.fin || self.nxt != self.end {
+            return Err(Stop::NoData);
+        }
         let full = u64::from(self.mss);
-        let waits = cfg.sends_fin_alone() && in_flight > 0 && in_flight.div_ceil(full) >= window / full;
-        (self.fin && self.nxt == self.end && !waits).then_some(Piece { start: self.end, len: 0 })
+        if cfg.sends_fin_alone() && in_flight > 0 && in_flight.div_ceil(full) >= window / full {
+            return Err(Stop::FinAlone);
+        }
+        Ok(Piece { start: self.end, len: 0 })
     }
 
     /// The peer's window holds less than a segment. What was admitted before goes again; of new data what fits goes if it
     /// is about half of the largest window ever offered (RFC 9293, 3.8.6.2.1 (3)), else the persist timer will send it.
-    fn small_window(&self, offered: u64) -> Option<Piece> {
+    fn small_window(&self, offered: u64) -> Result<Piece, Stop> {
         let len = if self.nxt < self.max {
             (self.max.min(self.end) - self.nxt).min(u64::from(self.mss))
         } else if offered >= (1 << self.window_bits) / 2 {
@@ -247,7 +282,10 @@ impl Sender {
         } else {
             0
         };
-        (len > 0).then(|| Piece { start: self.nxt, len: self.within_record(self.nxt, len) as u32 })
+        if len == 0 {
+            return Err(Stop::ReceiveWindow);
+        }
+        Ok(Piece { start: self.nxt, len: self.within_record(self.nxt, len) as u32 })
     }
 
     /// The first unacknowledged segment, again; no more than was sent of it, or it would pass the peer's window.

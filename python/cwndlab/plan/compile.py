@@ -424,6 +424,8 @@ class _Compiler:
             "queue_interval_ns": probes.queue_interval,
             "connections": probes.connections,
             "cwnd": probes.cwnd,
+            "limits": probes.limits,
+            "states": probes.states,
         }
 
     def _distribution(self, name: str, given: schema.Distribution) -> dict[str, Any]:

@@ -10,6 +10,13 @@ from cwndlab.spec.validate import Invalid
 
 from .scenario import bottleneck
 
+#: The probes of senders, and the tables each of them fills.
+SENDER_PROBES = {
+    "cwnd": frozenset({"cwnd"}),
+    "limits": frozenset({"limits"}),
+    "states": frozenset({"states", "timeouts"}),
+}
+
 #: The record tables that a quantity's metric reads.
 TablesOf = Callable[[schema.Quantity], Collection[str]]
 
@@ -41,8 +48,8 @@ def switch_on(
             )
         if "connections" in tables:
             probes["connections"] = True
-        if "cwnd" in tables:
-            probes["cwnd"] = True
+        for probe, needed_by in SENDER_PROBES.items():
+            probes[probe] |= not needed_by.isdisjoint(tables)
         if "queues" in tables:
             asked = quantity.options.get("link")
             link = bottleneck(scenario["links"]) if asked is None else names.get(str(asked))
@@ -64,5 +71,6 @@ def only(probes: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
         kept["segments_at"] = None
     if "queues" not in tables:
         kept |= {"queues": [], "queue_interval_ns": None}
-    kept["cwnd"] = kept["cwnd"] and "cwnd" in tables
+    for probe, needed_by in SENDER_PROBES.items():
+        kept[probe] = kept[probe] and not needed_by.isdisjoint(tables)
     return kept

@@ -69,6 +69,9 @@ class WindowedRun:
             "segments": lambda: self._samples("segments"),
             "queues": lambda: self._samples("queues"),
             "cwnd": self._states,
+            "limits": lambda: self._intervals("limits"),
+            "states": lambda: self._intervals("states"),
+            "timeouts": lambda: self._samples("timeouts"),
             "connections": self._connections,
             "objects": self._objects,
             "links": self._links,
@@ -105,8 +108,9 @@ class WindowedRun:
     def columns(self, table: str) -> Columns:
         """The columns of a record table as numpy arrays, of this window; KeyError if it was not recorded.
 
-        - `segments`, `queues`: the rows of the window.
+        - `segments`, `queues`, `timeouts`: the rows of the window.
         - `cwnd`: those, and for each sender its last sample before the window, at the window's start.
+        - `limits`, `states`: the parts of the intervals that lie in the window.
         - `connections`: those that existed in the window. Counters hold what was counted within it; one that
           ended later is open.
         - `objects`: those that began in the window; one that ended later is unfinished.
@@ -154,6 +158,17 @@ class WindowedRun:
         within = np.flatnonzero((time >= self._start) & self._before_end(time))
         index = np.concatenate([np.sort(before[len(before) - 1 - newest]), within])
         return Rows(full, index, {"time_ns": np.maximum(time[index], self._start)})
+
+    def _intervals(self, table: str) -> Columns:
+        full = self._run.columns(table)
+        begin, end = full["from_ns"], full["to_ns"]
+        starts_within = (begin >= self._start) & self._before_end(begin)
+        index = np.flatnonzero(starts_within | ((begin < self._start) & (end > self._start)))
+        clipped = {
+            "from_ns": np.maximum(begin[index], self._start),
+            "to_ns": np.minimum(end[index], self._end),
+        }
+        return Rows(full, index, clipped)
 
     def _snapshot(self, table: str, at: int) -> Rows:
         full = self._run.columns(SNAPSHOTS[table])

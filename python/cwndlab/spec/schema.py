@@ -184,6 +184,10 @@ class Probes(Strict):
     queue_interval: TimeNs | None = Field(None, description="sampling interval; default: at every arrival")
     connections: bool = True
     cwnd: bool = False
+    limits: bool = Field(False, description="what limited each sender, in the simulator: table `limits`")
+    states: bool = Field(
+        False, description="each sender's states and expired timers: tables `states`, `timeouts`"
+    )
 
 
 class Limits(Strict):

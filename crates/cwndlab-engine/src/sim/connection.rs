@@ -19,7 +19,7 @@ pub(super) struct Conn {
     /// Position of each end's route.
     pub(super) routes: [u32; 2],
     nodes: [u32; 2],
-    configs: [u16; 2],
+    pub(super) configs: [u16; 2],
     /// In-order bytes at which the application wants to hear of each end.
     pub(super) notify_at: [u64; 2],
     /// What the application has been told of each end.
@@ -83,6 +83,9 @@ impl<P: Probe> Simulation<P> {
     /// ends the run.
     pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> Option<u32> {
         let slot = self.open(app, number, configs, None)?;
+        if P::ENABLED && self.probes.traces_senders() {
+            self.traces.begin(slot, self.conns[slot as usize].serial, self.now);
+        }
         self.attach_laws(slot);
         self.dirty.extend([slot << 1, slot << 1 | 1]);
         Some(slot)
@@ -263,6 +266,9 @@ impl<P: Probe> Simulation<P> {
         if P::ENABLED && self.probes.cwnd {
             self.sample_window(end);
         }
+        if P::ENABLED && self.probes.traces_senders() {
+            self.look_at_sender(end);
+        }
         let deadline = self.conns[slot].ends[side].poll_timeout();
         self.arm(end, deadline);
     }
@@ -336,6 +342,7 @@ impl<P: Probe> Simulation<P> {
             let failed = conn.ends.iter().any(|tcp| tcp.error().is_some());
             let slot = end >> 1;
             self.record_connection(slot, self.now);
+            self.end_traces(slot);
             return Some(Notice::Finished { failed });
         }
         None

@@ -7,6 +7,7 @@ use cwndlab_units::Time;
 
 use super::apps::AppSlot;
 use super::limits::Watch;
+use super::traces::Traces;
 use super::{Simulation, Summary, Wire};
 use crate::events::{EventQueue, MAX_SOURCES};
 use crate::packet::SackTable;
@@ -49,6 +50,7 @@ impl<P: Probe> Simulation<P> {
             ip_ids: vec![0; scenario.nodes.len()],
             probes: scenario.probes.clone(),
             last_windows: Vec::new(),
+            traces: Traces::default(),
             probe,
             duration: scenario.duration_ns,
             snapshots: scenario.snapshot_times(),

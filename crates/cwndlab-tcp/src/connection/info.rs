@@ -38,6 +38,12 @@ pub struct Info {
     pub retransmitted: Option<u64>,
     /// ACKs that told of reordering; known to RACK only.
     pub reorderings: Option<u32>,
+    /// Reductions that were found spurious and taken back; by RACK only.
+    pub undos: u32,
+    /// Tail loss probes (RFC 8985, section 7); by RACK only.
+    pub loss_probes: u32,
+    /// Expiries of the reordering timer (RFC 8985, section 6.3); by RACK only.
+    pub reordering_timeouts: u32,
     /// Round-trip time variation (RFC 6298's RTTVAR).
     pub rttvar: Time,
     /// Least round trip; [`Time::MAX`] before the first.
@@ -82,11 +88,13 @@ impl Connection {
         }
         let mut reordering = cfg.dup_thresh;
         let (mut in_loss, mut reduced, mut retransmitted, mut reorderings) = (false, false, None, None);
+        let (mut undos, mut loss_probes, mut reordering_timeouts) = (0, 0, 0);
         if let Recovery::Rack(rack) = &self.recovery {
             let tally = s.outstanding.tally();
             (sacked, lost) = (u64::from(tally.sacked) * mss, u64::from(tally.lost) * mss);
             (reordering, retransmitted) = (rack.reordering(cfg), Some(u64::from(tally.again)));
             reorderings = Some(rack.reorderings());
+            (undos, loss_probes, reordering_timeouts) = rack.counts();
             (in_loss, reduced) = (rack.in_loss(), rack.is_reduced());
         }
         let timed_out = self.retries > 0 && outstanding > 0;
@@ -109,6 +117,9 @@ impl Connection {
             lost: lost.div_ceil(mss),
             retransmitted,
             reorderings,
+            undos,
+            loss_probes,
+            reordering_timeouts,
             rttvar: s.rtt.rttvar(&cfg.rto),
             min_rtt: s.rtt.min_rtt(),
             reordering,

@@ -1,9 +1,12 @@
 //! Two endpoints over a pipe that loses, marks, duplicates and reorders: the stream arrives whole and in order, and every
 //! connection ends or says why not.
 
+mod followed;
+
 use super::Connection;
 use crate::*;
 use cwndlab_units::Time;
+use followed::Followed;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -74,13 +77,30 @@ fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) -> Opt
     polled
 }
 
+/// What is under way: when it arrives and which one it is, to which end.
+type Wire = BTreeMap<(Time, u64), (usize, Segment)>;
+
+/// The pipe takes a segment, the `sent`-th: it may lose, mark or duplicate it.
+fn transmit(pipe: &Pipe, dice: &mut Dice, wire: &mut Wire, (now, sent): (Time, u64), to: usize, mut segment: Segment) {
+    let marked = segment.ecn != 0 && dice.roll() < pipe.marks;
+    if marked {
+        segment.ecn = 3;
+    }
+    let lost = dice.roll() < pipe.loss || (u64::from(pipe.outage.0)..u64::from(pipe.outage.1)).contains(&sent);
+    let copies = if lost { 0 } else { 1 + u32::from(dice.roll() < pipe.duplication) };
+    for copy in 0..copies {
+        let at = now + pipe.delay + pipe.jitter.mul_f64(dice.roll());
+        wire.insert((at, sent * 2 + u64::from(copy)), (to, segment));
+    }
+}
+
 /// Runs until both ends are over, or nothing is left to happen.
 fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
     let mut dice = Dice(pipe.seed | 1);
     let mut now = Time::ZERO;
     let iss = [u32::MAX - 700, 5];
     let mut ends = [Connection::client(&configs[0], iss[0], now), Connection::server(&configs[1], iss[1], now)];
-    let mut wire: BTreeMap<(Time, u64), (usize, Segment)> = BTreeMap::new();
+    let mut wire = Wire::new();
     let (mut sent, mut written, mut closed) = (0_u64, [0_u64; 2], [false; 2]);
     let mut next_write = [Time::ZERO; 2];
     let mut next_read = Time::ZERO;
@@ -91,6 +111,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
             end.sender.outstanding.measure_rate(Time::from_secs(10));
         }
     }
+    let mut followed = (pipe.seed & 4 != 0).then(|| [Followed::new(), Followed::new()]);
     let mut is_over = false;
     for round in 0.. {
         assert!(round < 200_000, "does not come to an end at {now}: {ends:?}");
@@ -120,18 +141,10 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
                 assert!(segment.len <= cfg.mss, "longer than the MSS");
                 assert!(end.sender.una <= end.sender.nxt && end.sender.nxt <= end.sender.max, "positions out of order");
                 sent += 1;
-                let marked = segment.ecn != 0 && dice.roll() < pipe.marks;
-                let mut segment = segment;
-                if marked {
-                    segment.ecn = 3;
-                }
-                let lost =
-                    dice.roll() < pipe.loss || (u64::from(pipe.outage.0)..u64::from(pipe.outage.1)).contains(&sent);
-                let copies = if lost { 0 } else { 1 + u32::from(dice.roll() < pipe.duplication) };
-                for copy in 0..copies {
-                    let at = now + pipe.delay + pipe.jitter.mul_f64(dice.roll());
-                    wire.insert((at, sent * 2 + u64::from(copy)), (1 - side, segment));
-                }
+                transmit(pipe, &mut dice, &mut wire, (now, sent), 1 - side, segment);
+            }
+            if let Some(followed) = &mut followed {
+                followed[side].look(cfg, now, end);
             }
         }
         if now >= next_read {
@@ -174,6 +187,9 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
             let (side, segment) = entry.remove();
             deliver(&configs[side], &mut ends[side], now, &segment, sent.is_multiple_of(16));
         }
+    }
+    for followed in followed.into_iter().flatten() {
+        followed.finish(now);
     }
     Outcome { ends, end: now, over: is_over }
 }

@@ -338,6 +338,11 @@ impl Record {
         }
     }
 
+    /// The first segment that waits to be sent again, looked for from the beginning.
+    pub fn waiting(&self) -> Option<&Sent> {
+        self.list.iter().find(|sent| sent.waits())
+    }
+
     /// The first segment that waits to be sent again.
     pub fn next_waiting(&mut self) -> Option<Sent> {
         if self.tally.waiting == 0 {

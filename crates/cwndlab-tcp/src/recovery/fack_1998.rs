@@ -2,7 +2,7 @@
 //! overdamping; ns-2's Fack): an episode begins when the furthest report is `dup_thresh` segments beyond the first hole;
 //! the window falls to one segment and every ACK opens it; each ACK restarts the timer and is timed by the stamp it echoes.
 
-use super::{cut, next_cumulative, Decision, GROW, HOLD, NOTHING};
+use super::{cumulative_room, cut, next_cumulative, Decision, GROW, HOLD, NOTHING};
 use crate::config::TcpConfig;
 use crate::congestion::{AckReport, Episode};
 use crate::sender::{Piece, Sender};
@@ -25,7 +25,7 @@ pub(crate) struct Fack1998 {
     /// Segments sent again, less those known to have arrived (`retran_data`).
     retransmitted: u32,
     /// One past the highest position sent again in this episode.
-    high_rxt: u64,
+    pub high_rxt: u64,
     /// The episode ends with an ACK of this that reports nothing.
     recover: u64,
     /// On the heap only in an episode.
@@ -84,9 +84,13 @@ impl Fack1998 {
 
     /// Position of snd.fack, given what has arrived; nothing below it is sent as new.
     fn forward(s: &mut Sender) -> u64 {
-        let forward = s.outstanding.highest_reported().unwrap_or(s.una).max(s.una);
+        let forward = Fack1998::highest(s);
         s.nxt = s.nxt.max(forward);
         forward
+    }
+
+    fn highest(s: &Sender) -> u64 {
+        s.outstanding.highest_reported().unwrap_or(s.una).max(s.una)
     }
 
     fn note_arrivals(&mut self, s: &Sender) {
@@ -138,6 +142,29 @@ impl Fack1998 {
         self.high_rxt = piece.start + u64::from(piece.len);
     }
 
+    /// Nothing goes; with nothing outstanding no ACK would come to end that.
+    fn waits(&self, s: &Sender) -> bool {
+        (self.stuck || self.hold) && s.una < s.max
+    }
+
+    /// Whether the window has room for a segment, in an episode.
+    fn has_room(&self, cfg: &TcpConfig, s: &Sender) -> bool {
+        let mss = u64::from(s.mss);
+        let window = s.window(cfg) / mss * mss;
+        s.nxt + mss * u64::from(1 + self.retransmitted) <= Fack1998::highest(s) + window
+    }
+
+    /// See [`super::Recovery::room`].
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+        if self.waits(s) || (self.active && !self.has_room(cfg, s)) {
+            None
+        } else if self.active {
+            Some(s.most(cfg).saturating_sub(s.flight()))
+        } else {
+            cumulative_room(cfg, s)
+        }
+    }
+
     #[inline]
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         if s.resend_first {
@@ -145,16 +172,14 @@ impl Fack1998 {
             self.note_resent(first, s.nxt);
             return Some(first);
         }
-        // with nothing outstanding no ACK would come to end either
-        if (self.stuck || self.hold) && s.una < s.max {
+        if self.waits(s) {
             return None;
         }
         if !self.active {
             return next_cumulative(cfg, s);
         }
-        let mss = u64::from(s.mss);
-        let window = s.window(cfg) / mss * mss;
-        if s.nxt + mss * u64::from(1 + self.retransmitted) > Fack1998::forward(s) + window {
+        Fack1998::forward(s);
+        if !self.has_room(cfg, s) {
             return None;
         }
         if let Some(hole) = s.hole_piece(self.high_rxt.max(s.una)) {

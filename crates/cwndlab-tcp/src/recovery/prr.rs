@@ -131,6 +131,14 @@ impl Prr {
         self.episode.on_timeout(s);
     }
 
+    /// See [`super::Recovery::room`].
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+        if !self.episode.active || s.cc.grant().owns_recovery {
+            return self.episode.room(cfg, s);
+        }
+        Some(u64::from(self.window.send_count)).filter(|room| *room >= u64::from(s.mss))
+    }
+
     #[inline]
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         if !self.episode.active || s.resend_first {

@@ -92,6 +92,10 @@ pub(crate) struct Rack {
     /// A round trip has been measured since the last probe.
     measured: bool,
     deadlines: Deadlines,
+    /// Reductions taken back, probes due, expiries of the reordering timer.
+    undos: u32,
+    loss_probes: u32,
+    reordering_timeouts: u32,
 }
 
 impl Default for Rack {
@@ -117,6 +121,9 @@ impl Default for Rack {
             probe_due: false,
             measured: true,
             deadlines: Deadlines::default(),
+            undos: 0,
+            loss_probes: 0,
+            reordering_timeouts: 0,
         }
     }
 }
@@ -412,6 +419,32 @@ impl Rack {
         s.cc.on_episode(Episode::StillInNetwork { pipe: s.outstanding.tally().pipe }, s.mss);
     }
 
+    /// What is in flight, the window, and what of the window new data may not use.
+    #[inline]
+    fn account(&self, cfg: &TcpConfig, s: &Sender) -> (u64, u64, u64) {
+        let pipe = s.outstanding.tally().pipe;
+        let window = match self.phase {
+            Phase::Recovery | Phase::Reduced if !s.cc.grant().owns_recovery => pipe + u64::from(self.window.send_count),
+            _ => s.window(cfg),
+        };
+        let uncounted =
+            if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.outstanding.reported_bytes() };
+        (pipe, window, uncounted)
+    }
+
+    /// See [`super::Recovery::waiting_bytes`].
+    pub fn waiting_bytes(&self, s: &Sender) -> Option<u64> {
+        let waiting = s.outstanding.waiting().filter(|_| !self.new_only)?;
+        Some(waiting.end.min(s.end) - waiting.start)
+    }
+
+    /// See [`super::Recovery::room`].
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> u64 {
+        let (pipe, window, uncounted) = self.account(cfg, s);
+        let uncounted = if self.new_only || s.outstanding.waiting().is_some() { 0 } else { uncounted };
+        window.saturating_sub(pipe + uncounted)
+    }
+
     #[inline]
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         s.nxt = s.max;
@@ -420,13 +453,7 @@ impl Rack {
                 return Some(piece);
             }
         }
-        let pipe = s.outstanding.tally().pipe;
-        let window = match self.phase {
-            Phase::Recovery | Phase::Reduced if !s.cc.grant().owns_recovery => pipe + u64::from(self.window.send_count),
-            _ => s.window(cfg),
-        };
-        let uncounted =
-            if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.outstanding.reported_bytes() };
+        let (pipe, window, uncounted) = self.account(cfg, s);
         if self.new_only {
             let piece = s.next_in_order(cfg, window, pipe);
             if piece.is_some() || s.max > self.recover + 1 {

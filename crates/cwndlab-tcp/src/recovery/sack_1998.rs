@@ -2,7 +2,7 @@
 //! pipe in place of RFC 6675's `SetPipe`. It goes down with every ACK of an episode, twice with a partial one, and up
 //! with every segment sent.
 
-use super::{beyond, cut, next_cumulative, Decision, GROW, HOLD};
+use super::{beyond, cumulative_room, cut, next_cumulative, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 
@@ -12,7 +12,7 @@ pub(crate) struct Sack1998 {
     /// Highest position sent when the episode began or the timer expired; 0 = none since the last episode ended.
     recover: u64,
     /// One past the highest position sent again in this episode.
-    high_rxt: u64,
+    pub high_rxt: u64,
     /// Segments in the pipe; may go below zero.
     pipe: i32,
     /// No ACK of new data since the last timeout: duplicates mean nothing.
@@ -69,6 +69,19 @@ impl Sack1998 {
         s.outstanding.forget_reports();
     }
 
+    fn has_room(&self, s: &Sender) -> bool {
+        !self.hold && i64::from(self.pipe) < (s.cc.cwnd() / u64::from(s.mss)) as i64
+    }
+
+    /// See [`super::Recovery::room`].
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+        if self.active {
+            self.has_room(s).then(|| s.most(cfg).saturating_sub(s.flight()))
+        } else {
+            cumulative_room(cfg, s)
+        }
+    }
+
     #[inline]
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         if !self.active {
@@ -79,7 +92,7 @@ impl Sack1998 {
             self.high_rxt = first.start + u64::from(first.len);
             return Some(first);
         }
-        if self.hold || i64::from(self.pipe) >= (s.cc.cwnd() / u64::from(s.mss)) as i64 {
+        if !self.has_room(s) {
             return None;
         }
         let piece = s.hole_piece(self.high_rxt.max(s.una)).map_or_else(

@@ -69,6 +69,24 @@ impl SackEpisode {
         self.next_segment(cfg, s, window)
     }
 
+    /// See [`super::Recovery::room`].
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+        if self.active {
+            return s.window(cfg).checked_sub(self.pipe).filter(|room| *room >= u64::from(s.mss));
+        }
+        let in_flight = s.flight() - SackEpisode::uncounted_outside(cfg, s);
+        Some(s.window(cfg).saturating_sub(in_flight))
+    }
+
+    /// Reported bytes that do not count as in flight outside recovery.
+    fn uncounted_outside(cfg: &TcpConfig, s: &Sender) -> u64 {
+        if s.nxt < s.max || cfg.limited_transmit {
+            s.outstanding.reported_bytes() - s.outstanding.reported_from(s.nxt)
+        } else {
+            0
+        }
+    }
+
     /// `NextSeg` (RFC 6675, section 4), given that a segment may go.
     pub fn next_segment(&mut self, cfg: &TcpConfig, s: &mut Sender, window: u64) -> Option<Piece> {
         let highest = s.outstanding.highest_reported().unwrap_or(s.una);

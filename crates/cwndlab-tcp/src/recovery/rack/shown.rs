@@ -17,6 +17,11 @@ impl Rack {
         self.reorderings
     }
 
+    /// Reductions taken back, tail loss probes, and expiries of the reordering timer.
+    pub fn counts(&self) -> (u32, u32, u32) {
+        (self.undos, self.loss_probes, self.reordering_timeouts)
+    }
+
     /// Longest reordering seen, in segments, and at least the duplicate ACK threshold.
     pub fn reordering(&self, cfg: &TcpConfig) -> u32 {
         self.reordering.max(cfg.dup_thresh)

@@ -28,6 +28,7 @@ impl Rack {
             return Expiry::Timeout;
         }
         if self.deadlines.pending == Pending::Reordering {
+            self.reordering_timeouts += 1;
             let begins = self.detect(cfg, s, now) && self.phase != Phase::Recovery;
             if begins {
                 self.begin(cfg, s, u64::from(s.mss), false); // Linux counts one segment here
@@ -38,6 +39,7 @@ impl Rack {
         // RFC 8985, section 7.3: one probe at a time, and one a measured round trip
         self.probe_due = self.probe_end == 0 && (self.measured || cfg.recovery.has_linux_timers());
         if self.after_probe(cfg, s, now) {
+            self.loss_probes += u32::from(self.probe_due);
             Expiry::Other
         } else {
             Expiry::Timeout

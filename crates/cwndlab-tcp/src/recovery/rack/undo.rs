@@ -66,6 +66,7 @@ impl Rack {
         }
         let mss = s.mss;
         s.cc.on_undo(mss);
+        self.undos += 1;
         s.ecn.withdraw();
         self.doubt.settle();
     }

@@ -1,0 +1,85 @@
+//! What keeps a sender from sending more at this moment.
+
+use super::Connection;
+use crate::config::TcpConfig;
+use crate::sender::Stop;
+use crate::state::State;
+
+/// What keeps a sender from sending more. The sender's own tests decide, in their order (as in Linux's `tcp_write_xmit`,
+/// which asks cwnd before the peer's window): if cwnd and the peer's window are both full, cwnd is named.
+///
+/// RFC 4898's `SndLimTimeRwin` is [`Limit::ReceiveWindow`]; `SndLimTimeCwnd` is [`Limit::Cwnd`], [`Limit::MaxWindow`],
+/// [`Limit::Recovery`] and the three timers; `SndLimTimeSnd` is the rest. Linux's `tcpi_busy_time` is everything but
+/// [`Limit::Handshake`], [`Limit::Idle`] and [`Limit::Closed`], `tcpi_rwnd_limited` is [`Limit::ReceiveWindow`]. There is no
+/// send buffer here, so nothing corresponds to `tcpi_sndbuf_limited`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// The connection is not established.
+    Handshake,
+    /// The congestion window is full.
+    Cwnd,
+    /// The configured largest window is full ([`TcpConfig::max_window`]).
+    MaxWindow,
+    /// The peer's receive window is full, or has too little room for a segment (RFC 9293, section 3.8.6.2.1).
+    ReceiveWindow,
+    /// Loss detection or recovery holds data back: pipe, the allowance of PRR, or an ACK for which the algorithm waits.
+    Recovery,
+    /// The pacer holds back what the windows admit.
+    Pacing,
+    /// Less than a full segment waits: Nagle's algorithm (RFC 9293, section 3.7.4), or the application asked for it.
+    SmallSegment,
+    /// Everything written is sent, and not all of it acknowledged.
+    Application,
+    /// Everything written is acknowledged.
+    Idle,
+    /// Our FIN is acknowledged, or the connection is over.
+    Closed,
+    /// Nothing arrived and nothing was sent until the retransmission timer expired. [`crate::Trace`] alone knows, afterwards.
+    Timeout,
+    /// The same until the timer of the tail loss probe expired (RFC 8985, section 7).
+    Probe,
+    /// The same until RACK's reordering timer expired (RFC 8985, section 6.3).
+    Reordering,
+}
+
+impl Connection {
+    /// What keeps the sender from sending more, once [`Connection::poll_transmit`] has given all that it gives.
+    #[must_use]
+    pub fn limit(&self, cfg: &TcpConfig) -> Limit {
+        match self.state {
+            State::Listen | State::SynSent | State::SynReceived => return Limit::Handshake,
+            State::Closed | State::FinWait2 | State::TimeWait => return Limit::Closed,
+            _ => {}
+        }
+        let s = &self.sender;
+        if s.una == s.limit() {
+            return if s.fin { Limit::Closed } else { Limit::Idle };
+        }
+        let (room, flight) = (self.recovery.room(cfg, s), s.flight());
+        let window = flight.saturating_add(room.unwrap_or(u64::MAX));
+        let stop = match self.recovery.waiting_bytes(s) {
+            Some(bytes) => (flight + bytes > window).then_some(Stop::Window),
+            None => s.in_order(cfg, window, flight).err(),
+        };
+        match stop {
+            None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if room.is_none() => Limit::Recovery, // it is asked first
+            None => Limit::Pacing,
+            Some(Stop::NoData) => Limit::Application,
+            Some(Stop::ReceiveWindow) => Limit::ReceiveWindow,
+            Some(Stop::SmallSegment) => Limit::SmallSegment,
+            Some(Stop::Draining) => Limit::Recovery,
+            Some(Stop::Window | Stop::FinAlone) => self.window_limit(cfg),
+        }
+    }
+
+    fn window_limit(&self, cfg: &TcpConfig) -> Limit {
+        let s = &self.sender;
+        if self.recovery.in_recovery() && !s.cc.grant().owns_recovery {
+            Limit::Recovery
+        } else if s.cc.cwnd() + u64::from(s.inflation) > s.most(cfg) {
+            Limit::MaxWindow
+        } else {
+            Limit::Cwnd
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A sender that is followed: its intervals are a partition of its life, and the limit named is the one that limits.
+
+use super::Connection;
+use crate::recovery::Recovery;
+use crate::*;
+use cwndlab_units::Time;
+
+/// A window or buffer that limits nothing here.
+const PLENTY: u64 = 1 << 40;
+
+pub(super) struct Followed {
+    trace: Trace,
+    told: Told,
+}
+
+/// Up to when what was reported reaches.
+#[derive(Default)]
+struct Told {
+    limited: Time,
+    was: Time,
+    last_limit: Option<Limit>,
+}
+
+impl Told {
+    fn take(&mut self, traced: Traced) {
+        match traced {
+            Traced::Limited { from, to, by } => {
+                assert_eq!(from, self.limited, "a gap or an overlap before {traced:?}");
+                assert!(from < to, "empty: {traced:?}");
+                assert_ne!(self.last_limit.replace(by), Some(by), "not merged: {traced:?}");
+                self.limited = to;
+            }
+            Traced::Was { from, to, left_by, .. } => {
+                assert_eq!(from, self.was, "a gap or an overlap before {traced:?}");
+                assert!(from <= to && left_by != Some(Cause::Start), "{traced:?}");
+                self.was = to;
+            }
+            Traced::Expired { at, set_at, .. } => assert!(set_at <= at, "{traced:?}"),
+        }
+    }
+}
+
+impl Followed {
+    pub fn new() -> Followed {
+        Followed { trace: Trace::new(Time::ZERO), told: Told::default() }
+    }
+
+    /// The end has been polled until it gave nothing.
+    pub fn look(&mut self, cfg: &TcpConfig, now: Time, end: &Connection) {
+        self.trace.look(cfg, now, end, |traced| self.told.take(traced));
+        check_limit(cfg, now, end);
+    }
+
+    pub fn finish(mut self, now: Time) {
+        self.trace.finish(now, |traced| self.told.take(traced));
+        assert_eq!(
+            (self.told.limited, self.told.was),
+            (now, now),
+            "the intervals do not add up to the connection's life"
+        );
+    }
+}
+
+/// Without what is named the sender sends, or names something else.
+fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
+    let limit = end.limit(cfg);
+    let (mut free, mut cfg, mut now) = (end.clone(), *cfg, now);
+    let s = &mut free.sender;
+    match limit {
+        Limit::Handshake => return assert!(!end.state.may_send(), "{end:?}"),
+        Limit::Closed => return assert!(s.una == s.limit() || !end.state.may_send(), "{end:?}"),
+        Limit::Timeout | Limit::Probe | Limit::Reordering => panic!("an endpoint does not know {limit:?}"),
+        // what the algorithm waits for cannot be taken away
+        Limit::Recovery => {
+            let waits = cfg.drains_after_timeout || end.recovery.room(&cfg, s).is_none();
+            return assert!(end.in_recovery() || waits, "{end:?}");
+        }
+        Limit::Idle | Limit::Application if end.closing => {
+            return assert!(s.nxt == s.limit() || !end.ends_by_fin, "{limit:?} with a FIN to send: {end:?}")
+        }
+        Limit::Idle | Limit::Application => free.write(3 * u64::from(end.mss())),
+        Limit::ReceiveWindow => s.edge += PLENTY,
+        Limit::Cwnd => {
+            let shrinks = matches!(&end.recovery, Recovery::Rack(rack) if rack.is_reduced());
+            if s.cc.grant().owns_recovery || shrinks {
+                return; // writing the window does not open it
+            }
+            s.cc.on_episode(Episode::Inflated { bytes: 1 << 28 }, s.mss);
+        }
+        Limit::MaxWindow => cfg.max_window = MaxWindow::Bytes(PLENTY),
+        Limit::SmallSegment => cfg.nagle = false,
+        Limit::Pacing => now = end.timers.at(crate::timers::Timer::Pacer),
+    }
+    assert!(!now.is_never(), "{limit:?}, but no pacer: {end:?}");
+    let sends = free.poll_transmit(&cfg, now).is_some_and(|segment| segment.len > 0 || segment.flags.has(Flags::FIN));
+    assert!(
+        sends || free.limit(&cfg) != limit,
+        "not {limit:?}: without it, {:?} {:?} and {:?} of {}\n{free:?}\n{end:?}",
+        free.limit(&cfg),
+        free.recovery.room(&cfg, &free.sender),
+        free.recovery,
+        free.sender.flight()
+    );
+}

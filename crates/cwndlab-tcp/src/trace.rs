@@ -1,0 +1,239 @@
+//! What a sender went through, followed from outside: an endpoint that nobody follows does nothing for it.
+
+use cwndlab_units::Time;
+
+use crate::config::TcpConfig;
+use crate::connection::{CongestionState, Connection, Info, Limit};
+
+/// Why the sender entered a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// The connection began.
+    Start,
+    /// An ACK: it ended an episode, or nothing is reported to be missing any more.
+    Ack,
+    /// Duplicate ACKs or SACK blocks that are not yet a loss.
+    Reports,
+    /// Duplicate ACKs, SACK blocks or the times of segments showed a loss.
+    Loss,
+    /// RACK's reordering timer found a loss (RFC 8985, section 6.3).
+    ReorderingTimer,
+    /// The retransmission timer expired (RFC 6298, section 5).
+    Timeout,
+    /// An ECN echo (RFC 3168, section 6.1.2).
+    Ecn,
+    /// The last reduction was found spurious and taken back (RFC 5682, RFC 3708, RFC 3522).
+    Undo,
+}
+
+/// Which timer expired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expired {
+    /// The retransmission timer, SYNs included.
+    Retransmission,
+    /// That of the tail loss probe.
+    Probe,
+    /// RACK's reordering timer.
+    Reordering,
+    /// The persist timer of a closed window.
+    Persist,
+}
+
+/// What a [`Trace`] reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Traced {
+    /// The sender was limited in this way. Such intervals follow one another without a gap.
+    Limited {
+        /// since when
+        from: Time,
+        /// until when; later than `from`
+        to: Time,
+        /// by what
+        by: Limit,
+    },
+    /// The sender was in this state. Such intervals follow one another without a gap; one that an expired timer or an undo
+    /// renews is followed by another of the same state.
+    Was {
+        /// since when
+        from: Time,
+        /// until when
+        to: Time,
+        /// in what state
+        state: CongestionState,
+        /// why it was entered
+        entered_by: Cause,
+        /// why it was left; none if the connection or the run ended
+        left_by: Option<Cause>,
+    },
+    /// A timer expired and the sender acted.
+    Expired {
+        /// when
+        at: Time,
+        /// which
+        timer: Expired,
+        /// when it was set to that time
+        set_at: Time,
+        /// expiries of the retransmission or persist timer since the last progress, with this one
+        backoffs: u32,
+        /// bytes of the stream that were acknowledged
+        acked: u64,
+    },
+}
+
+/// What an endpoint has counted, as far as it tells one event from another.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Counts {
+    /// Segments received, and bytes sent: what ends a silence.
+    received: u64,
+    sent: u64,
+    timeouts: u32,
+    fast_retransmits: u32,
+    window_probes: u32,
+    loss_probes: u32,
+    reordering_timeouts: u32,
+    undos: u32,
+}
+
+impl Counts {
+    fn of(end: &Connection, info: &Info) -> Self {
+        let stats = end.stats();
+        Counts {
+            received: stats.segments_received,
+            sent: stats.bytes_sent + u64::from(stats.retransmits),
+            timeouts: stats.timeouts,
+            fast_retransmits: stats.fast_retransmits,
+            window_probes: stats.window_probes,
+            loss_probes: info.loss_probes,
+            reordering_timeouts: info.reordering_timeouts,
+            undos: info.undos,
+        }
+    }
+
+    /// The timer that has expired since `before`.
+    fn expired_since(&self, before: &Counts) -> Option<Expired> {
+        if self.timeouts != before.timeouts {
+            Some(Expired::Retransmission)
+        } else if self.loss_probes != before.loss_probes {
+            Some(Expired::Probe)
+        } else if self.reordering_timeouts != before.reordering_timeouts {
+            Some(Expired::Reordering)
+        } else if self.window_probes != before.window_probes {
+            Some(Expired::Persist)
+        } else {
+            None
+        }
+    }
+}
+
+/// Follows the sending half of one [`Connection`]: look at it whenever it has been polled until it gave nothing, and finish
+/// when it or the run is over.
+///
+/// That a sender waited for its retransmission timer is known only when the timer expires. As RFC 4898 asks
+/// (`tcpEStatsPerfTable`: "retroactively reclassify the previous stop"), the silence before is then counted as waiting for it:
+/// from the last segment that arrived or was sent.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Limits not yet reported, and since when: at least one, in ascending order.
+    limits: Vec<(Limit, Time)>,
+    quiet_since: Time,
+    state: CongestionState,
+    entered: (Time, Cause),
+    counts: Counts,
+    /// When the retransmission timer expires, and when it was set to that.
+    deadline: (Time, Time),
+}
+
+impl Trace {
+    /// For a connection that is opened at `start`.
+    #[must_use]
+    pub fn new(start: Time) -> Self {
+        Trace {
+            limits: vec![(Limit::Handshake, start)],
+            quiet_since: start,
+            state: CongestionState::Open,
+            entered: (start, Cause::Start),
+            counts: Counts::default(),
+            deadline: (Time::MAX, start),
+        }
+    }
+
+    /// Looks at the endpoint, which has given all that it gives at `now`; reports what is over.
+    pub fn look(&mut self, cfg: &TcpConfig, now: Time, end: &Connection, mut report: impl FnMut(Traced)) {
+        let info = end.info(cfg);
+        let counts = Counts::of(end, &info);
+        let before = std::mem::replace(&mut self.counts, counts);
+        let expired = counts.expired_since(&before);
+        if let Some(timer) = expired {
+            let backoffs = info.backoffs;
+            report(Traced::Expired { at: now, timer, set_at: self.deadline.1, backoffs, acked: end.acked() });
+        }
+        let silence_for = match expired {
+            Some(Expired::Retransmission) => Some(Limit::Timeout),
+            Some(Expired::Probe) => Some(Limit::Probe),
+            Some(Expired::Reordering) => Some(Limit::Reordering),
+            Some(Expired::Persist) | None => None,
+        };
+        if let Some(timer) = silence_for.filter(|_| end.was_established()) {
+            self.enter(timer, self.quiet_since);
+        }
+        if expired.is_some() || (before.received, before.sent) != (counts.received, counts.sent) {
+            self.settle(now, &mut report);
+            self.quiet_since = now;
+        }
+        self.enter(end.limit(cfg), now);
+        self.follow_state(now, &before, info.state, &mut report);
+        let deadline = end.retransmission_deadline();
+        if deadline != self.deadline.0 {
+            self.deadline = (deadline, now);
+        }
+    }
+
+    /// The connection or the run is over: reports the rest.
+    pub fn finish(mut self, now: Time, mut report: impl FnMut(Traced)) {
+        self.settle(Time::MAX, &mut report);
+        let (by, from) = self.limits[0];
+        if from < now {
+            report(Traced::Limited { from, to: now, by });
+        }
+        let (from, entered_by) = self.entered;
+        report(Traced::Was { from, to: now, state: self.state, entered_by, left_by: None });
+    }
+
+    /// From `at` on the sender is limited by this, whatever was noted of the time since.
+    fn enter(&mut self, limit: Limit, at: Time) {
+        while self.limits.last().is_some_and(|last| last.1 >= at) {
+            self.limits.pop();
+        }
+        if self.limits.last().is_none_or(|last| last.0 != limit) {
+            self.limits.push((limit, at));
+        }
+    }
+
+    /// Reports the limits that ended before `now`: they can no longer change.
+    fn settle(&mut self, now: Time, report: &mut impl FnMut(Traced)) {
+        let settled = self.limits.iter().skip(1).take_while(|next| next.1 < now).count();
+        for pair in self.limits[..=settled].windows(2) {
+            report(Traced::Limited { from: pair[0].1, to: pair[1].1, by: pair[0].0 });
+        }
+        self.limits.drain(..settled);
+    }
+
+    fn follow_state(&mut self, now: Time, before: &Counts, state: CongestionState, report: &mut impl FnMut(Traced)) {
+        let (timed_out, undone) = (self.counts.timeouts != before.timeouts, self.counts.undos != before.undos);
+        if state == self.state && !timed_out && !undone {
+            return;
+        }
+        let cause = match state {
+            _ if timed_out => Cause::Timeout,
+            _ if undone => Cause::Undo,
+            CongestionState::Recovery if self.counts.received == before.received => Cause::ReorderingTimer,
+            CongestionState::Recovery | CongestionState::Loss => Cause::Loss, // Tahoe goes back to the first segment
+            CongestionState::Cwr => Cause::Ecn,
+            CongestionState::Disorder if self.state == CongestionState::Open => Cause::Reports,
+            CongestionState::Disorder | CongestionState::Open => Cause::Ack,
+        };
+        let (from, entered_by) = std::mem::replace(&mut self.entered, (now, cause));
+        let state = std::mem::replace(&mut self.state, state);
+        report(Traced::Was { from, to: now, state, entered_by, left_by: Some(cause) });
+    }
+}
