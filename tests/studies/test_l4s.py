@@ -42,3 +42,14 @@ def test_a_shallow_queue_favours_the_shorter_round_trip_more_than_a_deep_one(stu
     )
     assert shallow["second_trip"] < 40 < 100 < deep["second_trip"]
     assert shallow["rate_ratio"] > 1.5
+
+
+def test_prague_hardly_waits_in_dualpi2_and_shares_with_cubic(study: Study) -> None:
+    values = measured(study, question="mixed", l4s="dualpi2", other="cubic-ecn")
+    assert values["first_trip"] < 11.5 and 12 < values["second_trip"] < 20, "1 ms and 5 ms of queue"
+    assert 0.5 < values["rate_ratio"] < 2 and values["marks"] > 1000 and values["drop_rate"] == 0
+
+
+def test_prague_takes_most_of_one_queue_that_marks(study: Study) -> None:
+    values = measured(study, question="single", marking="pie", other="cubic-ecn")
+    assert values["first_rate"] > 5 * values["second_rate"]

@@ -146,6 +146,9 @@ pub enum WindowLawKind {
     Bbr1,
     /// BBR version 3 by draft-ietf-ccwg-bbr-06 or Google's branch v3; paces, and owns its recovery.
     Bbr3(Bbr3Config),
+    /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04); paces, and owns its recovery. Reno where AccECN is not
+    /// agreed on. With `ecn = accecn-ect1` at both ends.
+    Prague,
     /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
     Dctcp,
     /// A law from outside, which whoever runs the connection attaches ([`crate::Connection::attach_law`]).
@@ -191,7 +194,7 @@ impl<'de> Deserialize<'de> for LawId {
 
 impl WindowLawKind {
     /// Every law, with these knobs of CUBIC.
-    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 8] {
+    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 9] {
         [
             WindowLawKind::Reno,
             WindowLawKind::RenoPackets,
@@ -201,12 +204,13 @@ impl WindowLawKind {
             WindowLawKind::Dctcp,
             WindowLawKind::Bbr1,
             WindowLawKind::Bbr3(Bbr3Config::STANDARD),
+            WindowLawKind::Prague,
         ]
     }
 
     /// Whether it models the path, and has a slow start of its own.
     pub(crate) const fn models_path(self) -> bool {
-        matches!(self, WindowLawKind::Bbr1 | WindowLawKind::Bbr3(_))
+        matches!(self, WindowLawKind::Bbr1 | WindowLawKind::Bbr3(_) | WindowLawKind::Prague)
     }
 
     /// Whether it is CUBIC, and makes room for new flows.

@@ -22,6 +22,7 @@ mod external;
 mod hystart;
 mod hystart_linux;
 mod needs;
+mod prague;
 mod reno;
 mod rounds;
 mod windowed_max;

@@ -140,6 +140,9 @@ impl Sender {
         if let Some(rate) = self.outstanding.rate().filter(|_| !least.is_never()) {
             rate.note_handshake(now, least);
         }
+        if !self.ecn.is_accurate() {
+            self.cc.do_without_accecn();
+        }
         self.cc.on_start(Start { now, mss: self.mss, srtt: self.rtt.srtt(&cfg.rto), min_rtt: least });
     }
 

@@ -19,7 +19,10 @@ from .validate import Invalid, Path
 KEYS = ("cc", "congestion_control")
 _STANDARD = {"slow_start": "standard"}
 _NAMES = {"newreno": "reno", "new-reno": "reno"}
-_WITH: Mapping[str, Mapping[str, Any]] = {"dctcp": {**_STANDARD, "ecn": "dctcp"}}
+_WITH: Mapping[str, Mapping[str, Any]] = {
+    "dctcp": {**_STANDARD, "ecn": "dctcp"},
+    "prague": {**_STANDARD, "ecn": "accecn-ect1"},
+}
 
 
 def spelled_out(

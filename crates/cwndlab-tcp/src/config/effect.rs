@@ -60,12 +60,17 @@ impl TcpConfig {
             (
                 self.max_train_segments > 0 && !self.paces(),
                 "max_train_segments",
-                "pacing = true, or window_law = bbr1 or bbr3",
+                "pacing = true, or window_law = bbr1, bbr3 or prague",
             ),
             (
                 matches!(self.window_law, WindowLawKind::Bbr3(bbr) if bbr.ecn) && !self.ecn.counts_marks(),
                 "window_law.bbr3.ecn",
                 "ecn = dctcp, l4s or accecn: it needs to know of each mark",
+            ),
+            (
+                self.window_law == WindowLawKind::Prague && !self.ecn.is_accurate(),
+                "window_law",
+                "ecn = accecn-ect1; without AccECN this law is reno",
             ),
             (self.ecn_to_one_segment && self.ecn == EcnKind::Off, "ecn_to_one_segment", "an ecn other than off"),
             (

@@ -8,6 +8,7 @@ use super::dctcp::Dctcp;
 use super::external::{CongestionControl, External, LawError, LawFailures, Window};
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
+use super::prague::{Prague, Windows};
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
 use super::{AckKind, AckReport, Episode, Grant, Quantum, Start};
 use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
@@ -31,6 +32,7 @@ pub(super) enum Law {
     Dctcp(Dctcp),
     Bbr(Box<Bbr>),
     Bbr3(Box<Bbr3>),
+    Prague(Box<Prague>),
     External(Box<External>),
 }
 
@@ -85,6 +87,7 @@ impl Controller {
                 WindowLawKind::Dctcp => Law::Dctcp(Dctcp::new()),
                 WindowLawKind::Bbr1 => Law::Bbr(Box::new(Bbr::new(cfg))),
                 WindowLawKind::Bbr3(bbr) => Law::Bbr3(Box::new(Bbr3::new(cfg, bbr))),
+                WindowLawKind::Prague => Law::Prague(Box::new(Prague::new(u64::from(cwnd / mss)))),
                 WindowLawKind::External { .. } => Law::External(Box::default()),
             },
             phase: match cfg.slow_start {
@@ -129,11 +132,19 @@ impl Controller {
         }
     }
 
+    /// AccECN is not agreed on: a law that needs it becomes Reno (Linux: `prague_reno`). Before [`Controller::on_start`].
+    pub fn do_without_accecn(&mut self) {
+        if matches!(self.law, Law::Prague(_)) {
+            self.law = Law::Reno(Reno::default());
+        }
+    }
+
     /// The connection is established.
     pub fn on_start(&mut self, start: Start) {
         match &mut self.law {
             Law::Bbr(bbr) => bbr.on_start(start, u64::from(self.cwnd / start.mss)),
             Law::Bbr3(bbr) => bbr.on_start(start, u64::from(self.cwnd)),
+            Law::Prague(prague) => prague.on_start(start, u64::from(self.cwnd / start.mss)),
             _ => {}
         }
         if let Law::External(external) = &mut self.law {
@@ -146,6 +157,7 @@ impl Controller {
         match &self.law {
             Law::Bbr(bbr) => return bbr.grant(self.cwnd()),
             Law::Bbr3(bbr) => return bbr.grant(self.cwnd()),
+            Law::Prague(prague) => return prague.grant(self.cwnd()),
             _ => {}
         }
         let (pacing_rate, owns_recovery) = match &self.law {
@@ -228,6 +240,10 @@ impl Controller {
     /// An ACK, in recovery too, for a law that models the path and grows by no rule of slow start; false if the law is another,
     /// to which [`Controller::on_ack`] reports it.
     pub fn on_measured_ack(&mut self, ack: &AckReport) -> bool {
+        if matches!(self.law, Law::Prague(_)) {
+            self.prague_ack(ack);
+            return true;
+        }
         if let Law::Bbr3(bbr) = &mut self.law {
             self.cwnd = bbr.on_ack(ack, u64::from(self.cwnd)).min(u64::from(MAX_WINDOW_BYTES)) as u32;
             if let Some(bytes) = bbr.ssthresh() {
@@ -242,6 +258,23 @@ impl Controller {
         }
         self.set_cwnd(cwnd * u64::from(ack.mss), ack.mss);
         true
+    }
+
+    fn prague_ack(&mut self, ack: &AckReport) {
+        let windows = self.windows(ack.mss);
+        let Law::Prague(prague) = &mut self.law else { return };
+        let Windows { cwnd, ssthresh } = prague.on_ack(ack, windows);
+        let mss = u64::from(ack.mss);
+        if ssthresh != u64::MAX {
+            self.ssthresh = (ssthresh * mss).min(u64::from(MAX_WINDOW_BYTES)) as u32;
+        }
+        self.set_cwnd(cwnd * mss, ack.mss);
+    }
+
+    /// The windows in segments.
+    fn windows(&self, mss: u32) -> Windows {
+        let ssthresh = if self.ssthresh == NO_THRESHOLD { u64::MAX } else { u64::from(self.ssthresh / mss) };
+        Windows { cwnd: u64::from(self.cwnd / mss), ssthresh }
     }
 
     /// Whether the law sends so little that the delivery rate measured now says nothing of the path.
@@ -321,7 +354,12 @@ impl Controller {
                 let grown = cubic.avoid(ack.now, (self.cwnd / ack.mss).max(1), acked);
                 self.cwnd.saturating_add(grown.saturating_mul(ack.mss))
             }
-            Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Bbr(_) | Law::Bbr3(_) | Law::External(_) => self.cwnd,
+            Law::RenoPackets(_)
+            | Law::RenoLinux2(_)
+            | Law::Bbr(_)
+            | Law::Bbr3(_)
+            | Law::Prague(_)
+            | Law::External(_) => self.cwnd,
         };
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
     }
@@ -384,6 +422,7 @@ impl Controller {
     pub fn on_feedback(&mut self, ack: &AckReport) {
         match &mut self.law {
             Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) | Law::Bbr(_) | Law::Bbr3(_) => {}
+            Law::Prague(prague) => prague.note(ack.now),
             Law::External(external) => external.now = ack.now,
             Law::CubicLinux(cubic) => {
                 let Some(rtt) = ack.rtt else { return };

@@ -40,6 +40,8 @@ impl WindowLawKind {
             WindowLawKind::Bbr1 | WindowLawKind::Bbr3(_) => {
                 Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, draws: true }
             }
+            // of the delivery rate only what is in flight
+            WindowLawKind::Prague => Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, draws: false },
             // it may state a rate; whoever attaches it gives it its random numbers
             WindowLawKind::External { .. } => {
                 Needs { min_rtt_window: Some(EXTERNAL_MIN_RTT_WINDOW), paces: true, ..Needs::NONE }

@@ -240,7 +240,7 @@ pub const KNOBS: [Knob; 63] = [
     ),
     knob(
         "window_law",
-        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp | bbr1 | bbr3",
+        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp | bbr1 | bbr3 | prague",
         "How the window grows and shrinks: a word, or a table of one law with its knobs.",
         ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic, as the kernel computes it; RFC 9438's is cubic"],
     ),

@@ -31,6 +31,13 @@ impl Controller {
             return;
         }
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
+        if matches!(self.law, Law::Prague(_)) {
+            self.prague_congestion(event, mss);
+            if timeout {
+                self.set_cwnd(u64::from(mss), mss);
+            }
+            return;
+        }
         let cuts_again = cfg.each_timeout_cuts || matches!(self.law, Law::RenoPackets(_));
         let held = event == CongestionEvent::RtoRepeat && !cuts_again;
         if matches!(self.law, Law::External(_)) {
@@ -62,7 +69,7 @@ impl Controller {
                 }
                 Law::RenoLinux2(law) => law.halve(self.cwnd, cfg.max_window, mss),
                 Law::CubicLinux(cubic) => cubic.on_congestion(cfg, self.cwnd / mss).saturating_mul(mss),
-                Law::Bbr(_) | Law::Bbr3(_) | Law::External(_) => self.cwnd,
+                Law::Bbr(_) | Law::Bbr3(_) | Law::Prague(_) | Law::External(_) => self.cwnd,
                 Law::Cubic(cubic) => {
                     rounded(cubic.on_congestion(self.cwnd, base, mss, cfg.window_law.converges_fast()))
                 }
@@ -89,8 +96,20 @@ impl Controller {
                 | Law::Dctcp(_)
                 | Law::Bbr(_)
                 | Law::Bbr3(_)
+                | Law::Prague(_)
                 | Law::External(_) => {}
             }
+        }
+    }
+
+    /// Marks or a loss; cwnd follows with the next ACKs.
+    fn prague_congestion(&mut self, event: CongestionEvent, mss: u32) {
+        let windows = self.windows(mss);
+        let Law::Prague(prague) = &mut self.law else { return };
+        match event {
+            CongestionEvent::Ecn => prague.on_marks(windows),
+            CongestionEvent::Loss | CongestionEvent::Rto => prague.on_loss(windows.cwnd),
+            CongestionEvent::RtoRepeat => {}
         }
     }
 
@@ -145,6 +164,10 @@ impl Controller {
         if let Law::Bbr3(bbr) = &mut self.law {
             let cwnd = bbr.on_undo(u64::from(self.cwnd));
             return self.set_cwnd(cwnd, mss);
+        }
+        if let Law::Prague(prague) = &mut self.law {
+            let cwnd = prague.on_undo(u64::from(self.cwnd / mss));
+            return self.set_cwnd(cwnd * u64::from(mss), mss);
         }
         let Phase::Reduced(undo) = self.phase else { return };
         self.phase = Phase::Plain;

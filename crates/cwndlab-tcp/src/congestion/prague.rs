@@ -1,0 +1,223 @@
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04) as `L4STeam`'s `net/ipv4/tcp_prague.c` computes it with a
+//! fractional window (`prague_cwnd_mode` 0). Reno where AccECN is not agreed on ([`super::Controller::do_without_accecn`]).
+
+use cwndlab_units::Time;
+
+use super::{AckReport, Grant, Quantum, Start};
+
+/// g = 1/16 (`PRAGUE_SHIFT_G`).
+const GAIN: f64 = 1.0 / 16.0;
+/// Below this round trip Prague grows and reduces as if it had it (`RTT_TARGET`).
+const TARGET_RTT: Time = Time::from_millis(25);
+/// No correction above this one (`MAX_SCALED_RTT`).
+const MAX_SCALED_RTT: Time = Time::from_millis(100);
+/// Rounds after slow start until then (`DEFAULT_RTT_TRANSITION`: 500, in version 0.7 of the module 4).
+const RTT_TRANSITION_ROUNDS: u32 = 500;
+/// Least window in segments (`MIN_CWND_RTT`), and least rate in bytes a second (`MINIMUM_RATE`).
+const LEAST_SEGMENTS: u64 = 2;
+const LEAST_RATE: u64 = 12_500;
+/// A burst lasts up to 2^-12 s (`prague_burst_shift`).
+const BURSTS_PER_SECOND: u64 = 1 << 12;
+
+/// The state of one sender.
+#[derive(Clone, Debug)]
+pub(super) struct Prague {
+    /// The window in segments, of which cwnd is the next whole number.
+    window: f64,
+    /// Average share of marked packets.
+    alpha: f64,
+    /// Time of the last ACK.
+    now: Time,
+    /// Bytes a second and at once.
+    rate: Option<u64>,
+    burst_bytes: u64,
+    /// Rounds since slow start; the present one ends when this is acknowledged.
+    round: u32,
+    round_end: u64,
+    /// Packets delivered and marked in this round.
+    delivered: u64,
+    marked: u64,
+    /// Whether any mark has come: there is an AQM on the path.
+    saw_ce: bool,
+    /// The last reduction was for a loss and is not over: no growth.
+    in_loss: bool,
+    /// When the last reduction for marks was made, and alpha updated.
+    reduced_at: Option<Time>,
+    alpha_at: Time,
+    /// Windows before the last loss.
+    before_loss: (f64, u64),
+}
+
+/// cwnd and ssthresh in segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Windows {
+    pub cwnd: u64,
+    pub ssthresh: u64,
+}
+
+impl Windows {
+    fn in_slow_start(self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+impl Prague {
+    pub fn new(cwnd: u64) -> Prague {
+        Prague {
+            window: cwnd as f64,
+            alpha: 0.0,
+            now: Time::ZERO,
+            rate: None,
+            burst_bytes: 0,
+            round: 0,
+            round_end: 0,
+            delivered: 0,
+            marked: 0,
+            saw_ce: false,
+            in_loss: false,
+            reduced_at: None,
+            alpha_at: Time::ZERO,
+            before_loss: (0.0, 0),
+        }
+    }
+
+    /// Established (`prague_init`).
+    pub fn on_start(&mut self, start: Start, cwnd: u64) {
+        (self.now, self.alpha_at, self.window) = (start.now, start.now, cwnd as f64);
+        self.pace(start.srtt, start.mss, 0, Windows { cwnd, ssthresh: u64::MAX });
+    }
+
+    /// An ACK has arrived, before losses are looked for.
+    pub fn note(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    pub fn grant(&self, cwnd_bytes: u64) -> Grant {
+        let quantum = if self.rate.is_some() { Quantum::Bytes(self.burst_bytes) } else { Quantum::DEFAULT };
+        Grant { cwnd_bytes, pacing_rate: self.rate, quantum, owns_recovery: true }
+    }
+
+    /// `prague_is_rtt_indep`
+    fn is_rtt_independent(&self, windows: Windows) -> bool {
+        !windows.in_slow_start() && self.round >= RTT_TRANSITION_ROUNDS
+    }
+
+    /// Growth in segments for each window delivered (`prague_ai_ack_increase`).
+    fn increase(&self, srtt: Time) -> f64 {
+        if self.round < RTT_TRANSITION_ROUNDS || srtt >= TARGET_RTT || srtt > MAX_SCALED_RTT {
+            return 1.0;
+        }
+        (srtt.as_secs_f64() / TARGET_RTT.as_secs_f64()).powi(2)
+    }
+
+    /// An ACK (`prague_cong_control`).
+    pub fn on_ack(&mut self, ack: &AckReport, mut windows: Windows) -> Windows {
+        let delivered = ack.delivered_bytes.div_ceil(u64::from(ack.mss));
+        self.delivered += delivered;
+        self.marked += u64::from(ack.ce_packets);
+        self.in_loss &= ack.in_recovery || ack.after_timeout;
+        let grown = self.grow(ack, delivered, &mut windows);
+        if !grown {
+            self.adjust(&mut windows);
+        }
+        self.update_alpha(ack, windows);
+        self.pace(ack.srtt, ack.mss, ack.in_flight_bytes / u64::from(ack.mss), windows);
+        windows
+    }
+
+    /// `prague_update_cwnd` up to `adjust`; whether slow start took the whole ACK.
+    fn grow(&mut self, ack: &AckReport, delivered: u64, windows: &mut Windows) -> bool {
+        if ack.ce_packets > 0 {
+            if !self.saw_ce {
+                self.window /= 2.0;
+            }
+            self.saw_ce = true;
+        }
+        let mut unmarked = delivered.saturating_sub(u64::from(ack.ce_packets));
+        if unmarked == 0 || self.in_loss || !ack.cwnd_limited {
+            return false;
+        }
+        if windows.in_slow_start() {
+            let room = windows.ssthresh - windows.cwnd;
+            windows.cwnd += unmarked.min(room);
+            self.window = windows.cwnd as f64;
+            unmarked = unmarked.saturating_sub(room);
+            if unmarked == 0 {
+                return true;
+            }
+        }
+        self.window += unmarked as f64 * self.increase(ack.srtt) / self.window.max(1.0);
+        false
+    }
+
+    /// cwnd follows the fractional window by one segment an ACK.
+    fn adjust(&self, windows: &mut Windows) {
+        let target = (self.window.ceil() as u64).max(LEAST_SEGMENTS);
+        if windows.cwnd > target {
+            windows.cwnd -= 1;
+            windows.ssthresh = windows.cwnd;
+        } else if windows.cwnd < target {
+            windows.cwnd += 1;
+        }
+    }
+
+    /// Once a round, and independent of the round trip not more often than once a target's (`prague_update_alpha`).
+    fn update_alpha(&mut self, ack: &AckReport, windows: Windows) {
+        let waits = self.is_rtt_independent(windows) && ack.now.saturating_sub(self.alpha_at) < TARGET_RTT;
+        if ack.snd_una < self.round_end || waits {
+            return;
+        }
+        if self.saw_ce {
+            let share = self.marked as f64 / self.delivered.max(1) as f64;
+            self.alpha = (self.alpha + GAIN * (share - self.alpha)).min(1.0);
+            self.alpha_at = ack.now;
+        }
+        (self.delivered, self.marked, self.round_end) = (0, 0, ack.snd_nxt);
+        if !windows.in_slow_start() {
+            self.round = self.round.saturating_add(1);
+        }
+    }
+
+    /// `prague_update_pacing_rate`
+    fn pace(&mut self, srtt: Time, mss: u32, in_flight: u64, windows: Windows) {
+        if srtt == Time::ZERO {
+            return;
+        }
+        let mss = u64::from(mss);
+        let segments = u128::from((self.window as u64).max(in_flight));
+        let rate = segments * u128::from(mss) * 1_000_000_000 / u128::from(srtt.as_nanos());
+        let mut rate = (rate.min(u128::from(u64::MAX / 2)) as u64).max(LEAST_RATE);
+        if windows.cwnd < windows.ssthresh / 2 {
+            rate *= 2;
+        }
+        self.rate = Some(rate);
+        self.burst_bytes = (rate / mss / BURSTS_PER_SECOND).max(1) * mss;
+    }
+
+    /// The first mark of a window (`prague_enter_cwr`).
+    pub fn on_marks(&mut self, windows: Windows) {
+        let recent = self.reduced_at.is_some_and(|at| self.now.saturating_sub(at) < TARGET_RTT);
+        if self.is_rtt_independent(windows) && recent {
+            return;
+        }
+        self.reduced_at = Some(self.now);
+        self.window -= self.alpha * self.window / 2.0;
+    }
+
+    /// A loss or a timeout (`prague_enter_loss`): as Reno.
+    pub fn on_loss(&mut self, cwnd: u64) {
+        self.before_loss = (self.window, cwnd);
+        self.window /= 2.0;
+        self.in_loss = true;
+    }
+
+    /// The loss was none; cwnd from now on.
+    pub fn on_undo(&mut self, cwnd: u64) -> u64 {
+        self.in_loss = false;
+        self.window = self.window.max(self.before_loss.0);
+        cwnd.max(self.before_loss.1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use super::*;
+
+const MSS: u32 = 1000;
+
+fn ack(at_ms: u64, una: u64, nxt: u64, delivered: u64, marked: u32) -> AckReport {
+    AckReport {
+        now: Time::from_millis(at_ms),
+        mss: MSS,
+        srtt: Time::from_millis(40),
+        delivered_bytes: delivered * u64::from(MSS),
+        ce_packets: marked,
+        snd_una: una,
+        snd_nxt: nxt,
+        cwnd_limited: true,
+        may_grow: true,
+        ..AckReport::default()
+    }
+}
+
+/// In congestion avoidance with this window; a mark has been seen.
+fn steady(window: f64) -> (Prague, Windows) {
+    let segments = window.ceil() as u64;
+    let prague = Prague { window, saw_ce: true, round_end: u64::MAX, ..Prague::new(segments) };
+    (prague, Windows { cwnd: segments, ssthresh: segments })
+}
+
+#[test]
+fn each_unmarked_packet_adds_its_share_of_a_segment_a_window() {
+    let (mut prague, mut windows) = steady(20.0);
+    for _ in 0..20 {
+        windows = prague.on_ack(&ack(1, 1, 2, 1, 0), windows);
+    }
+    // dW = 1/W for each packet, so W^2 grows by 2 for each: a little less than one segment in all
+    assert!((prague.window - 440.0_f64.sqrt()).abs() < 2e-3, "{}", prague.window);
+    assert_eq!(windows.cwnd, 21);
+    let before = prague.window;
+    prague.on_ack(&ack(1, 1, 2, 2, 2), windows);
+    assert!((prague.window - before).abs() < 1e-12, "marked packets add nothing");
+}
+
+#[test]
+fn alpha_is_the_average_share_of_marks_by_round() {
+    let (mut prague, mut windows) = steady(10.0);
+    prague.round_end = 0;
+    let mut expected = 0.0;
+    for round in 0..50_u64 {
+        windows = prague.on_ack(&ack(40 * round, 10 * round, 10 * round + 10, 10, 3), windows);
+        expected += (0.3 - expected) / 16.0;
+        assert!((prague.alpha - expected).abs() < 1e-12, "round {round}");
+    }
+    assert!((prague.alpha - 0.3).abs() < 0.02);
+}
+
+#[test]
+fn marks_reduce_the_window_by_half_of_alpha_once_a_window() {
+    let (mut prague, windows) = steady(100.0);
+    prague.alpha = 0.2;
+    prague.on_marks(windows);
+    assert!((prague.window - 90.0).abs() < 1e-9);
+    // cwnd follows one by one, and ssthresh with it
+    let mut now = windows;
+    for _ in 0..3 {
+        now = prague.on_ack(&ack(2, 1, 2, 1, 1), now);
+    }
+    assert_eq!(now, Windows { cwnd: 97, ssthresh: 97 });
+}
+
+#[test]
+fn the_first_mark_ends_slow_start_by_half() {
+    let mut prague = Prague::new(10);
+    let mut windows = Windows { cwnd: 10, ssthresh: u64::MAX };
+    windows = prague.on_ack(&ack(1, 10, 20, 10, 0), windows);
+    assert_eq!(windows, Windows { cwnd: 20, ssthresh: u64::MAX });
+    // what the ACK delivers unmarked still counts, in slow start
+    windows = prague.on_ack(&ack(2, 12, 30, 2, 2), windows);
+    assert!((prague.window - 10.0).abs() < 1e-9, "{}", prague.window);
+    assert_eq!(windows, Windows { cwnd: 19, ssthresh: 19 });
+}
+
+#[test]
+fn short_round_trips_grow_by_the_square_of_their_part_of_25_ms() {
+    let (mut prague, windows) = steady(10.0);
+    let srtt = Time::from_millis(5);
+    let report = AckReport { srtt, ..ack(1, 1, 2, 1, 0) };
+    prague.clone().on_ack(&report, windows);
+    assert!((prague.increase(srtt) - 1.0).abs() < 1e-12, "not before round 500");
+    prague.round = RTT_TRANSITION_ROUNDS;
+    assert!((prague.increase(srtt) - 0.04).abs() < 1e-12);
+    assert!((prague.increase(Time::from_millis(25)) - 1.0).abs() < 1e-12);
+    prague.on_ack(&report, windows);
+    assert!((prague.window - 10.004).abs() < 1e-9);
+    // and reductions are 25 ms apart
+    prague.alpha = 1.0;
+    prague.now = Time::from_millis(100);
+    prague.on_marks(windows);
+    let once = prague.window;
+    prague.now = Time::from_millis(120);
+    prague.on_marks(windows);
+    assert!((prague.window - once).abs() < 1e-12);
+    prague.now = Time::from_millis(125);
+    prague.on_marks(windows);
+    assert!((prague.window - once / 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_loss_halves_and_growth_waits_for_the_end_of_recovery() {
+    let (mut prague, windows) = steady(40.0);
+    prague.on_loss(40);
+    let recovering = AckReport { in_recovery: true, ..ack(1, 1, 2, 1, 0) };
+    let during = prague.on_ack(&recovering, windows);
+    assert_eq!((prague.window as u64, during.cwnd), (20, 39));
+    prague.on_ack(&ack(2, 2, 3, 1, 0), during);
+    assert!(prague.window > 20.0);
+    assert_eq!(prague.on_undo(30), 40);
+    assert!(prague.window >= 40.0);
+}
+
+#[test]
+fn pace_is_the_window_a_round_trip_and_twice_that_in_slow_start() {
+    let mut prague = Prague::new(10);
+    assert_eq!(prague.grant(10_000).pacing_rate, None, "before the first measurement");
+    prague.pace(Time::from_millis(40), MSS, 0, Windows { cwnd: 10, ssthresh: 10 });
+    assert_eq!(prague.grant(10_000).pacing_rate, Some(250_000));
+    prague.pace(Time::from_millis(40), MSS, 12, Windows { cwnd: 10, ssthresh: u64::MAX });
+    assert_eq!(prague.grant(10_000).pacing_rate, Some(600_000), "of what is in flight, if that is more");
+    // 2^-12 s of 100 MB/s are 24 segments of 1000 bytes
+    prague.window = 4000.0;
+    prague.pace(Time::from_millis(40), MSS, 0, Windows { cwnd: 4000, ssthresh: 4000 });
+    assert_eq!(prague.grant(10_000).quantum, Quantum::Bytes(24_000));
+}
