@@ -363,3 +363,30 @@ def test_mistakes_in_what_is_asked_and_shown_are_named_together(tmp_path: Path) 
         "tables.t.columns.1.quantity",
     ]
     assert error.others[0].column == columns.index("quantity") + 1
+
+
+MORE = """
+[[traffic]]
+name = "more"
+client = "a"
+server = "b"
+tcp = "y"
+app = { kind = "bulk" }
+
+[tcp]"""
+
+
+def test_errors_that_only_compiling_finds_are_reported_at_once() -> None:
+    text = edited(
+        ('limit = "25pkt"', 'limit = "25foo"'),
+        ('server = "b"', 'server = "c"'),
+        ("[tcp]", MORE),
+        ("[run]", "[tcp.groups.x]\nsackk = true\n\n[run]"),
+    )
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(text).plan().check()
+    found = [caught.value, *caught.value.others]
+    assert [error.key for error in found] == [
+        *("topology.links.wire.queue.limit", "traffic.bulk.server", "traffic.more.tcp", "tcp.groups.x.sackk")
+    ]
+    assert [error.line for error in found] == sorted(error.line or 0 for error in found)

@@ -20,7 +20,7 @@ from cwndlab.spec import congestion, knobs, schema
 from cwndlab.spec.base import Drawn
 from cwndlab.spec.files import read_csv
 from cwndlab.spec.unresponsive import is_unresponsive
-from cwndlab.spec.validate import Invalid
+from cwndlab.spec.validate import Collected, Invalid
 from cwndlab.spec.windows import named_windows
 
 from .direction import direction
@@ -82,6 +82,10 @@ class _Compiler:
             "probes.queue_interval_ns": ("probes", "queue_interval"),
         }
         self.tcp_groups: list[dict[str, Any]] = []
+        self.reach: dict[tuple[int, int], list[int] | None] = {}
+        self.wrong = Collected()
+        #: Whether every link was made, so that paths can be looked for.
+        self.joined = True
 
     def compile(self, windows: Mapping[str, list[int]]) -> Compiled:
         topology = self.model.topology
@@ -89,10 +93,24 @@ class _Compiler:
             twice = next(name for i, name in enumerate(topology.nodes) if self.nodes[name] != i)
             raise Invalid(("topology", "nodes"), f'node "{twice}" stands twice', None, 0)
         for index, link in enumerate(topology.links):
-            self._link(link, ("topology", "links", index))
-        groups = self._tcp()
+            with self.wrong:
+                self._link(link, ("topology", "links", index))
+        self.joined = not self.wrong.found
+        groups: dict[str, int] = {}
+        with self.wrong:
+            groups = self._tcp()
         traffic = self._traffic(groups)
-        routes = [self._route(route, ("topology", "routes", i)) for i, route in enumerate(topology.routes)]
+        routes, probes, distributions = [], {}, {}
+        for index, route in enumerate(topology.routes if self.joined else ()):
+            with self.wrong:
+                routes.append(self._route(route, ("topology", "routes", index)))
+        if self.joined:
+            with self.wrong:
+                probes = self._probes()
+        for name, given in self.model.distributions.items():
+            with self.wrong:
+                distributions[name] = self._distribution(name, given)
+        self.wrong.report()
         for index, multiple in self.limits:
             self._bdp(index, multiple, traffic)
         scenario: dict[str, Any] = {
@@ -103,10 +121,7 @@ class _Compiler:
             "routes": routes,
             "tcp": self.tcp_groups,
             "traffic": traffic,
-            "probes": self._probes(),
-        }
-        distributions = {
-            name: self._distribution(name, given) for name, given in self.model.distributions.items()
+            "probes": probes,
         }
         if distributions:
             scenario["distributions"] = distributions
@@ -276,12 +291,14 @@ class _Compiler:
         inheriting = [base]
         for name, group in default.groups.items():
             at: Path = ("tcp", "groups", name)
-            start, words = (base, choices) if group.profile is None else self._profile(group.profile, at)
-            config = self._configured(start, group.knobs(), at, words)
-            self._check_effect([config], group.knobs(), at)
-            groups[name] = self._group(config, at)
-            if group.profile is None:
-                inheriting.append(config)
+            groups[name] = 0
+            with self.wrong:
+                start, words = (base, choices) if group.profile is None else self._profile(group.profile, at)
+                config = self._configured(start, group.knobs(), at, words)
+                self._check_effect([config], group.knobs(), at)
+                groups[name] = self._group(config, at)
+                if group.profile is None:
+                    inheriting.append(config)
         self._check_effect(inheriting, default.knobs(), ("tcp",))
         return groups
 
@@ -326,62 +343,71 @@ class _Compiler:
         total = sum(entry.count for entry in self.model.traffic)
         if total > MAX_INSTANCES:
             raise Invalid(("traffic",), f"{total} applications are too many", f"at most {MAX_INSTANCES}", 0)
-        reach: dict[tuple[int, int], list[int] | None] = {}
         for index, entry in enumerate(self.model.traffic):
-            at: Path = ("traffic", index)
-            if names.index(entry.name) != index:
-                raise Invalid(
-                    (*at, "name"), f'traffic "{entry.name}" stands twice', "give each a name of its own", 0
-                )
-            tcp: dict[str, int] = {}
-            for side, own in (("tcp_client", entry.tcp_client), ("tcp_server", entry.tcp_server)):
-                group = own if own is not None else entry.tcp
-                if group not in groups:
-                    key = side if own is not None else "tcp"
-                    raise Invalid((*at, key), f'there is no TCP group "{group}"', nearest(group, groups), 0)
-                tcp[side] = groups[group]
-            app = {"kind": entry.app.kind, **knobs.app(entry.app.knobs(), (*at, "app"))}
-            groups_named = {"tcp", "tcp_client", "tcp_server"} & entry.model_fields_set
-            if is_unresponsive(app) and groups_named:
-                raise Invalid((*at, min(groups_named)), "datagrams have no TCP", "leave it out", 0)
-            start = entry.start
-            if isinstance(start, Drawn):
-                if "first_s" in app:
-                    right = "leave out one of them"
-                    raise Invalid((*at, "start"), "app.first_s draws the start already", right, 0)
-                low, high = start.seconds
-                app["first_s"] = {"kind": "uniform", "low": low, "high": high}
-                start = 0
-            clients, servers = (
-                [self._node(name, (*at, key)) for name in ([end] if isinstance(end, str) else end)]
-                for key, end in (("client", entry.client), ("server", entry.server))
-            )
-            if not clients or not servers:
-                raise Invalid(at, "it has no node at one end", "name at least one client and one server", 0)
-            for instance in range(entry.count):
-                client, server = clients[instance % len(clients)], servers[instance % len(servers)]
-                if client == server:
-                    name = self.model.topology.nodes[client]
-                    raise Invalid(
-                        (*at, "server"), f'client and server are both "{name}"', "name two nodes", 0
-                    )
-                for pair in ((client, server), (server, client)):
-                    if pair not in reach:
-                        reach[pair] = self._path(*pair)
-                    if reach[pair] is None:
-                        self._unreachable(pair, at)
-                self.origins[f"traffic.{len(made)}"] = at
-                made.append(
-                    {
-                        "name": entry.name if entry.count == 1 else f"{entry.name}.{instance}",
-                        "client": client,
-                        "server": server,
-                        **tcp,
-                        "start_ns": start + instance * entry.stagger,
-                        "app": app,
-                    }
-                )
+            with self.wrong:
+                self._entry(entry, index, names, groups, made)
         return made
+
+    def _entry(
+        self,
+        entry: schema.Traffic,
+        index: int,
+        names: Sequence[str],
+        groups: Mapping[str, int],
+        made: list[dict[str, Any]],
+    ) -> None:
+        """Adds the instances of a traffic entry to those that are made."""
+        at: Path = ("traffic", index)
+        if names.index(entry.name) != index:
+            raise Invalid(
+                (*at, "name"), f'traffic "{entry.name}" stands twice', "give each a name of its own", 0
+            )
+        tcp: dict[str, int] = {}
+        for side, own in (("tcp_client", entry.tcp_client), ("tcp_server", entry.tcp_server)):
+            group = own if own is not None else entry.tcp
+            if groups and group not in groups:
+                key = side if own is not None else "tcp"
+                raise Invalid((*at, key), f'there is no TCP group "{group}"', nearest(group, groups), 0)
+            tcp[side] = groups.get(group, 0)
+        app = {"kind": entry.app.kind, **knobs.app(entry.app.knobs(), (*at, "app"))}
+        groups_named = {"tcp", "tcp_client", "tcp_server"} & entry.model_fields_set
+        if is_unresponsive(app) and groups_named:
+            raise Invalid((*at, min(groups_named)), "datagrams have no TCP", "leave it out", 0)
+        start = entry.start
+        if isinstance(start, Drawn):
+            if "first_s" in app:
+                right = "leave out one of them"
+                raise Invalid((*at, "start"), "app.first_s draws the start already", right, 0)
+            low, high = start.seconds
+            app["first_s"] = {"kind": "uniform", "low": low, "high": high}
+            start = 0
+        clients, servers = (
+            [self._node(name, (*at, key)) for name in ([end] if isinstance(end, str) else end)]
+            for key, end in (("client", entry.client), ("server", entry.server))
+        )
+        if not clients or not servers:
+            raise Invalid(at, "it has no node at one end", "name at least one client and one server", 0)
+        for instance in range(entry.count):
+            client, server = clients[instance % len(clients)], servers[instance % len(servers)]
+            if client == server:
+                name = self.model.topology.nodes[client]
+                raise Invalid((*at, "server"), f'client and server are both "{name}"', "name two nodes", 0)
+            for pair in ((client, server), (server, client)) if self.joined else ():
+                if pair not in self.reach:
+                    self.reach[pair] = self._path(*pair)
+                if self.reach[pair] is None:
+                    self._unreachable(pair, at)
+            self.origins[f"traffic.{len(made)}"] = at
+            made.append(
+                {
+                    "name": entry.name if entry.count == 1 else f"{entry.name}.{instance}",
+                    "client": client,
+                    "server": server,
+                    **tcp,
+                    "start_ns": start + instance * entry.stagger,
+                    "app": app,
+                }
+            )
 
     def _unreachable(self, pair: tuple[int, int], at: Path) -> None:
         names = self.model.topology.nodes

@@ -31,6 +31,30 @@ class Invalid(Exception):  # noqa: N818 - carries a path to where it is turned i
         self.others = tuple(others)
 
 
+class Collected:
+    """Used as a context, again and again: what is invalid inside is noted, and what follows goes on."""
+
+    def __init__(self) -> None:
+        self.found: list[Invalid] = []
+
+    def __enter__(self) -> Collected:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Invalid):
+            return False
+        self.found += [error, *error.others]
+        return True
+
+    def report(self) -> None:
+        """Invalid with all that was found, if anything was."""
+        if self.found:
+            first, *others = self.found
+            raise Invalid(first.path, first.problem, first.right, first.rank, others)
+
+
 def validate(model: type[M], data: Mapping[str, Any]) -> M:
     """`data` as the model; Invalid carries everything that is wrong."""
     try:
