@@ -26,7 +26,7 @@ def main() -> None:
     """Runs the cells and writes the pictures."""
     for name, cells in PICTURES.items():
         study, _, figure = name.partition("-")
-        run = cwndlab.run(study, set=cells)
+        run = cwndlab.run(study, changes=cells)
         svg = inline_svg(run.figure(figure).svg).replace(
             "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1
         )

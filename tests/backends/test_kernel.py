@@ -131,7 +131,7 @@ def test_every_workload_runs_and_its_bytes_arrive(device: str) -> None:
 
 def test_rfc2416_on_the_kernel_ends_in_a_report_beside_the_simulator(tmp_path: Path) -> None:
     changes = {"variant": "tahoe", "iw": [1, 4], "run.duration": "4s"}
-    result = cwndlab.run("rfc2416", set=changes, out=tmp_path / "out", backend="linux")
+    result = cwndlab.run("rfc2416", changes=changes, out=tmp_path / "out", backend="linux")
     if any("invalid" in failure.reason for failure in result.failures):
         pytest.skip(f"the machine is too busy: {result.failures[0].reason}")
     assert result.failures == [] and result.report is not None and result.report.is_file()

@@ -84,7 +84,7 @@ def test_transactions_of_both_clients_are_counted(study: Study) -> None:
 def test_a_part_of_the_study_ends_in_a_report(tmp_path: Path) -> None:
     """Three runs of two cells; claims about cells that were not asked for are left out, none is an error."""
     part = {"grid": "fairness", "background": ["plain", "ecn"], "flows": 2, "max_p": 0.1}
-    cwndlab.run("rfc2884", set=part, replicates=3, out=tmp_path)
+    cwndlab.run("rfc2884", changes=part, replicates=3, out=tmp_path)
     rows = list(csv.DictReader((tmp_path / "verdicts.csv").read_text().splitlines()))
     judged = [row for row in rows if row["table"] == "fairness" and row["verdict"] not in ("", "not judged")]
     assert [row["published"] for row in judged] == ["0.985403", "0.989726"]
