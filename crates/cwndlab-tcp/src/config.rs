@@ -1,10 +1,12 @@
 //! Every knob of an endpoint. Profiles (`ns2-1998`, `rfc5681`, `linux-6`) are tables of these, each value with its source.
 
+mod bbr3;
 mod check;
 mod choices;
 mod effect;
 mod recovery;
 
+pub use bbr3::{Bbr3Config, Bbr3Rules};
 pub use check::ConfigError;
 pub(crate) use choices::choices;
 pub use effect::WithoutEffect;
@@ -229,34 +231,6 @@ impl WindowLawKind {
 pub struct CubicConfig {
     /// Whether `W_max` is lowered further when windows shrink, to make room for new flows (RFC 9438, 4.7).
     pub fast_convergence: bool,
-}
-
-/// Knobs of BBR version 3.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Bbr3Config {
-    /// Whose rules it follows where its two sources differ.
-    pub rules: Bbr3Rules,
-    /// Whether it responds to marks of a shallow threshold as the branch does (`ecn_low`); with `ecn` `dctcp`, `l4s` or
-    /// `accecn`. The
-    /// draft, section 3.7, leaves ECN to future work.
-    pub ecn: bool,
-}
-
-impl Bbr3Config {
-    /// The draft's.
-    pub const STANDARD: Bbr3Config = Bbr3Config { rules: Bbr3Rules::Draft, ecn: false };
-}
-
-/// The sources of BBR version 3; docs/models/bbr.md has each difference.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bbr3Rules {
-    /// draft-ietf-ccwg-bbr-06.
-    Draft,
-    /// google/bbr, branch v3, `net/ipv4/tcp_bbr.c`.
-    #[serde(rename = "google-v3")]
-    GoogleV3,
 }
 
 /// The three-way handshake.

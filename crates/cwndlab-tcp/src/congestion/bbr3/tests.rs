@@ -3,6 +3,8 @@
 //! simulated path.
 
 mod by_hand;
+mod flow;
+mod marks;
 mod path;
 mod paths;
 
