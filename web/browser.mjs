@@ -13,7 +13,11 @@ page.on("pageerror", (error) => seen.errors.push(String(error)));
 page.on("request", (request) => /^(blob|data):/.test(request.url()) || seen.requests.push(request.url()));
 
 const canvas = (k) => page.locator("#live canvas").nth(k);
-const picture = () => canvas(0).evaluate((one) => one.toDataURL());
+const frame = () => page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+const picture = async () => {
+  await frame();
+  return canvas(0).evaluate((one) => one.toDataURL());
+};
 const colours = (k) =>
   canvas(k).evaluate((one) => {
     const { data } = one.getContext("2d").getImageData(0, 0, one.width, one.height);
@@ -39,6 +43,7 @@ await shot("wide.png");
 const whole = await picture();
 const box = await canvas(0).boundingBox();
 await page.mouse.move(box.x + 0.3 * box.width, box.y + 50);
+await frame();
 seen.hover = await page.locator("#live .values").first().textContent();
 await page.mouse.down();
 await page.mouse.move(box.x + 0.5 * box.width, box.y + 60, { steps: 4 });
@@ -75,10 +80,18 @@ await page.setViewportSize({ width: 390, height: 844 });
 seen.narrow = [await overflow("#live"), await overflow("html")];
 await shot("narrow.png");
 
+await page.setViewportSize({ width: 1280, height: 900 });
 await page.goto(pathToFileURL(damaged).href);
 await page.locator("html.live").waitFor();
 await cells.first().click();
 seen.damaged = await checked();
+await page.keyboard.press("Escape");
+const rows = () => page.locator("table.grid tbody tr:visible").count();
+seen.rows = [await rows(), await page.locator("table.grid tbody tr", { has: page.locator("td.differs") }).count()];
+await page.locator("#live-differs").check();
+seen.rows.push(await rows());
+await page.locator("#live-differs").uncheck();
+seen.rows.push(await rows());
 
 const plain = await browser.newPage({ javaScriptEnabled: false });
 await plain.goto(pathToFileURL(report).href);

@@ -35,14 +35,10 @@ def in_webassembly(asked: list[dict[str, object]]) -> list[str]:
 
 def short(scenario: str, seconds: float) -> str:
     """The first seconds of a scenario, with every probe on, so that every kind of record is compared."""
-    content = json.loads(scenario)
+    content = json.loads(_core.complete_scenario(scenario))
     content["duration_ns"] = min(content["duration_ns"], round(seconds * 1e9))
-    content["probes"] = {
-        "segments_at": 0,
-        "queues": list(range(len(content["links"]))),
-        "connections": True,
-        "cwnd": True,
-    }
+    switches = {name: True for name, value in content["probes"].items() if isinstance(value, bool)}
+    content["probes"] = {**switches, "segments_at": 0, "queues": list(range(len(content["links"])))}
     return json.dumps(content)
 
 

@@ -41,7 +41,7 @@ def cells_of(page: str) -> Any:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("live")
-    cwndlab.run("rfc2416", changes={"variant": "sack", "iw": 4}, out=out)
+    cwndlab.run("rfc2416", changes={"variant": "tahoe", "iw": [1, 4]}, out=out)
     return out / "report.html"
 
 
@@ -55,7 +55,8 @@ def seen(report: Path) -> Any:
         cell["digest"] = "0" * 64
     packed = base64.b64encode(gzip.compress(json.dumps(cells).encode())).decode()
     damaged = report.with_name("damaged.html")
-    damaged.write_text(page.replace(embedded(page, "cells"), packed))
+    page = page.replace(embedded(page, "cells"), packed)
+    damaged.write_text(page.replace(" data-cell=", ' class="differs" data-cell=', 1))
     command = ["node", "browser.mjs", CHROMIUM, str(report), str(damaged), str(report.parent)]
     done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -65,7 +66,7 @@ def seen(report: Path) -> Any:
 @needs_module
 def test_a_click_on_a_number_runs_its_cell_with_the_bytes_of_the_table(seen: Any) -> None:
     assert seen["check"].startswith("✓ Same bytes as replicate 0")
-    assert seen["title"].startswith("variant = sack, iw = 4")
+    assert seen["title"].startswith("variant = tahoe, iw = 1")
     assert "segments sent by both ends" in seen["totals"]
     assert min(seen["colours"]) > 3  # every graph has axes and series
 
@@ -89,6 +90,12 @@ def test_everything_works_by_keyboard_alone(seen: Any) -> None:
     assert seen["focusReturns"]
     assert seen["keyboardCheck"].startswith("✓")
     assert seen["keyboard"] == [True, True, True]
+
+
+@needs_module
+def test_rows_without_a_difference_can_be_hidden(seen: Any) -> None:
+    everything, different, filtered, again = seen["rows"]
+    assert 0 < different == filtered < everything == again
 
 
 @needs_module

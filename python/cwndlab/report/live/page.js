@@ -51,6 +51,7 @@ class Page {
     this.senders = [];
     this.cell = "";
     this.observed = -1;
+    this.hovering = false;
     this.listen();
   }
 
@@ -90,8 +91,9 @@ class Page {
     this.run = null;
     this.link.replaceChildren();
     this.dialog.showModal();
+    // Most likely the node that sends; after the run it is known.
     const [traffic] = this.scenario().traffic;
-    this.start(traffic ? traffic.server : 0, null);
+    this.start(traffic.app.from === "client" ? traffic.client : traffic.server, null);
   }
 
   /** The cell's own scenario. @returns {Scenario} */
@@ -235,17 +237,30 @@ class Page {
     this.zoom([centre - (centre - from) * factor, centre + (to - centre) * factor]);
   }
 
-  /** @param {number | null} time */
+  /** Draws at most once per frame: the pointer moves more often. @param {number | null} time */
   hover(time) {
+    if (!this.hovering) requestAnimationFrame(() => ((this.hovering = false), this.draw()));
+    this.hovering = true;
     for (const plot of this.plots) plot.cursor = time;
-    this.draw();
   }
+}
+
+/** Hides table rows in which no number differs from the paper's. */
+function filterRows() {
+  const filter = document.getElementById("live-differs");
+  if (!(filter instanceof HTMLInputElement)) return;
+  filter.addEventListener("change", () => {
+    for (const row of document.querySelectorAll("table.grid tbody tr")) {
+      row.toggleAttribute("hidden", filter.checked && row.querySelector("td[data-cell]") !== null && !row.querySelector("td.differs"));
+    }
+  });
 }
 
 async function main() {
   if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function") return;
   const text = (/** @type {string} */ id) => element(id, HTMLElement).textContent ?? "";
   const [engine, cells] = await Promise.all([unpack(text("live-engine")), unpack(text("live-cells"))]);
+  filterRows();
   new Page(engine, JSON.parse(new TextDecoder().decode(cells)));
   for (const hint of document.querySelectorAll("[data-live]")) hint.removeAttribute("hidden");
   document.documentElement.classList.add("live");

@@ -1,7 +1,7 @@
 // The series of a run's graphs, from its record tables.
 
 /**
- * @typedef {{ links: { name: string, from: number, to: number }[], traffic: { name: string, client: number, server: number }[],
+ * @typedef {{ links: { name: string, from: number, to: number }[], traffic: { name: string, client: number, server: number, app: { from?: string } }[],
  *   nodes: string[], probes: Record<string, unknown>, duration_ns: number }} Scenario
  * @typedef {{ connection: number, traffic: number, fromClient: boolean, text: string }} Sender
  */
