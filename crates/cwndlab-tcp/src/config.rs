@@ -443,8 +443,14 @@ pub struct TcpConfig {
 
 impl TcpConfig {
     /// Whether windows are counted in whole segments, as in Linux.
-    pub(crate) fn whole_segments(&self) -> bool {
+    pub(crate) fn counts_whole_segments(&self) -> bool {
         self.reduce_from == ReductionBase::CwndWholeSegments
+    }
+
+    /// Whether idle windows, RACK and the end of its episodes follow Linux where it departs from the RFCs. A kernel that counts
+    /// whole segments does all of it, so this has no knob of its own.
+    pub(crate) fn departs_as_linux(&self) -> bool {
+        self.counts_whole_segments()
     }
 
     /// Whether data is paced: by [`TcpConfig::pacing`], or as the window law states a rate.

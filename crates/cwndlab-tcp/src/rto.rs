@@ -28,10 +28,11 @@ const MICROSECOND: u64 = 1_000;
 /// segment that was retransmitted, unless timestamps tell which copy was acknowledged).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RttEstimator {
-    /// ns, or us or ticks << 3; 0 = none yet. Linux: above 32 bits the largest mean deviation in this round trip.
-    srtt: u64,
-    /// ns, or us or ticks << 2. Linux: above 32 bits the mean deviation, us << 2.
-    rttvar: u64,
+    /// The smoothed round trip in the estimator's own unit: ns, or us or ticks << 3; 0 = none yet. Linux: above 32 bits the
+    /// largest mean deviation in this round trip. [`RttEstimator::srtt`] is the time.
+    raw_srtt: u64,
+    /// Its variation in that unit: ns, or us or ticks << 2. Linux: above 32 bits the mean deviation, us << 2.
+    raw_rttvar: u64,
     /// RTO before backoff and bounds, kept because it is read per ACK and changes per sample.
     base: Time,
     min_rtt: Time,
@@ -45,7 +46,7 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// Before the first measurement (RFC 6298, 2.1).
     pub fn new(cfg: &RtoConfig) -> Self {
-        RttEstimator { srtt: 0, rttvar: 0, base: cfg.initial_ns, min_rtt: Time::MAX, round_end: 0, shift: 0 }
+        RttEstimator { raw_srtt: 0, raw_rttvar: 0, base: cfg.initial_ns, min_rtt: Time::MAX, round_end: 0, shift: 0 }
     }
 
     /// A valid measurement `rtt` that ended at `now` (the coarse tick needs the instant: BSD counts ticks of a clock,
@@ -69,18 +70,18 @@ impl RttEstimator {
 
     #[inline]
     fn sample_rfc6298(&mut self, cfg: &RtoConfig, rtt: u64) {
-        if self.srtt == 0 {
+        if self.raw_srtt == 0 {
             // RFC 6298, 2.2: SRTT <- R, RTTVAR <- R/2
-            self.srtt = rtt.max(1);
-            self.rttvar = rtt / 2;
+            self.raw_srtt = rtt.max(1);
+            self.raw_rttvar = rtt / 2;
         } else {
             // RFC 6298, 2.3 with alpha = 1/8, beta = 1/4; RTTVAR first, with the old SRTT.
-            let deviation = self.srtt.abs_diff(rtt);
-            self.rttvar = self.rttvar - self.rttvar / 4 + deviation / 4;
-            self.srtt = (self.srtt - self.srtt / 8 + rtt / 8).max(1);
+            let deviation = self.raw_srtt.abs_diff(rtt);
+            self.raw_rttvar = self.raw_rttvar - self.raw_rttvar / 4 + deviation / 4;
+            self.raw_srtt = (self.raw_srtt - self.raw_srtt / 8 + rtt / 8).max(1);
         }
         // RTO <- SRTT + max(G, K*RTTVAR), K = 4
-        self.base = Time::from_nanos(self.srtt + (4 * self.rttvar).max(cfg.variance_floor_ns.as_nanos()));
+        self.base = Time::from_nanos(self.raw_srtt + (4 * self.raw_rttvar).max(cfg.variance_floor_ns.as_nanos()));
     }
 
     /// The kernel's `tcp_rtt_estimator`: a shorter round trip than expected raises the deviation by a 32nd only; the timeout
@@ -88,7 +89,7 @@ impl RttEstimator {
     #[inline(never)]
     fn sample_linux(&mut self, cfg: &RtoConfig, rtt: u32, una: u32, max: u32) {
         let least = (cfg.variance_floor_ns.as_nanos() / MICROSECOND).min(u64::from(u32::MAX)) as u32;
-        let ([mut srtt, mut mdev_max], [mut rttvar, mut mdev]) = (halves(self.srtt), halves(self.rttvar));
+        let ([mut srtt, mut mdev_max], [mut rttvar, mut mdev]) = (halves(self.raw_srtt), halves(self.raw_rttvar));
         if srtt == 0 {
             (srtt, mdev) = (rtt << SRTT_BITS, rtt << 1);
             rttvar = mdev.max(least);
@@ -110,8 +111,8 @@ impl RttEstimator {
                 (mdev_max, self.round_end) = (least, max);
             }
         }
-        self.srtt = u64::from(srtt) | u64::from(mdev_max) << 32;
-        self.rttvar = u64::from(rttvar) | u64::from(mdev) << 32;
+        self.raw_srtt = u64::from(srtt) | u64::from(mdev_max) << 32;
+        self.raw_rttvar = u64::from(rttvar) | u64::from(mdev) << 32;
         let us = u64::from(srtt >> SRTT_BITS) + u64::from(rttvar);
         let tick = 1_000_000_u64.checked_div(u64::from(cfg.timer_hz)).unwrap_or(1).max(1);
         self.base = Time::from_nanos(us.next_multiple_of(tick) * MICROSECOND);
@@ -120,17 +121,17 @@ impl RttEstimator {
     /// Linux 2.0.32, `tcp_rtt_estimator` (`tcp_input.c` 111 to 155), and 2.2.5, `tcp_rtt_estimator` and `tcp_set_rto`
     /// (`tcp_input.c` 154 to 191): a quarter is added for bursts, and at small windows a term for one late packet.
     fn sample_linux_2(&mut self, cfg: &RtoConfig, rtt: i64) {
-        if self.srtt == 0 {
-            self.srtt = (rtt << SRTT_BITS) as u64;
+        if self.raw_srtt == 0 {
+            self.raw_srtt = (rtt << SRTT_BITS) as u64;
             let deviation_bits = if cfg.estimator == Estimator::Linux2_0 { 1 } else { 2 };
-            self.rttvar = (rtt << deviation_bits) as u64;
+            self.raw_rttvar = (rtt << deviation_bits) as u64;
         } else {
-            let error = rtt - (self.srtt >> SRTT_BITS) as i64;
-            self.srtt = (self.srtt as i64 + error).max(1) as u64;
-            let excess = error.abs() - (self.rttvar >> RTTVAR_BITS) as i64;
-            self.rttvar = (self.rttvar as i64 + excess).max(0) as u64;
+            let error = rtt - (self.raw_srtt >> SRTT_BITS) as i64;
+            self.raw_srtt = (self.raw_srtt as i64 + error).max(1) as u64;
+            let excess = error.abs() - (self.raw_rttvar >> RTTVAR_BITS) as i64;
+            self.raw_rttvar = (self.raw_rttvar as i64 + excess).max(0) as u64;
         }
-        let sum = (self.srtt >> SRTT_BITS) + self.rttvar;
+        let sum = (self.raw_srtt >> SRTT_BITS) + self.raw_rttvar;
         // the processor takes the count of a shift modulo 32
         let ticks = sum + (sum >> 2) + (sum >> (self.round_end.saturating_sub(1) & 31));
         self.base = cfg.tick_ns * ticks;
@@ -146,17 +147,17 @@ impl RttEstimator {
 
     fn sample_coarse(&mut self, tick: u64, rtt: i64) {
         // Jacobson 1988, appendix A: the integers may not reach zero, or "no estimate" would be read from them.
-        if self.srtt == 0 {
-            self.srtt = (rtt << SRTT_BITS) as u64;
-            self.rttvar = (rtt << (RTTVAR_BITS - 1)) as u64;
+        if self.raw_srtt == 0 {
+            self.raw_srtt = (rtt << SRTT_BITS) as u64;
+            self.raw_rttvar = (rtt << (RTTVAR_BITS - 1)) as u64;
         } else {
-            let deviation = rtt - (self.srtt >> SRTT_BITS) as i64;
-            self.srtt = (self.srtt as i64 + deviation).max(1) as u64;
-            let excess = deviation.abs() - (self.rttvar >> RTTVAR_BITS) as i64;
-            self.rttvar = (self.rttvar as i64 + excess).max(1) as u64;
+            let deviation = rtt - (self.raw_srtt >> SRTT_BITS) as i64;
+            self.raw_srtt = (self.raw_srtt as i64 + deviation).max(1) as u64;
+            let excess = deviation.abs() - (self.raw_rttvar >> RTTVAR_BITS) as i64;
+            self.raw_rttvar = (self.raw_rttvar as i64 + excess).max(1) as u64;
         }
         // srtt + 4*rttvar, whole ticks: (8*srtt + 2*4*(4*rttvar)) >> 3
-        let ticks = (self.srtt + (self.rttvar << (2 + SRTT_BITS - RTTVAR_BITS))) >> SRTT_BITS;
+        let ticks = (self.raw_srtt + (self.raw_rttvar << (2 + SRTT_BITS - RTTVAR_BITS))) >> SRTT_BITS;
         self.base = Time::from_nanos(ticks * tick);
     }
 
@@ -180,8 +181,8 @@ impl RttEstimator {
         }
         self.shift = (self.shift + 1).min(MAX_COARSE_SHIFT);
         if self.shift > FORGET_SHIFT {
-            self.rttvar += self.srtt >> SRTT_BITS;
-            self.srtt = 0;
+            self.raw_rttvar += self.raw_srtt >> SRTT_BITS;
+            self.raw_srtt = 0;
         }
     }
 
@@ -199,7 +200,7 @@ impl RttEstimator {
 
     /// The handshake is done, but its SYN or SYN-ACK had to be sent again (RFC 6298, 5.7).
     pub fn after_lost_syn(&mut self) {
-        if self.srtt == 0 {
+        if self.raw_srtt == 0 {
             self.base = self.base.max(AFTER_LOST_SYN);
         }
         self.shift = 0;
@@ -208,13 +209,13 @@ impl RttEstimator {
     /// Smoothed round-trip time, or zero before the first measurement.
     #[inline]
     pub fn srtt(&self, cfg: &RtoConfig) -> Time {
-        scaled(cfg, self.srtt, SRTT_BITS)
+        scaled(cfg, self.raw_srtt, SRTT_BITS)
     }
 
     /// Round-trip time variation (RFC 6298's RTTVAR), or zero before the first measurement.
     #[inline]
     pub fn rttvar(&self, cfg: &RtoConfig) -> Time {
-        scaled(cfg, self.rttvar, RTTVAR_BITS)
+        scaled(cfg, self.raw_rttvar, RTTVAR_BITS)
     }
 
     /// A round trip that counts for the least one only.

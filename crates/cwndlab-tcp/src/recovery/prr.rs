@@ -43,7 +43,7 @@ impl Reduction {
         let mut count = if pipe > ssthresh {
             // proportional rate reduction
             let share = (total * ssthresh).div_ceil(u64::from(self.recover_fs.max(1)));
-            let unit = if cfg.whole_segments() { mss } else { 1 };
+            let unit = if cfg.counts_whole_segments() { mss } else { 1 };
             share.next_multiple_of(unit).saturating_sub(out)
         } else {
             // conservation bound; with a safe ACK, slow start up to ssthresh

@@ -135,7 +135,7 @@ impl Rack {
 
     /// Opens the account of an ACK: what its DSACK says arrived twice, the stamp that it echoes.
     pub fn begin_ack(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, dsack: Option<(u64, u64)>, echo: Option<u32>) {
-        let tested_echo = echo.filter(|_| !cfg.whole_segments());
+        let tested_echo = echo.filter(|_| !cfg.departs_as_linux());
         self.arrivals = Arrivals { now, tested_echo, fack: self.fack, ..Arrivals::default() };
         self.new_only = false;
         if let Some(twice) = dsack {
@@ -215,7 +215,7 @@ impl Rack {
         } else if !sacked {
             self.arrivals.repeated = true;
         }
-        // step 2: an older stamp echoed (not tested with whole segments: Linux has no such test), or faster than ever, means
+        // step 2: an older stamp echoed (Linux has no such test), or faster than ever, means
         // that an earlier copy was acknowledged
         let older = |echo: u32| (echo.wrapping_sub(timestamp(segment.at)) as i32) < 0;
         if repeated && (self.arrivals.tested_echo.is_some_and(older) || rtt < min_rtt) {
@@ -243,7 +243,7 @@ impl Rack {
             return Decision { growth, restart_timer: began, began, lost_bytes };
         }
         // Linux lets the ACK that ends an episode open the window; RFC 6582, section 3.2 leaves it at ssthresh
-        let holds = shrinks(self.phase) || (shrinks(before) && !cfg.whole_segments());
+        let holds = shrinks(self.phase) || (shrinks(before) && !cfg.departs_as_linux());
         Decision { began, lost_bytes, ..if holds { HOLD } else { GROW } }
     }
 

@@ -111,7 +111,7 @@ fn coarse_ticks_by_hand() {
     ] {
         let now = Time::from_micros(acked_us);
         e.on_sample(&cfg, now, Time::from_micros(acked_us - sent_us), (0, 0));
-        assert_eq!((e.srtt, e.rttvar), (srtt8, var4), "after the ACK at {now}");
+        assert_eq!((e.raw_srtt, e.raw_rttvar), (srtt8, var4), "after the ACK at {now}");
         assert_eq!(e.rto(&cfg), Time::from_millis(100 * rto_ticks), "after the ACK at {now}");
     }
     assert_eq!(e.srtt(&cfg), Time::from_millis(900)); // 78 >> 3 = 9 ticks
@@ -154,12 +154,12 @@ fn coarse_estimate_is_forgotten_after_four_backoffs() {
     for _ in 0..3 {
         e.backoff(&cfg);
     }
-    assert_eq!((e.srtt, e.rttvar), (80, 20));
+    assert_eq!((e.raw_srtt, e.raw_rttvar), (80, 20));
     e.backoff(&cfg);
-    assert_eq!((e.srtt, e.rttvar), (0, 30));
+    assert_eq!((e.raw_srtt, e.raw_rttvar), (0, 30));
     assert_eq!(e.rto(&cfg), Time::from_millis(100 * 30 * 16)); // the RTO itself stays
     e.on_sample(&cfg, Time::from_secs(9), Time::from_millis(500), (0, 0));
-    assert_eq!((e.srtt, e.rttvar), (40, 10));
+    assert_eq!((e.raw_srtt, e.raw_rttvar), (40, 10));
 }
 
 fn linux() -> RtoConfig {

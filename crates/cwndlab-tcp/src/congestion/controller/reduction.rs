@@ -190,7 +190,7 @@ impl Controller {
     /// `times` times over. Linux halves the window for each (RFC 2861, section 3.2) and keeps ssthresh above 3/4 of it.
     pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32, times: u64) {
         let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());
-        if cfg.whole_segments() {
+        if cfg.departs_as_linux() {
             let (segments, least) = (self.cwnd / mss, restart as u32 / mss);
             self.ssthresh = self.ssthresh.max((segments / 2 + segments / 4) * mss);
             self.set_cwnd(u64::from((segments >> times.min(31)).max(least) * mss), mss);
@@ -209,7 +209,7 @@ impl Controller {
         if used >= self.cwnd {
             return;
         }
-        let unit = if cfg.whole_segments() { mss } else { 1 };
+        let unit = if cfg.counts_whole_segments() { mss } else { 1 };
         let (cwnd, used) = (self.cwnd / unit, used / unit);
         self.ssthresh = self.ssthresh.max((cwnd / 2 + cwnd / 4) * unit);
         self.set_cwnd(u64::from(cwnd.midpoint(used) * unit), mss);
