@@ -79,6 +79,7 @@ segments_at = "server"
 queues = ["r2>r1"]
 queue_interval = "20ms"
 cwnd = true
+delays = true
 [[quantities]]
 name = "rates"
 metric = "goodput_series"

@@ -1,7 +1,8 @@
-//! The simulator's packet: a value of 52 bytes; with its arrival time it fills a cache line.
+//! The simulator's packet: a value of 56 bytes; with its arrival time it fills a cache line.
 
 use cwndlab_net::Ecn;
 use cwndlab_tcp::{AccEcnOption, Header, SackBlocks, Segment};
+use cwndlab_units::Time;
 
 /// A segment under way. Its SACK blocks and AccECN option live in a side table, since few packets carry any.
 #[derive(Clone, Copy, Debug)]
@@ -17,9 +18,14 @@ pub(crate) struct Packet {
     pub(crate) ip_id: u16,
     /// What class-based queues know its traffic by.
     pub(crate) traffic: u8,
+    /// When its end sent it, in units of [`TICK_NS`], which wrap; 0 where delays are not recorded.
+    sent_at: u32,
 }
 
-const _: () = assert!(size_of::<Packet>() <= 52);
+const _: () = assert!(size_of::<Packet>() <= 56);
+
+/// Delays of up to 68 s are told apart.
+const TICK_NS: u64 = 16;
 
 impl Packet {
     #[allow(clippy::inline_always)] // once per packet; a call would copy it once more
@@ -27,7 +33,7 @@ impl Packet {
     pub(crate) fn new(segment: &Segment, to: u32, route: u32, sacks: &mut SackTable) -> Packet {
         let bare = segment.sack.len == 0 && segment.accecn.is_none();
         let sack = if bare { 0 } else { sacks.store((segment.sack, segment.accecn)) };
-        Packet { header: segment.header, to, route, sack, ip_id: 0, traffic: 0 }
+        Packet { header: segment.header, to, route, sack, ip_id: 0, traffic: 0, sent_at: 0 }
     }
 
     /// The segment as the endpoint sees it; the packet's SACK blocks stay in the table.
@@ -36,6 +42,16 @@ impl Packet {
     pub(crate) fn segment(&self, sacks: &SackTable) -> Segment {
         let (sack, accecn) = if self.sack == 0 { Options::default() } else { sacks.slots[self.sack as usize - 1] };
         Segment { header: self.header, sack, accecn }
+    }
+
+    /// Notes when it is sent.
+    pub(crate) fn stamp(&mut self, now: Time) {
+        self.sent_at = (now.as_nanos() / TICK_NS) as u32;
+    }
+
+    /// The time since then, to 16 ns; of more than 68 s the remainder.
+    pub(crate) fn age(&self, now: Time) -> Time {
+        Time::from_nanos(u64::from(((now.as_nanos() / TICK_NS) as u32).wrapping_sub(self.sent_at)) * TICK_NS)
     }
 
     /// A copy made by a link's duplication: shares nothing with the original.

@@ -131,6 +131,8 @@ pub trait Probe {
     /// A segment at the observed node, or dropped or marked anywhere. `ip_id` is the packet's identification (RFC 791,
     /// section 3.1): its sending host counts what it sends, so one sent again has another, and a link's copy the same.
     fn segment(&mut self, _now: Time, _event: SegmentEvent, _way: Way, _ip_id: u16, _segment: &Segment) {}
+    /// A packet has reached its end with `payload` bytes, `delay` after it was sent.
+    fn delay(&mut self, _now: Time, _way: Way, _delay: Time, _payload: u32) {}
     /// A connection, when it ends or when the run does.
     fn connection(&mut self, _record: &ConnectionRecord) {}
     /// An open connection as it stands just before an edge of one of the scenario's windows: a snapshot.

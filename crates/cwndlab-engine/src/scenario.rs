@@ -149,6 +149,9 @@ pub struct ProbeSpec {
     /// Whether every ended or open connection is recorded.
     #[serde(default)]
     pub connections: bool,
+    /// Whether the one-way delay of every packet is recorded that reaches its end.
+    #[serde(default)]
+    pub delays: bool,
     /// Whether cwnd, ssthresh and srtt are recorded whenever cwnd or ssthresh changes.
     #[serde(default)]
     pub cwnd: bool,

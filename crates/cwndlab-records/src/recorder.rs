@@ -12,9 +12,9 @@ use crate::records::{Place, Records};
 use crate::sequence::{offset, sack, unwrap, Half, Numbers, Passage};
 use crate::table::Table as _;
 use crate::tables::{
-    ConnectionRow, ConnectionSnapshots, Connections, ExpiredTimer, LimitRow, Limits, LinkRow, LinkSnapshots, Links,
-    ObjectKind, ObjectRow, ObjectSnapshots, Objects, QueueRow, Queues, SegmentRow, Segments, SendLimit, SenderState,
-    StateCause, StateRow, States, TimeoutRow, Timeouts, WindowRow, Windows,
+    ConnectionRow, ConnectionSnapshots, Connections, DelayRow, Delays, ExpiredTimer, LimitRow, Limits, LinkRow,
+    LinkSnapshots, Links, ObjectKind, ObjectRow, ObjectSnapshots, Objects, QueueRow, Queues, SegmentRow, Segments,
+    SendLimit, SenderState, StateCause, StateRow, States, TimeoutRow, Timeouts, WindowRow, Windows,
 };
 use crate::trace::Flow;
 
@@ -33,6 +33,7 @@ pub struct Recorder {
     limits: Limits,
     states: States,
     timeouts: Timeouts,
+    delays: Delays,
     /// By connection, if segments are observed.
     watched: Vec<Watched>,
     place: Place,
@@ -77,6 +78,7 @@ impl Recorder {
             limits: Limits::default(),
             states: States::default(),
             timeouts: Timeouts::default(),
+            delays: Delays::default(),
             watched: Vec::new(),
             place: Place {
                 node: observed.and_then(name),
@@ -103,6 +105,7 @@ impl Recorder {
             self.limits.finish(),
             self.states.finish(),
             self.timeouts.finish(),
+            self.delays.finish(),
         ];
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
     }
@@ -178,6 +181,7 @@ impl Probe for Recorder {
             + self.limits.held_bytes()
             + self.states.held_bytes()
             + self.timeouts.held_bytes()
+            + self.delays.held_bytes()
             + (self.watched.len() * size_of::<Watched>()) as u64
     }
 
@@ -243,6 +247,16 @@ impl Probe for Recorder {
         if link.is_none() && has_ack {
             own.acknowledged(numbers.ack, segment.window);
         }
+    }
+
+    fn delay(&mut self, now: Time, way: Way, delay: Time, payload: u32) {
+        self.delays.push(DelayRow {
+            time_ns: now.as_nanos(),
+            connection: way.connection,
+            from_client: way.from_client,
+            delay_ns: delay.as_nanos(),
+            len: payload,
+        });
     }
 
     fn connection(&mut self, record: &ConnectionRecord) {

@@ -406,8 +406,24 @@ table! {
     }
 }
 
+table! {
+    /// A packet that reached its end (probe `delays`).
+    "delays" Delays of DelayRow {
+        /// When it arrived.
+        time_ns: u64,
+        /// Serial number of the connection.
+        connection: u32,
+        /// Whether the client end sent it.
+        from_client: bool,
+        /// How long it was under way since its end sent it, to 16 ns; of more than 68 s the remainder.
+        delay_ns: u64,
+        /// Payload bytes.
+        len: u32,
+    }
+}
+
 /// Every table, in the order of the documentation.
-pub const TABLES: [TableDoc; 12] = [
+pub const TABLES: [TableDoc; 13] = [
     Segments::DOC,
     Connections::DOC,
     Objects::DOC,
@@ -420,6 +436,7 @@ pub const TABLES: [TableDoc; 12] = [
     Limits::DOC,
     States::DOC,
     Timeouts::DOC,
+    Delays::DOC,
 ];
 
 #[cfg(test)]

@@ -452,6 +452,7 @@ class _Compiler:
             "cwnd": probes.cwnd,
             "limits": probes.limits,
             "states": probes.states,
+            "delays": probes.delays,
         }
 
     def _distribution(self, name: str, given: schema.Distribution) -> dict[str, Any]:

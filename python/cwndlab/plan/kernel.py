@@ -15,6 +15,8 @@ def refusal(compiled: Compiled) -> Invalid | None:
             kind = entry["app"]["kind"]
             path = origin(compiled, ["traffic", str(index), "app", "kind"])
             return Invalid(path, f'traffic of kind "{kind}" has no form on a kernel yet', _SIMULATE, 0)
+    if compiled.scenario["probes"].get("delays"):
+        return Invalid(("quantities",), "a kernel's runs do not record one-way delays yet", _SIMULATE, 0)
     return None
 
 

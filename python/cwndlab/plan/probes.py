@@ -10,10 +10,11 @@ from cwndlab.spec.validate import Invalid
 
 from .scenario import bottleneck
 
-#: The probes of senders, and the tables each of them fills.
+#: The probes of senders and packets, and the tables each of them fills.
 SENDER_PROBES = {
     "cwnd": frozenset({"cwnd"}),
     "limits": frozenset({"limits"}),
+    "delays": frozenset({"delays"}),
     "states": frozenset({"states", "timeouts"}),
 }
 

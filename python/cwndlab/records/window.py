@@ -72,6 +72,7 @@ class WindowedRun:
             "limits": lambda: self._intervals("limits"),
             "states": lambda: self._intervals("states"),
             "timeouts": lambda: self._samples("timeouts"),
+            "delays": lambda: self._samples("delays"),
             "connections": self._connections,
             "objects": self._objects,
             "links": self._links,

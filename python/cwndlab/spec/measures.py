@@ -72,6 +72,8 @@ MEASURES = {
     "round_trip": Measure("round-trip time", "ms", "round_trip", "flows"),
     "utilization": Measure("utilization", "%", "link_utilization", "bottleneck"),
     "drop_rate": Measure("packets dropped", "%", "drop_rate", "bottleneck"),
+    "one_way_delay": Measure("one-way delay", "ms", "one_way_delay", "flows", parts=_DELAYS),
+    "delay_variation": Measure("delay variation", "ms", "delay_variation", "flows", parts=_DELAYS),
     "jain_index": Measure("Jain's index", "1", "jain_index", "run"),
 }
 """What is shown in a table of its own form; every other metric can be named too."""

@@ -166,6 +166,9 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn deliver(&mut self, packet: &Packet) {
         let end = packet.to;
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
+        if P::ENABLED && self.probes.delays {
+            self.report_delay(packet);
+        }
         if self.conns[slot].datagrams != TCP {
             return self.deliver_datagram(packet);
         }
@@ -281,6 +284,9 @@ impl<P: Probe> Simulation<P> {
         if !self.traffic_numbers.is_empty() {
             packet.traffic = self.traffic_numbers[conn.app as usize];
         }
+        if P::ENABLED && self.probes.delays {
+            packet.stamp(self.now);
+        }
         if P::ENABLED && self.observed != u32::MAX {
             packet.ip_id = self.next_ip_id(node);
             if node == self.observed {
@@ -288,6 +294,13 @@ impl<P: Probe> Simulation<P> {
                 self.see(SegmentEvent::Sent { timeout }, packet);
             }
         }
+    }
+
+    #[inline(never)]
+    fn report_delay(&mut self, packet: &Packet) {
+        let way = Way { connection: self.conns[(packet.to >> 1) as usize].serial, from_client: packet.to & 1 == 1 };
+        let payload = packet.segment(&self.sacks).len;
+        self.probe.delay(self.now, way, packet.age(self.now), payload);
     }
 
     /// The identification of a host's next packet: one counter a host.

@@ -32,7 +32,8 @@ impl<P: Probe> Simulation<P> {
             now: Time::ZERO,
             events: EventQueue::new(),
             wires: wires(scenario, streams),
-            labels_packets: P::ENABLED && scenario.probes.segments_at.is_some() || !scenario.classified().is_empty(),
+            labels_packets: P::ENABLED && (scenario.probes.segments_at.is_some() || scenario.probes.delays)
+                || !scenario.classified().is_empty(),
             traffic_numbers: traffic_numbers(scenario),
             hops: Vec::new(),
             conns: Vec::new(),
