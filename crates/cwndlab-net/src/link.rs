@@ -254,7 +254,7 @@ impl<P: Packet + Copy> Link<P> {
         if packets >= self.room_for {
             return self.admit_asking(now, bytes, packet);
         }
-        self.accept(now, packets, bytes, packet);
+        self.accept::<false>(now, packets, bytes, packet);
         Offered::Queued
     }
 
@@ -268,14 +268,14 @@ impl<P: Packet + Copy> Link<P> {
         };
         match answer {
             Admit::Enqueue => {
-                self.accept(now, backlog.packets, bytes, packet);
+                self.accept::<false>(now, backlog.packets, bytes, packet);
                 Offered::Queued
             }
             Admit::Mark => {
                 let mut marked = *packet;
                 marked.mark_ce();
                 self.counters.marks += 1;
-                self.accept(now, backlog.packets, bytes, &marked);
+                self.accept::<false>(now, backlog.packets, bytes, &marked);
                 Offered::Marked
             }
             Admit::Drop(cause) => {
@@ -285,12 +285,12 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// A packet enters behind `packets` others: when it will arrive.
+    /// A packet enters behind `packets` others: when it will arrive. `PLAIN`: the link is, so its rate is not looked up.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn accept(&mut self, now: Time, packets: u32, bytes: u32, packet: &P) -> Time {
+    fn accept<const PLAIN: bool>(&mut self, now: Time, packets: u32, bytes: u32, packet: &P) -> Time {
         self.counters.max_packets = self.counters.max_packets.max(packets + 1);
-        let arrival = self.transmit(self.free_at.max(now), self.free_at > now, bytes, packet);
+        let arrival = self.transmit::<PLAIN>(self.free_at.max(now), self.free_at > now, bytes, packet);
         self.counters.sojourn += self.free_at - now;
         arrival
     }
@@ -299,10 +299,10 @@ impl<P: Packet + Copy> Link<P> {
     /// it was in the queue before.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn transmit(&mut self, begin: Time, waited: bool, bytes: u32, packet: &P) -> Time {
+    fn transmit<const PLAIN: bool>(&mut self, begin: Time, waited: bool, bytes: u32, packet: &P) -> Time {
         let service = match &mut self.capacity {
-            None => self.serializer.time(bytes),
-            Some(capacity) => capacity.finish(begin, waited, bytes) - begin,
+            Some(capacity) if !PLAIN => capacity.finish(begin, waited, bytes) - begin,
+            _ => self.serializer.time(bytes),
         };
         self.backlog_bytes += u64::from(bytes);
         self.free_at = begin + service;

@@ -17,7 +17,7 @@ impl<P: Packet + Copy> Link<P> {
         if packets >= self.room_for {
             return None;
         }
-        Some(self.accept(now, packets, packet.wire_bytes() + self.header_bytes, packet))
+        Some(self.accept::<true>(now, packets, packet.wire_bytes() + self.header_bytes, packet))
     }
 
     /// As [`Link::arrive`] at exactly [`Link::next_arrival`], which must not be [`Time::MAX`]: the packet, and when the
