@@ -145,6 +145,32 @@ class Command:
         def __new__(cls, conn: int) -> Self: ...
 
     @final
+    class Open(Command):
+        """Open a flow of datagrams of this number."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = ("conn",)
+        @property
+        def conn(self) -> int: ...
+        def __new__(cls, conn: int) -> Self: ...
+
+    @final
+    class Send(Command):
+        """Send a datagram: bytes of the IP packet and of its payload, ECN codepoint (0 to 3)."""
+
+        __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client", "bytes", "payload", "ecn")
+        @property
+        def conn(self) -> int: ...
+        @property
+        def client(self) -> bool: ...
+        @property
+        def bytes(self) -> int: ...
+        @property
+        def payload(self) -> int: ...
+        @property
+        def ecn(self) -> int: ...
+        def __new__(cls, conn: int, client: bool, bytes: int, payload: int, ecn: int) -> Self: ...
+
+    @final
     class Write(Command):
         """Append so many bytes to the send stream of one end."""
 

@@ -62,8 +62,7 @@ pub enum ImpairmentConfig {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repeat_ns: Option<Time>,
     },
-    /// Entrance: a token bucket that starts full and drops the packets for which it has too few tokens (RFC 2697, section 3, with
-    /// one bucket and two colours).
+    /// Entrance: a token bucket that starts full and drops the packets for which it has too few tokens.
     Policer {
         /// Bits per second at which tokens come; those of the link's own header are not counted.
         rate_bps: u64,

@@ -8,7 +8,7 @@ use cwndlab_units::Time;
 
 use crate::{Command, Dist, Event, Rng, Sampler, Setup, Side};
 
-/// An IPv4 header without options (RFC 791, section 3.1) and a UDP header (RFC 768).
+/// An IPv4 header without options (RFC 791) and a UDP header (RFC 768).
 pub(crate) const HEADER_BYTES: u32 = 28;
 /// The total length of an IPv4 packet has 16 bits.
 const MAX_PACKET_BYTES: u64 = 65_535;
