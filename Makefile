@@ -77,7 +77,9 @@ docs: setup $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo 'manual: build/docs/index.html'
 
-setup: $(VENV)/.core $(VENV)/.router $(VENV)/.live
+# Two at a time: linking the engine with all optimizations takes one processor, as does the module for pages.
+setup:
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.router $(VENV)/.live
 
 $(VENV)/.python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -99,14 +101,18 @@ $(VENV)/.core: $(RUST) pyproject.toml $(VENV)/.deps
 	@touch $@
 
 # What carries the packets of `--backend linux`; elsewhere than on Linux there is none.
-$(VENV)/.router: $(RUST) $(VENV)/.python
+$(VENV)/.router: $(RUST) $(VENV)/.core
 	@[ "$$(uname)" != Linux ] || cargo build --release --locked --quiet -p cwndlab-live
 	@[ "$$(uname)" != Linux ] || cp "$${CARGO_TARGET_DIR:-target}/release/cwndlab-router" $(BIN)/
 	@touch $@
 
 # The engine that reports carry; skipped, with a message, where the compiler lacks the target.
-$(VENV)/.live: $(VENV)/.core tools/live.py
-	$(BIN)/python tools/live.py
+$(VENV)/.module: $(RUST) tools/live.py $(VENV)/.deps
+	$(BIN)/python tools/live.py build
+	@touch $@
+
+$(VENV)/.live: $(VENV)/.core $(VENV)/.module
+	$(BIN)/python tools/live.py stamp
 	@touch $@
 
 # What checks the scripts of reports: types, and a test in a browser. Nothing of it is shipped.

@@ -1,7 +1,7 @@
-"""Build the WebAssembly module that reports carry: python/cwndlab/report/live/engine.wasm.gz.
+"""Build the WebAssembly module that reports carry: python/cwndlab/report/live/engine.wasm.gz (`build`).
 
-Beside it stands engine.txt, the digest of the sources it was built from: reports embed the module only where
-this is the digest of the engine that ran the study. Without the compiler's target nothing is built, which is
+`stamp` then writes beside it engine.txt, the digest of the sources it was built from: reports embed the module
+only where this is the digest of the engine that ran the study. Without the compiler's target nothing is built, which is
 reported; reports then have no live part.
 """
 
@@ -13,10 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cwndlab import _core
-
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "python" / "cwndlab" / "report" / "live"
+MODULE = PLACE / "engine.wasm.gz"
 TARGET = "wasm32-unknown-unknown"
 
 
@@ -29,11 +28,10 @@ def missing() -> str:
     return f"the Rust target {TARGET} is not installed (`rustup target add {TARGET}`)"
 
 
-def main() -> None:
+def build() -> None:
     """Build, compress, write."""
-    module, digest = PLACE / "engine.wasm.gz", PLACE / "engine.txt"
     if why := missing():
-        module.unlink(missing_ok=True)
+        MODULE.unlink(missing_ok=True)
         print(f"live reports: skipped, {why}; everything else works", file=sys.stderr)
         return
     cargo = ["cargo", "build", "--locked", "--quiet", "-p", "cwndlab-wasm", "--profile", "wasm"]
@@ -44,9 +42,16 @@ def main() -> None:
     messages = [json.loads(line) for line in built.stdout.splitlines()]
     files = [Path(f) for m in messages if m.get("reason") == "compiler-artifact" for f in m["filenames"]]
     (wasm,) = (f for f in files if f.suffix == ".wasm")
-    module.write_bytes(gzip.compress(wasm.read_bytes(), 9, mtime=0))
-    digest.write_text(_core.engine_digest() + "\n")
+    MODULE.write_bytes(gzip.compress(wasm.read_bytes(), 9, mtime=0))
+
+
+def stamp() -> None:
+    """Write the digest of the engine that the module is."""
+    from cwndlab import _core  # built meanwhile
+
+    if MODULE.exists():
+        (PLACE / "engine.txt").write_text(_core.engine_digest() + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    {"build": build, "stamp": stamp}[sys.argv[1]]()
