@@ -1,8 +1,8 @@
 """Build the WebAssembly module that reports carry: python/cwndlab/report/live/engine.wasm.gz (`build`).
 
-`stamp` then writes beside it engine.txt, the digest of the sources it was built from: reports embed the module
-only where this is the digest of the engine that ran the study. Without the compiler's target nothing is built, which is
-reported; reports then have no live part.
+`stamp` then writes engine.txt beside it, the digest of the sources it was built from: reports embed the
+module only where this is the digest of the engine that ran the study. Without the compiler's target nothing
+is built, which is reported; reports then have no live part.
 """
 
 from __future__ import annotations
