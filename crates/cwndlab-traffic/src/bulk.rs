@@ -137,16 +137,8 @@ impl Bulk {
             return;
         }
         if let Some(bytes) = self.bytes {
-            out.push(Command::Record(ObjectRecord {
-                kind: ObjectKind::File,
-                index: 0,
-                start: self.start,
-                end,
-                bytes: if end.is_never() { 0 } else { bytes },
-                connections: 1,
-                retransmits: losses.retransmits,
-                timeouts: losses.timeouts,
-            }));
+            let record = ObjectRecord::of_one_connection(ObjectKind::File, 0, self.start, end, bytes, losses);
+            out.push(Command::Record(record));
         }
     }
 }

@@ -233,3 +233,26 @@ pub struct ObjectRecord {
     /// retransmission timeouts while it was under way, both directions
     pub timeouts: u32,
 }
+
+impl ObjectRecord {
+    /// Of what used one connection: its bytes count once all have arrived.
+    pub(crate) fn of_one_connection(
+        kind: ObjectKind,
+        index: u32,
+        start: Time,
+        end: Time,
+        bytes: u64,
+        losses: Losses,
+    ) -> Self {
+        ObjectRecord {
+            kind,
+            index,
+            start,
+            end,
+            bytes: if end.is_never() { 0 } else { bytes },
+            connections: 1,
+            retransmits: losses.retransmits,
+            timeouts: losses.timeouts,
+        }
+    }
+}

@@ -123,16 +123,15 @@ impl Rr {
     fn end(&mut self, end: Time, losses: Losses, out: &mut Vec<Command>) {
         let Some(current) = self.current.take() else { return };
         let losses = losses.since(current.before);
-        out.push(Command::Record(ObjectRecord {
-            kind: ObjectKind::Transaction,
-            index: current.index,
-            start: current.start,
+        let record = ObjectRecord::of_one_connection(
+            ObjectKind::Transaction,
+            current.index,
+            current.start,
             end,
-            bytes: if end.is_never() { 0 } else { current.response },
-            connections: 1,
-            retransmits: losses.retransmits,
-            timeouts: losses.timeouts,
-        }));
+            current.response,
+            losses,
+        );
+        out.push(Command::Record(record));
     }
 }
 

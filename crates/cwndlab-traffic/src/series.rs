@@ -141,16 +141,8 @@ impl Series {
     /// Records the exchange under way, if any.
     fn end(&mut self, end: Time, out: &mut Vec<Command>) {
         if let Some(i) = self.current.take() {
-            out.push(Command::Record(ObjectRecord {
-                kind: self.plan.kind,
-                index: i.index,
-                start: i.start,
-                end,
-                bytes: if end.is_never() { 0 } else { i.bytes },
-                connections: 1,
-                retransmits: i.losses.retransmits,
-                timeouts: i.losses.timeouts,
-            }));
+            let record = ObjectRecord::of_one_connection(self.plan.kind, i.index, i.start, end, i.bytes, i.losses);
+            out.push(Command::Record(record));
         }
     }
 }

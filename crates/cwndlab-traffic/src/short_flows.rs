@@ -109,16 +109,8 @@ fn record(flow: &mut Flow, end: Time, losses: Losses, out: &mut Vec<Command>) {
     if std::mem::replace(&mut flow.recorded, true) {
         return;
     }
-    out.push(Command::Record(ObjectRecord {
-        kind: ObjectKind::File,
-        index: flow.index,
-        start: flow.start,
-        end,
-        bytes: if end.is_never() { 0 } else { flow.bytes },
-        connections: 1,
-        retransmits: losses.retransmits,
-        timeouts: losses.timeouts,
-    }));
+    let record = ObjectRecord::of_one_connection(ObjectKind::File, flow.index, flow.start, end, flow.bytes, losses);
+    out.push(Command::Record(record));
 }
 
 #[cfg(test)]
