@@ -35,9 +35,7 @@ def trace(
     more: MoreSets = None,
     set_: SetOption = None,
     cc: CcOption = None,
-    format_: Annotated[
-        str, typer.Option("--format", metavar="|".join(FORMATS), autocompletion=lambda: list(FORMATS))
-    ] = "csv",
+    format_: FormatOption = "csv",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="default: standard output")
     ] = None,
