@@ -41,19 +41,34 @@ class Quiet:
         """Nothing."""
 
 
-class Lines:
+class _Counting:
+    """Counts replicates and cells."""
+
+    def __init__(self) -> None:
+        self._cells = self._total = self._done = self._finished = 0
+
+    def start(self, cells: int, replicates: int, done: int) -> None:
+        """Notes how much there is to do."""
+        self._cells, self._total, self._done = cells, replicates, done
+
+    def cell_done(self) -> None:
+        """Counts the cell."""
+        self._finished += 1
+
+    def more(self, replicates: int) -> None:
+        """Counts what is added."""
+        self._total += replicates
+
+
+class Lines(_Counting):
     """A line every ten seconds, where the output is not a terminal."""
 
     EVERY_S = 10.0
 
     def __init__(self, write: Callable[[str], None]) -> None:
+        super().__init__()
         self._write = write
-        self._cells = self._total = self._done = self._finished = 0
         self._shown = time.monotonic()
-
-    def start(self, cells: int, replicates: int, done: int) -> None:
-        """Notes how much there is to do."""
-        self._cells, self._total, self._done = cells, replicates, done
 
     def advance(self, packets: int) -> None:
         """Writes a line if it is time."""
@@ -64,28 +79,20 @@ class Lines:
             done = f"{self._done} of {self._total} replicates"
             self._write(f"{done}, {self._finished} of {self._cells} cells finished")
 
-    def cell_done(self) -> None:
-        """Counts the cell."""
-        self._finished += 1
 
-    def more(self, replicates: int) -> None:
-        """Counts what is added."""
-        self._total += replicates
-
-
-class Notebook:
+class Notebook(_Counting):
     """A line below a notebook's cell that is updated, at most twice a second."""
 
     EVERY_S = 0.5
 
     def __init__(self) -> None:
+        super().__init__()
         self._handle: Any = None
-        self._cells = self._total = self._done = self._finished = 0
         self._shown = 0.0
 
     def start(self, cells: int, replicates: int, done: int) -> None:
         """Shows the line."""
-        self._cells, self._total, self._done = cells, replicates, done
+        super().start(cells, replicates, done)
         self._show()
 
     def advance(self, packets: int) -> None:
@@ -93,14 +100,6 @@ class Notebook:
         self._done += 1
         if self._done == self._total or time.monotonic() - self._shown >= self.EVERY_S:
             self._show()
-
-    def cell_done(self) -> None:
-        """Counts the cell."""
-        self._finished += 1
-
-    def more(self, replicates: int) -> None:
-        """Counts what is added."""
-        self._total += replicates
 
     def _show(self) -> None:
         display = sys.modules["IPython"].display
