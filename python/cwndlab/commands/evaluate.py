@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,10 +12,12 @@ import typer
 from cwndlab.errors import StudyError
 
 from .loading import changes_of
-from .output import columns, echo, span
+from .options import BackendOption, ClusterOption, SeedOption, ThreadsOption
+from .output import columns, echo, progress, span
 
 if TYPE_CHECKING:
     from cwndlab.evaluate.scorecard import Scorecard
+    from cwndlab.runs.progress import Progress
 
 CcOption = Annotated[
     list[str] | None,
@@ -49,12 +50,10 @@ def evaluate(
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./NAME-scorecard")
     ] = None,
     replicates: Annotated[int | None, typer.Option(help="of each cell; default: the studies'")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="of all random streams")] = None,
-    threads: Annotated[int | None, typer.Option(help="default: all processors")] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="URL", help="a dask scheduler, as tcp://host:8786")
-    ] = None,
-    backend: Annotated[str, typer.Option(metavar="simulator|linux|linux-virtual")] = "simulator",
+    seed: SeedOption = None,
+    threads: ThreadsOption = None,
+    cluster: ClusterOption = None,
+    backend: BackendOption = "simulator",
     strict: Annotated[
         bool, typer.Option("--strict", help="exit with code 3 if a MUST of a document is not met")
     ] = False,
@@ -67,7 +66,6 @@ def evaluate(
     from cwndlab.evaluate import pack as packs
     from cwndlab.evaluate import subjects
     from cwndlab.runs.options import RunOptions
-    from cwndlab.runs.progress import Bar, Lines, Progress, Quiet
 
     if list_:
         _list(pack)
@@ -84,16 +82,13 @@ def evaluate(
     out = out or Path("-".join(subject.name for subject in wanted) + "-scorecard")
     options = RunOptions(replicates=replicates, seed=seed, threads=threads, cluster=cluster, backend=backend)
 
-    def progress(study: str) -> AbstractContextManager[Progress]:
-        if quiet:
-            return nullcontext(Quiet())
-        echo(study, err=True)
-        return Bar() if sys.stderr.isatty() else nullcontext(Lines(lambda line: echo(f"  {line}", err=True)))
+    def shown(study: str) -> AbstractContextManager[Progress]:
+        if not quiet:
+            echo(study, err=True)
+        return progress(quiet, "  ")
 
     began = time.monotonic()
-    made = evaluation.evaluate(
-        chosen, wanted, out, options, changes=changes_of(set_ or []), progress=progress
-    )
+    made = evaluation.evaluate(chosen, wanted, out, options, changes=changes_of(set_ or []), progress=shown)
     if json_:
         echo((out / "scorecard.json").read_text(encoding="utf-8"))
     elif not quiet:

@@ -36,6 +36,10 @@ MoreSets = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", hidde
 SeedOption = Annotated[
     int | None, typer.Option(min=0, help="seed of all random streams; default: the study's")
 ]
+ThreadsOption = Annotated[int | None, typer.Option(help="default: all processors")]
+ClusterOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="a dask scheduler, as tcp://host:8786")
+]
 BackendOption = Annotated[
     str,
     typer.Option(

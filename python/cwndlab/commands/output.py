@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import unicodedata
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
+    from cwndlab.runs.progress import Progress
 
 
 def printable(text: str) -> str:
@@ -21,6 +25,24 @@ def printable(text: str) -> str:
 def echo(text: str = "", *, err: bool = False) -> None:
     """Prints a line, or several."""
     typer.echo(printable(text), err=err)
+
+
+def progress(quiet: bool, indent: str = "") -> AbstractContextManager[Progress]:
+    """What is shown while a study runs: a bar on a terminal, a line now and then elsewhere."""
+    from cwndlab.runs.progress import Bar, Lines, Quiet
+
+    if quiet:
+        return nullcontext(Quiet())
+    if sys.stderr.isatty():
+        return Bar()
+    return nullcontext(Lines(lambda line: echo(f"{indent}{line}", err=True)))
+
+
+def estimated(value: float, low: float, high: float, unit: str) -> str:
+    """An estimate with its interval, if it has one."""
+    known = math.isfinite(low) and math.isfinite(high)
+    interval = f" ({low:.4g} to {high:.4g})" if known else ""
+    return f"{value:.4g}{interval} {unit}"
 
 
 def columns(rows: list[tuple[str, str]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from .options import (
     SENSITIVITY,
     BackendOption,
     CcOption,
+    ClusterOption,
     JsonOption,
     LimitOption,
     MetricOption,
@@ -26,9 +26,10 @@ from .options import (
     SetOption,
     StackOption,
     StudyArgument,
+    ThreadsOption,
     limits_of,
 )
-from .output import echo, same_replicates, span
+from .output import echo, progress, same_replicates, span
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
@@ -49,10 +50,8 @@ def run(
     until: Annotated[
         str | None, typer.Option(metavar="2%", help="run until each number's 95 % interval is within this")
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="default: all processors")] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="URL", help="a dask scheduler, as tcp://host:8786")
-    ] = None,
+    threads: ThreadsOption = None,
+    cluster: ClusterOption = None,
     store: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +80,6 @@ def run(
     """Run a study. A second run in the same folder does only what is missing."""
     from cwndlab.commands import summary
     from cwndlab.runs.options import RunOptions
-    from cwndlab.runs.progress import Bar, Lines, Progress, Quiet
     from cwndlab.runs.run import run_study
 
     began = time.monotonic()
@@ -111,18 +109,12 @@ def run(
         if seconds > 600:
             said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
             echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
-    bar = Bar() if sys.stderr.isatty() and not quiet else None
-    progress: Progress = bar or (Quiet() if quiet else Lines(lambda line: echo(line, err=True)))
     try:
-        if bar is not None:
-            bar.__enter__()
-        result = run_study(loaded, options, progress=progress)
+        with progress(quiet) as shown:
+            result = run_study(loaded, options, progress=shown)
     except KeyboardInterrupt:
         echo(f"stopped; finished runs are kept in {out}: run the same command again to continue", err=True)
         raise typer.Exit(130) from None
-    finally:
-        if bar is not None:
-            bar.__exit__(None, None, None)
     for line in result.damaged:
         echo(f"note: {line}", err=True)
     if not quiet and backend == "simulator" and (note := same_replicates(result.plan)):

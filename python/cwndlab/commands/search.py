@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,9 @@ import typer
 
 from cwndlab.errors import StudyError
 
-from .output import echo
+from .loading import load
+from .options import CcOption, SeedOption, SetOption, StudyArgument, ThreadsOption
+from .output import echo, estimated
 
 if TYPE_CHECKING:
     from cwndlab.search.worst import Tried
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def search(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="a shipped study's name, or a study file")],
+    study: StudyArgument,
     over: Annotated[
         str, typer.Option("--over", metavar="KEY=LOW..HIGH,…", help="buffer=0.1..16,rtt=5ms..300ms")
     ],
@@ -35,23 +36,16 @@ def search(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./STUDY-search")
     ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="as of `cwndlab run`")
-    ] = None,
-    cc: Annotated[
-        list[str] | None,
-        typer.Option("--cc", metavar="[NAME=]FILE.py:CLASS", help="a congestion control of your own"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="of search and runs; default: the study's")] = None,
+    set_: SetOption = None,
+    cc: CcOption = None,
+    seed: SeedOption = None,
     replicates: Annotated[int | None, typer.Option(help="of each point; default: the study's")] = None,
-    threads: Annotated[int | None, typer.Option(help="default: all processors")] = None,
+    threads: ThreadsOption = None,
 ) -> None:
     """Search a space of parameters for the corner in which a quantity is worst."""
     from cwndlab.runs.options import RunOptions
     from cwndlab.search import space as spaces
     from cwndlab.search import worst as searching
-
-    from .loading import load
 
     given = [(name, value) for name, value in (("lowest", lowest), ("highest", highest)) if value]
     if (worst is not None) + len(given) != 1:
@@ -80,6 +74,4 @@ def search(
 
 
 def _words(estimate: Estimate) -> str:
-    known = math.isfinite(estimate.ci_low) and math.isfinite(estimate.ci_high)
-    interval = f" ({estimate.ci_low:.4g} to {estimate.ci_high:.4g})" if known else ""
-    return f"{estimate.value:.4g}{interval} {estimate.unit}"
+    return estimated(estimate.value, estimate.ci_low, estimate.ci_high, estimate.unit)

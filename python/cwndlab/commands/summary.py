@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.report.index import tally
 from cwndlab.stats.verdict import Verdict
 
-from .output import echo, span
+from .output import echo, estimated, span
 
 if TYPE_CHECKING:
     from cwndlab.runs.result import RunResult
@@ -59,9 +58,8 @@ def _counts(tally: Mapping[str, int]) -> str:
 def estimates(result: RunResult) -> None:
     """Every number with its interval."""
     for row in result.estimates.to_pylist():
-        known = math.isfinite(row["ci_low"]) and math.isfinite(row["ci_high"])
-        interval = f" ({row['ci_low']:.4g} to {row['ci_high']:.4g})" if known else ""
-        echo(f"{row['cell']}  {row['quantity']}: {row['value']:.4g}{interval} {row['unit']}")
+        words = estimated(row["value"], row["ci_low"], row["ci_high"], row["unit"])
+        echo(f"{row['cell']}  {row['quantity']}: {words}")
 
 
 def as_json(result: RunResult, seconds: float) -> None:
