@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -11,8 +12,12 @@ import pytest
 from cwndlab.errors import StudyError
 from cwndlab.evaluate import evaluate, pack, scorecard, subjects
 from cwndlab.evaluate.scorecard import Outcome, Standing
+from cwndlab.plan import plan
+from cwndlab.plan.compile import compile_model
+from cwndlab.plan.scenario import Compiled
 from cwndlab.report.study import unmeasured
 from cwndlab.runs.options import RunOptions
+from cwndlab.spec.schema import Model
 
 LAWS = Path(__file__).parent.parent / "laws" / "stubborn.py"
 STUBBORN = f"{LAWS}:Stubborn"
@@ -120,6 +125,20 @@ def test_a_scorecard_is_written_for_people_and_for_programs(tmp_path: Path) -> N
     suite = ElementTree.parse(out / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
     assert evaluate.evaluate([made], [cubic], out).performed == 0, "what was run is kept"
+
+
+def test_each_cell_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the checks before the first run, the runs, and the report together."""
+    compiled = []
+
+    def counting(model: Model, *more: Any) -> Compiled:
+        compiled.append(model)
+        return compile_model(model, *more)
+
+    monkeypatch.setattr(plan, "compile_model", counting)
+    cubic = subjects.congestion_control("cubic")
+    made = evaluate.evaluate([small(tmp_path / "pack")], [cubic], tmp_path / "out")
+    assert len(compiled) == len(made.runs["pack", "small"].plan.cells) == 4
 
 
 def test_a_must_that_is_not_met_is_a_failure_to_junit(tmp_path: Path) -> None:

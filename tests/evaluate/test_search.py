@@ -9,7 +9,7 @@ import pytest
 from cwndlab.errors import StudyError
 from cwndlab.runs.options import RunOptions
 from cwndlab.search import space as spaces
-from cwndlab.search.worst import Found, direction_of, search
+from cwndlab.search.worst import Found, Goal, goal_of, search
 from cwndlab.study import Study
 
 STUDY = """
@@ -32,7 +32,7 @@ def study() -> Study:
 
 def found(folder: Path) -> Found:
     space = spaces.space(study(), spaces.parse("rtt=10ms..200ms,loss=0.01%..5%"))
-    return search(space, "goodput", "lowest", folder, budget=90, options=RunOptions(replicates=3))
+    return search(space, Goal("goodput", "lowest"), folder, budget=90, options=RunOptions(replicates=3))
 
 
 def test_the_corner_that_theory_names_is_found_and_confirmed(tmp_path: Path) -> None:
@@ -88,16 +88,16 @@ def test_a_key_of_the_full_form_is_searched_too() -> None:
 
 def test_what_is_bad_is_known_of_common_metrics_and_asked_for_of_others() -> None:
     space = spaces.space(study(), spaces.parse("buffer=1..2"))
-    assert direction_of(space, "goodput") == "lowest"
-    assert direction_of(space, "queue_delay_p95") == "highest"
+    assert goal_of(space, "goodput").direction == "lowest"
+    assert goal_of(space, "queue_delay_p95").direction == "highest"
     with pytest.raises(StudyError, match="goodput"):
-        direction_of(space, "godput")
+        goal_of(space, "godput", "lowest")
 
 
 def test_too_small_a_budget_says_what_would_do(tmp_path: Path) -> None:
     space = spaces.space(study(), spaces.parse("rtt=10ms..200ms"))
     with pytest.raises(StudyError, match="at least 60"):
-        search(space, "goodput", "lowest", tmp_path, budget=10, options=RunOptions(replicates=3))
+        search(space, Goal("goodput", "lowest"), tmp_path, budget=10, options=RunOptions(replicates=3))
 
 
 def test_ranges_of_many_factors_are_searched_by_factors() -> None:

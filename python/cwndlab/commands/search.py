@@ -47,27 +47,24 @@ def search(
     from cwndlab.search import space as spaces
     from cwndlab.search import worst as searching
 
-    given = [(name, value) for name, value in (("lowest", lowest), ("highest", highest)) if value]
-    if (worst is not None) + len(given) != 1:
+    asked: dict[searching.Direction | None, str | None] = {None: worst, "lowest": lowest, "highest": highest}
+    given = [(direction, quantity) for direction, quantity in asked.items() if quantity is not None]
+    if len(given) != 1:
         raise StudyError(
             "one of --worst, --lowest and --highest says what is searched", right="write --worst share_tested"
         )
     loaded = load(study, set_, cc=cc)
     space = spaces.space(loaded, spaces.parse(over))
     out = out or Path(f"{loaded.name}-search")
-    quantity = worst if worst is not None else given[0][1]
-    direction: searching.Direction = "lowest" if lowest else "highest"
-    if worst is not None:
-        direction = searching.direction_of(space, worst)
+    goal = searching.goal_of(space, given[0][1], given[0][0])
 
     def progress(runs: int, found: Tried) -> None:
         echo(f"{runs} runs: {_words(found.estimate)} at {space.words(found.point)}", err=True)
 
     options = RunOptions(seed=seed, replicates=replicates, threads=threads)
-    found = searching.search(
-        space, quantity, direction, out, budget=budget, options=options, progress=progress
-    )
-    echo(f"{direction} {quantity}: {space.words(found.worst.point)} (cell {found.worst.estimate.cell})")
+    found = searching.search(space, goal, out, budget=budget, options=options, progress=progress)
+    worst_cell = found.worst.estimate.cell
+    echo(f"{goal.direction} {goal.quantity}: {space.words(found.worst.point)} (cell {worst_cell})")
     echo(f"in the search: {_words(found.worst.estimate)}, {len(found.tried)} points, {found.runs} runs")
     echo(f"run again with other random numbers: {_words(found.confirmed_estimate)}")
     echo(f"the worst point: {out / 'worst.toml'}, {out / 'worst.pcapng'}, {found.confirmed.report}")

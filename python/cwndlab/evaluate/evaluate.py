@@ -19,7 +19,7 @@ from cwndlab.report.write import save
 from cwndlab.runs.options import RunOptions
 from cwndlab.runs.progress import Progress, Quiet
 from cwndlab.runs.result import RunResult
-from cwndlab.runs.run import run_study
+from cwndlab.runs.run import checked_plan, run_plan
 from cwndlab.study import Study
 
 from .pack import Pack
@@ -95,23 +95,22 @@ def evaluate(
     """
     began = time.monotonic()
     options = options or RunOptions()
-    planned = [(pack, studies(pack, subjects, changes or {})) for pack in packs]
-    for pack, made in planned:
-        empty = {}
-        for name, study in made.items():
-            plan = study.plan(replicates=options.replicates, seed=options.seed)
-            plan.check()
-            empty[name] = unmeasured(study, plan.cells)
+    planned = []
+    for pack in packs:
+        made = studies(pack, subjects, changes or {})
+        plans = {name: checked_plan(study, options) for name, study in made.items()}
+        empty = {name: unmeasured(plan.study, plan.cells) for name, plan in plans.items()}
         judge(pack, [subject.name for subject in subjects], empty)
+        planned.append((pack, plans))
     runs: dict[tuple[str, str], RunResult] = {}
     cards = []
-    for pack, made in planned:
-        for name, study in made.items():
+    for pack, plans in planned:
+        for name, plan in plans.items():
             folder = out / pack.name / name
             folder.parent.mkdir(parents=True, exist_ok=True)
             with progress(f"{pack.name}/{name}") as shown:
-                runs[pack.name, name] = run_study(study, replace(options, out=folder), progress=shown)
-        results = {name: runs[pack.name, name].results for name in made}
+                runs[pack.name, name] = run_plan(plan, replace(options, out=folder), progress=shown)
+        results = {name: runs[pack.name, name].results for name in plans}
         cards.append(judge(pack, [subject.name for subject in subjects], results))
     evaluation = Evaluation(tuple(cards), tuple(subjects), runs, out)
     _write(evaluation, out, options, time.monotonic() - began)

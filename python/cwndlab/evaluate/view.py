@@ -25,8 +25,8 @@ _FAILURES = ("MUST", "SHOULD")
 
 
 @dataclass(frozen=True)
-class NumberView:
-    """One number of a row."""
+class ScoreView:
+    """The number of one subject or reference in a row."""
 
     name: str
     value: str
@@ -39,8 +39,8 @@ class NumberView:
 
 
 @dataclass(frozen=True)
-class RowView:
-    """A row of the page."""
+class CriterionView:
+    """A row of the page: a criterion with its numbers."""
 
     id: str
     section: str
@@ -49,8 +49,8 @@ class RowView:
     shows: str
     note: str
     href: str
-    subjects: tuple[NumberView, ...]
-    references: tuple[NumberView, ...]
+    subjects: tuple[ScoreView, ...]
+    references: tuple[ScoreView, ...]
     missing: str
 
 
@@ -63,7 +63,7 @@ class PackView:
     document: str
     url: str
     about: str
-    rows: tuple[RowView, ...]
+    rows: tuple[CriterionView, ...]
     #: The subjects, each with how many thresholds it meets, misses, or leaves open.
     counts: tuple[tuple[str, tuple[tuple[int, Mark], ...]], ...]
     #: Studies and their reports.
@@ -95,9 +95,9 @@ def _counts(card: Scorecard, subject: str) -> tuple[tuple[int, Mark], ...]:
     return tuple((found.count(outcome), mark) for outcome, mark in MARKS.items() if outcome in found)
 
 
-def _row(row: Row, card: Scorecard) -> RowView:
+def _row(row: Row, card: Scorecard) -> CriterionView:
     criterion = row.criterion
-    return RowView(
+    return CriterionView(
         row.id,
         criterion.section,
         criterion.level,
@@ -111,11 +111,11 @@ def _row(row: Row, card: Scorecard) -> RowView:
     )
 
 
-def _number(row: Row, name: str) -> NumberView:
+def _number(row: Row, name: str) -> ScoreView:
     interval = row.values.get(name)
     outcome = row.outcomes.get(name)
     placed = rank(row, name)
-    return NumberView(
+    return ScoreView(
         name,
         "not measured" if interval is None else number(interval.value),
         "" if interval is None or math.isnan(interval.value) else interval_text(interval, None),

@@ -9,7 +9,7 @@ from typing import Any
 
 from cwndlab import metrics
 from cwndlab.errors import StudyError, nearest
-from cwndlab.plan.plan import Cell, make_plan
+from cwndlab.plan.plan import Cell, Plan, make_plan
 from cwndlab.spec.load import CLAIMS
 from cwndlab.spec.outputs import AnyTable, Column, Figure, Table
 from cwndlab.spec.schema import Source
@@ -28,7 +28,7 @@ from .write import write
 
 
 def write_report(
-    study: StudySpec,
+    plan: Plan,
     results: Results,
     folder: Path,
     content: Mapping[str, Any],
@@ -36,6 +36,7 @@ def write_report(
     beside: Beside | None = None,
 ) -> Path:
     """Writes verdicts, figures and the report from the folder's own copy of the study."""
+    study = plan.study
     outline = study.outline
     outputs = replace(
         _outputs(study, folder),
@@ -57,20 +58,20 @@ def write_report(
             for axis, value, varied in variations
         ],
         beside=beside,
-        runnable=_runnable(study, content),
+        runnable=_runnable(plan, content),
     )
     return folder / "report.html"
 
 
-def _runnable(study: StudySpec, content: Mapping[str, Any]) -> Runnable | str:
+def _runnable(plan: Plan, content: Mapping[str, Any]) -> Runnable | str:
     """What the page needs to run the study's cells, or why it cannot."""
     if content.get("backend"):
         return "The runs are of a kernel, so the page cannot run its cells."
-    if study.laws:
+    if plan.study.laws:
         return "Congestion controls in Python do not run on a page, so it cannot run its cells."
     replicates = {cell["id"]: cell["replicates"] for cell in content["cells"]}
-    cells = make_plan(study, seed=content["seed"]).cells
-    scenarios = {cell.id: cell.scenario for cell in cells if cell.id in replicates}
+    cells = [cell for cell in plan.cells if cell.sensitivity is None and cell.id in replicates]
+    scenarios = {cell.id: cell.scenario for cell in cells}
     return Runnable(scenarios, replicates, content["seed"], content["engine"])
 
 

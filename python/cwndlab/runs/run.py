@@ -49,23 +49,40 @@ def run_study(
     """Runs a loaded study; `more` are fields of the options by their names. `finished` is told of each
     replicate.
     """
-    check_not_loading()
-    began = datetime.now(UTC)
     options = (options or RunOptions()).but(**more)
+    return run_plan(checked_plan(study, options), options, progress=progress, finished=finished)
+
+
+def checked_plan(study: StudySpec, options: RunOptions) -> Plan:
+    """The plan of a study with its cells compiled; StudyError for what no run could do or show."""
+    check_not_loading()
     plan = make_plan(study, replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     plan.check()
     check_outputs(study)
+    if options.backend != "simulator":
+        if study.laws:
+            right = "leave it out, or run the simulator"
+            raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
+        plan.check_kernel()
+    return plan
+
+
+def run_plan(
+    plan: Plan,
+    options: RunOptions,
+    *,
+    progress: Progress | None = None,
+    finished: Finished | None = None,
+) -> RunResult:
+    """Runs what `checked_plan` made with these options."""
+    began = datetime.now(UTC)
+    study = plan.study
     place = None if options.store is None else shared.where(options.store)
     if place is not None:
         if (options.cluster is not None or study.laws) and place.startswith("memory:"):
             raise StudyError("a memory is of one process", key="--store", right="name a folder or s3://…")
         shared.prepare(place)
     kernel = kernel_of(options, study)
-    if kernel is not None and study.laws:
-        right = "leave it out, or run the simulator"
-        raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
-    if kernel is not None:
-        plan.check_kernel()
     executor = kernel or _executor(options, study)
     rule = _rule(study, plan, options.until)
     folder = Path(options.out) if options.out is not None else None
@@ -162,7 +179,7 @@ def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -
         simulated.run()
         beside = agreement.beside(RunResult.of(simulated), result)
     assert result.folder is not None
-    return write_report(result.study, result.results, result.folder, content, campaign.variations(), beside)
+    return write_report(campaign.plan, result.results, result.folder, content, campaign.variations(), beside)
 
 
 def _executor(options: RunOptions, study: StudySpec) -> Executor:

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.expand import NETWORKS
@@ -54,7 +53,7 @@ class Range:
 
     def written(self, value: float) -> float | int | str:
         """The value as a study file has it."""
-        number: float | int = int(value) if value == int(value) else value
+        number = _number(value)
         return f"{number}{self.unit}" if self.unit else number
 
 
@@ -192,5 +191,6 @@ def _parameter(study: Study, range_: Range, key: str, name: str) -> tuple[Study,
     return rebuilt(made, raw, made.changed), name, range_
 
 
-def _number(value: float) -> Any:
+def _number(value: float) -> float | int:
+    """A whole number without its decimal point."""
     return int(value) if value == int(value) else value

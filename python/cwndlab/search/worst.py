@@ -37,6 +37,14 @@ _FEWEST, _MOST = 5, 24
 
 
 @dataclass(frozen=True)
+class Goal:
+    """What is searched: a quantity, and which end of it."""
+
+    quantity: str
+    direction: Direction
+
+
+@dataclass(frozen=True)
 class Tried:
     """A point with the estimate of its worst cell."""
 
@@ -51,8 +59,7 @@ class Found:
     """What a search found."""
 
     space: Space
-    quantity: str
-    direction: Direction
+    goal: Goal
     #: In the order in which they were tried; each point once.
     tried: tuple[Tried, ...]
     worst: Tried
@@ -63,25 +70,28 @@ class Found:
     @property
     def confirmed_estimate(self) -> Estimate:
         """The estimate from the runs with other random numbers, of the cell that was the worst."""
-        return self.confirmed.estimate(self.quantity, **self.worst.axes)
+        return self.confirmed.estimate(self.goal.quantity, **self.worst.axes)
 
 
-def direction_of(space: Space, quantity: str) -> Direction:
-    """What is bad of a quantity. StudyError if that is not plain from its metric."""
+def goal_of(space: Space, quantity: str, direction: Direction | None = None) -> Goal:
+    """The goal of a search: without a direction, the bad end of the quantity.
+
+    StudyError if there is no such quantity, or if its metric does not say which end is bad.
+    """
     known = {one.name: one for one in space.study.outline.quantities}
+    key = f"--{direction or 'worst'}"
     if quantity not in known:
-        raise StudyError(f'there is no quantity "{quantity}"', key="--worst", right=nearest(quantity, known))
-    direction = WORST.get(known[quantity].metric or "")
+        raise StudyError(f'there is no quantity "{quantity}"', key=key, right=nearest(quantity, known))
+    direction = direction or WORST.get(known[quantity].metric or "")
     if direction is None:
         right = f"write --lowest {quantity} or --highest {quantity}"
-        raise StudyError(f"it is not plain what is bad of {quantity}", key="--worst", right=right)
-    return direction
+        raise StudyError(f"it is not plain what is bad of {quantity}", key=key, right=right)
+    return Goal(quantity, direction)
 
 
 def search(
     space: Space,
-    quantity: str,
-    direction: Direction,
+    goal: Goal,
     out: Path,
     *,
     budget: int = 300,
@@ -97,11 +107,6 @@ def search(
     (`worst/`) and a trace (`worst.pcapng`).
     """
     options = options or RunOptions()
-    known = [one.name for one in space.study.outline.quantities]
-    if quantity not in known:
-        raise StudyError(
-            f'there is no quantity "{quantity}"', key=f"--{direction}", right=nearest(quantity, known)
-        )
     replicates = options.replicates or space.study.base.run.replicates
     seed = space.study.base.run.seed if options.seed is None else options.seed
     cells = max(1, len(space.having([space.point([0.5] * len(space.ranges))]).plan().cells))
@@ -113,7 +118,7 @@ def search(
     runs = 0
 
     def worse(a: float, b: float) -> bool:
-        return a < b if direction == "lowest" else a > b
+        return a < b if goal.direction == "lowest" else a > b
 
     def measure(places: NDArray[np.float64]) -> NDArray[np.float64]:
         """How good the points (columns) are: what is minimized."""
@@ -128,9 +133,9 @@ def search(
                 raise StudyError(f"{failure.cell}: {failure.reason}", key="--over", right="narrow the range")
             runs += result.plan.runs
             for values, point in fresh.items():
-                tried[values] = _worst_cell(result, point, quantity, worse)
+                tried[values] = _worst_cell(result, point, goal.quantity, worse)
             progress(runs, _worst(tried.values(), worse))
-        sign = 1.0 if direction == "lowest" else -1.0
+        sign = 1.0 if goal.direction == "lowest" else -1.0
         found = [sign * tried[tuple(p.values())].estimate.value for p in asked]
         return np.array([math.inf if math.isnan(value) else value for value in found])
 
@@ -140,10 +145,10 @@ def search(
     save(out / "worst.toml", dumps(study.raw))
     cell = study.set(dict(worst.axes)).plan().cells[0]
     save(out / "worst.pcapng", trace(cell, "pcapng", seed=seed + 1, replicate=0, kernel=None))
-    save(out / "tried.csv", _csv(space, quantity, tried.values()))
+    save(out / "tried.csv", _csv(space, goal.quantity, tried.values()))
     again = replace(options, out=out / "worst", seed=seed + 1, replicates=replicates)
     confirmed = run_study(study, again)
-    return Found(space, quantity, direction, tuple(tried.values()), worst, confirmed, runs)
+    return Found(space, goal, tuple(tried.values()), worst, confirmed, runs)
 
 
 def _observed(study: Study) -> Study:
