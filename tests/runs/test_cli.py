@@ -133,6 +133,15 @@ def test_bad_input_ends_with_one_message_and_exit_code_2(
     assert code == 2 and said in err and "Traceback" not in err and len(err.strip().splitlines()) <= 2
 
 
+def test_binary_traces_are_not_written_to_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    code, out, err = call(capsys, "trace", "rfc2416", "--format", "pcapng")
+    assert code == 2 and out == ""
+    assert "--format: pcapng is binary" in err and "-o rfc2416.pcapng" in err
+
+
 def test_a_run_that_failed_exits_with_1(
     capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path, fake_core: FakeCore
 ) -> None:

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from cwndlab.errors import RunError
+from cwndlab.runs.progress import span
 
 from .loading import load
 from .options import SENSITIVITY, CcOption, JsonOption, MetricOption, MoreSets, SetOption, StudyArgument
-from .output import echo, same_replicates, span
+from .output import echo, same_replicates
 
 
 def check(

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cwndlab.errors import StudyError
+from cwndlab.runs.progress import span
 
 from .loading import changes_of
 from .options import BackendOption, ClusterOption, SeedOption, ThreadsOption
-from .output import columns, echo, progress, span
+from .output import columns, echo, progress
 
 if TYPE_CHECKING:
     from cwndlab.evaluate.scorecard import Scorecard

@@ -61,10 +61,3 @@ def same_replicates(plan: Plan) -> str:
         'of flows, start = { uniform = ["0s", "1s"] }, or add jitter at a host: '
         'forward = { impairments = [{ kind = "jitter", max = "0.1ms", keep_order = true }] }'
     )
-
-
-def span(seconds: float) -> str:
-    """A length of time, for people."""
-    if seconds < 90:
-        return f"{max(seconds, 0.1):.2g} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cwndlab.errors import StudyError
+from cwndlab.runs.progress import span
 
 from .loading import load
 from .options import (
@@ -29,7 +30,7 @@ from .options import (
     ThreadsOption,
     limits_of,
 )
-from .output import echo, progress, same_replicates, span
+from .output import echo, progress, same_replicates
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure

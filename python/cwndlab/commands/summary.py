@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.report.index import tally
+from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Verdict
 
-from .output import echo, estimated, span
+from .output import echo, estimated
 
 if TYPE_CHECKING:
     from cwndlab.runs.result import RunResult

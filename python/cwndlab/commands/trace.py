@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cwndlab.errors import OutputError
+from cwndlab.errors import OutputError, StudyError
 
 from .loading import load
 from .options import (
@@ -51,6 +51,11 @@ def trace(
     from cwndlab.runs.run import kernel_of
     from cwndlab.runs.trace import trace as make
 
+    if format_ == "pcapng" and out is None and sys.stdout.isatty():
+        right = (
+            f"write -o {Path(study).stem}.pcapng, or send it to a program: … --format pcapng | tshark -r -"
+        )
+        raise StudyError("pcapng is binary, and the output is a terminal", key="--format", right=right)
     loaded = load(study, set_, more, limits_of(limit, backend), cc)
     kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
     plan = loaded.plan(seed=seed)

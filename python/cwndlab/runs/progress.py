@@ -24,6 +24,12 @@ class Progress(Protocol):
     def more(self, replicates: int) -> None:
         """Sequential stopping asks for so many more."""
 
+    def note(self, line: str) -> None:
+        """Something to report at once, such as a run that is repeated."""
+
+    def left(self, seconds: float | None) -> None:
+        """Every second while runs on a kernel are under way: how long they will take, if that is known."""
+
 
 class Quiet:
     """Shows nothing."""
@@ -38,6 +44,12 @@ class Quiet:
         """Nothing."""
 
     def more(self, replicates: int) -> None:
+        """Nothing."""
+
+    def note(self, line: str) -> None:
+        """Nothing."""
+
+    def left(self, seconds: float | None) -> None:
         """Nothing."""
 
 
@@ -59,6 +71,12 @@ class _Counting:
         """Counts what is added."""
         self._total += replicates
 
+    def note(self, line: str) -> None:
+        """Nothing."""
+
+    def left(self, seconds: float | None) -> None:
+        """Nothing."""
+
 
 class Lines(_Counting):
     """A line every ten seconds, where the output is not a terminal."""
@@ -73,11 +91,22 @@ class Lines(_Counting):
     def advance(self, packets: int) -> None:
         """Writes a line if it is time."""
         self._done += 1
+        self._show("")
+
+    def note(self, line: str) -> None:
+        """Writes the line."""
+        self._write(line)
+
+    def left(self, seconds: float | None) -> None:
+        """Writes a line if it is time."""
+        self._show("" if seconds is None else f", about {span(seconds)} left")
+
+    def _show(self, more: str) -> None:
         now = time.monotonic()
         if now - self._shown >= self.EVERY_S:
             self._shown = now
             done = f"{self._done} of {self._total} replicates"
-            self._write(f"{done}, {self._finished} of {self._cells} cells finished")
+            self._write(f"{done}, {self._finished} of {self._cells} cells finished{more}")
 
 
 class Notebook(_Counting):
@@ -176,6 +205,24 @@ class Bar:
         """Lengthens the bar."""
         total = self._bar.tasks[self._task].total or 0
         self._bar.update(self._task, total=total + replicates)
+
+    def note(self, line: str) -> None:
+        """Prints the line above the bar."""
+        self._bar.console.print(line, markup=False, highlight=False)
+
+    def left(self, seconds: float | None) -> None:
+        """Shows the time in place of the estimate from finished replicates, which do not come one by one."""
+        from rich.progress import TextColumn
+
+        if seconds is not None:
+            self._bar.columns = (*self._bar.columns[:-1], TextColumn(f"about {span(seconds)} left"))
+
+
+def span(seconds: float) -> str:
+    """A length of time, for people."""
+    if seconds < 90:
+        return f"{max(seconds, 0.1):.2g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _short(number: float) -> str:

@@ -137,7 +137,7 @@ class RunResult:
         try:
             import xarray
         except ImportError:
-            raise OutputError("to_xarray needs xarray: pip install 'cwndlab[xarray]'") from None
+            raise OutputError("to_xarray needs xarray: pip install 'cwndlab[notebook]'") from None
         cells = self.results.cells
         axes: dict[str, list[Scalar]] = {name: [] for name in cells[0].axes}
         if any(cell.axes.keys() != axes.keys() for cell in cells):

@@ -87,8 +87,10 @@ def run_plan(
     rule = _rule(study, plan, options.until)
     folder = Path(options.out) if options.out is not None else None
     kept = folders.prepare(folder, study) if folder is not None else MemoryStore()
-    if kernel is not None and folder is not None:
-        kernel.keep = folder / "kernel"
+    progress = progress or default_progress()
+    if kernel is not None:
+        kernel.watcher = progress
+        kernel.keep = folder / "kernel" if folder is not None else None
     try:
         key = kernel.key if kernel is not None else ""
         campaign = Campaign(
@@ -96,7 +98,7 @@ def run_plan(
             kept,
             executor,
             rule,
-            progress or default_progress(),
+            progress,
             shared=place,
             backend=key,
             max_events=options.max_events,

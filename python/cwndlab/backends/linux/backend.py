@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
 import os
 import platform
@@ -12,10 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -97,9 +99,30 @@ class _Running:
     folder: Path
     process: subprocess.Popen[str]
     attempt: int
+    began: float
     deadline: float
     #: Why the attempts before were invalid.
     earlier: list[str] = field(default_factory=list)
+
+    @property
+    def length_s(self) -> float:
+        """What it simulates."""
+        return length_s(self.scenario)
+
+
+def length_s(scenario: Mapping[str, Any]) -> float:
+    """Duration of a scenario."""
+    return float(scenario["duration_ns"]) / 1e9
+
+
+class Watcher(Protocol):
+    """Is notified while runs are under way."""
+
+    def note(self, line: str) -> None:
+        """Something that the user should know at once: an attempt that was discarded, and why."""
+
+    def left(self, seconds: float | None) -> None:
+        """About once a second: how long the runs will take; None while that is not known."""
 
 
 @dataclass
@@ -117,6 +140,9 @@ class Kernel:
     device: str | None = None
     stamps: dict[str, dict[str, Any]] = field(default_factory=dict)
     attempts: int = ATTEMPTS
+    watcher: Watcher | None = None
+    #: Wall time of a simulated second; None until a run has shown it.
+    pace: float | None = 1.0
 
     @property
     def key(self) -> str:
@@ -136,27 +162,28 @@ class Kernel:
 
     def allowed_s(self, scenario: Mapping[str, Any]) -> float:
         """Wall time after which a run is given up."""
-        return float(scenario["duration_ns"] / 1e9 + 120)
+        return length_s(scenario) + 120
 
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
         """Performs all jobs; on Ctrl-C the runs under way are ended and lost."""
         sweep()
         router = find_router()
-        waiting = iter(jobs)
+        waiting = deque(jobs)
         running: list[_Running] = []
-        more = True
+        watched_at = time.monotonic()
         try:
-            while more or running:
-                while more and len(running) < self.side_by_side:
-                    job = next(waiting, None)
-                    if job is None:
-                        more = False
-                        break
+            while waiting or running:
+                while waiting and len(running) < self.side_by_side:
+                    job = waiting.popleft()
                     running.append(self._begin(job, json.loads(job.scenario), router, 1))
+                if self.watcher is not None and time.monotonic() - watched_at >= 1:
+                    watched_at = time.monotonic()
+                    self.watcher.left(self._left(running, waiting))
                 for run in [
                     r for r in running if r.process.poll() is not None or time.monotonic() > r.deadline
                 ]:
                     running.remove(run)
+                    self.ended(run.length_s, time.monotonic() - run.began)
                     again = self._finish(run, work, deliver, router)
                     if again is not None:
                         running.append(again)
@@ -166,6 +193,21 @@ class Kernel:
                 run.process.kill()  # its namespaces go with it, and its router
                 run.process.wait()
                 shutil.rmtree(run.folder, ignore_errors=True)
+
+    def _left(self, running: Sequence[_Running], waiting: Iterable[Job]) -> float | None:
+        """Seconds until all runs have ended, if each one counts; None while that is not known."""
+        if self.pace is None:
+            return None
+        now = time.monotonic()
+        ends = [max(run.length_s * self.pace - (now - run.began), 0.0) for run in running]
+        heapq.heapify(ends)
+        lengths: dict[str, float] = {}
+        for job in waiting:
+            if job.scenario not in lengths:
+                lengths[job.scenario] = length_s(json.loads(job.scenario))
+            begins = heapq.heappop(ends) if len(ends) >= self.side_by_side else 0.0
+            heapq.heappush(ends, begins + lengths[job.scenario] * self.pace)
+        return max(ends, default=0.0)
 
     def _begin(self, job: Job, scenario: Mapping[str, Any], router: Path, attempt: int) -> _Running:
         folder = make_folder()
@@ -183,7 +225,8 @@ class Kernel:
             "capture": job.is_first and self.keep is not None,
         }
         process = self.start(job, content, folder)
-        return _Running(job, scenario, folder, process, attempt, time.monotonic() + self.allowed_s(scenario))
+        began = time.monotonic()
+        return _Running(job, scenario, folder, process, attempt, began, began + self.allowed_s(scenario))
 
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
         """The process that performs a run, its content given to it."""
@@ -202,6 +245,9 @@ class Kernel:
         process.stdin.close()
         return process
 
+    def ended(self, length_s: float, wall_s: float) -> None:
+        """A run has ended: what may be inferred for the time that others take."""
+
     def last_words(self, folder: Path) -> str:
         """What a run that ended without a result said."""
         return ""
@@ -217,6 +263,10 @@ class Kernel:
         finally:
             shutil.rmtree(run.folder, ignore_errors=True)
         if reasons and run.attempt < self.attempts:
+            if self.watcher is not None:
+                which = f"{run.job.cell}, replicate {run.job.replicate}"
+                said = f"attempt {run.attempt} of {self.attempts} is discarded and repeated"
+                self.watcher.note(f"note: {which}: {said}: {'; '.join(reasons)}")
             again = self._begin(run.job, run.scenario, router, run.attempt + 1)
             again.earlier = [*run.earlier, "; ".join(reasons)]
             return again

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cwndlab.backends.linux.backend import Kernel
+from cwndlab.backends.linux.backend import Kernel, length_s
 from cwndlab.backends.protocol import Job
 from cwndlab.backends.threads import available
 
@@ -34,9 +34,13 @@ class VirtualKernel(Kernel):
     backend = "linux-virtual"
     #: The same would come out again.
     attempts: int = 1
+    #: It depends on the packets and on the machine, so the first finished run shows it.
+    pace: float | None = None
     image: build.Image = field(default_factory=build.find)
     #: The guests that were started, with their processors.
     _placed: list[tuple[subprocess.Popen[str], int]] = field(default_factory=list, repr=False)
+    #: Simulated and wall time of the runs that have ended.
+    _ended_s: tuple[float, float] = field(default=(0.0, 0.0), repr=False)
 
     @property
     def side_by_side(self) -> int:
@@ -50,7 +54,7 @@ class VirtualKernel(Kernel):
 
     def allowed_s(self, scenario: Mapping[str, Any]) -> float:
         """Wall time after which a run is given up."""
-        return float(600 + PATIENCE * scenario["duration_ns"] / 1e9)
+        return 600 + PATIENCE * length_s(scenario)
 
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
         """The kernel, its console in a file."""
@@ -71,6 +75,11 @@ class VirtualKernel(Kernel):
         here = sorted(os.sched_getaffinity(0))
         first = os.getpid() % len(here)  # another campaign beside this one begins elsewhere, as a rule
         return min(here[first:] + here[:first], key=lambda cpu: guests[cpu])
+
+    def ended(self, length_s: float, wall_s: float) -> None:
+        """The pace of the runs so far is expected of the others."""
+        self._ended_s = self._ended_s[0] + length_s, self._ended_s[1] + wall_s
+        self.pace = self._ended_s[1] / self._ended_s[0]
 
     def last_words(self, folder: Path) -> str:
         """The end of the console: a panic, or why it did not start."""
