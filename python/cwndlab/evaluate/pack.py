@@ -47,19 +47,22 @@ class Criterion(Strict):
     requires: str | None = Field(
         None, description="the document's own threshold: a condition on the cells of the subject"
     )
+    applies: str | None = Field(
+        None,
+        description="a condition on the cells of the subject without which `requires` asks nothing of it",
+    )
     note: str = Field("", description="how the document's words became this number")
 
     @model_validator(mode="after")
     def _explained(self) -> Criterion:
-        if self.requires is not None and PLACEHOLDER not in self.requires:
-            raise ValueError(f"`requires` asks nothing of the subject; write subject={PLACEHOLDER} in it")
+        for key, condition in (("requires", self.requires), ("applies", self.applies)):
+            if condition is not None and PLACEHOLDER not in condition:
+                raise ValueError(f"`{key}` asks nothing of the subject; write subject={PLACEHOLDER} in it")
+        if self.applies is not None and self.requires is None:
+            raise ValueError("`applies` without `requires` has no effect")
         if self.requires is not None and not self.note:
             raise ValueError("a criterion with `requires` needs a `note`: where the threshold comes from")
         return self
-
-    def required_of(self, subject: str) -> str:
-        """The condition, asked of one subject."""
-        return (self.requires or "").replace(PLACEHOLDER, f'"{subject}"')
 
 
 class PackFile(Strict):
@@ -141,7 +144,7 @@ def load(name_or_path: str | Path) -> Pack:
     except Invalid as invalid:
         raise Place(raw, path, text).of(invalid) from None
     for position, criterion in enumerate(file.criteria):
-        for key in ("value", "requires"):
+        for key in ("value", "requires", "applies"):
             written = getattr(criterion, key)
             try:
                 if written is not None:

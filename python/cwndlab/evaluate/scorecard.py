@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 from cwndlab.errors import StudyError
 from cwndlab.stats import field
@@ -14,7 +15,7 @@ from cwndlab.stats.field import Field
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, was_not_run
 
-from .pack import AXIS, Criterion, Pack
+from .pack import AXIS, PLACEHOLDER, Criterion, Pack
 
 
 class Outcome(Enum):
@@ -23,6 +24,7 @@ class Outcome(Enum):
     MET = "met"
     NOT_MET = "not met"
     UNDECIDED = "undecided"
+    NOT_APPLICABLE = "does not apply"
 
 
 class Standing(Enum):
@@ -133,14 +135,25 @@ def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> Field:
 
 
 def _outcome(pack: Pack, criterion: Criterion, subject: str, evaluator: Evaluator) -> Outcome:
+    applies = criterion.applies is None or _asked(pack, criterion, "applies", subject, evaluator)
+    if applies is False:
+        return Outcome.NOT_APPLICABLE
+    answer = _asked(pack, criterion, "requires", subject, evaluator)
+    return {True: Outcome.MET, False: Outcome.NOT_MET, None: Outcome.UNDECIDED}[answer]
+
+
+def _asked(
+    pack: Pack, criterion: Criterion, key: Literal["requires", "applies"], subject: str, evaluator: Evaluator
+) -> bool | None:
+    """What becomes of a condition of a criterion, asked of one subject; None if that is undecided."""
+    written: str = getattr(criterion, key)
     try:
-        value = evaluator.evaluate(criterion.required_of(subject))
+        value = evaluator.evaluate(written.replace(PLACEHOLDER, f'"{subject}"'))
         if not value.condition:
             raise ExpressionError("this is a number, not a condition", 1, "compare it with something")
     except ExpressionError as error:
-        raise _located(pack, criterion, "requires", error) from error
-    answer = field.truth(field.reduce(value, every, None))
-    return {True: Outcome.MET, False: Outcome.NOT_MET, None: Outcome.UNDECIDED}[answer]
+        raise _located(pack, criterion, key, error) from error
+    return field.truth(field.reduce(value, every, None))
 
 
 def _standing(numbers: Field, subject: str, reference: str, better: str | None) -> Standing:

@@ -75,7 +75,10 @@ def queue(given: str) -> Subject:
 
 
 def with_subjects(study: Study, subjects: Sequence[Subject], references: Sequence[str]) -> Study:
-    """The study with these subjects, and after them the references, along its axis `subject`."""
+    """The study with these subjects along its axis `subject`.
+
+    After them come the references, and what else the study declares there for its claims.
+    """
     raw = copy.deepcopy(dict(study.raw))
     declared = {_name(value): value for value in raw["axes"][AXIS]["values"]}
     if missing := [name for name in references if name not in declared]:
@@ -84,7 +87,8 @@ def with_subjects(study: Study, subjects: Sequence[Subject], references: Sequenc
     first = next(iter(declared.values()))
     values = [_value(subject, declared, first) for subject in subjects]
     names = [subject.name for subject in subjects]
-    raw["axes"][AXIS]["values"] = [*values, *(declared[name] for name in references if name not in names)]
+    others = dict.fromkeys((*references, *declared))
+    raw["axes"][AXIS]["values"] = [*values, *(declared[name] for name in others if name not in names)]
     made = rebuilt(study, raw, study.changed)
     laws = {subject.name: subject.law for subject in subjects if subject.law is not None}
     return with_laws(made, laws) if laws else made

@@ -19,9 +19,11 @@ MARKS = {
     Outcome.MET: Mark("✓", "met", "holds"),
     Outcome.NOT_MET: Mark("✗", "not met", "fails"),
     Outcome.UNDECIDED: Mark("?", "undecided", "undecided"),
+    Outcome.NOT_APPLICABLE: Mark("–", "does not apply", "none"),
 }
 #: The levels whose thresholds, if not met, are failures to JUnit.
 _FAILURES = ("MUST", "SHOULD")
+_SKIPPED = (Outcome.UNDECIDED, Outcome.NOT_APPLICABLE)
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,7 @@ def _row_data(row: Row, card: Scorecard) -> dict[str, Any]:
         "report": href(row.pack, criterion.study),
         "value": criterion.value,
         "requires": criterion.requires,
+        "applies": criterion.applies,
         "missing": row.missing or None,
         "numbers": {
             name: {
@@ -192,9 +195,9 @@ def _interval_data(interval: Interval) -> dict[str, float | int | str | None]:
 def as_junit(cards: Sequence[Scorecard]) -> bytes:
     """The scorecards as JUnit's XML: a suite for each pack and subject, a case for each row.
 
-    A threshold of the document that is not met is a failure of the type MUST or SHOULD; one that is
-    undecided, or a row without a number, is skipped. Rows without a threshold pass, with the number in
-    their output.
+    A threshold of the document that is not met is a failure of the type MUST or SHOULD. One that is undecided
+    or does not apply is skipped, and so is a row without a number. Rows without a threshold pass, with the
+    number in their output.
     """
     root = ElementTree.Element("testsuites", name="cwndlab evaluate")
     for card in cards:
@@ -209,7 +212,7 @@ def as_junit(cards: Sequence[Scorecard]) -> bytes:
                 if outcome is Outcome.NOT_MET and row.criterion.level in _FAILURES:
                     failures += 1
                     ElementTree.SubElement(case, "failure", type=row.criterion.level, message=said)
-                elif outcome is Outcome.UNDECIDED or subject not in row.values:
+                elif outcome in _SKIPPED or subject not in row.values:
                     skipped += 1
                     ElementTree.SubElement(case, "skipped", message=row.missing or said)
                 ElementTree.SubElement(case, "system-out").text = said
