@@ -36,10 +36,10 @@ test-rust:
 	cargo test --workspace --locked --quiet
 	@[ ! -e $(SKIPPED) ] || { echo "$$(wc -l < $(SKIPPED)) Rust tests were skipped:"; cat $(SKIPPED); }
 
-test-python: setup $(VENV)/.web
+test-python: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/python -m pytest
 
-check: setup $(VENV)/.web
+check: setup $(VENV)/.dev $(VENV)/.web
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .
@@ -48,6 +48,7 @@ check: setup $(VENV)/.web
 	@$(BIN)/lint-imports --no-cache >.mypy_cache/imports.txt || { cat .mypy_cache/imports.txt; exit 1; }
 	$(BIN)/python -m mypy.stubtest cwndlab._core
 	@[ ! -d web/node_modules ] || npm run --silent --prefix web check
+	$(BIN)/codespell
 
 bench: setup
 	$(BIN)/python benches/bench.py
@@ -55,7 +56,7 @@ bench: setup
 # Fuzzing for FUZZ_S seconds; `make test` does a short form of it. What fails is kept in tests/fuzz-seeds and
 # proptest-regressions, to be committed with the fix.
 FUZZ_S ?= 600
-fuzz: setup
+fuzz: setup $(VENV)/.dev
 	cargo test --workspace --locked --no-run
 	PROPTEST_CASES=100000 timeout $$(($(FUZZ_S) / 2)) cargo test --locked --quiet -p cwndlab-packetdrill fuzz || [ $$? = 124 ]
 	CWNDLAB_FUZZ=1000 timeout $$(($(FUZZ_S) / 2)) $(BIN)/python -m pytest -x -p no:cacheprovider \
@@ -75,7 +76,7 @@ wheel: setup
 images: setup
 	$(BIN)/python tools/images.py
 
-docs: setup $(VENV)/.docs
+docs: setup $(VENV)/.dev $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo 'manual: build/docs/index.html'
 
@@ -89,13 +90,16 @@ $(VENV)/.python:
 	"$(PYTHON)" -m venv --clear $(VENV)
 	@touch $@
 
-# The lists are complete and exact, so pip has nothing to resolve.
-$(VENV)/.deps: requirements/dev.txt $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+# The lists are complete and exact, so pip has nothing to resolve. Python compiles a module when it is first imported;
+# compiling all of them at once takes pip longer than everything else it does.
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
+
+$(VENV)/.deps: requirements/run.txt $(VENV)/.python
+	$(PIP) -r $<
 	@touch $@
 
-$(VENV)/.docs: requirements/docs.txt $(VENV)/.deps
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+$(VENV)/.dev $(VENV)/.docs $(VENV)/.ci: $(VENV)/.%: requirements/%.txt $(VENV)/.deps
+	$(PIP) -r $<
 	@touch $@
 
 $(VENV)/.core: $(RUST) pyproject.toml $(VENV)/.deps
@@ -109,7 +113,7 @@ $(VENV)/.router: $(RUST) $(VENV)/.core
 	@touch $@
 
 # The engine that reports carry; skipped, with a message, where the compiler lacks the target.
-$(VENV)/.module: $(RUST) tools/live.py $(VENV)/.deps
+$(VENV)/.module: $(RUST) tools/live.py $(VENV)/.python
 	$(BIN)/python tools/live.py build
 	@touch $@
 
@@ -123,7 +127,6 @@ $(VENV)/.web: web/package-lock.json $(VENV)/.python
 	@[ -d web/node_modules ] || echo 'web: no npm, or no registry: types and browser tests of reports are skipped' >&2
 	@touch $@
 
-# docs.txt holds what dev.txt lacks.
 lock:
 	rm -rf build/lock && "$(PYTHON)" -m venv build/lock
 	build/lock/bin/python tools/lock.py build/lock/bin/python

@@ -65,6 +65,7 @@ def test_a_notebook_shows_how_far_a_run_is(fake_core: FakeCore, monkeypatch: pyt
 
 
 def test_a_dataset_has_the_axes_as_dimensions_and_nan_where_nothing_was_run(fake_core: FakeCore) -> None:
+    pytest.importorskip("xarray", reason="xarray is not installed: make .venv/.ci")
     text = (
         TEXT
         + '\n[axes.webs]\nvalues = [1, 2]\n[[grids]]\naxes = ["iw", "webs"]\nwhen = "iw > 1 or webs < 2"\n'

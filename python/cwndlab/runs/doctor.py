@@ -45,7 +45,6 @@ def examine() -> Iterator[Item]:
     for package, use in (
         ("distributed", "--cluster"),
         ("obstore", "--store s3://…"),
-        ("duckdb", "queries of the records"),
     ):
         yield _package(package, use, required=False)
     for tool, use in (("ns", "the comparison with ns-2"), ("tshark", "reading pcapng traces")):
