@@ -1,0 +1,142 @@
+"""Find phrases that this project does not use: `make check`.
+
+prose.toml lists them, each with what to write instead. Markdown is searched outside of code; of Python, Rust,
+JavaScript and TOML, comments, docstrings and messages. The files are those that git knows or would add.
+
+Usage: prose.py [--count] [FILE …]; --count prints how often each phrase was found, and exits 0.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RULES = Path(__file__).with_suffix(".toml")
+#: Between two pieces of prose: no phrase reaches across it.
+GAP = "\0"
+
+#: What is no prose in a Markdown file: code, quotations, comments, addresses.
+MARKDOWN_CODE = re.compile(
+    r"^(?P<fence>```+|~~~+).*?^(?P=fence)|^(?: {4}|>).*?$|`[^`\n]+`|<!--.*?-->|\]\([^)\n]*\)", re.S | re.M
+)
+#: Comments and strings of a language with C's comments. A string is a message if it has a space.
+C_LIKE = re.compile(
+    r'//+!?(?P<line>[^\n]*)|/\*+(?P<block>.*?)\*/|"(?P<text>(?:[^"\\\n]|\\.)* (?:[^"\\]|\\.)*)"', re.S
+)
+#: Comments and strings of TOML, but not a claim's quotation.
+TOML = re.compile(r'^text = ".*?"$|#(?P<line>[^\n]*)|"(?P<text>[^"\n]* [^"\n]*)"', re.M)
+#: Marks at the beginning of a comment's line: a phrase may go on after them.
+MARKS = re.compile(r"^[ \t]*(?://[/!]?|#:?|\*)", re.M)
+
+
+def blank(text: str) -> str:
+    """As many gaps as `text` has characters; lines stay."""
+    return re.sub(r"[^\n]", GAP, text)
+
+
+def markdown(text: str) -> str:
+    """The prose of a Markdown file, everything in its place."""
+    return MARKDOWN_CODE.sub(lambda found: blank(found[0]), text)
+
+
+def kept(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Only these spans of a text; a line between two spans that holds nothing else joins them."""
+    out, at = [], 0
+    for start, end in spans:
+        between = text[at:start]
+        out.append(MARKS.sub(lambda m: " " * len(m[0]), between) if joins(between) else blank(between))
+        out.append(text[start:end])
+        at = end
+    return "".join(out) + blank(text[at:])
+
+
+def joins(between: str) -> bool:
+    """Whether this is the start of a comment's next line."""
+    return "\n" in between and not MARKS.sub("", between).strip()
+
+
+def matched(pattern: re.Pattern[str]) -> Callable[[str], str]:
+    """A function that keeps the groups that a pattern finds."""
+
+    def keep(text: str) -> str:
+        found = pattern.finditer(text)
+        return kept(text, [m.span(m.lastgroup) for m in found if m.lastgroup])
+
+    return keep
+
+
+def python(text: str) -> str:
+    """Comments and strings with a space of a Python file."""
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    lines = iter(text.splitlines(keepends=True))
+    spans = []
+    for token in tokenize.generate_tokens(lambda: next(lines, "")):
+        comment = token.type == tokenize.COMMENT
+        if comment or (tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE") and " " in token.string):
+            start, end = (starts[row - 1] + column for row, column in (token.start, token.end))
+            spans.append((start + comment, end))
+    return kept(text, spans)
+
+
+READERS: dict[str, Callable[[str], str]] = {
+    ".md": markdown,
+    ".py": python,
+    ".pyi": python,
+    ".rs": matched(C_LIKE),
+    ".js": matched(C_LIKE),
+    ".toml": matched(TOML),
+}
+
+
+def rules() -> list[tuple[re.Pattern[str], str]]:
+    """Each phrase, and what to write instead. A space in a phrase is any space, a line's end too."""
+    listed = tomllib.loads(RULES.read_text())["rules"]
+    return [(re.compile(r"\b(?:" + r["not"].replace(" ", r"\s+") + ")", re.I), r["write"]) for r in listed]
+
+
+def files() -> list[Path]:
+    """The files of the repository that hold prose; data and this tool's own list are left out."""
+    asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [
+        ROOT / n for n in names if Path(n).suffix in READERS and ROOT / n != RULES and (ROOT / n).exists()
+    ]
+
+
+def findings(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line, phrase and what to write instead, for everything found in a file."""
+    prose = READERS[path.suffix](path.read_text())
+    for pattern, write in rules():
+        for found in pattern.finditer(prose):
+            yield prose.count("\n", 0, found.start()) + 1, " ".join(found[0].split()), write
+
+
+def main() -> int:
+    """Print findings; 1 if there are any."""
+    count = "--count" in sys.argv
+    paths = [Path(a).resolve() for a in sys.argv[1:] if a != "--count"] or files()
+    tally: Counter[str] = Counter()
+    for path in paths:
+        for line, phrase, write in sorted(findings(path)):
+            tally[write] += 1
+            if not count:
+                print(f"{path.relative_to(ROOT)}:{line}: '{phrase}': write {write}")
+    if count:
+        for write, number in tally.most_common():
+            print(f"{number:5d}  {write}")
+        print(f"{tally.total():5d}  in all, {len(paths)} files")
+        return 0
+    return bool(tally)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
