@@ -1,4 +1,4 @@
-"""`make images`: the pictures of the README and the manual: the README's study, and one of each memo's report.
+"""`make images`: the pictures of the README and the manual: its study, and one of each memo's report.
 
 Slim: without the labels of single marks, to a hundredth of a pixel.
 """
