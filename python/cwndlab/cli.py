@@ -43,7 +43,7 @@ app = _App(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    help="A laboratory for TCP: a study file goes in, a report with figures and verdicts comes out.",
+    help="A laboratory for TCP: turns a study file into a report with figures and verdicts.",
 )
 
 
@@ -61,7 +61,7 @@ def _main(
         bool, typer.Option("--version", is_eager=True, callback=_version, help="print the version")
     ] = False,
 ) -> None:
-    """A laboratory for TCP: a study file goes in, a report with figures and verdicts comes out."""
+    """A laboratory for TCP: turns a study file into a report with figures and verdicts."""
 
 
 def list_studies(json_: JsonOption = False) -> None:

@@ -77,7 +77,7 @@ class Core(Protocol):
         """What words stand for in a profile, as JSON; ValueError if there is none of this name."""
 
     def tcp_without_effect(self, config: str, /) -> list[tuple[str, str]]:
-        """The knobs of a configuration (JSON) that change nothing beside the others, and what each needs."""
+        """The knobs of a configuration (JSON) without effect given the others, and what each requires."""
 
     def check_scenario(self, scenario: str, /) -> None:
         """ValueError with the place if the engine could not run this scenario."""

@@ -20,7 +20,7 @@ class StudyError(CwndlabError):
 
     Attributes:
         problem: what is wrong.
-        file: the file it stands in, if it came from one.
+        file: the file that contains it, if any.
         key: the dotted key, for instance ``topology.links.modem.rate``.
         line: line of the key in the file, 1-based, if it could be found.
         column: and its column.

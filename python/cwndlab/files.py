@@ -36,5 +36,5 @@ def write_atomic(path: Path, data: bytes) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            error.filename = str(path)  # the file that was asked for
+            error.filename = str(path)  # the requested file
         raise

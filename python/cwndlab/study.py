@@ -26,7 +26,7 @@ from cwndlab.spec.laws import with_laws
 
 
 class Study(MeasuredStudy):
-    """A study: what is simulated, what is varied, what is asked and shown.
+    """A study: what is simulated, what is varied, what is measured and shown.
 
     Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.build("title", …)`;
     change one with `study.set({"iw": 4, "run.duration": "10s"})`; `study.plan()` gives its cells,
@@ -129,7 +129,7 @@ class Study(MeasuredStudy):
     def save(self, path: str | Path) -> Path:
         """Writes the study as a file ("question.toml"), or into a folder as its study.toml; the file's path.
 
-        The claims and the files that the study names are copied beside it, so that it can be loaded there.
+        The claims and the files that the study names are copied next to it, so that it can be loaded there.
 
         Raises:
             StudyError: as `to_toml`.

@@ -136,7 +136,7 @@ class _Process:
             pickle.dump(message, self.child.stdin)
             self.child.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended, which reading tells
+            pass  # it has ended; reading reports that
 
     def _read(self) -> None:
         assert self.child.stdout is not None

@@ -57,7 +57,7 @@ class Work(Protocol):
     """What is done with jobs where they run; it travels to the workers of a cluster."""
 
     def check(self) -> None:
-        """ClusterError if this process would not give the numbers that are asked for."""
+        """ClusterError if this process would not produce the requested numbers."""
 
     def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = ...) -> Iterator[Outcome]:
         """Simulates and measures jobs one after another, until `stopped`."""

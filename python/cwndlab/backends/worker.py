@@ -14,7 +14,7 @@ from .protocol import Outcome, Work
 
 def main() -> None:
     """Until standard input ends. What is printed meanwhile goes to standard error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends this one
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     paths, work = pickle.load(sys.stdin.buffer)

@@ -62,7 +62,7 @@ def evaluate(
     list_: Annotated[bool, typer.Option("--list", help="list the packs and what they ask")] = False,
     json_: Annotated[bool, typer.Option("--json", help="print scorecard.json")] = False,
 ) -> None:
-    """Evaluate congestion controls or queues by what the standards ask, beside known ones."""
+    """Evaluate congestion controls or queues by what the standards ask, compared with known ones."""
     from cwndlab.evaluate import evaluate as evaluation
     from cwndlab.evaluate import pack as packs
     from cwndlab.evaluate import subjects

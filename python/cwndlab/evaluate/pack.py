@@ -20,9 +20,9 @@ from cwndlab.stats.expression import ExpressionError, parse
 from cwndlab.study import Study
 
 SHIPPED = Path(__file__).parent.parent / "packs"
-#: The axis of every study of a pack along which the subject stands beside its references.
+#: The axis of every study of a pack whose values are the subject and its references.
 AXIS = "subject"
-#: What an assertion calls the subject that it is asked of.
+#: The name of the subject in an assertion.
 PLACEHOLDER = '"$subject"'
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=64)]

@@ -1,4 +1,4 @@
-"""Scorecards: the number of each criterion, judged by the document's limit or set beside others."""
+"""Scorecards: the number of each criterion, judged by the document's limit or compared with others."""
 
 from __future__ import annotations
 

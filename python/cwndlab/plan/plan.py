@@ -135,7 +135,7 @@ class Plan:
         return sum(cell.deterministic and self.asked_of(cell) > 1 for cell in self.cells)
 
     def beside_a_kernel(self) -> Plan:
-        """What the simulator runs beside a kernel: the replicates the study asks for, if those are more."""
+        """What the simulator runs for comparison with a kernel: the study's replicates, if those are more."""
         asked = self.replicates or 0
         return replace(self, replicates=None) if all(c.replicates >= asked for c in self.cells) else self
 
@@ -168,7 +168,7 @@ def make_plan(
     """Expands a study's grids, after counting them.
 
     `sensitivity` names an axis of [sensitivity], or is "combinations" or "all"; its cells come after the
-    others. `replicates` counts for every cell, whatever its grid says.
+    others. `replicates` applies to every cell and overrides its grid.
     """
     run = study.base.run
     if replicates is not None and replicates < 1:

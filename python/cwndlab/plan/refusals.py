@@ -1,4 +1,4 @@
-"""What the core refuses in a scenario, said at the study's own key."""
+"""Reports what the core rejects in a scenario at the study's own key."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Typed access to the record tables and traces of one run, whoever made them."""
+"""Typed access to the record tables and traces of one run of any backend."""

@@ -59,7 +59,7 @@ class RunView:
         return self._tables[name]
 
     def columns(self, table: str) -> Mapping[str, Column]:
-        """The columns of a record table as numpy arrays, each converted when asked for."""
+        """The columns of a record table as numpy arrays, each converted on first access."""
         if table not in self._columns:
             self._columns[table] = Columns(self.table(table))
         return self._columns[table]
@@ -89,11 +89,11 @@ class RunView:
 
 
 class Columns(Mapping[str, Column]):
-    """The columns of a table as numpy arrays, each converted when asked for."""
+    """The columns of a table as numpy arrays, each converted on first access."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
-        self._names = table.column_names  # which Arrow would list anew each time
+        self._names = table.column_names  # Arrow would build this list on each access
         self._done: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:

@@ -261,7 +261,7 @@ def _find(wanted: Column, known: Column) -> Index:
 
 
 class Rows(Mapping[str, Column]):
-    """Some rows of a table, some of its columns replaced; columns are taken when asked for."""
+    """Some rows of a table, some of its columns replaced; columns are computed on first access."""
 
     def __init__(self, full: Columns, index: Index, changed: Mapping[str, Column] | None = None) -> None:
         self._full = full

@@ -56,7 +56,7 @@ class Row:
     published: str = ""
     sim_verdict: str = ""
     kernel_verdict: str = ""
-    #: In what the kernel's line differs beside its time.
+    #: How the kernel's line differs, apart from its time.
     note: str = ""
 
 
@@ -123,7 +123,7 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[Row]:
 
 def _apart(x: Floats, y: Floats, exact: bool, paired: bool) -> tuple[float, float, float]:
     """Kernel less simulator over the replicates that both have."""
-    if exact and len(x):  # one run tells all of them
+    if exact and len(x):  # one run represents all of them
         x = np.full(len(y), x[0])
     found = difference(x, y, paired=paired)
     return found.value, found.low, found.high

@@ -16,7 +16,7 @@ from .figures import Drawing, draw
 
 #: The figures that have room for a second run; those of packets show one run each.
 OVERLAID = ("line", "bar", "cdf")
-#: The axis that tells the runs apart, unless the study has one of that name.
+#: The axis that distinguishes the runs, unless the study has one of that name.
 AXIS = "run"
 
 

@@ -100,7 +100,7 @@ def _panel_title(spec: Figure, panel: object) -> str:
 
 
 def _quantity_title(spec: Figure, results: Results) -> str:
-    """The quantity's title where it fits beside a panel, else its name."""
+    """The quantity's title if it fits next to a panel, otherwise its name."""
     name = spec.drawn[0] if spec.drawn else ""
     title = results.title(name)
     return title if len(title) <= LONGEST_TITLE else name.replace("_", " ")

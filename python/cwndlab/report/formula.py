@@ -20,7 +20,7 @@ _ACCENTS = {
 _LOW = str.maketrans("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 _HIGH = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\s+|.", re.S)
-#: Where a formula stands in a docstring: $$ … $$, \( … \) or \[ … \].
+#: A formula in a docstring: $$ … $$, \( … \) or \[ … \].
 _FORMULA = re.compile(r"\$\$(.*?)\$\$|\\\((.*?)\\\)|\\\[(.*?)\\\]", re.S)
 NBSP = "\N{NO-BREAK SPACE}"
 

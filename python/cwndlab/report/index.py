@@ -59,12 +59,12 @@ def _picture(results: Path) -> str:
 
 
 def _counts(path: Path) -> tuple[CountView, ...]:
-    """How often each verdict stands in a CSV file of verdicts or claims, in the reports' order."""
+    """The number of each verdict in a CSV file of verdicts or claims, in the reports' order."""
     return count([Verdict(word) for word, number in tally(path)[0].items() for _ in range(number)])
 
 
 def tally(path: Path) -> tuple[dict[str, int], dict[str, list[str]]]:
-    """How often each verdict stands in a CSV file of verdicts or claims, and the claims of each verdict.
+    """The number of each verdict in a CSV file of verdicts or claims, and the claims of each verdict.
 
     Both are empty if there is no such file.
     """

@@ -77,7 +77,7 @@ def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Judged:
-    """Everything of a study that has a verdict; what could not be judged is told in `omitted`."""
+    """Everything of a study that has a verdict; what could not be judged is listed in `omitted`."""
 
     tables: list[tuple[AnyTable, JudgedTable | JudgedListing]]
     claims: list[JudgedClaim]

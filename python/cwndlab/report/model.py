@@ -23,7 +23,7 @@ SYMBOLS: dict[Verdict, str] = {
     Verdict.UNDECIDED: "≈",
     Verdict.NOT_CHECKED: "–",
 }
-"""A sign beside each verdict's word, so that colour is never the only one that speaks."""
+"""A sign next to each verdict, so that colour is never the only distinction."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class NumberView:
     """What else is known of the cell: where single runs lie, why it has this verdict."""
     footnote: int | None
     cell: str = ""
-    """Id of the study's cell; empty if the number is of none."""
+    """Id of the study's cell; empty if the number does not belong to one."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class ListingRow:
 
 @dataclass(frozen=True)
 class ListingView:
-    """A packet listing beside ours."""
+    """A published packet listing next to the simulated one."""
 
     id: str
     title: str

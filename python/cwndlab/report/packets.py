@@ -29,7 +29,7 @@ def _told_apart(segments: Columns) -> NDArray[Any]:
 
 
 def _senders_acks(segments: Columns, event: NDArray[Any], mine: NDArray[Any]) -> NDArray[Any]:
-    """Pure acknowledgments of the end that sends the data: they tell of the other direction."""
+    """Pure ACKs of the end that sends the data: they belong to the other direction."""
     if "len" not in segments:
         return np.zeros(len(event), dtype=bool)
     client = np.asarray(segments["from_client"], dtype=bool)

@@ -23,7 +23,7 @@ from .svg import inline_svg
 
 
 def _compiled() -> FileSystemBytecodeCache | None:
-    """Compiled templates beside those of Python's modules, under the same conditions."""
+    """Compiled templates, cached next to Python's compiled modules under the same conditions."""
     folder = Path(__file__).with_name("__pycache__")
     if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
         return None
@@ -64,7 +64,7 @@ def comparison(title: str, names: tuple[str, str], found: Comparison, drawings: 
 
 
 def markdown(view: ReportView) -> str:
-    """The report as Markdown, its figures beside it in figures/."""
+    """The report as Markdown, with its figures in figures/."""
     text = (
         _environment(True)
         .get_template("report.md.j2")
@@ -125,7 +125,7 @@ class Raw(str):
 
 
 def markdown_text(value: Any) -> Any:
-    """Text as it stands in Markdown: nothing in it is markup, not even HTML."""
+    """Text escaped for Markdown: nothing in it is markup, not even HTML."""
     if isinstance(value, Raw) or not isinstance(value, str):
         return value
     text = " ".join(value.split())

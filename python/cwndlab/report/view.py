@@ -168,7 +168,7 @@ def _unseen(judged: JudgedTable) -> str:
 
 
 def _unsure(spec: Table, judged: JudgedTable) -> str:
-    """The changes that one run would not tell from none, by the scatter of ours."""
+    """The changes that a single run could not distinguish from none, given the scatter of our runs."""
     cells: dict[str, list[str]] = {}
     compared = 0
     for key, line in zip(judged.rows, judged.cells, strict=True):
@@ -284,7 +284,7 @@ def _entry(line: PublishedLine, entry: JudgedLine, notes: _Footnotes) -> Listing
 
 
 def claim_view(judged: JudgedClaim, held: tuple[Held, Held] | None = None) -> ClaimView:
-    """Lays out a claim; `held` tells how it came out under single choices and under combinations of them."""
+    """Lays out a claim; `held` gives its verdicts under single choices and under combinations of them."""
     parts = []
     for part in judged.parts:
         value = number(part.interval.value)

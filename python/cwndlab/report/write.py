@@ -62,7 +62,7 @@ def write(
 ) -> ReportView:
     """Writes the whole report into `directory` and returns what it shows.
 
-    `facts` tell what was run and how to run it again; `beside` is what the simulator made of the same runs;
+    `facts` tell what was run and how to repeat it; `beside` has the simulator's results of the same runs;
     `runnable` lets the page run the tables' cells, or says why it cannot.
     """
     judged = judge(outputs, results)

@@ -1,4 +1,4 @@
-"""What stands beside a kernel's results: the simulator's of the same plan, and where the traces part."""
+"""Compares a kernel's results with the simulator's of the same plan, and finds where the traces diverge."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Campaign:
         #: Replicates of each cell that count; sequential stopping raises it.
         self.wanted = {cell.id: self._first(cell) for cell in self.plan.cells}
         self._lacking: dict[str, int] = {}
-        #: Keys of replicates that have all that is asked.
+        #: Keys of replicates that have everything requested.
         self._whole: set[str] = set()
         self._partial: dict[frozenset[str], Measure] = {}
 
@@ -162,7 +162,7 @@ class Campaign:
                     yield cell, replicate
 
     def has(self, cell: str, replicate: int) -> bool:
-        """Whether all that is asked of a replicate is in the store."""
+        """Whether the store has everything requested of a replicate."""
         key = self.key(cell, replicate)
         if key not in self._whole and key in self.store and self._ids <= self.store.values(key).keys():
             self._whole.add(key)
@@ -247,7 +247,7 @@ class Campaign:
     # ── sequential stopping ───────────────────────────────────────────────────────────────────────────────
 
     def _extend(self) -> bool:
-        """Asks for more replicates where the rule is not fulfilled, the same whatever the order of runs."""
+        """Requests more replicates where the rule is not fulfilled, independent of the order of runs."""
         assert self.rule is not None
         more, forecasts = 0, self._forecasts()
         for cell, wanted in self.wanted.items():
@@ -276,7 +276,7 @@ class Campaign:
         }
         for kind, cell, other, q in self._compared():
             a, b = series[cell][q], series[other][q]
-            if self._exact(self.cells[other]):  # whose one replicate tells all
+            if self._exact(self.cells[other]):  # whose single replicate is representative
                 b = np.full(len(a), b[0])
             if self._exact(self.cells[cell]):
                 a = np.full(len(b), a[0])

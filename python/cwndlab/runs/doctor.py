@@ -17,7 +17,7 @@ from cwndlab.spec.study import StudySpec
 
 @dataclass(frozen=True)
 class Item:
-    """One thing looked at."""
+    """One check."""
 
     name: str
     works: bool
@@ -63,7 +63,7 @@ def examine() -> Iterator[Item]:
         for name in shipped():
             load(StudySpec, name)
         yield Item("studies", True, True, f"{', '.join(shipped())}")
-    except Exception as error:  # whatever it is, the doctor says it
+    except Exception as error:  # doctor reports any failure
         yield Item("studies", False, True, str(error))
     with tempfile.TemporaryDirectory() as folder:
         free = shutil.disk_usage(Path(folder)).free

@@ -12,7 +12,7 @@ from cwndlab.plan.plan import Plan
 
 from .work import classes
 
-#: What a trial run may take: `check` answers within seconds, whatever the study.
+#: The limit of a trial run: `check` answers within seconds for any study.
 TRIAL_EVENTS = 2_000_000
 TRIAL_S = 1.0
 

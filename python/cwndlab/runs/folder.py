@@ -76,7 +76,7 @@ def _same_study(folder: Path, study: StudySpec) -> None:
 
 
 def study_text(study: StudySpec) -> str:
-    """The study as run: its own text, or written anew if keys were changed or it was built in code."""
+    """The study as run: its own text, or generated if keys were changed or it was built in code."""
     if study.text is not None and not study.changed:
         return study.text
     changes = "".join(f"# {key} = {value!r}\n" for key, value in study.changed.items())

@@ -72,7 +72,7 @@ class RunOptions:
 
 
 class FurtherOptions(TypedDict, total=False):
-    """The fields of `RunOptions` but for `out`, as keyword arguments."""
+    """The fields of `RunOptions` except `out`, as keyword arguments."""
 
     replicates: int | None
     seed: int | None

@@ -47,7 +47,7 @@ class RunResult:
     packets: int = 0
     #: Replicates that the shared store had.
     fetched: int = 0
-    #: Replicates measured anew from kept records, as a metric is new or its code changed.
+    #: Replicates measured again from stored records, because a metric is new or its code changed.
     measured: int = 0
     #: Replicates that ran.
     performed: int = 0
@@ -126,7 +126,7 @@ class RunResult:
     def to_xarray(self) -> xarray.Dataset:
         """Every value as an xarray Dataset: a variable for each quantity that is a number.
 
-        Its dimensions are the study's axes and `replicate`; NaN stands where a combination was not run or a
+        Its dimensions are the study's axes and `replicate`; NaN marks where a combination was not run or a
         value could not be measured. Attributes: `unit` and `long_name`. Where cells have different axes, the
         dimension `cell` takes their place.
 

@@ -46,7 +46,7 @@ def run_study(
     finished: Finished | None = None,
     **more: Unpack[OptionFields],
 ) -> RunResult:
-    """Runs a loaded study; `more` are fields of the options by their names. `finished` is told of each
+    """Runs a loaded study; `more` are fields of the options by their names. `finished` is called with each
     replicate.
     """
     options = (options or RunOptions()).but(**more)
@@ -172,7 +172,7 @@ def report_again(folder: Path) -> Path:
 
 
 def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -> Path:
-    """Writes the report. Beside a kernel's results stand the simulator's; runs what is missing of those."""
+    """Writes the report. A kernel's report includes the simulator's results; missing ones are run."""
     beside = None
     if campaign.backend:
         # Their keys are their own, so that one store holds both.

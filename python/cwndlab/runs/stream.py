@@ -1,4 +1,4 @@
-"""A study that runs while its replicates are looked at."""
+"""A study that runs while its replicates are consumed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cwndlab.spec.schema import Scalar
 
 from .result import RunResult
 
-#: Replicates that may wait to be looked at before the run waits, too.
+#: Number of unconsumed replicates at which the run pauses.
 WAITING = 1000
 _POLL_S = 0.1
 
@@ -32,7 +32,7 @@ class Replicate:
 
 #: Takes each finished replicate: its cell, its number and its values.
 Finished = Callable[[str, int, Mapping[str, Value]], None]
-#: Runs a study and tells of each replicate that is finished.
+#: Runs a study and reports each finished replicate.
 Start = Callable[[Finished], RunResult]
 
 
@@ -83,7 +83,7 @@ class Stream(Iterator[Replicate]):
 
     @property
     def result(self) -> RunResult:
-        """The results, once all replicates were looked at; the rest is skipped. Raises what ended the run."""
+        """The results, after the run has ended, skipping unconsumed replicates. Raises what ended the run."""
         for _ in self:
             pass
         if self._result is None:

@@ -76,7 +76,7 @@ class Measure:
 
     @property
     def asked(self) -> str:
-        """One digest of all that is asked."""
+        """One digest of everything requested."""
         return hashlib.sha256(" ".join(sorted(self.ids.values())).encode()).hexdigest()[:16]
 
     def check(self) -> None:
@@ -99,7 +99,7 @@ class Measure:
     def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
         """Performs jobs in turn; those in the shared store are taken from there, the others put there.
 
-        An outcome comes out once it is kept there, so that what others are told of is never lost.
+        An outcome is yielded once it is stored there, so that a reported outcome is never lost.
         """
         ensure(self.own_metrics)
         if self.store is None:
@@ -164,7 +164,7 @@ class Measure:
         return Outcome(job, values, int(records.packets), kept)
 
     def of_records(self, job: Job, kept: bytes) -> Outcome | None:
-        """Measures kept records; None if they are damaged or lack what is asked."""
+        """Measures stored records; None if they are damaged or lack something required."""
         try:
             records = KeptRecords(decode_tables(kept, job.key))
             return Outcome(

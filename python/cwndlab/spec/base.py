@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from .units import parse_time
 
-#: A name that stands in dotted keys and in tables of records, not in expressions.
+#: A name used in dotted keys and in record tables, but not in expressions.
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
 
 
@@ -19,7 +19,7 @@ class Strict(BaseModel):
 
 
 class Open(BaseModel):
-    """A `kind` (or profile) and knobs that the core knows and checks."""
+    """A `kind` (or profile) and its knobs, which the core checks."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 

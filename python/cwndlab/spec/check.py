@@ -23,7 +23,7 @@ Path = tuple[str | int, ...]
 
 
 def check_study(study: StudySpec) -> None:
-    """StudyError for everything that does not fit together."""
+    """StudyError if parts of the study contradict each other."""
     findings = Findings()
     for check in (_axes, _names, _parameters, _grids, _tables, _figures, _marks, _model):
         with findings:

@@ -30,7 +30,7 @@ class Wanted:
 
 
 def wanted(study: StudySpec, name: str | None) -> Wanted:
-    """What a name stands for: an axis of [sensitivity], "combinations", or "all"."""
+    """What a name refers to: an axis of [sensitivity], "combinations", or "all"."""
     known = study.outline.sensitivity
     if name is None:
         return Wanted()
@@ -89,7 +89,7 @@ def words(study: StudySpec, made: Mapping[str, Scalar]) -> str:
 
 
 def selected(axes: Mapping[str, Scalar], where: Where) -> bool:
-    """Whether a cell has the axis values that are asked for."""
+    """Whether a cell has the given axis values."""
     for name, chosen in where.items():
         values: Sequence[Scalar] = chosen if isinstance(chosen, list) else [chosen]
         if name not in axes or not any(same_value(axes[name], value) for value in values):

@@ -51,7 +51,7 @@ def _edited(study: StudySpec) -> str:
 
 
 def _writable(key: str, study: StudySpec) -> bool:
-    """Whether a key of the full form can be written beside the short form."""
+    """Whether a key of the full form can be combined with the short form."""
     return study.written is None or key.split(".")[0] not in ("topology", "traffic")
 
 

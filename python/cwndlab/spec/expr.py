@@ -54,7 +54,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "int": int,
     "float": float,
 }
-#: Whatever else Python's grammar knows is refused before anything is computed.
+#: All other Python syntax is rejected before anything is computed.
 _NODES = (
     *(ast.Constant, ast.Name, ast.Load, ast.List, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.USub, ast.Not),
     *(ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.IfExp, ast.Call, *_ARITHMETIC, *_COMPARISON),

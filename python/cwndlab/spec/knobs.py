@@ -211,7 +211,7 @@ def _window(value: Any, at: Path) -> Any:
 
 
 def free(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Knobs of a queue, an impairment, an acknowledgment policy: the core knows which there are."""
+    """Knobs of a queue, an impairment or an acknowledgment policy, as listed by the core."""
     made: dict[str, Any] = {}
     for key, value in given.items():
         at = (*path, key)

@@ -24,7 +24,7 @@ from .study import GRID, SETTABLE, Place, StudySpec
 from .validate import Invalid, as_study_error, validate
 
 SHIPPED = Path(__file__).parent.parent / "studies"
-#: The file of a study's claims, beside its own.
+#: The file of a study's claims, in the same folder.
 CLAIMS = "claims.toml"
 _MAX_DEPTH = 30
 
@@ -250,7 +250,7 @@ def read_toml(text: str, file: Path | None) -> dict[str, Any]:
 
 
 def _date(value: Any, at: tuple[str | int, ...] = ()) -> tuple[str | int, ...] | None:
-    """Where a TOML date or time stands; None if there is none."""
+    """The location of a TOML date or time; None if there is none."""
     if isinstance(value, date | time):  # a datetime is a date
         return at
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

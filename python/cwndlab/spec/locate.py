@@ -1,4 +1,4 @@
-"""Where the key at a path stands in a study's text, and how people write its path."""
+"""The location of a key in a study's text, and the usual notation of its path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Path = Sequence[str | int]
 
 
 def place_of(text: str, path: Path) -> tuple[int, int] | None:
-    """Line and column (from 1) of the key at `path`, or of the nearest above it that stands in the text."""
+    """Line and column (from 1) of the key at `path`, or of its nearest ancestor in the text."""
     places = _places(text)
     lengths = range(len(path), 0, -1)
     return next((places[key] for n in lengths if (key := tuple(path[:n])) in places), None)

@@ -29,7 +29,7 @@ class Shape:
     many: bool
 
 
-#: What is known of every metric, by name; asked for only when needed.
+#: The description of every metric, by name; loaded only when needed.
 Shapes = Callable[[], Mapping[str, Shape]]
 
 

@@ -138,7 +138,7 @@ class Table(Part):
 
 
 class Variant(Part):
-    """One variant of a listing (for instance `as traced` beside `as written`)."""
+    """One variant of a listing (for instance `as traced` and `as written`)."""
 
     heading: str
     where: Where
@@ -147,7 +147,7 @@ class Variant(Part):
 
 
 class Listing(Part):
-    """A packet listing beside ours, line by line (`[[tables]]`, kind `listing`).
+    """A published packet listing next to the simulated one, line by line (`[[tables]]`, kind `listing`).
 
     The published CSV has the columns `time_s,event,acked_packet,sent_packets`, and one for each axis
     named in `axes`.
@@ -162,7 +162,7 @@ class Listing(Part):
     """Column of the CSV -> the axis whose value it holds, e.g. `{ start_packets = "iw" }`."""
     where: Where = {}
     variants: list[Variant] = []
-    """Several variants beside each other; without it one, the cells in `where`."""
+    """Several variants side by side; by default one variant with the cells in `where`."""
     rounding: Rounding | None = None
 
 

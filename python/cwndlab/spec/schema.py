@@ -281,7 +281,7 @@ class Grid(Strict):
     )
 
 
-# ── what is asked of the records ──────────────────────────────────────────────────────────────────────────
+# ── what is measured from the records ───────────────────────────────────────────────────────────────────────
 
 
 #: The window of a quantity that asks for none: from the warm-up to the end of the run.

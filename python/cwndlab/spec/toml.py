@@ -75,5 +75,5 @@ def _value(value: Any) -> str:
 
 
 def _text(value: str) -> str:
-    """A basic string: JSON's escapes are TOML's, but for DEL."""
+    """A basic string: JSON's escapes are valid in TOML; DEL is escaped in addition."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

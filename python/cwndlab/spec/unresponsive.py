@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: The kinds, and whether each draws random numbers whatever its distributions are.
+#: The kinds, and whether each draws random numbers regardless of its distributions.
 KINDS = {"cbr": False, "on-off": False, "poisson": True}
 
 
@@ -15,5 +15,5 @@ def is_unresponsive(app: object) -> bool:
 
 
 def draws(app: Mapping[str, Any]) -> bool:
-    """Whether an application draws random numbers beside those of its distributions."""
+    """Whether an application draws random numbers in addition to those of its distributions."""
     return app["kind"] == "short-flows" or KINDS.get(str(app["kind"]), False)

@@ -74,7 +74,7 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
 
 
 def _explains(known: Invalid, item: Invalid) -> bool:
-    """Whether an error follows from one that is known: it stands in the same place, or what an unknown key
+    """Whether an error follows from one that is known: it has the same location, or what an unknown key
     meant to set is missing.
     """
     shorter = min(len(known.path), len(item.path))
@@ -222,5 +222,5 @@ def _example(model: type[BaseModel], path: Path, data: Any) -> str | None:
 
 
 def as_study_error(invalid: Invalid) -> StudyError:
-    """Without a place; whoever knows the file adds it."""
+    """Without a location; the caller that knows the file adds it."""
     return StudyError(invalid.problem, right=invalid.right)

@@ -60,7 +60,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that can be said of two folders."""
+    """The differences between two folders."""
 
     moved: list[Move]
     same: int

@@ -61,7 +61,7 @@ class ExpressionError(ValueError):
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> ast.expr:
-    """The tree of an expression, which nobody may change; ExpressionError says where it goes wrong."""
+    """The tree of an expression, not to be modified; ExpressionError says where it is invalid."""
     if len(text) > LONGEST:
         raise ExpressionError(f"longer than {LONGEST} characters", LONGEST)
     flat = text.replace("\n", " ").replace("\t", " ")
@@ -158,7 +158,7 @@ _OVER_CONDITIONS: dict[str, tuple[Callable[[Floats], Floats], bool]] = {
     "count": (count, True),
     "share": (lambda m: np.asarray(count(m) / len(m)), True),
 }
-"""What it does to the conditions of the cells, and whether a number comes out."""
+"""Its effect on the conditions of the cells, and whether it returns a number."""
 
 _OVER_NUMBERS: dict[str, Callable[[Floats], Floats]] = {
     "min": lambda m: np.asarray(np.min(m, axis=0)),

@@ -140,7 +140,7 @@ def reduce(
     for key, value in x.data.items():
         groups.setdefault(tuple(key[i] for i in keep), []).append(value)
     if not groups and not keep:
-        groups[()] = [np.array([math.nan])]  # nothing can be said of nothing
+        groups[()] = [np.array([math.nan])]  # no data, no statistics
     data = {key: f(np.stack(np.broadcast_arrays(*jackknife.aligned(*rows)))) for key, rows in groups.items()}
     axes = tuple(x.axes[i] for i in keep)
     return Field(axes, data, x.n, x.condition and not bounds, bounds, within=within)

@@ -61,7 +61,7 @@ class Interval:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing in the cell is random, so that one run tells all."""
+        """Whether nothing in the cell is random, so that one run suffices."""
         return self.method == EXACT
 
     @property

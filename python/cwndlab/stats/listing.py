@@ -1,4 +1,4 @@
-"""A paper's packet listing beside the trace of our run, line by line."""
+"""A paper's packet listing compared with the trace of a run, line by line."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Estimate:
 
 
 class NotRunError(StudyError):
-    """A cell is asked for that is not among the results."""
+    """The requested cell is not among the results."""
 
 
 def was_not_run(error: BaseException | None) -> bool:
@@ -77,7 +77,7 @@ class Results:
     measurable in this run) or a list of numbers. Replicate k of every cell used the same random numbers.
     `statistics` says over replicates `mean` (the default) or `median`; `names` are named cells;
     `titles` say in words what an axis or a quantity is; `ranges` which values a quantity can take.
-    `deterministic` tells of a cell whether nothing in it is random, so that one replicate says it all; equal
+    `deterministic` tells for each cell whether nothing in it is random, so that one replicate suffices; equal
     replicates alone are no proof of it.
     `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off, and
     `links(cell id)` the names of the links that its `link` columns number.

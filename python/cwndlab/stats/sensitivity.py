@@ -19,7 +19,7 @@ from cwndlab.stats.verdict import Verdict
 NEAR_ZERO = 0.05
 
 _JUDGED = (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)
-"""Claims of a suspect source say nothing of the model, whatever they come to."""
+"""Claims of a suspect source say nothing about the model, whatever their verdict."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ CONTOUR_POINTS = 73
 """A contour is drawn by this many points, one every five degrees."""
 
 CDF_POINTS = 400
-"""A CDF is drawn by this many quantiles: more than there are pixels to tell apart."""
+"""A CDF is drawn by this many quantiles: more than the number of pixels."""
 
 
 @dataclass(frozen=True)

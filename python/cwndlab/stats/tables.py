@@ -100,7 +100,7 @@ def measure(
 
 
 def reference(results: Results, cell: CellInfo, comparison: Compare) -> CellInfo:
-    """The cell that `cell` is compared with: the same but for the axes in `to`."""
+    """The cell that `cell` is compared with: equal except for the axes in `to`."""
     return results.only({**cell.axes, **comparison.to})
 
 
@@ -310,7 +310,7 @@ def _further(results: Results, cell: CellInfo, column: Column, runs: int, *, exa
 
 
 def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> list[Neighbour]:
-    """The same quantity in the cells one step away along one axis, where the paper tells them apart.
+    """The same quantity in the cells one step away along one axis, where the paper distinguishes them.
 
     Their differences share the 5 % of being wrong by chance.
     """

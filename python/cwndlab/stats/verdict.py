@@ -17,7 +17,7 @@ from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, LEVEL, Interval
 
 
 class Verdict(StrEnum):
-    """What is said of one published number (`agrees` … `not judged`) or of one claim (`holds` …)."""
+    """The verdict on one published number (`agrees` … `not judged`) or on one claim (`holds` …)."""
 
     AGREES = "agrees"
     COMPATIBLE = "compatible only"

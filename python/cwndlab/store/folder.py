@@ -93,7 +93,7 @@ class MemoryStore:
 
 
 class FolderStore:
-    """A store in a folder. In memory it holds where each line stands, not the line.
+    """A store in a folder. In memory it holds the position of each line, not the line.
 
     `read_only` takes no lock and writes nothing; it sees what was there when it was opened.
     """

@@ -90,7 +90,7 @@ def provenance(
 
 
 def differences(a: Any, b: Any, at: str = "") -> dict[str, Any]:
-    """What stands in `b` where it is not as in `a`: dotted place -> value."""
+    """The values of `b` that differ from `a`: dotted path -> value."""
     if a == b:
         return {}
     if isinstance(a, dict) and isinstance(b, dict):

@@ -69,7 +69,7 @@ class FolderObjects:
             return None
 
     def put(self, objects: Mapping[str, bytes], *, overwrite: bool = False) -> None:
-        """Writes beside, then links: a link is made by one of several, and only to a whole file."""
+        """Writes a temporary file, then links it: one of several writers succeeds, with a complete file."""
         me = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
         for name, data in objects.items():
             path = self.folder / name
@@ -87,7 +87,7 @@ class FolderObjects:
 
 
 class RemoteObjects:
-    """Objects of whatever obstore speaks to."""
+    """Objects in any store that obstore supports."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store

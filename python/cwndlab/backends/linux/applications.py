@@ -20,7 +20,7 @@ from typing import Any
 from cwndlab._core import Application, Command
 
 CHUNK = memoryview(bytes(1 << 16))
-#: Read into by all and looked at by nobody: applications count bytes.
+#: A shared buffer whose content is never used: applications only count bytes.
 _SCRATCH = bytearray(1 << 16)
 
 
@@ -124,13 +124,13 @@ class Driver:
             self._timer.cancel()
 
     def execute(self, commands: list[Command]) -> None:
-        """Carries out commands in order, and what they make possible at once."""
+        """Carries out commands in order, and everything that they enable immediately."""
         for command in commands:
             self._carry_out(command)
         self.settle()
 
     def settle(self, *ends: End) -> None:
-        """Does what these ends, and those that commands were for, can do at once."""
+        """Does what these ends, and those that commands refer to, can do immediately."""
         self._touched.extend(ends)
         if self._settling:
             return
@@ -290,7 +290,7 @@ class End:
         self.driver.execute(event(now_ns(), self.connection.number, self.client, *more))
 
     def settle(self) -> None:
-        """Does what can be done at once: writes, closes, reports what has arrived."""
+        """Does what can be done immediately: writes, closes, reports arrivals."""
         if self.sock is None or self.is_closed:
             return
         try:
@@ -356,7 +356,7 @@ class End:
     def _look(self, sock: socket.socket) -> int:
         """How many bytes wait in a held end's buffer; 0 if the FIN has arrived, behind them all.
 
-        The loop does not watch the socket until the application has read: what stays would wake it for ever.
+        The loop ignores the socket until the application has read: unread data would wake it repeatedly.
         """
         waiting: int = struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
         self.received = self._taken + waiting

@@ -32,7 +32,7 @@ from cwndlab.tables import decode_tables, encode_tables
 from . import records, stack, validity
 from .netns import make_folder, sweep
 
-#: Testbeds at once; a run takes its real time, and little of a processor.
+#: Number of simultaneous testbeds; a run takes real time but little CPU time.
 AT_ONCE = 24
 #: A run that the machine disturbed is done again, at most so often in all; how often is kept with it.
 ATTEMPTS = 3
@@ -157,7 +157,7 @@ class Kernel:
 
     @property
     def side_by_side(self) -> int:
-        """Runs at once."""
+        """Number of simultaneous runs."""
         return self.at_once or AT_ONCE
 
     def allowed_s(self, scenario: Mapping[str, Any]) -> float:
@@ -249,7 +249,7 @@ class Kernel:
         """A run has ended: what may be inferred for the time that others take."""
 
     def last_words(self, folder: Path) -> str:
-        """What a run that ended without a result said."""
+        """The output of a run that ended without a result."""
         return ""
 
     def _finish(

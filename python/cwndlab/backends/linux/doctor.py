@@ -14,7 +14,7 @@ from cwndlab.errors import CwndlabError
 from .netns import can_open_tun, is_privileged, sweep
 from .testbed import ROUTER_PRIORITY
 
-#: Tried in a process of its own: nobody comes back from a namespace.
+#: Tried in a separate process, because a process cannot return from a namespace.
 _TRY = """
 from cwndlab.backends.linux import netns
 netns.become_root_of_own()
@@ -34,7 +34,7 @@ _FIFO = f"import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param({ROU
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at."""
+    """One check."""
 
     name: str
     works: bool

@@ -90,7 +90,7 @@ def is_privileged() -> bool:
 
 
 def _why_not(error: OSError) -> str:
-    """What forbids namespaces, as far as the kernel tells, and what to do."""
+    """What forbids namespaces, as far as the kernel reports it, and what to do."""
     if error.errno == errno.ENOSPC:
         return "sysctl user.max_user_namespaces is too low; raise it, or run as root"
     for name, good in (
@@ -230,7 +230,7 @@ def started(pid: int) -> int | None:
 
 
 def make_folder(base: Path | None = None) -> Path:
-    """A folder for a run's files that tells whose it is."""
+    """A folder for a run's files, named after its owner."""
     pid = os.getpid()
     return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{pid}-{started(pid)}-", dir=base))
 

@@ -59,7 +59,7 @@ def set_zero(capture: Path, zero_ns: int) -> None:
     at = 0
     while at < len(data):
         kind, length = struct.unpack_from("<II", data, at)
-        if kind == 6:  # an Enhanced Packet Block; its time stands behind the interface's number
+        if kind == 6:  # an Enhanced Packet Block; its time follows the interface's number
             high, low = struct.unpack_from("<II", data, at + 12)
             struct.pack_into("<II", data, at + 12, *divmod((high << 32 | low) - zero_ns, 1 << 32))
         at += length

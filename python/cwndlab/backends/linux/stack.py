@@ -27,7 +27,7 @@ class Stack:
     about: str
     #: net.ipv4 keys.
     sysctls: Mapping[str, str] = field(default_factory=dict)
-    #: Every data segment acknowledged at once (route attribute `quickack`); None: as the study's TCP says.
+    #: Every data segment acknowledged at once (route attribute `quickack`); None: as in the study's TCP.
     quick_ack: bool | None = None
     #: Which end of a bulk transfer opens the connection.
     opener: Opener = "receiver"
@@ -57,7 +57,7 @@ class Stack:
         return content | ({"own": list(self.own)} if self.own else {})
 
 
-#: Metrics of earlier connections would make a connection depend on the one before.
+#: Metrics of earlier connections would make a connection depend on the previous one.
 _COMMON = {"tcp_no_metrics_save": "1"}
 _OFF = "sack dsack timestamps window_scaling recovery early_retrans frto ecn autocorking moderate_rcvbuf"
 

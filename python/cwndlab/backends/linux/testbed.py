@@ -44,7 +44,7 @@ SO_MAX_PACING_RATE = 47
 FIRST_PORT = 5001
 #: TCP_INFO and the application's own lateness are sampled so often.
 SAMPLE_S = 0.005
-#: The applications begin so long after the router: time to make them, and the router knows when it is.
+#: The applications start this long after the router, which leaves time to create them.
 LEAD_NS = 300_000_000
 #: What is on its way comes before what is to be sent.
 ROUTER_PRIORITY, PRIORITY = 20, 10
@@ -115,7 +115,7 @@ class Hosts:
                     ip.link("set", index=far, mtu=mtu, state="up")
 
     def _check(self, space: Namespace, configs: list[Any]) -> None:
-        """SetupError if the kernel lacks what a stack names (but for sysctls of a profile)."""
+        """SetupError if the kernel lacks something that a stack names (except sysctls of a profile)."""
         for key in self.stack.get("own", ()):
             if key in self.missing:
                 there = [name.partition(".")[2] for name in space.sysctls() if ".tcp_" in name]
@@ -338,7 +338,7 @@ def cpu_times() -> list[int]:
 
 
 def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, Any]:
-    """Runs the job, `prepared` just before its router; what the records need besides the trace."""
+    """Runs the job, calling `prepared` before its router; returns the records' data besides the trace."""
     scenario = job["scenario"]
     own_user_namespace = become_root_of_own()
     hosts = Hosts(job)

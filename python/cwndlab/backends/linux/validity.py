@@ -84,7 +84,7 @@ def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, A
         "version": result["version"],
         "packets": summary["packets"],
         "lateness_ns": lateness,
-        # Links run in scheduled time: a packet is off by its lateness at the exit, and by nothing else.
+        # Links run in scheduled time: the only error of a packet is its lateness at the exit.
         "achieved": links,
         "hidden_drops": sum(port["kernel_drops"] + port["write_errors"] for port in summary["ports"]),
         "oversized": sum(port["oversized"] for port in summary["ports"]),

@@ -29,7 +29,7 @@ def seed_of(job: Job) -> int:
 
 @dataclass
 class VirtualKernel(Kernel):
-    """The executor that starts a User-Mode Linux for each run, as many at once as there are processors."""
+    """The executor that starts a User-Mode Linux for each run, in parallel on all processors."""
 
     backend = "linux-virtual"
     #: The same would come out again.
@@ -44,7 +44,7 @@ class VirtualKernel(Kernel):
 
     @property
     def side_by_side(self) -> int:
-        """Runs at once: each uses a processor."""
+        """Number of simultaneous runs: each uses a processor."""
         return self.at_once or available()
 
     @property
@@ -73,7 +73,7 @@ class VirtualKernel(Kernel):
         self._placed = [(process, cpu) for process, cpu in self._placed if process.poll() is None]
         guests = Counter(cpu for _, cpu in self._placed)
         here = sorted(os.sched_getaffinity(0))
-        first = os.getpid() % len(here)  # another campaign beside this one begins elsewhere, as a rule
+        first = os.getpid() % len(here)  # a simultaneous campaign usually starts elsewhere
         return min(here[first:] + here[:first], key=lambda cpu: guests[cpu])
 
     def ended(self, length_s: float, wall_s: float) -> None:

@@ -68,7 +68,7 @@ def environment(seed: int, folder: Path) -> dict[str, str]:
 
 
 def try_out(kernel: Path) -> str | None:
-    """Starts a guest with nothing to do; None if it came up, otherwise what it said."""
+    """Starts a guest with nothing to do; None if it booted, otherwise its output."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         job = {"folder": name, "parent": os.getpid(), "virtual": {"kernel": str(kernel), "seed": 1}}

@@ -37,7 +37,7 @@ TOOLS = {
     "make": "make", "gcc": "gcc", "ld": "binutils", "flex": "flex", "bison": "bison", "bc": "bc",
     "patch": "patch", "tar": "tar", "xz": "xz-utils",
 }  # fmt: skip
-#: Same source, patch, config and compiler: same bytes, whoever builds it and when.
+#: Same source, patch, config and compiler: same bytes, independent of user and time.
 _REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "Tue Sep 1 00:00:00 UTC 1998",
     "KBUILD_BUILD_USER": "cwndlab",
@@ -107,7 +107,7 @@ def _built() -> Iterator[Path]:
 
 
 def reason_not() -> str | None:
-    """Why none can be built here; None if nothing stands against it."""
+    """Why none can be built here; None if one can."""
     if platform.machine() not in ("x86_64", "AMD64"):
         return f"the patch and its tests are for x86_64; this is {platform.machine()}"
     missing = {package: tool for tool, package in TOOLS.items() if shutil.which(tool) is None}
@@ -123,7 +123,7 @@ def build(source: Path | None, jobs: int, say: Say, *, again: bool = False) -> I
 
     Args:
         source: a kernel's source, as .tar.xz or unpacked; default: Debian's package, installed or downloaded.
-        jobs: compilers at once.
+        jobs: number of parallel compilers.
         say: gets a line whenever there is something to tell.
         again: build although it is there.
 

@@ -66,7 +66,7 @@ def main() -> None:
             write_result(job | {"folder": str(FOLDER)}, wait_for_a_round_time)
         else:  # the doctor's
             (FOLDER / "result.json").write_text("null")
-    except BaseException:  # the console is all that is left to tell it
+    except BaseException:  # only the console can report it
         traceback.print_exc(file=sys.stdout)
         sys.stdout.flush()
     finally:
