@@ -20,6 +20,7 @@ from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import Columns, Results
 
+from . import budget
 from .canvas import (
     CROWD,
     DASHES,
@@ -465,4 +466,5 @@ _KINDS: dict[str, Callable[[Figure, Results], tuple[Any, Any, str]]] = {
     "time-sequence": _time_sequence,
     "cwnd": _cwnd,
     "queue": _queue,
+    "budget": budget.bars,
 }

@@ -27,12 +27,13 @@ from cwndlab.spec.choices import COMBINATIONS, words
 from cwndlab.spec.outputs import Table
 from cwndlab.spec.schema import Quantity
 from cwndlab.spec.values import text
-from cwndlab.stats.results import CellInfo, NotRunError, Results
+from cwndlab.stats.results import BUDGET_OF, CellInfo, NotRunError, Results
 from cwndlab.stats.stopping import StoppingRule
 from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_tables
 
+from .budget import budget_table
 from .progress import Progress, Quiet
 from .work import Measure, cell_key, classes, lean, replicate_key
 
@@ -421,7 +422,14 @@ class Campaign:
         return {name: pa.table(records.table(name)) for name in records.names}
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
-        """Columns of a record table of a cell's first replicate; KeyError if it was not recorded."""
+        """Columns of a record table of a cell's first replicate, or of a `budget of` one kind of objects;
+        KeyError if it was not recorded.
+        """
+        if table.startswith(BUDGET_OF):
+            try:
+                return Columns(budget_table(self, cell, 0, table.removeprefix(BUDGET_OF)))
+            except OutputError as error:
+                raise KeyError(str(error)) from None
         tables = self.tables(cell)
         if table not in tables:
             raise KeyError(f"no table {table!r} was recorded for cell {cell!r}")

@@ -22,7 +22,7 @@ from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers,
 from cwndlab.spec.schema import Scalar
 from cwndlab.spec.units import parse_seconds
 
-from .records import RecordTables, queue, segments, with_intervals
+from .records import RecordTables, of_flow, queue, segments, with_intervals
 
 if TYPE_CHECKING:
     import altair as alt
@@ -60,7 +60,7 @@ class Plots:
 
         """
         chosen = self.records.cell(cell, **axes)
-        table = _of_flow(self.records("cwnd", cell=chosen, replicate=replicate), flow)
+        table = of_flow(self.records("cwnd", cell=chosen, replicate=replicate), flow)
         columns = Columns(table)
         rows: Rows = []
         for serial in dict.fromkeys(columns["connection"].tolist()):
@@ -120,7 +120,7 @@ class Plots:
         import altair as alt
 
         chosen = self.records.cell(cell, **axes)
-        table = _of_flow(segments(self.records.source, chosen, replicate, flow), flow)
+        table = of_flow(segments(self.records.source, chosen, replicate, flow), flow)
         columns = Columns(table)
         serial = int(columns["connection"][0]) if table.num_rows else 0
         end = parse_seconds(until) if until is not None else float("inf")
@@ -182,19 +182,6 @@ class Plots:
 
 def _delivered(connections: Mapping[str, Any]) -> float:
     return float(np.sum(connections["bytes_up"]) + np.sum(connections["bytes_down"]))
-
-
-def _of_flow(table: pa.Table, flow: str | None) -> pa.Table:
-    """The rows of a flow, by its name or that of one instance; KeyError names the nearest."""
-    if flow is None:
-        return table
-    column = table.column("flow")
-    names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
-    wanted = [name for name in names if name == flow or name.split(".", 1)[0] == flow]
-    if not wanted:
-        groups = [*dict.fromkeys(name.split(".", 1)[0] for name in names), *names]
-        raise KeyError(f'no flow "{flow}"; {nearest(flow, groups)}')
-    return table.filter(np.isin(np.asarray(column.to_pylist(), dtype=object), wanted))
 
 
 def _label(table: pa.Table, serial: int) -> str:

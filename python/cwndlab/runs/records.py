@@ -15,6 +15,7 @@ from cwndlab.spec.schema import Scalar
 from cwndlab.spec.values import same_value
 from cwndlab.spec.windows import interval_edges
 
+from .budget import budget_table
 from .folder import with_cell
 
 Tables = Mapping[str, pa.Table]
@@ -23,6 +24,10 @@ PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
     "cwnd": lambda scenario: {"cwnd": True},
     "queues": lambda scenario: {"queues": [bottleneck(scenario["links"])]},
     "segments": lambda scenario: {"segments_at": watched(scenario)},
+    "limits": lambda scenario: {"limits": True},
+    "states": lambda scenario: {"states": True},
+    "timeouts": lambda scenario: {"states": True},
+    "delays": lambda scenario: {"delays": True},
 }
 
 
@@ -82,10 +87,11 @@ class RecordTables(Mapping[str, pa.Table]):
         """A record table of one run, with the names of flows and links in place of their indices.
 
         A run that is not kept is simulated again, which gives the same to the bit. So is one whose probe was
-        off: `cwnd`, `queues` (of the bottleneck), `segments` (at the first flow's sender).
+        off: `cwnd`, `limits`, `states`, `timeouts`, `delays`, `queues` (of the bottleneck), `segments` (at
+        the first flow's sender). "budget" is where the time went, as `RunResult.budget` gives it.
 
         Args:
-            table: "connections", "objects", "links", "cwnd", "queues", "segments", …
+            table: "connections", "objects", "links", "cwnd", "queues", "segments", "limits", …
             cell: the cell's name, such as "variant=sack,iw=4"; not needed where `axes` leave one cell.
             replicate: which one, from 0.
             axes: values of axes, as ``iw=4``.
@@ -100,6 +106,8 @@ class RecordTables(Mapping[str, pa.Table]):
 
         """
         chosen = self.cell(cell, **axes)
+        if table == "budget":
+            return budget_table(self._source, chosen, replicate)
         tables = self._source.tables(chosen, replicate)
         scenario = self._source.scenario(chosen)
         if table in PROBES and not tables.get(table, ()):
@@ -193,6 +201,19 @@ def named(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, 
         at = table.column_names.index("link")
         table = table.set_column(at, "link", _words(table.column("link"), links))
     return table
+
+
+def of_flow(table: pa.Table, flow: str | None) -> pa.Table:
+    """The rows of a flow, by its name or that of one instance; KeyError names the nearest."""
+    if flow is None:
+        return table
+    column = table.column("flow")
+    names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
+    wanted = [name for name in names if name == flow or name.split(".", 1)[0] == flow]
+    if not wanted:
+        groups = [*dict.fromkeys(name.split(".", 1)[0] for name in names), *names]
+        raise KeyError(f'no flow "{flow}"; {nearest(flow, groups)}')
+    return table.filter(np.isin(np.asarray(column.to_pylist(), dtype=object), wanted))
 
 
 def _words(indices: pa.Array | pa.ChunkedArray, words: list[str]) -> pa.Array:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cwndlab.errors import OutputError, StudyError, nearest
 from cwndlab.plan.plan import Plan
@@ -23,7 +24,7 @@ from cwndlab.stats.results import CellInfo, Estimate, Results
 
 from .campaign import Campaign, Failure
 from .plot import Plots
-from .records import RecordTables
+from .records import RecordTables, of_flow
 
 if TYPE_CHECKING:
     import altair as alt
@@ -177,6 +178,36 @@ class RunResult:
         more = f"<p>… {table.num_rows - len(shown)} more rows</p>" if table.num_rows > len(shown) else ""
         title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.plan.cells)} cells</p>"
         return f"{title}<table><tr>{head}</tr>{body}</table>{more}{self._first_figure()}"
+
+    def budget(
+        self,
+        kind: str | None = None,
+        flow: str | None = None,
+        *,
+        cell: str | None = None,
+        replicate: int = 0,
+        **axes: Scalar,
+    ) -> pa.Table:
+        """Where the time of each finished object and each connection of one run went (docs/guide/explain.md).
+
+        Args:
+            kind: "page", "file", "transaction", "object" or "connection"; default: all.
+            flow: the traffic's name in the study, or one instance of it ("web.1"); default: all.
+            cell: the cell's name, unless `axes` leave one.
+            replicate: from 0.
+            axes: values of axes, as ``iw=4``.
+
+        Returns:
+            A row for each part that took time: `flow`, `kind`, `index` (of a connection its serial number),
+            `start_ns`, `end_ns`, `part`, `spent_ns`. The parts add up to `end_ns - start_ns`.
+
+        Raises:
+            KeyError: there is no such cell or flow, or several cells fit.
+            OutputError: the run cannot be simulated again.
+
+        """
+        table = of_flow(self.records("budget", cell=cell, replicate=replicate, **axes), flow)
+        return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
 
     def figure(self, id_: str) -> Drawing:
         """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are

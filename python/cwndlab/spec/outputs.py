@@ -187,7 +187,7 @@ class Figure(Part):
     id: Slug
     title: str
     about: str | None = None
-    kind: Literal["time-sequence", "line", "bar", "cdf", "ellipse", "queue", "cwnd"]
+    kind: Literal["time-sequence", "line", "bar", "cdf", "ellipse", "queue", "cwnd", "budget"]
     where: Where = {}
     """Axes fixed for the whole figure."""
     panels: Name | None = None
@@ -195,12 +195,16 @@ class Figure(Part):
     series: list[Name] = []
     """One line (or group of bars) for each combination of these axes."""
     x: str | None = None
-    """line, bar: the axis along x; `index` for a quantity that is a list (one point per element).
+    """line, bar, budget: the axis along x; `index` for a quantity that is a list (one point per element).
     ellipse: the quantity along x."""
+    of: Literal["page", "file", "transaction", "object", "connection"] | None = None
+    """budget: whose time is shown, a page's by default; of the first replicate, simulated again."""
     quantity: Name | None = None
     """line, bar, cdf: what is drawn; ellipse: the quantity along y."""
     quantities: list[Name] = []
     """line, bar: several quantities of one unit in place of one, a line (or bar) for each."""
+    traffic: list[str] = []
+    """budget: a bar for each of these traffic entries, in place of one for all of a cell."""
     compare: Compare | None = None
     x_title: str | None = None
     y_title: str | None = None
@@ -230,6 +234,8 @@ class Figure(Part):
             raise ValueError(f"a {self.kind} figure needs `quantity`")
         if self.kind == "ellipse" and self.x is None:
             raise ValueError("an ellipse figure needs `x` (the quantity along x)")
+        if self.kind == "budget" and self.x is None:
+            raise ValueError("a budget figure needs `x` (an axis)")
         if self.kind in ("line", "bar") and self.x is None:
             raise ValueError(f'a {self.kind} figure needs `x` (an axis, or "index" for a list)')
         return self
@@ -244,7 +250,9 @@ class Figure(Part):
 
 #: The keys that only some kinds of figures take.
 FIGURE_KEYS = {
-    "x": ("line", "bar", "ellipse"),
+    "x": ("line", "bar", "ellipse", "budget"),
+    "of": ("budget",),
+    "traffic": ("budget",),
     "quantity": ("line", "bar", "cdf", "ellipse"),
     "quantities": ("line", "bar"),
     "compare": ("line", "bar"),

@@ -65,6 +65,10 @@ def was_not_run(error: BaseException | None) -> bool:
     return error is not None
 
 
+#: With a kind of objects, the name of the table of their budgets: made when it is asked for, not recorded.
+BUDGET_OF = "budget of "
+
+
 def _no_records(cell: str, table: str) -> Columns:
     raise KeyError(f"no table {table!r} was recorded for cell {cell!r}")
 

@@ -1,0 +1,151 @@
+"""Stacked bars: where the time of pages, files or connections went, a bar for each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cwndlab.errors import StudyError
+from cwndlab.records.budget import PARTS
+from cwndlab.spec.outputs import Figure, Scalar
+from cwndlab.stats import series
+from cwndlab.stats.results import BUDGET_OF, Columns, Results
+
+from .canvas import Row, legend_of, sized, stack
+
+if TYPE_CHECKING:
+    import altair as alt
+
+#: What takes less than this share of every bar is drawn as one.
+SMALL = 0.01
+OTHER = "other"
+#: A part has one colour in all figures: hosts grey, the path blue, windows green, timers red.
+COLOURS = {
+    "client": "#c3c6ca",
+    "handshake": "#b79ad6",
+    "rto-handshake": "#7d1f3a",
+    "request": "#d8c9ea",
+    "server": "#8a8f98",
+    "slow-start": "#2a9d6f",
+    "cwnd": "#8fcf9f",
+    "max-window": "#b8860b",
+    "receive-window": "#e2c044",
+    "pacing": "#c9d98a",
+    "small-segment": "#5f6b2d",
+    "delayed-ack": "#139fa8",
+    "recovery": "#d9730d",
+    "probe": "#f0a860",
+    "reordering": "#f5cda0",
+    "rto": "#d6455d",
+    "rto-repeated": "#a32035",
+    "serialization": "#1c4f8a",
+    "queueing": "#2f7fd0",
+    "delivery": "#9cc4ee",
+    "closing": "#dddddd",
+    OTHER: "#555a61",
+}
+
+
+def bars(spec: Figure, results: Results) -> tuple[Any, dict[str, list[Row]], str]:
+    """The chart of a budget figure, its data and what is to be seen in words."""
+    assert spec.x is not None  # the schema demands it
+    kind = spec.of or "page"
+    found: dict[Scalar | None, dict[Scalar | None, dict[str, dict[str, float]]]] = {}
+    for panel, _, cell in series.figure_cells(spec, results):
+        place, panels = cell.axes.get(spec.x), found.setdefault(panel, {})
+        if place in panels:
+            problem, right = f"several cells at {spec.x} = {place}", "fix their axes in `where`"
+            raise StudyError(problem, key=f"figures.{spec.id}", right=right)
+        panels[place] = _means(_records(spec, results, cell.id), spec.traffic)
+    means = [mean for panel in found.values() for bars in panel.values() for mean in bars.values()]
+    shown: list[str] = [
+        part for part in PARTS if any(m.get(part, 0) >= SMALL * sum(m.values()) > 0 for m in means)
+    ]
+    if not shown:
+        raise StudyError(f"there is no {kind} that was finished", key=f"figures.{spec.id}.of")
+    names = [*shown, OTHER]
+    rows: dict[str, list[Row]] = {}
+    charts = []
+    for number, (panel, places) in enumerate(found.items()):
+        rows[f"panel{number}"] = [
+            {"x": label, "y": spent, "part": name, "order": names.index(name)}
+            for place, bars in places.items()
+            for label, mean in _labelled(place, bars)
+            for name, spent in _folded(mean, shown).items()
+        ]
+        title = "" if panel is None else f"{spec.panels} = {panel}"
+        charts.append(
+            sized(
+                _chart(
+                    spec,
+                    results,
+                    f"panel{number}",
+                    [label for place, bars in places.items() for label, _ in _labelled(place, bars)],
+                    names,
+                    kind,
+                ),
+                title,
+                spec,
+            )
+        )
+    present = [n for n in names if any(row["part"] == n for panel in rows.values() for row in panel)]
+    return stack(charts, spec), rows, f"mean time of a {kind} by part: {', '.join(present)}"
+
+
+def _chart(
+    spec: Figure, results: Results, data: str, places: list[str], names: list[str], kind: str
+) -> alt.Chart:
+    import altair as alt
+
+    colours = alt.Scale(domain=names, range=[COLOURS[name] for name in names])
+    made: alt.Chart = (
+        alt.Chart(alt.NamedData(name=data))
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "x:N",
+                title=spec.x_title or results.title(spec.x or ""),
+                sort=places,
+                axis=alt.Axis(labelAngle=0),
+            ),
+            y=alt.Y("y:Q", title=spec.y_title or f"mean time of a {kind} (s)"),
+            color=alt.Color("part:N", scale=colours, legend=legend_of(names, "square", spec)),
+            order=alt.Order("order:Q"),
+            tooltip=["part:N", alt.Tooltip("y:Q", title="s")],
+        )
+    )
+    return made
+
+
+def _records(spec: Figure, results: Results, cell: str) -> Columns:
+    try:
+        return results.records(cell, f"{BUDGET_OF}{spec.of or 'page'}")
+    except KeyError as error:
+        raise StudyError(f"cell {cell}: {error.args[0]}", key=f"figures.{spec.id}") from None
+
+
+def _means(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Mean seconds by part: of the objects of each traffic entry, or of all under ""."""
+    found: dict[str, dict[str, float]] = {}
+    group = np.array([name.split(".", 1)[0] for name in columns["flow"].tolist()], dtype=object)
+    for name in traffic or ("",):
+        mine = (group == name) | (name == "")
+        objects = zip(columns["flow"][mine].tolist(), columns["index"][mine].tolist(), strict=True)
+        count, parts = len(set(objects)), columns["part"][mine]
+        spent = columns["spent_ns"][mine].astype(np.float64) / 1e9
+        found[name] = {part: float(spent[parts == part].sum()) / count for part in set(parts.tolist())}
+    return found
+
+
+def _labelled(place: Scalar | None, bars: dict[str, dict[str, float]]) -> list[tuple[str, dict[str, float]]]:
+    """The bars at one place, each with what stands below it."""
+    return [(f"{place}, {name}" if name else str(place), mean) for name, mean in bars.items()]
+
+
+def _folded(mean: dict[str, float], shown: list[str]) -> dict[str, float]:
+    """The parts that are shown, and the sum of the others if there are any."""
+    other = sum(spent for part, spent in mean.items() if part not in shown)
+    kept = {part: mean[part] for part in shown if part in mean}
+    return kept | ({OTHER: other} if other else {})
