@@ -12,7 +12,7 @@ from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic, writing
 from cwndlab.laws import LawCode
 from cwndlab.metrics._study import MeasuredStudy
-from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.plan.plan import Cell, Plan, make_plan
 from cwndlab.runs.folder import files_of
 from cwndlab.runs.options import FurtherOptions
 from cwndlab.runs.result import RunResult
@@ -155,6 +155,17 @@ class Study(MeasuredStudy):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(file, text.encode())
         return file
+
+    def check_first_cell(self) -> None:
+        """Compiles the cell of the first value of every axis, whatever is asked of it.
+
+        Raises:
+            StudyError: everything that is wrong with it.
+
+        """
+        first = {name: axis.names[0] for name, axis in self.outline.axes.items()}
+        unasked = replace(self, outline=self.outline.model_copy(update={"quantities": []}))
+        Cell("", first, unasked).check()
 
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None

@@ -376,6 +376,30 @@ app = { kind = "bulk" }
 [tcp]"""
 
 
+def test_mistakes_of_short_forms_and_of_what_they_leave_are_named_at_once() -> None:
+    text = """
+title = "x"
+measure = ["goodput", "thruput"]
+
+[dumbbell]
+rate = "50Mbs"
+rtt = "40ms"
+flows = [{ cc = "cubik" }, { cc = "reno", cout = 2 }]
+
+[tcp]
+initial_windw = 10
+
+[run]
+duration = "3s"
+"""
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(text)
+    keys = [error.key for error in (caught.value, *caught.value.others)]
+    assert keys == [
+        *("measure.2", "dumbbell.rate", "dumbbell.flows.1.cc", "dumbbell.flows.2.cout", "tcp.initial_windw")
+    ]
+
+
 def test_errors_that_only_compiling_finds_are_reported_at_once() -> None:
     text = edited(
         ('limit = "25pkt"', 'limit = "25foo"'),

@@ -162,6 +162,59 @@ def test_datagrams_have_no_tcp_and_push_from_the_sender() -> None:
     assert len(scenario["tcp"]) == 1  # the default, which is that of cubic
 
 
+def test_a_list_of_schedules_is_an_axis_named_after_their_values() -> None:
+    text = QUESTION.replace(
+        '"50Mbps"', '["50Mbps", { at = { "0s" = "20Mbps", "5s" = "5Mbps" }, repeat = "10s" }]'
+    )
+    text = text.replace('"40ms"', '["40ms", { at = { "0s" = "20ms", "9s" = "80ms" } }]')
+    text = text.replace("[run]", 'loss = ["1%", { at = { "0s" = "0%", "3s" = "2%" } }]\n\n[run]')
+    study = Study.from_toml(text.replace("[0.5, 1, 2, 8]", "1"))
+    axes = {name: axis.names for name, axis in study.outline.axes.items()}
+    assert axes == {
+        "rate": ["50Mbps", "20Mbps to 5Mbps every 10s"],
+        "loss": ["1%", "0% to 2%"],
+        "rtt": ["40ms", "20ms to 80ms"],
+    }
+    cells = [cell.compiled.scenario["links"] for cell in study.plan().cells]
+    first, last = cells[0], cells[-1]
+    assert len(cells) == 8
+    assert (first[0]["rate_bps"], first[0].get("capacity")) == (50_000_000, None)
+    assert last[0]["capacity"]["rates_bps"] == [20_000_000, 5_000_000]
+    assert [links[0]["impairments"][0]["kind"] for links in (first, last)] == ["bernoulli", "loss-steps"]
+    for sender in (2, 6):  # both senders' links
+        assert first[sender]["delay_ns"] == 20_000_000
+        assert last[sender]["impairments"][1]["extra_ns"] == [0, 30_000_000]
+    assert first[0]["queue"]["limit"] == 250_000  # a BDP of 50 Mb/s and 40 ms, and of 20 Mb/s and 20 ms
+    assert last[0]["queue"]["limit"] == 50_000
+
+
+def test_datagrams_may_draw_their_own_start() -> None:
+    app = '{ app = { kind = "cbr", rate = "5Mbps", first = "1s" } }'
+    entry = (
+        Study.from_toml(QUESTION.replace('{ cc = "reno" }', app))
+        .plan()
+        .cells[0]
+        .compiled.scenario["traffic"][1]
+    )
+    assert entry["app"]["first_s"] == {"kind": "fixed", "value": 1.0}
+
+
+def test_calls_are_named_after_their_kind_and_a_still_one_is_not_random() -> None:
+    flows = '{ app = { kind = "voip", interval = "30ms" }, start = "0s" }'
+    text = QUESTION.replace('{ cc = "cubic" }, { cc = "reno" }', flows).replace(
+        "flows =", 'jitter = "0s"\nflows ='
+    )
+    cell = Study.from_toml(text).plan().cells[0]
+    cell.check()
+    entry = cell.compiled.scenario["traffic"][0]
+    assert (entry["name"], entry["app"]["interval_s"]) == ("voip", {"kind": "fixed", "value": 0.03})
+    assert cell.deterministic
+    video = '{ app = { kind = "video", encoded_rate = "1Mbps", frame_rate = 25 }, start = "0s" }'
+    cell = Study.from_toml(text.replace(flows, video)).plan().cells[0]
+    cell.check()
+    assert not cell.deterministic
+
+
 def test_short_flows_push_from_the_sender_and_are_random() -> None:
     size = '{ kind = "pareto", mean = "30kB", shape = 1.5 }'
     app = f'{{ app = {{ kind = "short-flows", arrival_rate = 20, flow = {size} }} }}'
@@ -215,6 +268,12 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
             '"shar"',
             'q.toml:2:12: measure.1: there is no measure or metric "shar"; did you mean "share"?',
         ),
+        ('"share"', '"goodput", "throughput"', 'q.toml:2:23: measure.2: "goodput" is listed already'),
+        (
+            "[run]",
+            "[parameters]\nbuffer = 3\n[run]",
+            "q.toml:7:1: dumbbell.buffer: this axis and [parameters] buffer (line 11) have the same name",
+        ),
         ('"share"', '"completion_time"', "q.toml:2:12: measure.1: the flows have no end"),
         (
             'rate = "50Mbps"',
@@ -265,6 +324,11 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
             'cc = "reno"',
             'app = { kind = "cbr", rate = "1Mbps", ect = "ect1" }',
             "dumbbell.flows.2.app.ect: unknown key 'ect'; did you mean \"ecn\"?",
+        ),
+        (
+            "buffer =",
+            'queue = { kind = "pie", mean_packet = 500 }\nbuffer =',
+            'dumbbell.queue.mean_packet: the value does not fit; write a size with its unit, like "500B"',
         ),
         ("buffer =", 'queue = "cdel"\nbuffer =', "dumbbell.queue"),
         (

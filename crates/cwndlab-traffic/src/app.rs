@@ -55,6 +55,8 @@ impl App {
             AppSpec::Cbr(s) => App::Datagrams(Box::new(Datagrams::constant(s, setup)?)),
             AppSpec::OnOff(s) => App::Datagrams(Box::new(Datagrams::on_off(s, setup)?)),
             AppSpec::Poisson(s) => App::Datagrams(Box::new(Datagrams::poisson(s, setup)?)),
+            AppSpec::Voip(s) => App::Datagrams(Box::new(Datagrams::voice(s, setup)?)),
+            AppSpec::Video(s) => App::Datagrams(Box::new(Datagrams::video(s, setup)?)),
         })
     }
 

@@ -1,15 +1,19 @@
 //! Unresponsive traffic: datagrams at a pace of their own, whatever the network does to them.
 
+mod media;
 mod spec;
 
-pub use spec::{CbrSpec, EcnField, OnOffSpec, PoissonSpec};
+pub use spec::{CbrSpec, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
 
 use cwndlab_units::Time;
 
 use crate::{Command, Dist, Event, Rng, Sampler, Setup, Side};
+use media::{Video, Voice};
 
 /// An IPv4 header without options (RFC 791) and a UDP header (RFC 768).
 pub(crate) const HEADER_BYTES: u32 = 28;
+/// The same, and an RTP header without contributing sources (RFC 3550, section 5.1).
+const RTP_HEADERS: u32 = HEADER_BYTES + 12;
 /// The total length of an IPv4 packet has 16 bits.
 const MAX_PACKET_BYTES: u64 = 65_535;
 
@@ -33,6 +37,8 @@ enum Pattern {
     Constant(Pace),
     OnOff { pace: Pace, on: (Sampler, Rng), off: (Sampler, Rng), end: Time },
     Poisson { rate_bps: u64, gaps: Rng },
+    Voice(Voice),
+    Video(Video),
 }
 
 /// Packets back to back at a rate. Times come from the bits since the origin, so that rounding does not add up.
@@ -70,23 +76,35 @@ struct Common<'a> {
     duration: Option<&'a Dist>,
 }
 
+/// A field's distribution, with a random stream of the same name.
+fn drawn(what: &str, field: &str, dist: &Dist, setup: &mut Setup<'_>) -> Result<(Sampler, Rng), String> {
+    let sampler = dist.sampler(setup.shared).map_err(|e| format!("{what}: {field}: {e}"))?;
+    Ok((sampler, (setup.stream)(field)))
+}
+
 impl Datagrams {
     pub(crate) fn constant(spec: &CbrSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
         Datagrams::new(&spec.common(), Pattern::Constant(Pace::new(spec.rate_bps)), setup)
     }
 
     pub(crate) fn on_off(spec: &OnOffSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
-        let mut periods = |field: &str, dist: &Dist| {
-            let sampler = dist.sampler(setup.shared).map_err(|e| format!("on-off: {field}: {e}"))?;
-            Ok::<_, String>((sampler, (setup.stream)(field)))
-        };
-        let (on, off) = (periods("on_s", &spec.on_s)?, periods("off_s", &spec.off_s)?);
+        let (on, off) = (drawn("on-off", "on_s", &spec.on_s, setup)?, drawn("on-off", "off_s", &spec.off_s, setup)?);
         let pattern = Pattern::OnOff { pace: Pace::new(spec.rate_bps), on, off, end: Time::ZERO };
         Datagrams::new(&spec.common(), pattern, setup)
     }
 
     pub(crate) fn poisson(spec: &PoissonSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
         let pattern = Pattern::Poisson { rate_bps: spec.rate_bps, gaps: (setup.stream)("gaps") };
+        Datagrams::new(&spec.common(), pattern, setup)
+    }
+
+    pub(crate) fn voice(spec: &VoipSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+        let pattern = Pattern::Voice(Voice::new(spec, setup)?);
+        Datagrams::new(&spec.common(), pattern, setup)
+    }
+
+    pub(crate) fn video(spec: &VideoSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+        let pattern = Pattern::Video(Video::new(spec, setup));
         Datagrams::new(&spec.common(), pattern, setup)
     }
 
@@ -133,7 +151,11 @@ impl Datagrams {
 
     fn send(&mut self, now: Time, out: &mut Vec<Command>) {
         let drawn = self.packet.0.draw_bytes(&mut self.packet.1);
-        let bytes = drawn.clamp(u64::from(HEADER_BYTES) + 1, MAX_PACKET_BYTES) as u32;
+        let drawn = drawn.clamp(u64::from(HEADER_BYTES) + 1, MAX_PACKET_BYTES) as u32;
+        let bytes = match &mut self.pattern {
+            Pattern::Video(video) => video.packet_bytes(now, drawn),
+            _ => drawn,
+        };
         out.push(Command::Send { conn: 0, side: self.from, payload: bytes - HEADER_BYTES, bytes, ecn: self.ecn });
         let next = self.pattern.after(now, bytes);
         if next < self.until {
@@ -150,7 +172,8 @@ impl Pattern {
                 pace.begin(now);
                 *end = now + on.0.draw_time(&mut on.1);
             }
-            Pattern::Poisson { .. } => {}
+            Pattern::Voice(voice) => voice.begin(now),
+            Pattern::Poisson { .. } | Pattern::Video(_) => {}
         }
     }
 
@@ -174,6 +197,8 @@ impl Pattern {
                 let mean = 8.0 * f64::from(bytes) / *rate_bps as f64;
                 now + Time::from_secs_f64(Sampler::exponential(mean, gaps))
             }
+            Pattern::Voice(voice) => voice.after(now),
+            Pattern::Video(video) => video.after(now),
         }
     }
 }

@@ -26,7 +26,7 @@ mod web;
 pub use app::{App, Setup};
 pub use bulk::Bulk;
 pub use crr::Crr;
-pub use datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec};
+pub use datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
 pub use dist::{Dist, Distributions, Sampler};
 pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 pub use ftp::Ftp;

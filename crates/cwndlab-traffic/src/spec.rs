@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CbrSpec, Dist, OnOffSpec, PoissonSpec, Sampler, Side};
+use crate::{CbrSpec, Dist, OnOffSpec, PoissonSpec, Sampler, Side, VideoSpec, VoipSpec};
 
 /// The largest object, transfer or request, so that the bytes of a page's objects can be added up in 64 bits.
 pub(crate) const MAX_BYTES: u64 = 1 << 50;
@@ -35,6 +35,10 @@ pub enum AppSpec {
     OnOff(Box<OnOffSpec>),
     /// Datagrams of a Poisson process.
     Poisson(Box<PoissonSpec>),
+    /// A voice call, one way.
+    Voip(Box<VoipSpec>),
+    /// Live video, one way.
+    Video(Box<VideoSpec>),
 }
 
 impl AppSpec {
@@ -73,6 +77,8 @@ impl AppSpec {
             AppSpec::Cbr(s) => s.dists(),
             AppSpec::OnOff(s) => s.dists(),
             AppSpec::Poisson(s) => s.dists(),
+            AppSpec::Voip(s) => s.dists(),
+            AppSpec::Video(s) => s.dists(),
         }
     }
 
@@ -87,6 +93,8 @@ impl AppSpec {
             AppSpec::Cbr(s) => s.check()?,
             AppSpec::OnOff(s) => s.check()?,
             AppSpec::Poisson(s) => s.check()?,
+            AppSpec::Voip(s) => s.check()?,
+            AppSpec::Video(s) => s.check()?,
             AppSpec::ShortFlows(s) => s.check()?,
             AppSpec::Ftp(_) | AppSpec::Crr(_) | AppSpec::Rr(_) => {}
         }

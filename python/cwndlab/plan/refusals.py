@@ -33,9 +33,14 @@ def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
     # The core reads a table with a `kind` whole before it looks inside: its place may be some levels too
     # high.
     place += _search(_at(compiled.scenario, place), unknown[2], key=unknown[1] == "field")
-    known = [_UNIT_SUFFIX.sub("", name) for name in re.findall(r"`([^`]*)`", unknown[3])]
+    names = re.findall(r"`([^`]*)`", unknown[3])
+    known = [_UNIT_SUFFIX.sub("", name) for name in names]
     given = _UNIT_SUFFIX.sub("", unknown[2])
     path = tuple(map(_plain, origin(compiled, place)))
+    if given in known:  # the key is right, and its value has not the unit that it needs
+        suffix = _UNIT_SUFFIX.search(names[known.index(given)])
+        right = f"write {_UNITS[suffix[1]]}" if suffix else None
+        return Invalid(path, "the value does not fit", right, 0)
     return Invalid(
         path, f"unknown {'key' if unknown[1] == 'field' else 'name'} {given!r}", nearest(given, known), 0
     )
@@ -53,6 +58,12 @@ def _as_written(line: str) -> str:
 
 
 _UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
+_UNITS = {
+    "ns": 'a time with its unit, like "20ms"',
+    "s": 'a time with its unit, like "20ms"',
+    "bytes": 'a size with its unit, like "500B"',
+    "bps": 'a rate with its unit, like "10Mbps"',
+}
 
 
 def _at(value: Any, place: Sequence[str]) -> Any:

@@ -64,6 +64,13 @@ def _axes(study: StudySpec) -> None:
                     "this axis names no parameter: it sets nothing and is used nowhere",
                     f'give it sets = "tcp.initial_window" (say), or write "${name}" where the value belongs',
                 )
+    for name in outline.axes:
+        # in a cell without the axis the parameter counts, and without grids there is no such cell
+        if name in outline.parameters and not outline.grids:
+            line = study.place.error(("parameters", name), "").line
+            where = f"[parameters] {name}" + (f" (line {line})" if line else "")
+            right = "give one of them another name, or leave the parameter out"
+            raise _fail(study, ("axes", name), f"this axis and {where} have the same name", right)
     for name in outline.sensitivity:
         if name in outline.axes:
             raise _fail(study, ("sensitivity", name), f'"{name}" is an axis already', "give it another name")

@@ -14,10 +14,11 @@ from typing import Any
 
 from . import measures
 from .base import Drawn
+from .partial import readable
 from .shorthand import Flow, Network, ParkingLot, Short
 from .units import parse_rate, parse_share, parse_time, parse_zero_rate
 from .unresponsive import is_unresponsive
-from .validate import Invalid, validate
+from .validate import Collected, Invalid
 from .values import text
 
 Path = tuple[str | int, ...]
@@ -44,6 +45,8 @@ class Expanded:
     """A study in full, and where each part of it was written."""
 
     raw: Raw
+    #: What does not fit in the short forms, and was left out.
+    wrong: Collected = field(default_factory=Collected)
     origins: dict[Path, Path] = field(default_factory=dict)
     #: Names of the flow groups, and which of them are transfers without end.
     flows: dict[str, bool] = field(default_factory=dict)
@@ -56,8 +59,8 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     if not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
     _check_kinds(raw)
-    short = validate(Short, {key: raw[key] for key in SHORT if key in raw})
     made = Expanded(copy.deepcopy({key: value for key, value in raw.items() if key not in SHORT}))
+    short = readable({key: raw[key] for key in SHORT if key in raw}, made.wrong)
     networks = [name for name in NETWORKS if name in raw]
     if len(networks) > 1:
         raise Invalid((networks[1],), f"this study has a [{networks[0]}] already", "keep one of them", 0)
@@ -111,15 +114,19 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
     known = [
         str(quantity.get("name")) for quantity in raw.get("quantities", []) if isinstance(quantity, dict)
     ]
-    groups: list[measures.Measured] = []
+    groups: dict[str, measures.Measured] = {}
     for position, name in enumerate(asked or []):
-        group = measures.measured(name, flows, metrics, ("measure", position))
-        for quantity in group.quantities:
-            made.origins["quantities", len(known)] = ("measure", position)
-            if quantity["name"] not in known:
-                raw.setdefault("quantities", []).append(quantity)
-                known.append(quantity["name"])
-        groups.append(group)
+        at: Path = ("measure", position)
+        with made.wrong:
+            group = measures.measured(name, flows, metrics, at)
+            if group.name in groups:
+                raise Invalid(at, f'"{group.name}" is listed already', "leave one of them out", 0)
+            groups[group.name] = group
+            for quantity in group.quantities:
+                made.origins["quantities", len(known)] = at
+                if quantity["name"] not in known:
+                    raw.setdefault("quantities", []).append(quantity)
+                    known.append(quantity["name"])
     if not groups or raw.get("grids"):
         return  # which axes the cells of a grid have is for the study to say
     axes = {
@@ -128,8 +135,8 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
         if isinstance(axis, dict) and isinstance(axis.get("values"), list)
     }
     for section, shown in (
-        ("tables", measures.tables(groups, axes)),
-        ("figures", measures.figures(groups, axes)),
+        ("tables", measures.tables(list(groups.values()), axes)),
+        ("figures", measures.figures(list(groups.values()), axes)),
     ):
         if section not in raw and shown:
             raw[section] = shown
@@ -146,6 +153,8 @@ class _Network:
         self.nodes: list[str] = []
         self.links: list[Raw] = []
         self.traffic: list[Raw] = []
+        #: What each value of an axis of round-trip times that change sets.
+        self.changing: dict[str, list[Raw]] = {}
         tcp = self.raw.setdefault("tcp", {})
         if isinstance(tcp, dict):
             tcp.setdefault("profile", "linux-6")
@@ -183,6 +192,13 @@ class _Network:
         axes[name] = {**more, "values": list(values)}
         self.origin(("axes", name), at)
 
+    def _choices(self, name: str, labels: Sequence[str], at: Path, title: str) -> list[Raw]:
+        """An axis of values with names; for each the table of keys that it sets."""
+        names = [label if labels.count(label) == 1 else f"{label} {k + 1}" for k, label in enumerate(labels)]
+        chosen: list[Raw] = [{"name": label, "set": {}} for label in names]
+        self._axis(name, chosen, at, title=title)
+        return [value["set"] for value in chosen]
+
     def _name(self, flow: Flow) -> str:
         """The name of a group of flows: its own, or that of its congestion control."""
         kind = str(flow.app["kind"]) if flow.app is not None and is_unresponsive(flow.app) else "flow"
@@ -198,15 +214,25 @@ class _Network:
         rate = self.network.rate
         if not isinstance(rate, list):
             return rate
-        numbers = [_tidy(parse_rate(value) / 1e6) for value in rate]
+        plain = [value for value in rate if isinstance(value, str)]
+        if len(plain) < len(rate):
+            sets = self._choices("rate", [_label(value) for value in rate], ("rate",), "bottleneck")
+            for table, value in zip(sets, rate, strict=True):
+                table |= {f"topology.links.{link}.rate": value for link in self._bottleneck_names()}
+            return rate[0]
+        numbers = [_tidy(parse_rate(value) / 1e6) for value in plain]
         self._axis("rate", numbers, ("rate",), title="bottleneck", unit="Mbit/s")
         return "{rate}Mbps"
 
     def _rtt(self) -> str:
         rtt = self.network.rtt
-        if isinstance(rtt, dict):
-            return str(self._round_trips(rtt).get("0s"))
-        return rtt if isinstance(rtt, str) else "{rtt}ms"
+        if isinstance(rtt, list):
+            return self._base(rtt[0]) if any(isinstance(value, dict) for value in rtt) else "{rtt}ms"
+        return self._base(rtt)
+
+    def _base(self, rtt: str | Raw) -> str:
+        """The round-trip time at the start of the run."""
+        return rtt if isinstance(rtt, str) else str(self._round_trips(rtt)["0s"])
 
     def _round_trips(self, rtt: Raw) -> Mapping[str, str]:
         """The round-trip times of a change; Invalid if it has none."""
@@ -223,15 +249,30 @@ class _Network:
                 raise Invalid((self.section, "rtt", "at", time), str(error), None, 0) from None
         return steps
 
-    def _host_delay(self, rtt: str | list[str] | Raw, name: str, at: Path) -> str | Raw:
-        """Half of a round-trip time: what the link of a sender delays, each way."""
+    def _half(self, rtt: str | Raw) -> str | Raw:
         if isinstance(rtt, str):
             return _half(rtt)
-        if isinstance(rtt, dict):
-            return {**rtt, "at": {time: _half(value) for time, value in self._round_trips(rtt).items()}}
+        return {**rtt, "at": {time: _half(value) for time, value in self._round_trips(rtt).items()}}
+
+    def _host_delay(
+        self, rtt: str | Raw | Sequence[str | Raw], name: str, at: Path, link: str | None = None
+    ) -> str | Raw:
+        """Half of a round-trip time: what the link of a sender delays, each way."""
+        if isinstance(rtt, str | dict):
+            return self._half(rtt)
+        plain = [value for value in rtt if isinstance(value, str)]
+        if len(plain) < len(rtt):
+            if name not in self.changing:
+                labels = [_label(value) for value in rtt]
+                self.changing[name] = self._choices(name, labels, at, "base round-trip time")
+            for table, value in zip(self.changing[name], rtt, strict=True):
+                table["topology.rtt"] = self._base(value)
+                if link is not None:
+                    table[f"topology.links.{link}.delay"] = self._half(value)
+            return self._half(rtt[0])
         parameters = self.raw.setdefault("parameters", {})
         if f"half_{name}" not in parameters:
-            values = [_tidy(parse_time(value) / 1e6) for value in rtt]
+            values = [_tidy(parse_time(value) / 1e6) for value in plain]
             self._axis(name, values, at, title=f"base round-trip time{_of(name, '_rtt')}", unit="ms")
             parameters[f"half_{name}"] = f"= {name} / 2"
         return f"{{half_{name}}}ms"
@@ -241,14 +282,9 @@ class _Network:
         if not isinstance(queue, list):
             return _queue_table(queue, limit)
         tables = [_queue_table(kind, limit) for kind in queue]
-        kinds = [str(table["kind"]) for table in tables]
-        names = [kind if kinds.count(kind) == 1 else f"{kind} {k + 1}" for k, kind in enumerate(kinds)]
-        keys = [f"topology.links.{name}.forward.queue" for name in self._bottleneck_names()]
-        chosen = [
-            {"name": name, "set": {key: table for key in keys}}
-            for name, table in zip(names, tables, strict=True)
-        ]
-        self._axis("queue", chosen, ("queue",), title="queue")
+        sets = self._choices("queue", [str(table["kind"]) for table in tables], ("queue",), "queue")
+        for keys, table in zip(sets, tables, strict=True):
+            keys |= {f"topology.links.{link}.forward.queue": table for link in self._bottleneck_names()}
         return tables[0]
 
     def _buffer(self) -> str:
@@ -263,32 +299,27 @@ class _Network:
         self._axis("buffer", [_limit(value) for value in buffer], ("buffer",), title="buffer")
         return "$buffer"
 
-    def _loss(self) -> float | str | Raw | None:
+    def _loss(self) -> Raw:
+        """The bottleneck's key for what it loses at random."""
         loss = self.network.loss
         if loss is None or isinstance(loss, dict):
-            return loss
+            return {} if loss is None else {"loss": loss}
         if isinstance(loss, str):
-            return parse_share(loss)
-        self._axis(
-            "loss", [_tidy(100 * parse_share(v)) for v in loss], ("loss",), title="random loss", unit="%"
-        )
-        return "= loss / 100"
+            return {"impairments": [{"kind": "bernoulli", "p": parse_share(loss)}]}
+        plain = [value for value in loss if isinstance(value, str)]
+        if len(plain) < len(loss):
+            sets = self._choices("loss", [_label(value) for value in loss], ("loss",), "random loss")
+            for table, value in zip(sets, loss, strict=True):
+                table |= {f"topology.links.{link}.forward.loss": value for link in self._bottleneck_names()}
+            return {"loss": loss[0]}
+        shares = [_tidy(100 * parse_share(value)) for value in plain]
+        self._axis("loss", shares, ("loss",), title="random loss", unit="%")
+        return {"impairments": [{"kind": "bernoulli", "p": "= loss / 100"}]}
 
     def _fastest(self) -> int:
         """The highest rate of the bottleneck; 0 of a trace."""
         rate = self.network.rate
-        if isinstance(rate, dict):
-            steps = rate.get("at", {})
-            rates = (
-                [value for value in steps.values() if isinstance(value, str)]
-                if isinstance(steps, dict)
-                else []
-            )
-            try:
-                return max(map(parse_zero_rate, rates), default=0)
-            except ValueError:
-                return 0  # the full form says what is wrong
-        return max(map(parse_rate, rate if isinstance(rate, list) else [rate]))
+        return max(map(_highest, rate if isinstance(rate, list) else [rate]))
 
     # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -300,11 +331,7 @@ class _Network:
         rate, queue, loss = self._rate(), self._queue(), self._loss()
         self._host_delay(self.network.rtt, "rtt", ("rtt",))
         for k, name in enumerate(self._bottleneck_names()):
-            forward: Raw = {"queue": copy.deepcopy(queue)}
-            if isinstance(loss, dict):
-                forward["loss"] = loss
-            elif loss is not None:
-                forward["impairments"] = [{"kind": "bernoulli", "p": loss}]
+            forward: Raw = {"queue": copy.deepcopy(queue), **copy.deepcopy(loss)}
             ends = [routers[k], routers[k + 1]]
             at: Path = ("topology", "links", len(self.links))
             self.origin((*at, "rate"), ("rate",))
@@ -321,7 +348,7 @@ class _Network:
         sender, receiver = f"{name}_sender", f"{name}_receiver"
         self.nodes += [sender, receiver]
         if flow.rtt is None:
-            delay = self._host_delay(self.network.rtt, "rtt", ("rtt",))
+            delay = self._host_delay(self.network.rtt, "rtt", ("rtt",), f"{name}_access")
         else:
             delay = self._host_delay(flow.rtt, f"{own}_rtt", (*at, "rtt"))
         rate = f"{max(HOST_RATE, FASTER * self._fastest()) // 1_000_000}Mbps"
@@ -375,7 +402,7 @@ class _Network:
         entry: Raw = {"name": name, "client": ends[0], "server": ends[1], "count": count}
         if not unresponsive:
             entry["tcp"] = name
-        if "start" in flow.model_fields_set or "first_s" not in app:
+        if "start" in flow.model_fields_set or not {"first", "first_s"} & app.keys():
             start = flow.start
             entry["start"] = {"uniform": list(start.uniform)} if isinstance(start, Drawn) else start
         where: Path = ("traffic", len(self.traffic))
@@ -388,6 +415,29 @@ class _Network:
         """Whether only one group of flows has several values for this key."""
         everywhere = [*self.network.flows, *(getattr(self.network, "cross", []))]
         return sum(isinstance(getattr(flow, key), list) for flow in everywhere) == 1
+
+
+def _label(value: str | Raw) -> str:
+    """What a value of an axis is called that may be a change: "100Mbps to 10Mbps every 200ms"."""
+    if isinstance(value, str):
+        return value
+    steps = value.get("at")
+    if not isinstance(steps, dict):
+        return str(value.get("trace", "changing"))
+    every = f" every {value['repeat']}" if "repeat" in value else ""
+    return " to ".join(map(str, steps.values())) + every
+
+
+def _highest(rate: str | Raw) -> int:
+    """The highest rate of a value that may be a change; 0 of a trace."""
+    if isinstance(rate, str):
+        return parse_rate(rate)
+    steps = rate.get("at", {})
+    rates = [value for value in steps.values() if isinstance(value, str)] if isinstance(steps, dict) else []
+    try:
+        return max(map(parse_zero_rate, rates), default=0)
+    except ValueError:
+        return 0  # the full form says what is wrong
 
 
 def _half(time: str) -> str:

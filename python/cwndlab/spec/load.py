@@ -197,6 +197,8 @@ def _build(
     except Invalid as invalid:
         findings.note(place.of(invalid))
         raise findings.error() from None
+    for one in expanded.wrong.found:
+        findings.note(place.of(one))
     if expanded.origins:
         place = replace(place, raw=expanded.raw, written=raw, origins=expanded.origins)
     rest = {key: value for key, value in expanded.raw.items() if key not in schema.MODEL_SECTIONS}
@@ -225,11 +227,15 @@ def _build(
         origins=place.origins,
         changed=changed,
     )
+    left_out = bool(wrong or expanded.wrong.found)
     with findings:
-        if not wrong:
+        if not left_out:
             check_study(study)
         elif not wrong & {"parameters", "axes"}:
             _ = study.base
+    if findings.errors and not wrong & {"parameters", "axes"}:
+        with findings:  # what else would be found once these are mended
+            study.check_first_cell()
     findings.report()
     return study
 

@@ -62,14 +62,14 @@ class Flow(Strict):
 class Network(Strict):
     """What the shorthands have in common."""
 
-    rate: Rate | Values[Rate] | Change = Field(description="of the bottleneck, each way")
-    rtt: Time | Values[Time] | Change = Field(description="base round-trip time, without queues")
+    rate: Rate | Change | Values[Rate | Change] = Field(description="of the bottleneck, each way")
+    rtt: Time | Change | Values[Time | Change] = Field(description="base round-trip time, without queues")
     down: Values[Annotated[list[Time], Field(min_length=2, max_length=2)]] | None = Field(
         None, description="intervals in which the bottleneck sends nothing, each way"
     )
     buffer: Buffer | Values[Buffer] = Field(1.0, description='in multiples of the BDP, or "100pkt", "64KiB"')
     queue: QueueKind | Values[QueueKind] = Field("drop-tail", description="a kind of queue, or its table")
-    loss: Share | Values[Share] | Change | None = Field(
+    loss: Share | Change | Values[Share | Change] | None = Field(
         None, description="of packets at random, at the bottleneck"
     )
     jitter: Time = Field("0.1ms", description="largest random delay of a packet at its sending host")

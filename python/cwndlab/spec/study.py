@@ -79,6 +79,9 @@ class StudySpec:
     def check_quantities(self) -> None:
         """StudyError for quantities that do not fit their metrics; none here, where metrics are not known."""
 
+    def check_first_cell(self) -> None:
+        """StudyError if the first cell does not compile; not checked here, where nothing is compiled."""
+
     def tables_of(self, quantity: schema.Quantity) -> Collection[str]:
         """The record tables that a quantity's metric reads; none here, where metrics are not known."""
         return ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 #: The kinds, and whether each draws random numbers regardless of its distributions.
-KINDS = {"cbr": False, "on-off": False, "poisson": True}
+KINDS = {"cbr": False, "on-off": False, "poisson": True, "voip": False, "video": True}
 
 
 def is_unresponsive(app: object) -> bool:

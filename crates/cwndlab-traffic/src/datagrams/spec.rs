@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, HEADER_BYTES};
+use super::{Common, HEADER_BYTES, RTP_HEADERS};
 use crate::spec::{client, zero};
 use crate::{Dist, Side};
 
@@ -20,16 +20,15 @@ pub enum EcnField {
     Ect0 = 2,
 }
 
+/// Specifications: the default size of packets, the fields of every sender, and those of one kind.
 macro_rules! datagram_specs {
-    ($($(#[$about:meta])* $name:ident, $what:literal { $($own:tt)* })+) => {$(
+    ($($(#[$about:meta])* $name:ident, $what:literal, $packet:literal { $($own:tt)* })+) => {$(
         $(#[$about])*
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// Bits per second of IP packets, headers included.
-            pub rate_bps: u64,
             /// Bytes of an IP packet: 28 of headers, and the payload. What is drawn is kept within 29 to 65,535.
-            #[serde(default = "full_packet")]
+            #[serde(default = $packet)]
             pub packet_bytes: Dist,
             /// The ECN codepoint of its packets.
             #[serde(default)]
@@ -65,21 +64,21 @@ macro_rules! datagram_specs {
                 all
             }
 
-            /// Whether rate and size make sense.
-            pub(crate) fn check(&self) -> Result<(), String> {
-                check_rate($what, self.rate_bps)?;
-                check_packet($what, &self.packet_bytes)
-            }
         }
     )+};
 }
 
 datagram_specs! {
     /// Packets of a constant bit rate.
-    CbrSpec, "cbr" {}
+    CbrSpec, "cbr", "full_packet" {
+        /// Bits per second of IP packets, headers included.
+        pub rate_bps: u64,
+    }
 
     /// Bursts of a constant bit rate, and silence between them.
-    OnOffSpec, "on-off" {
+    OnOffSpec, "on-off", "full_packet" {
+        /// Bits per second of IP packets within a burst, headers included.
+        pub rate_bps: u64,
         /// Seconds of a burst, which has at least one packet.
         pub on_s: Dist,
         /// Seconds of silence between bursts.
@@ -87,12 +86,51 @@ datagram_specs! {
     }
 
     /// Packets at independent, exponentially distributed distances, in the mean of the rate.
-    PoissonSpec, "poisson" {}
+    PoissonSpec, "poisson", "full_packet" {
+        /// Bits per second of IP packets in the mean, headers included.
+        pub rate_bps: u64,
+    }
+
+    /// One way of a voice call: packets at a fixed distance, with or without silence suppression.
+    VoipSpec, "voip", "g711_packet" {
+        /// Seconds from a packet to the next: how much speech it holds (RFC 3551, section 4.2).
+        #[serde(default = "g711_interval")]
+        pub interval_s: Dist,
+        /// Seconds of a talkspurt, in whole packets; the call never falls silent without it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub talk_s: Option<Dist>,
+        /// Seconds of silence between talkspurts, in which nothing is sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub silence_s: Option<Dist>,
+    }
+
+    /// One way of a video call: frames whose sizes and distances scatter, cut into packets.
+    VideoSpec, "video", "video_packet" {
+        /// Bits per second of the encoded video, without headers.
+        pub encoded_rate_bps: u64,
+        /// Frames per second.
+        #[serde(default = "thirty")]
+        pub frame_rate: f64,
+        /// Scale of the Laplace distribution of a frame's size, as a share of the mean size.
+        #[serde(default = "scatter")]
+        pub size_scale: f64,
+        /// Scale of the Laplace distribution of the distance of two frames, as a share of the mean distance.
+        #[serde(default = "scatter")]
+        pub interval_scale: f64,
+        /// Whether a frame's packets are spread over the time to the next frame; else they are sent at once.
+        #[serde(default = "yes")]
+        pub shaped: bool,
+    }
 }
 
 impl CbrSpec {
     pub(crate) fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        check_rate("cbr", "rate", self.rate_bps)?;
+        check_packet("cbr", &self.packet_bytes, HEADER_BYTES)
     }
 }
 
@@ -102,26 +140,86 @@ impl OnOffSpec {
         all.extend([("on_s", &self.on_s), ("off_s", &self.off_s)]);
         all
     }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        check_rate("on-off", "rate", self.rate_bps)?;
+        check_packet("on-off", &self.packet_bytes, HEADER_BYTES)
+    }
 }
 
 impl PoissonSpec {
     pub(crate) fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
     }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        check_rate("poisson", "rate", self.rate_bps)?;
+        check_packet("poisson", &self.packet_bytes, HEADER_BYTES)
+    }
 }
 
+impl VoipSpec {
+    pub(crate) fn dists(&self) -> Vec<(&'static str, &Dist)> {
+        let mut all = self.common_dists();
+        all.push(("interval_s", &self.interval_s));
+        all.extend(self.talk_s.as_ref().map(|d| ("talk_s", d)));
+        all.extend(self.silence_s.as_ref().map(|d| ("silence_s", d)));
+        all
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        check_packet("voip", &self.packet_bytes, RTP_HEADERS)?;
+        match self.interval_s {
+            Dist::Fixed { value } if value < SHORTEST_INTERVAL_S => {
+                return Err(format!("voip: interval is {value} s; it must be at least 10 us"));
+            }
+            _ => {}
+        }
+        if self.talk_s.is_some() == self.silence_s.is_some() {
+            return Ok(());
+        }
+        Err("voip: silence suppression needs both `talk` and `silence`; give both or none".into())
+    }
+}
+
+impl VideoSpec {
+    pub(crate) fn dists(&self) -> Vec<(&'static str, &Dist)> {
+        self.common_dists()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        check_rate("video", "encoded_rate", self.encoded_rate_bps)?;
+        check_packet("video", &self.packet_bytes, RTP_HEADERS)?;
+        if !(0.01..=10_000.0).contains(&self.frame_rate) {
+            return Err(format!("video: frame_rate is {}; it must be within 0.01 and 10000", self.frame_rate));
+        }
+        for (what, scale) in [("size_scale", self.size_scale), ("interval_scale", self.interval_scale)] {
+            // beyond it, what is cut off below 0 would raise the mean by more than 3 %
+            if !(0.0..=0.5).contains(&scale) {
+                return Err(format!("video: {what} is {scale}; it must be within 0 and 0.5"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Packets closer to each other hold no speech.
+const SHORTEST_INTERVAL_S: f64 = 1e-5;
+
 /// As for links: faster, a small packet would take no time at all.
-fn check_rate(what: &str, rate_bps: u64) -> Result<(), String> {
+fn check_rate(what: &str, field: &str, rate_bps: u64) -> Result<(), String> {
     if (8..=400_000_000_000).contains(&rate_bps) {
         return Ok(());
     }
-    Err(format!("{what}: rate is {rate_bps} bit/s; it must be at least 8 bit/s and at most 400 Gbit/s"))
+    Err(format!("{what}: {field} is {rate_bps} bit/s; it must be at least 8 bit/s and at most 400 Gbit/s"))
 }
 
-fn check_packet(what: &str, packet: &Dist) -> Result<(), String> {
+fn check_packet(what: &str, packet: &Dist, headers: u32) -> Result<(), String> {
+    let least = headers + 1;
+    let protocols = if headers == RTP_HEADERS { "UDP and RTP headers" } else { "a UDP header" };
     match packet {
-        Dist::Fixed { value } if !(f64::from(HEADER_BYTES) + 1.0..=65_535.0).contains(value) => {
-            Err(format!("{what}: packet is {value} bytes; an IP packet with a UDP header has 29 to 65535 bytes"))
+        Dist::Fixed { value } if !(f64::from(least)..=65_535.0).contains(value) => {
+            Err(format!("{what}: packet is {value} bytes; an IP packet with {protocols} has {least} to 65535 bytes"))
         }
         _ => Ok(()),
     }
@@ -129,4 +227,30 @@ fn check_packet(what: &str, packet: &Dist) -> Result<(), String> {
 
 fn full_packet() -> Dist {
     Dist::Fixed { value: 1500.0 }
+}
+
+/// 20 ms of G.711 are 160 bytes (RFC 3551, sections 4.2 and 4.5.14); with 40 bytes of headers.
+fn g711_packet() -> Dist {
+    Dist::Fixed { value: 200.0 }
+}
+
+fn g711_interval() -> Dist {
+    Dist::Fixed { value: 0.02 }
+}
+
+/// 1000 bytes of video.
+fn video_packet() -> Dist {
+    Dist::Fixed { value: 1040.0 }
+}
+
+fn thirty() -> f64 {
+    30.0
+}
+
+fn scatter() -> f64 {
+    0.15
+}
+
+fn yes() -> bool {
+    true
 }

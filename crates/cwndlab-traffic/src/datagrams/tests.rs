@@ -121,3 +121,69 @@ fn impossible_rates_and_packets_are_rejected() {
         "poisson: packet is 28 bytes; an IP packet with a UDP header has 29 to 65535 bytes"
     );
 }
+
+#[test]
+fn a_voice_call_has_a_packet_of_g711_every_20_ms() {
+    let packets = sent(r#"{"kind": "voip"}"#, Time::from_secs(10));
+    assert_eq!(packets[..3], [(0, 200), (20_000_000, 200), (40_000_000, 200)]);
+    assert_eq!(packets.len(), 500); // 80 kb/s of IP packets
+}
+
+#[test]
+fn silence_suppression_sends_talkspurts_of_whole_packets() {
+    let packets = sent(
+        r#"{"kind": "voip", "packet_bytes": {"kind": "fixed", "value": 60}, "talk_s": {"kind": "fixed", "value": 0.05},
+            "silence_s": {"kind": "fixed", "value": 0.1}}"#,
+        Time::from_millis(200),
+    );
+    let times: Vec<u64> = packets.iter().map(|&(at, _)| at / 1_000_000).collect();
+    assert_eq!(times, [0, 20, 40, 160, 180]); // 60 ms of speech, 100 ms of silence
+    assert!(packets.iter().all(|&(_, bytes)| bytes == 60));
+}
+
+#[test]
+fn frames_without_scatter_are_cut_into_packets_that_share_the_time_to_the_next() {
+    let json = |shaped: bool| {
+        format!(
+            r#"{{"kind": "video", "encoded_rate_bps": 700000, "frame_rate": 25, "size_scale": 0, "interval_scale": 0,
+                "shaped": {shaped}}}"#
+        )
+    };
+    let want: [(u64, u32); 5] = [(0, 1040), (10, 1040), (20, 1040), (30, 540), (40, 1040)];
+    let packets = sent(&json(true), Time::from_millis(41));
+    assert_eq!(packets, want.map(|(ms, bytes)| (1_000_000 * ms, bytes))); // frames of 3500 bytes
+    let at_once = sent(&json(false), Time::from_millis(39));
+    assert_eq!(at_once, [1040, 1040, 1040, 540].map(|bytes| (0, bytes)));
+}
+
+#[test]
+fn video_has_its_rate_and_the_scatter_of_the_laplace_distribution() {
+    let time = Time::from_secs(4000);
+    let packets = sent(
+        r#"{"kind": "video", "encoded_rate_bps": 1200000, "shaped": false,
+            "packet_bytes": {"kind": "fixed", "value": 60000}}"#,
+        time,
+    );
+    let (frames, mean) = (packets.len() as f64, 5000.0);
+    let sizes: Vec<f64> = packets.iter().map(|&(_, bytes)| f64::from(bytes - 40)).collect();
+    // a Laplace variable of scale b has the variance 2 b^2; 120,000 frames: four standard errors are 0.25 %
+    assert!((frames / (30.0 * time.as_secs_f64()) - 1.0).abs() < 0.0025, "{frames}");
+    assert!((sizes.iter().sum::<f64>() / frames / mean - 1.0).abs() < 0.0025);
+    let variance = sizes.iter().map(|size| (size / mean - 1.0).powi(2)).sum::<f64>() / frames;
+    assert!((variance / (2.0 * 0.15 * 0.15) - 1.0).abs() < 0.03, "{variance}");
+}
+
+#[test]
+fn impossible_calls_are_rejected() {
+    let wrong = |json: &str| {
+        let spec = serde_json::from_str::<crate::AppSpec>(json).unwrap();
+        spec.check(&std::collections::BTreeMap::new()).unwrap_err()
+    };
+    let talk = r#"{"kind": "voip", "talk_s": {"kind": "fixed", "value": 1}}"#;
+    assert!(wrong(talk).contains("needs both `talk` and `silence`"));
+    let small = r#"{"kind": "voip", "packet_bytes": {"kind": "fixed", "value": 40}}"#;
+    assert!(wrong(small).contains("an IP packet with UDP and RTP headers has 41 to 65535 bytes"));
+    assert!(wrong(r#"{"kind": "voip", "interval_s": {"kind": "fixed", "value": 0}}"#).contains("at least 10 us"));
+    assert!(wrong(r#"{"kind": "video", "encoded_rate_bps": 1000, "frame_rate": 0}"#).contains("frame_rate is 0"));
+    assert!(wrong(r#"{"kind": "video", "encoded_rate_bps": 1000, "size_scale": 0.6}"#).contains("size_scale is 0.6"));
+}

@@ -1,0 +1,124 @@
+//! Voice and live video as senders of RTP packets that do not adapt.
+//!
+//! Video has the steady state of the statistical model of `syncodecs` (cisco/syncodecs, `StatisticsCodec` in a
+//! `ShapedPacketizer`), the code behind RFC 8593: a frame has `rate / (8 × frames per second)` bytes, its size and the
+//! time to the next frame scatter by a Laplace distribution, and its packets are spread over that time. The model's
+//! large first frames after a change of the rate are left out, since the rate does not change here.
+
+use cwndlab_units::Time;
+use rand::Rng as _;
+
+use super::{drawn, VideoSpec, VoipSpec, RTP_HEADERS};
+use crate::{Rng, Sampler, Setup};
+
+/// One way of a voice call.
+#[derive(Clone)]
+pub(super) struct Voice {
+    interval: (Sampler, Rng),
+    /// Lengths of talkspurts and of silences.
+    spurts: Option<[(Sampler, Rng); 2]>,
+    /// Where the talkspurt ends.
+    end: Time,
+}
+
+impl Voice {
+    pub(super) fn new(spec: &VoipSpec, setup: &mut Setup<'_>) -> Result<Voice, String> {
+        let spurts = match (&spec.talk_s, &spec.silence_s) {
+            (Some(talk), Some(silence)) => {
+                Some([drawn("voip", "talk_s", talk, setup)?, drawn("voip", "silence_s", silence, setup)?])
+            }
+            _ => None,
+        };
+        Ok(Voice { interval: drawn("voip", "interval_s", &spec.interval_s, setup)?, spurts, end: Time::MAX })
+    }
+
+    /// Begins a talkspurt.
+    pub(super) fn begin(&mut self, now: Time) {
+        if let Some([talk, _]) = &mut self.spurts {
+            self.end = now + talk.0.draw_time(&mut talk.1);
+        }
+    }
+
+    /// When the packet after one at `now` follows. A talkspurt lasts for whole packets.
+    pub(super) fn after(&mut self, now: Time) -> Time {
+        let next = now + self.interval.0.draw_time(&mut self.interval.1);
+        match &mut self.spurts {
+            Some([_, silence]) if next >= self.end => {
+                let begin = next + silence.0.draw_time(&mut silence.1);
+                self.begin(begin);
+                begin
+            }
+            _ => next,
+        }
+    }
+}
+
+/// One way of a video call.
+#[derive(Clone)]
+pub(super) struct Video {
+    frame_bytes: f64,
+    frame_s: f64,
+    size_scale: f64,
+    interval_scale: f64,
+    shaped: bool,
+    scatter: Rng,
+    /// Bytes of the frame that are not sent yet, and how many of them a packet takes.
+    left: u64,
+    payload: u64,
+    /// When the next frame begins.
+    next_frame: Time,
+}
+
+/// Frames do not follow each other any faster, so that time goes on.
+const SHORTEST_FRAME_S: f64 = 1e-6;
+
+impl Video {
+    pub(super) fn new(spec: &VideoSpec, setup: &mut Setup<'_>) -> Video {
+        Video {
+            frame_bytes: spec.encoded_rate_bps as f64 / 8.0 / spec.frame_rate,
+            frame_s: 1.0 / spec.frame_rate,
+            size_scale: spec.size_scale,
+            interval_scale: spec.interval_scale,
+            shaped: spec.shaped,
+            scatter: (setup.stream)("frames"),
+            left: 0,
+            payload: 1,
+            next_frame: Time::ZERO,
+        }
+    }
+
+    /// Bytes of the packet that is sent now, at most `most` but for the headers; it begins a frame if the last one has
+    /// been sent.
+    pub(super) fn packet_bytes(&mut self, now: Time, most: u32) -> u32 {
+        if self.left == 0 {
+            let size = self.frame_bytes * (1.0 + laplace(self.size_scale, &mut self.scatter));
+            let interval = self.frame_s * (1.0 + laplace(self.interval_scale, &mut self.scatter));
+            self.left = size.round().max(1.0) as u64;
+            self.next_frame = now + Time::from_secs_f64(interval.max(SHORTEST_FRAME_S));
+        }
+        self.payload = u64::from(most.saturating_sub(RTP_HEADERS)).max(1);
+        let payload = self.left.min(self.payload);
+        self.left -= payload;
+        payload as u32 + RTP_HEADERS
+    }
+
+    /// When the packet after one at `now` follows.
+    pub(super) fn after(&mut self, now: Time) -> Time {
+        match self.left.div_ceil(self.payload) {
+            0 => self.next_frame,
+            // the packets that are left, and the one that was just sent, share the time that is left
+            more if self.shaped => now + Time::from_nanos((self.next_frame - now).as_nanos() / (more + 1)),
+            _ => now,
+        }
+    }
+}
+
+/// A value of the Laplace distribution around 0: an exponential one with either sign.
+fn laplace(scale: f64, rng: &mut Rng) -> f64 {
+    let magnitude = Sampler::exponential(scale, rng);
+    if rng.random::<bool>() {
+        magnitude
+    } else {
+        -magnitude
+    }
+}
