@@ -20,6 +20,8 @@ from cwndlab.backends.linux_virtual import boot, build
 from cwndlab.backends.linux_virtual.backend import seed_of
 from cwndlab.backends.protocol import Job
 from cwndlab.errors import RunError
+from cwndlab.evaluate import evaluate, pack, subjects
+from cwndlab.runs.options import RunOptions
 
 
 def run(folder: Path, **options: Any) -> Path:
@@ -77,6 +79,23 @@ def test_every_acknowledgment_of_rfc_2416s_listings_comes_within_2_ms(tmp_path: 
     chosen = {"variant": "tahoe", "iw": [1, 4], "size": "as-traced"}
     more = cwndlab.run(study, changes=chosen, out=out, backend="linux-virtual")
     assert (more.performed, more.measured) == (0, 2)
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_scorecard_has_the_kernels_numbers_next_to_the_simulators(tmp_path: Path) -> None:
+    """Of what both have: Prague and BBRv3 are not there to compare with."""
+    made = evaluate.evaluate(
+        [pack.load("rfc9743").only(["7.4"])],
+        [subjects.congestion_control("cubic")],
+        tmp_path,
+        RunOptions(backend="linux-virtual", replicates=2),
+        changes={"run.duration": "10s", "run.warmup": "5s"},
+    )
+    assert not made.failures
+    (row,) = made.cards[0].rows
+    assert list(row.values) == ["cubic", "reno"] == list(row.simulated)
+    assert row.values["cubic"].value == pytest.approx(row.simulated["cubic"].value, abs=10)
+    assert "simulator" in (tmp_path / "scorecard.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("virtual")

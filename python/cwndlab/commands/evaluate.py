@@ -55,6 +55,10 @@ def evaluate(
     threads: ThreadsOption = None,
     cluster: ClusterOption = None,
     backend: BackendOption = "simulator",
+    stack: Annotated[
+        str | None,
+        typer.Option(metavar="linux-laws|FILE", help="a kernel's TCP; default: linux-laws"),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="exit with code 3 if a MUST of a document is not met")
     ] = False,
@@ -81,7 +85,9 @@ def evaluate(
     if only:
         chosen = [one.only(only) for one in chosen]
     out = out or Path("-".join(subject.name for subject in wanted) + "-scorecard")
-    options = RunOptions(replicates=replicates, seed=seed, threads=threads, cluster=cluster, backend=backend)
+    options = RunOptions(
+        replicates=replicates, seed=seed, threads=threads, cluster=cluster, backend=backend, stack=stack
+    )
 
     def shown(study: str) -> AbstractContextManager[Progress]:
         if not quiet:

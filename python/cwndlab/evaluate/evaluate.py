@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cwndlab import __version__
+from cwndlab.backends.linux.stack import load as load_stack
 from cwndlab.errors import StudyError
+from cwndlab.plan.plan import Plan
 from cwndlab.report import render
 from cwndlab.report.model import Fact
 from cwndlab.report.study import unmeasured
@@ -22,6 +24,7 @@ from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import checked_plan, run_plan
 from cwndlab.study import Study
 
+from . import kernel
 from .pack import Pack
 from .scorecard import Scorecard, judge
 from .subjects import Subject, with_subjects
@@ -59,9 +62,12 @@ class Evaluation:
         return sum(run.performed for run in self.runs.values())
 
 
-def studies(pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any]) -> dict[str, Study]:
-    """The studies of a pack, changed, with the subjects in their place. StudyError if they are of another
-    kind.
+def studies(
+    pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any], without: Collection[str] = ()
+) -> dict[str, Study]:
+    """The studies of a pack, changed, with the subjects in their place, and without some of the references.
+
+    StudyError if the subjects are of another kind.
     """
     for subject in subjects:
         if subject.kind != pack.kind:
@@ -72,7 +78,7 @@ def studies(pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any])
         raise StudyError(f"two subjects are called {twice[0]}", right="name one of them: NAME=…")
     references = pack.file.references
     return {
-        name: with_subjects(study.set(changes) if changes else study, subjects, references)
+        name: with_subjects(study.set(changes) if changes else study, subjects, references, without)
         for name, study in pack.studies.items()
     }
 
@@ -91,30 +97,80 @@ def evaluate(
     The report of each study is in `out/PACK/STUDY`. What is there from an earlier evaluation is not run
     again. `changes` sets keys of every study, as `{"run.duration": "10s"}`. `progress` gives, for the name of
     a study, what is told as it runs. StudyError for what does not fit together; it comes before the first
-    run.
+    run. A kernel runs the studies of which it has every part; the simulator's numbers are set next to its own.
     """
     began = time.monotonic()
     options = options or RunOptions()
+    if options.backend != "simulator" and options.stack is None:
+        options = replace(options, stack=kernel.STACK)
+    names = [subject.name for subject in subjects]
     planned = []
     for pack in packs:
-        made = studies(pack, subjects, changes or {})
-        plans = {name: checked_plan(study, options) for name, study in made.items()}
-        empty = {name: unmeasured(plan.study, plan.cells) for name, plan in plans.items()}
-        judge(pack, [subject.name for subject in subjects], empty)
-        planned.append((pack, plans))
+        prepared = _prepared(pack, subjects, changes or {}, options)
+        empty = {name: unmeasured(plan.study, plan.cells) for name, plan in prepared.plans.items()}
+        judge(prepared.pack, names, empty, skipped=prepared.skipped)
+        planned.append(prepared)
+    if not any(prepared.plans for prepared in planned):
+        reason = next(why for prepared in planned for why in prepared.skipped.values())
+        raise StudyError(f"no study runs on a kernel: {reason}", key="--backend", right="--backend simulator")
     runs: dict[tuple[str, str], RunResult] = {}
     cards = []
-    for pack, plans in planned:
+    for prepared in planned:
+        pack, plans = prepared.pack, prepared.plans
         for name, plan in plans.items():
             folder = out / pack.name / name
             folder.parent.mkdir(parents=True, exist_ok=True)
             with progress(f"{pack.name}/{name}") as shown:
                 runs[pack.name, name] = run_plan(plan, replace(options, out=folder), progress=shown)
-        results = {name: runs[pack.name, name].results for name in plans}
-        cards.append(judge(pack, [subject.name for subject in subjects], results))
+        made = {name: runs[pack.name, name] for name in plans}
+        results = {name: run.results for name, run in made.items()}
+        simulated = {name: run.simulated for name, run in made.items() if run.simulated is not None}
+        cards.append(judge(pack, names, results, skipped=prepared.skipped, simulated=simulated))
     evaluation = Evaluation(tuple(cards), tuple(subjects), runs, out)
     _write(evaluation, out, options, time.monotonic() - began)
     return evaluation
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A pack whose studies are ready to run."""
+
+    pack: Pack
+    plans: Mapping[str, Plan]
+    #: Studies that the backend cannot run, and why.
+    skipped: Mapping[str, str]
+
+
+def _prepared(
+    pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any], options: RunOptions
+) -> _Prepared:
+    """The plans of a pack's studies, checked; for a kernel without the references that it lacks."""
+    if options.backend == "simulator":
+        made = studies(pack, subjects, changes)
+        return _Prepared(pack, {name: checked_plan(study, options) for name, study in made.items()}, {})
+    stack = load_stack(str(options.stack))
+    for subject in subjects:
+        if subject.law is not None:
+            right = "leave it out, or run the simulator"
+            raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
+        if subject.kind == "cc" and kernel.lacks(stack, subject.name):
+            raise StudyError(
+                f"the kernel has no congestion control {subject.name}",
+                key="--cc",
+                right="--backend simulator",
+            )
+    declared = [name for name in pack.file.references if pack.kind == "cc" and kernel.lacks(stack, name)]
+    left = [name for name in pack.file.references if name not in declared]
+    pack = replace(pack, file=pack.file.model_copy(update={"references": left}))
+    plans, skipped = {}, {}
+    for name, study in studies(pack, subjects, changes, without=declared).items():
+        plan = checked_plan(study, replace(options, backend="simulator", stack=None))
+        reason = kernel.refusal(plan, stack)
+        if reason is None:
+            plans[name] = plan
+        else:
+            skipped[name] = reason
+    return _Prepared(pack, plans, skipped)
 
 
 def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ class Row:
     standings: Mapping[str, Mapping[str, Standing]]
     #: Why it could not be measured.
     missing: str = ""
+    #: Of a kernel's numbers: the simulator's, by subject and reference.
+    simulated: Mapping[str, Interval] = dataclasses.field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -79,11 +82,28 @@ class Scorecard:
         ]
 
 
-def judge(pack: Pack, subjects: Sequence[str], results: Mapping[str, Results]) -> Scorecard:
-    """The scorecard of a pack from the results of its studies, by name. StudyError names the criterion."""
+def judge(
+    pack: Pack,
+    subjects: Sequence[str],
+    results: Mapping[str, Results],
+    *,
+    skipped: Mapping[str, str] | None = None,
+    simulated: Mapping[str, Results] | None = None,
+) -> Scorecard:
+    """The scorecard of a pack from the results of its studies, by name. StudyError names the criterion.
+
+    `skipped` has the studies that were not run, and why; `simulated` the simulator's results to set next to
+    a kernel's.
+    """
     references = tuple(name for name in pack.file.references if name not in subjects)
     evaluators = {name: Evaluator(of_study) for name, of_study in results.items()}
-    rows = [_row(pack, criterion, subjects, references, evaluators) for criterion in pack.file.criteria]
+    rows = [
+        _row(pack, criterion, subjects, references, evaluators, skipped or {})
+        for criterion in pack.file.criteria
+    ]
+    if simulated:
+        other = {row.id: row for row in judge(pack, subjects, simulated).rows}
+        rows = [dataclasses.replace(row, simulated=other[row.id].values) for row in rows]
     return Scorecard(pack, tuple(subjects), references, tuple(rows))
 
 
@@ -93,10 +113,12 @@ def _row(
     subjects: Sequence[str],
     references: Sequence[str],
     evaluators: Mapping[str, Evaluator],
+    skipped: Mapping[str, str],
 ) -> Row:
     evaluator = evaluators.get(criterion.study)
     if evaluator is None:
-        return Row(pack.name, criterion, {}, {}, {}, "its study was not run")
+        reason = skipped.get(criterion.study, "its study was not run")
+        return Row(pack.name, criterion, {}, {}, {}, reason)
     everyone = [*subjects, *references]
     try:
         numbers = _numbers(pack, criterion, evaluator)

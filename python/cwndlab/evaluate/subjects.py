@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,10 +74,13 @@ def queue(given: str) -> Subject:
     return Subject("queue", name, queue=table)
 
 
-def with_subjects(study: Study, subjects: Sequence[Subject], references: Sequence[str]) -> Study:
+def with_subjects(
+    study: Study, subjects: Sequence[Subject], references: Sequence[str], without: Collection[str] = ()
+) -> Study:
     """The study with these subjects along its axis `subject`.
 
-    After them come the references, and what else the study declares there for its claims.
+    After them come the references, and what else the study declares there for its claims, but for those in
+    `without`.
     """
     raw = copy.deepcopy(dict(study.raw))
     declared = {_name(value): value for value in raw["axes"][AXIS]["values"]}
@@ -87,8 +90,8 @@ def with_subjects(study: Study, subjects: Sequence[Subject], references: Sequenc
     first = next(iter(declared.values()))
     values = [_value(subject, declared, first) for subject in subjects]
     names = [subject.name for subject in subjects]
-    others = dict.fromkeys((*references, *declared))
-    raw["axes"][AXIS]["values"] = [*values, *(declared[name] for name in others if name not in names)]
+    others = [name for name in dict.fromkeys((*references, *declared)) if name not in (*names, *without)]
+    raw["axes"][AXIS]["values"] = [*values, *(declared[name] for name in others)]
     made = rebuilt(study, raw, study.changed)
     laws = {subject.name: subject.law for subject in subjects if subject.law is not None}
     return with_laws(made, laws) if laws else made

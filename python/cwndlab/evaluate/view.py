@@ -36,6 +36,8 @@ class ScoreView:
     mark: Mark | None
     #: "rank 2 of 5", by the estimate.
     place: str
+    #: "0.97 (0.95 … 0.99)", the simulator's number next to a kernel's.
+    simulated: str
     #: "better than reno, cubic; no clear difference from bbr1", of a subject.
     beside: str
 
@@ -123,8 +125,15 @@ def _number(row: Row, name: str) -> ScoreView:
         "" if interval is None or math.isnan(interval.value) else interval_text(interval, None),
         None if outcome is None else MARKS[outcome],
         "" if placed is None else f"rank {placed[0]} of {placed[1]}",
+        _simulated(row.simulated.get(name)),
         _beside(row.standings.get(name, {})),
     )
+
+
+def _simulated(interval: Interval | None) -> str:
+    if interval is None or math.isnan(interval.value):
+        return ""
+    return f"{number(interval.value)} {interval_text(interval, None)}"
 
 
 def _beside(standings: Mapping[str, Standing]) -> str:
@@ -176,6 +185,7 @@ def _row_data(row: Row, card: Scorecard) -> dict[str, Any]:
             name: {
                 **_interval_data(interval),
                 "outcome": row.outcomes[name].value if name in row.outcomes else None,
+                "simulated": _interval_data(row.simulated[name]) if name in row.simulated else None,
             }
             for name, interval in row.values.items()
         },

@@ -43,6 +43,8 @@ class RunResult:
     failures: list[Failure] = field(default_factory=list)
     #: Where everything was written, if anywhere.
     folder: Path | None = None
+    #: Of a kernel's runs that were reported: the simulator's results of the same plan.
+    simulated: Results | None = None
     report: Path | None = None
     #: Packet-hops simulated now (not those kept from before).
     packets: int = 0

@@ -180,6 +180,7 @@ def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -
         simulated = Campaign(plan, campaign.store, Threads(None), campaign.rule)
         simulated.run()
         beside = agreement.beside(RunResult.of(simulated), result)
+        result.simulated = beside.results
     assert result.folder is not None
     return write_report(campaign.plan, result.results, result.folder, content, campaign.variations(), beside)
 
