@@ -96,8 +96,9 @@ def evaluate(
 
     The report of each study is in `out/PACK/STUDY`. What is there from an earlier evaluation is not run
     again. `changes` sets keys of every study, as `{"run.duration": "10s"}`. `progress` gives, for the name of
-    a study, what is told as it runs. StudyError for what does not fit together; it comes before the first
-    run. A kernel runs the studies of which it has every part; the simulator's numbers are set next to its own.
+    a study, what is told as it runs. A kernel runs the studies of which it has every part, and the
+    simulator's numbers are set next to its own. StudyError for what does not fit together; it comes before
+    the first run.
     """
     began = time.monotonic()
     options = options or RunOptions()
@@ -159,11 +160,11 @@ def _prepared(
                 key="--cc",
                 right="--backend simulator",
             )
-    declared = [name for name in pack.file.references if pack.kind == "cc" and kernel.lacks(stack, name)]
-    left = [name for name in pack.file.references if name not in declared]
+    lacking = [name for name in pack.file.references if pack.kind == "cc" and kernel.lacks(stack, name)]
+    left = [name for name in pack.file.references if name not in lacking]
     pack = replace(pack, file=pack.file.model_copy(update={"references": left}))
     plans, skipped = {}, {}
-    for name, study in studies(pack, subjects, changes, without=declared).items():
+    for name, study in studies(pack, subjects, changes, without=lacking).items():
         plan = checked_plan(study, replace(options, backend="simulator", stack=None))
         reason = kernel.refusal(plan, stack)
         if reason is None:

@@ -133,7 +133,8 @@ def _number(row: Row, name: str) -> ScoreView:
 def _simulated(interval: Interval | None) -> str:
     if interval is None or math.isnan(interval.value):
         return ""
-    return f"{number(interval.value)} {interval_text(interval, None)}"
+    text = interval_text(interval, None)
+    return f"{number(interval.value)} ({text})" if text else number(interval.value)
 
 
 def _beside(standings: Mapping[str, Standing]) -> str:
