@@ -22,7 +22,7 @@ from .model import LiveView
 MAX_EVENTS = 40_000_000
 
 #: On the page's own thread, each after those it uses; the others run in its Worker.
-PAGE_SCRIPTS = ("axes.js", "plot.js", "panel.js", "page.js")
+GRAPH_SCRIPTS = ("axes.js", "plot.js", "panel.js", "graphs.js")
 WORKER_SCRIPTS = ("run.js", "worker.js")
 
 
@@ -43,7 +43,7 @@ def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
 
     Runs replicate 0 of each for the digest of its records, with which the page compares its own.
     """
-    module = _module(runnable.engine)
+    module = engine_module(runnable.engine)
     if isinstance(module, str):
         return LiveView(why_not=module)
     names = [name for name in runnable.scenarios if name in shown]
@@ -55,26 +55,41 @@ def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
     content = {"seed": str(runnable.seed), **_pooled(runnable, known)}
     return LiveView(
         engine=base64.b64encode(module).decode(),
-        cells=base64.b64encode(gzip.compress(_json(content).encode(), 9, mtime=0)).decode(),
+        cells=packed(content),
         runnable=frozenset(known),
-        script=script(),
-        script_hash=base64.b64encode(hashlib.sha256(script().encode()).digest()).decode(),
-        worker="".join(map(_read, WORKER_SCRIPTS)),
+        script=script("page.js"),
+        script_hash=script_hash("page.js"),
+        worker=worker(),
     )
 
 
-@lru_cache(maxsize=1)
-def script() -> str:
-    """The page's script, in one function so that nothing of it is global."""
-    return '"use strict";{\n' + "".join(map(_read, PAGE_SCRIPTS)) + "}"
+@lru_cache(maxsize=2)
+def script(last: str) -> str:
+    """A page's script, in one function so that nothing of it is global; `last` is the part of its own."""
+    return '"use strict";{\n' + "".join(map(_read, (*GRAPH_SCRIPTS, last))) + "}"
+
+
+def script_hash(last: str) -> str:
+    """Its SHA-256 in base64, for a Content-Security-Policy."""
+    return base64.b64encode(hashlib.sha256(script(last).encode()).digest()).decode()
+
+
+def worker() -> str:
+    """The script of a page's Worker."""
+    return "".join(map(_read, WORKER_SCRIPTS))
+
+
+def packed(content: Mapping[str, Any]) -> str:
+    """JSON for a page, compressed with gzip, in base64."""
+    return base64.b64encode(gzip.compress(_json(content).encode(), 9, mtime=0)).decode()
 
 
 def _read(name: str) -> str:
     return resources.files("cwndlab.report").joinpath("live", name).read_text(encoding="utf-8")
 
 
-def _module(engine: str) -> bytes | str:
-    """The compressed module, or why there is none of this engine."""
+def engine_module(engine: str) -> bytes | str:
+    """The compressed module, or why there is none of this engine (its digest)."""
     folder = resources.files("cwndlab.report").joinpath("live")
     module = folder.joinpath("engine.wasm.gz")
     if not module.is_file():

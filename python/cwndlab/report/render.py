@@ -55,6 +55,18 @@ def html(view: ReportView) -> str:
     return template.render(view=_with_safe_url(view), css=Markup(_source("style.css")), svg=svg)
 
 
+def explore(view: Any) -> str:
+    """A page of controls and graphs."""
+    css = Markup(_source("style.css") + _source("explore.css"))
+    return _environment(False).get_template("explore.html.j2").render(view=view, css=css)
+
+
+def lessons(entries: Sequence[tuple[str, str, str]]) -> str:
+    """A page that leads to lessons: file, title and paragraph of each."""
+    css = Markup(_source("style.css"))
+    return _environment(False).get_template("lessons.html.j2").render(lessons=entries, css=css)
+
+
 def comparison(title: str, names: tuple[str, str], found: Comparison, drawings: Sequence[Drawing]) -> str:
     """Two runs on one self-contained page."""
     svg = {drawing.id: Markup(inline_svg(drawing.svg, f"{drawing.id}-")) for drawing in drawings}

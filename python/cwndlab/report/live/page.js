@@ -5,25 +5,6 @@
  * @typedef {{ seed: string, cells: Record<string, Cell>, sections: unknown[] }} Cells
  */
 
-/** @template {Element} E @param {string} id @param {new () => E} kind @returns {E} */
-function element(id, kind) {
-  const found = document.getElementById(id);
-  if (!(found instanceof kind)) throw new Error(`the page has no ${id}`);
-  return found;
-}
-
-/** The bytes of a gzip file in base64. @param {string} text */
-async function unpack(text) {
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
-/** @param {HTMLSelectElement} select @param {[value: string, text: string][]} options @param {string} chosen */
-function fill(select, options, chosen) {
-  select.replaceChildren(...options.map(([value, text]) => new Option(text, value, false, value === chosen)));
-}
-
 class Page {
   /** @param {Uint8Array<ArrayBuffer>} engine @param {Cells} cells */
   constructor(engine, cells) {
@@ -33,25 +14,11 @@ class Page {
     this.title = element("live-title", HTMLElement);
     this.status = element("live-status", HTMLElement);
     this.check = element("live-check", HTMLElement);
-    this.totals = element("live-totals", HTMLElement);
     this.replicate = element("live-replicate", HTMLInputElement);
-    this.sender = element("live-sender", HTMLSelectElement);
-    this.link = element("live-link", HTMLSelectElement);
-    this.plots = [
-      new Plot("Time\u2013sequence graph", "segment number", this),
-      new Plot("Window of the sender", "kB", this),
-      new Plot("Queue", "packets", this),
-    ];
-    element("live-plots", HTMLElement).append(...this.plots.map((plot) => plot.element));
+    this.graphs = new Graphs((node, connection) => this.start(node, connection));
     /** @type {Worker | null} */
     this.worker = null;
-    /** @type {Run | null} */
-    this.run = null;
-    /** @type {Sender[]} */
-    this.senders = [];
     this.cell = "";
-    this.observed = -1;
-    this.hovering = false;
     this.listen();
   }
 
@@ -67,19 +34,9 @@ class Page {
         this.open(cell);
       });
     }
-    /** @param {string} id @param {() => void} act */
-    const button = (id, act) => element(id, HTMLButtonElement).addEventListener("click", act);
-    button("live-close", () => this.dialog.close());
-    button("live-in", () => this.scale(0.5));
-    button("live-out", () => this.scale(2));
-    button("live-left", () => this.pan(-0.2));
-    button("live-right", () => this.pan(0.2));
-    button("live-reset", () => this.reset());
+    element("live-close", HTMLButtonElement).addEventListener("click", () => this.dialog.close());
     this.dialog.addEventListener("close", () => this.stop());
-    this.replicate.addEventListener("change", () => this.start(this.observed, Number(this.sender.value)));
-    this.sender.addEventListener("change", () => this.choose(Number(this.sender.value)));
-    this.link.addEventListener("change", () => this.show());
-    window.addEventListener("resize", () => this.run && this.draw());
+    this.replicate.addEventListener("change", () => this.start(this.graphs.node, Number(this.graphs.sender.value)));
   }
 
   /** @param {string} cell */
@@ -88,12 +45,9 @@ class Page {
     this.title.textContent = cell.replaceAll(",", ", ").replaceAll("=", " = ");
     this.replicate.value = "0";
     this.replicate.disabled = this.cells.cells[cell].replicates < 2;
-    this.run = null;
-    this.link.replaceChildren();
+    this.graphs.clear();
     this.dialog.showModal();
-    // Most likely the node that sends; after the run it is known.
-    const [traffic] = this.scenario().traffic;
-    this.start(traffic.app.from === "client" ? traffic.client : traffic.server, null);
+    this.start(likelySender(this.scenario()), null);
   }
 
   /** The cell's own scenario. @returns {Scenario} */
@@ -115,33 +69,28 @@ class Page {
    */
   start(node, connection) {
     this.stop();
-    this.observed = node;
     const exact = this.scenario();
-    const probes = { ...exact.probes, segments_at: node, cwnd: true, connections: true, queues: exact.links.map((_, k) => k) };
     const replicate = Math.max(0, Math.floor(Number(this.replicate.value) || 0));
     this.replicate.value = String(replicate);
     this.status.textContent = "Running\u2026";
     this.check.textContent = "";
     this.check.className = "";
     const began = performance.now();
-    const source = new Blob([element("live-worker", HTMLElement).textContent ?? ""], { type: "text/javascript" });
-    const address = URL.createObjectURL(source);
-    const worker = new Worker(address);
+    const worker = startWorker(this.engine);
     this.worker = worker;
     /** @param {MessageEvent<Answer>} event */
     worker.onmessage = ({ data }) => {
       if ("error" in data) this.status.textContent = `The run failed: ${data.error}`;
       else if ("run" in data) {
         this.status.textContent = `Ran replicate ${replicate} in ${Math.round(performance.now() - began)} ms.`;
-        this.received(data.run, connection);
+        this.graphs.receive([{ label: "", run: data.run, scenario: exact }], node, connection);
+        this.graphs.reset();
       } else this.compare(data.digest, replicate);
     };
     worker.onerror = (event) => (this.status.textContent = `The run failed: ${event.message}`);
-    worker.postMessage(this.engine);
-    URL.revokeObjectURL(address);
     /** @type {Asked} */
     const asked = {
-      scenario: JSON.stringify({ ...exact, probes }),
+      scenario: JSON.stringify(observed(exact, node)),
       exact: replicate === 0 ? JSON.stringify(exact) : null,
       seed: this.cells.seed,
       replicate,
@@ -157,91 +106,6 @@ class Page {
     this.check.textContent = same
       ? `\u2713 Same bytes as replicate ${replicate} of the table (SHA-256 ${digest.slice(0, 16)}\u2026)`
       : `\u2717 Not the bytes of the table: SHA-256 ${digest.slice(0, 16)}\u2026`;
-  }
-
-  /** @param {Run} run @param {number | null} connection */
-  received(run, connection) {
-    const scenario = this.scenario();
-    this.run = run;
-    this.senders = senders(run, scenario);
-    const known = this.senders.some((one) => one.connection === connection);
-    const chosen = known ? connection : (this.senders[0]?.connection ?? null);
-    fill(
-      this.sender,
-      this.senders.map((one) => [String(one.connection), one.text]),
-      String(chosen),
-    );
-    const link = this.link.value || String(bottleneck(run));
-    fill(
-      this.link,
-      scenario.links.map((one, k) => [String(k), one.name]),
-      link,
-    );
-    if (chosen !== null) this.choose(chosen);
-    this.reset();
-  }
-
-  /** Shows a connection; runs again if its sender was not observed. @param {number} connection */
-  choose(connection) {
-    const sender = this.senders.find((one) => one.connection === connection);
-    if (!sender) return;
-    const ends = this.scenario().traffic[sender.traffic];
-    const node = sender.fromClient ? ends.client : ends.server;
-    if (node === this.observed) this.show();
-    else this.start(node, connection);
-  }
-
-  show() {
-    const sender = this.senders.find((one) => one.connection === Number(this.sender.value));
-    if (!this.run || !sender) return;
-    this.totals.textContent = totals(this.run, sender);
-    this.plots[0].show(sequenceSeries(this.run, sender));
-    this.plots[1].show(windowSeries(this.run, sender));
-    this.plots[2].show(queueSeries(this.run, Number(this.link.value)));
-    this.draw();
-  }
-
-  draw() {
-    for (const plot of this.plots) plot.draw();
-  }
-
-  // What every graph has in common: the span of time, and the cursor.
-
-  /** @param {Span} span */
-  zoom([from, to]) {
-    const end = this.scenario().duration_ns / NS;
-    const width = Math.min(end, Math.max(1e-6, to - from));
-    const start = Math.min(Math.max(0, from), end - width);
-    for (const plot of this.plots) plot.span = [start, start + width];
-    this.draw();
-  }
-
-  /** From 0 to the last event of the graphs. */
-  reset() {
-    const events = this.plots.slice(0, 2).flatMap((plot) => plot.series);
-    const last = events.map((one) => one.x[one.x.length - 1]);
-    const end = this.scenario().duration_ns / NS;
-    this.zoom([0, Math.min(end, Math.max(...last, 0) * 1.02 || end)]);
-  }
-
-  /** @param {number} share Of the span. */
-  pan(share) {
-    const [from, to] = this.plots[0].span;
-    this.zoom([from + share * (to - from), to + share * (to - from)]);
-  }
-
-  /** @param {number} factor */
-  scale(factor) {
-    const [from, to] = this.plots[0].span;
-    const centre = this.plots[0].cursor ?? (from + to) / 2;
-    this.zoom([centre - (centre - from) * factor, centre + (to - centre) * factor]);
-  }
-
-  /** Draws at most once per frame: the pointer moves more often. @param {number | null} time */
-  hover(time) {
-    if (!this.hovering) requestAnimationFrame(() => ((this.hovering = false), this.draw()));
-    this.hovering = true;
-    for (const plot of this.plots) plot.cursor = time;
   }
 }
 

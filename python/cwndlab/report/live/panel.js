@@ -1,9 +1,9 @@
 // The series of a run's graphs, from its record tables.
 
 /**
- * @typedef {{ links: { name: string, from: number, to: number }[], traffic: { name: string, client: number, server: number, app: { from?: string } }[],
+ * @typedef {{ links: { name: string, from: number, to: number }[], traffic: { name: string, client: number, server: number, app: { kind?: string, from?: string } }[],
  *   nodes: string[], probes: Record<string, unknown>, duration_ns: number }} Scenario
- * @typedef {{ connection: number, traffic: number, fromClient: boolean, text: string }} Sender
+ * @typedef {{ connection: number, traffic: number, fromClient: boolean, text: string, short: string }} Sender
  */
 
 const NS = 1e9;
@@ -38,11 +38,13 @@ function senders(run, scenario) {
     const traffic = columns.traffic.values[row];
     const connection = columns.connection.values[row];
     const start = (columns.start_ns.values[row] / NS).toFixed(3);
+    const name = scenario.traffic[traffic].name || `traffic ${traffic}`;
     return {
       connection,
       traffic,
       fromClient: columns.bytes_up.values[row] >= columns.bytes_down.values[row],
-      text: `${scenario.traffic[traffic].name || `traffic ${traffic}`}, connection ${connection} (from ${start} s)`,
+      text: `${name}, connection ${connection} (from ${start} s)`,
+      short: scenario.traffic.length < rows ? `${name}, ${connection}` : name,
     };
   });
 }
@@ -97,10 +99,83 @@ function windowSeries(run, sender) {
   /** @param {number} row */
   const wanted = (row) => mine[row] === sender.connection && client[row] === Number(sender.fromClient);
   return [
-    { name: "cwnd", ...pick(table, "cwnd_bytes", wanted, 1000), draw: "steps", color: "--link", shown: true },
-    { name: "ssthresh", ...pick(table, "ssthresh_bytes", wanted, 1000), draw: "steps", color: "--bad", shown: true },
     { name: "in flight", ...pick(table, "in_flight_bytes", wanted, 1000), draw: "steps", color: "--good", shown: true },
+    { name: "cwnd", ...pick(table, "cwnd_bytes", wanted, 1000), draw: "steps", color: "--link", shown: true },
+    { name: "ssthresh", ...pick(table, "ssthresh_bytes", wanted, 1000), draw: "steps", color: "--bad", shown: true, dashed: true },
   ];
+}
+
+/** Colours of the connections where several are shown. */
+const PALETTE = ["--link", "--bad", "--good", "--odd", "--fair", "--none"];
+
+/**
+ * What the graphs need recorded, beside the cell's own probes: samples of every connection, for its rate.
+ * @param {Scenario} exact
+ * @param {number} node Where segments are observed.
+ */
+function observed(exact, node) {
+  const edge = (/** @type {number} */ k) => Math.round((k * exact.duration_ns) / SAMPLES);
+  const windows = Array.from({ length: SAMPLES }, (_, k) => [`rate ${k}`, [edge(k), edge(k + 1)]]);
+  const probes = { ...exact.probes, segments_at: node, cwnd: true, connections: true, queues: exact.links.map((_, k) => k) };
+  return { ...exact, windows: Object.fromEntries(windows), probes };
+}
+
+/** Intervals in which rates are measured. */
+const SAMPLES = 120;
+
+/**
+ * The rate at which data arrives in order, for each connection.
+ * @param {Run} run
+ * @param {Scenario} scenario
+ * @param {Sender[]} shown
+ * @returns {Series[]}
+ */
+function rateSeries(run, scenario, shown) {
+  const { rows, columns } = run.tables.connection_snapshots;
+  const end = scenario.duration_ns / NS;
+  return shown.map((sender, place) => {
+    const name = sender.fromClient ? "bytes_up" : "bytes_down";
+    const final = run.tables.connections.columns;
+    /** @type {number[]} */
+    const x = [];
+    /** @type {number[]} */
+    const y = [];
+    let before = 0;
+    let bytes = 0;
+    /** @param {number} time @param {number} now */
+    const sample = (time, now) => {
+      x.push(before);
+      y.push(((now - bytes) * 8) / (time - before) / 1e6);
+      before = time;
+      bytes = now;
+    };
+    for (let row = 0; row < rows; row++) {
+      if (columns.connection.values[row] !== sender.connection) continue;
+      const time = columns.time_ns.values[row] / NS;
+      if (x.length === 0) before = Math.max(0, time - end / SAMPLES);
+      if (time > before) sample(time, columns[name].values[row]);
+    }
+    if (x.length > 0) sample(end, final[name].values[final.connection.values.indexOf(sender.connection)]);
+    return { name: sender.short, x: Float64Array.from(x), y: Float64Array.from(y), draw: "steps", color: PALETTE[place], shown: true };
+  });
+}
+
+/**
+ * The smoothed round-trip time, for each connection.
+ * @param {Run} run
+ * @param {Sender[]} shown
+ * @returns {Series[]}
+ */
+function roundTripSeries(run, shown) {
+  const table = run.tables.cwnd;
+  const mine = table.columns.connection.values;
+  const client = table.columns.from_client.values;
+  const time = table.columns.srtt_ns.values;
+  return shown.map((sender, place) => {
+    /** @param {number} row */
+    const wanted = (row) => mine[row] === sender.connection && client[row] === Number(sender.fromClient) && !Number.isNaN(time[row]);
+    return { name: sender.short, ...pick(table, "srtt_ns", wanted, 1e6), draw: "steps", color: PALETTE[place], shown: true };
+  });
 }
 
 /**

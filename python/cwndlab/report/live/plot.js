@@ -3,7 +3,7 @@
 /**
  * `x` is ascending. Steps hold a value until the next; null values (NaN) draw nothing.
  * @typedef {{ name: string, x: Float64Array, y: Float64Array, draw: "steps" | "dot" | "square" | "cross" | "diamond",
- *   color: string, shown: boolean }} Series
+ *   color: string, shown: boolean, dashed?: boolean }} Series
  * @typedef {{ zoom(span: Span): void, reset(): void, pan(share: number): void, scale(factor: number): void,
  *   hover(time: number | null): void }} Owner
  */
@@ -211,6 +211,7 @@ class Plot {
     context.lineWidth = 1.5;
     context.beginPath();
     if (one.draw === "steps") {
+      context.setLineDash(one.dashed ? [5, 4] : []);
       let pen = false;
       for (let row = from; row < to; row++) {
         const x = px(one.x[row]);
@@ -225,6 +226,7 @@ class Plot {
         }
       }
       context.stroke();
+      context.setLineDash([]);
       return;
     }
     let last = "";

@@ -16,11 +16,13 @@ self.onmessage = async (event) => {
     compiled = WebAssembly.compile(message);
     return;
   }
-  /** @param {Answer} answer */
-  const post = (answer) => self.postMessage(answer);
+  /** @param {Answer} answer @param {Transferable[]} [moved] */
+  const post = (answer, moved) => self.postMessage(answer, { transfer: moved });
   try {
     const module = await compiled;
-    post({ run: runScenario(module, message.scenario, message.seed, message.replicate, false) });
+    const run = runScenario(module, message.scenario, message.seed, message.replicate, false);
+    const columns = Object.values(run.tables).flatMap((table) => Object.values(table.columns));
+    post({ run }, columns.map((column) => /** @type {ArrayBuffer} */ (column.values.buffer)));
     if (message.exact !== null) {
       const { digest } = runScenario(module, message.exact, message.seed, message.replicate, true);
       post({ digest: digest ?? "" });

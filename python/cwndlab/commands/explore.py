@@ -1,0 +1,91 @@
+"""`cwndlab explore`: a page on which a study's parameters are moved and its runs follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cwndlab.errors import OutputError, StudyError
+
+from .loading import load
+from .options import MoreSets, SetOption, _studies
+from .output import echo
+
+
+def explore(
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STUDY]",
+            help="a shipped study's name, a study file, or a lesson's name; default: the lessons",
+            autocompletion=_studies,
+        ),
+    ] = None,
+    more: MoreSets = None,
+    set_: SetOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE", help="write the page, do not serve it; for the lessons a folder"
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="of this machine; default: a free one")] = 0,
+    browser: Annotated[bool, typer.Option(help="open the page in a browser")] = True,
+) -> None:
+    """Open a page with a slider for each parameter of a study and graphs that follow.
+
+    The page starts from the first cell that --set leaves. It runs the engine itself and works offline.
+    """
+    from cwndlab.explore import lessons
+    from cwndlab.explore.controls import explored
+    from cwndlab.explore.page import page
+
+    if study is None:
+        if set_ or more:
+            raise StudyError("the lessons have no keys to set", key="--set", right="name a study")
+        pages = lessons.pages()
+    elif study in lessons.names():
+        pages = {"index.html": lessons.page(study)}
+    else:
+        pages = {"index.html": page(explored(load(study, set_, more)))}
+    if out is not None:
+        _write(pages, out)
+        return
+    _serve(pages, port, browser)
+
+
+def _write(pages: dict[str, str], out: Path) -> None:
+    from cwndlab.files import write_atomic, writing
+
+    if len(pages) == 1:
+        if out.is_dir():
+            raise OutputError(f"{out}: is a folder; name a file")
+        files = {out: next(iter(pages.values()))}
+    else:
+        files = {out / name: text for name, text in pages.items()}
+    for file, text in files.items():
+        with writing(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(file, text.encode())
+    echo(f"page: {next(iter(files))}")
+
+
+def _serve(pages: dict[str, str], port: int, browser: bool) -> None:
+    import webbrowser
+
+    from cwndlab.explore.serve import PageServer
+
+    try:
+        server = PageServer(pages, port)
+    except OSError as error:
+        raise OutputError(f"port {port}: {error.strerror}; leave out --port") from None
+    with server:
+        echo(f"page: {server.url}\nCtrl-C ends it.")
+        if browser:
+            webbrowser.open(server.url)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            echo("")

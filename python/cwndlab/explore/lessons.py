@@ -1,0 +1,49 @@
+"""The lessons: prepared studies, each with a paragraph in plain words and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cwndlab.metrics._study import MeasuredStudy
+from cwndlab.report import render
+from cwndlab.spec import load
+from cwndlab.spec.files import read_text
+
+from . import page as pages_of
+from .controls import explored
+
+FOLDER = Path(__file__).parent.parent / "lessons"
+#: The order in which they build on each other.
+ORDER = ("slow-start", "loss-recovery", "bufferbloat", "cubic-bbr", "queues", "ecn-l4s")
+INDEX = "index.html"
+
+
+def names() -> tuple[str, ...]:
+    """What `page` takes."""
+    return ORDER
+
+
+def study(name: str) -> MeasuredStudy:
+    """The study of a lesson."""
+    return load.load(MeasuredStudy, FOLDER / name)
+
+
+def tries(name: str) -> list[Mapping[str, Any]]:
+    """What a lesson suggests: `text`, the values to `set`, and those to `compare` with."""
+    file = FOLDER / name / "lesson.toml"
+    found: list[Mapping[str, Any]] = load.read_toml(read_text(file, what="a lesson"), file)["try"]
+    return found
+
+
+def page(name: str, index: str = "") -> str:
+    """The page of a lesson; `index` is the address of the page that leads to all."""
+    return pages_of.page(explored(study(name)), tries(name), index)
+
+
+def pages() -> dict[str, str]:
+    """The pages of all lessons by file name, the one that leads to them first."""
+    entries = [(f"{name}.html", study(name)) for name in ORDER]
+    index = render.lessons([(file, one.title, one.outline.about or "") for file, one in entries])
+    return {INDEX: index} | {f"{name}.html": page(name, INDEX) for name in ORDER}

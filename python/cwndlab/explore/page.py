@@ -1,0 +1,157 @@
+"""Writes the page of a study's controls: one file that runs the study offline."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from cwndlab import metrics
+from cwndlab.core import core
+from cwndlab.errors import OutputError
+from cwndlab.report import embed, render
+from cwndlab.spec import toml
+from cwndlab.spec.study import StudySpec
+from cwndlab.spec.values import text
+
+from .controls import Control, Explored
+from .table import Table
+
+GROUPS = {
+    "study": "What the study varies",
+    "network": "Network",
+    "tcp": "TCP",
+    "parameter": "Parameters",
+}
+
+
+@dataclass(frozen=True)
+class Try:
+    """Something to try on a page: a sentence, and a link that sets the controls."""
+
+    text: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """Controls under a heading."""
+
+    title: str
+    open: bool
+    controls: tuple[Control, ...]
+
+
+@dataclass(frozen=True)
+class ExploreView:
+    """What the template shows."""
+
+    title: str
+    about: tuple[str, ...]
+    tries: tuple[Try, ...]
+    groups: tuple[GroupView, ...]
+    left_out: tuple[str, ...]
+    index: str
+    """Address of the page of lessons; empty if there is none."""
+    engine: str
+    content: str
+    script: str
+    script_hash: str
+    worker: str
+
+
+def page(derived: Explored, tries: Sequence[Mapping[str, Any]] = (), index: str = "") -> str:
+    """The page of a study's controls, as HTML.
+
+    Args:
+        derived: the study and its controls.
+        tries: what to try: `text`, the values to `set`, and those of a second setting (`compare`).
+        index: address of a page of lessons to which this one leads back.
+
+    Raises:
+        OutputError: this cwndlab has no engine for pages.
+
+    """
+    module = embed.engine_module(core().engine_digest())
+    if isinstance(module, str):
+        raise OutputError(f"{module} `rustup target add wasm32-unknown-unknown`, then `make setup`")
+    found, tables = derived.tables()
+    about = found.study.outline.about or ""
+    view = ExploreView(
+        title=found.study.title,
+        about=tuple(p.strip() for p in about.split("\n\n") if p.strip()),
+        tries=tuple(Try(str(one["text"]), address(one.get("set", {}), one.get("compare"))) for one in tries),
+        groups=_groups(found.controls),
+        left_out=found.left_out,
+        index=index,
+        engine=base64.b64encode(module).decode(),
+        content=embed.packed(content(found, tables)),
+        script=embed.script("explore.js"),
+        script_hash=embed.script_hash("explore.js"),
+        worker=embed.worker(),
+    )
+    return render.explore(view)
+
+
+def address(values: Mapping[str, Any], compare: Mapping[str, Any] | None = None) -> str:
+    """The part of a page's address that sets its controls; `compare` sets those of a second setting."""
+    given = {name: text(value) for name, value in values.items()}
+    if compare is not None:
+        given |= {"vs.": ""} | {f"vs.{name}": text(value) for name, value in compare.items()}
+    return "#" + urlencode(given)
+
+
+def _groups(controls: Sequence[Control]) -> tuple[GroupView, ...]:
+    made = []
+    for group, title in GROUPS.items():
+        mine = tuple(control for control in controls if control.group == group)
+        if mine:
+            made.append(GroupView(title, len(controls) <= 12 or group != "parameter", mine))
+    return tuple(made)
+
+
+def content(found: Explored, tables: Sequence[Table]) -> dict[str, Any]:
+    """What the page's script reads: controls, scenarios, and the study as a file."""
+    pool: dict[str, int] = {"": 0}
+    rows = [[[pool.setdefault(value, len(pool)) for value in row] for row in table.rows] for table in tables]
+    study = found.study
+    file = {key: value for key, value in (study.written or study.raw).items() if key != "grids"}
+    return {
+        "name": study.name,
+        "seed": str(study.base.run.seed),
+        "controls": [
+            {
+                "name": control.name,
+                "title": control.title,
+                "unit": control.unit,
+                "ordered": control.ordered,
+                "base": control.base,
+                "stops": [{"value": stop.value, "title": stop.title} for stop in control.stops],
+            }
+            for control in found.controls
+        ],
+        "base": found.scenario(found.base),
+        "tables": [
+            {"controls": table.controls, "places": table.places, "rows": mine}
+            for table, mine in zip(tables, rows, strict=True)
+        ],
+        "pool": [None, *(json.loads(value) for value in list(pool)[1:])],
+        "axes": dict(found.axes),
+        "order": list(study.outline.axes),
+        "study": toml.dumps(file),
+        "columns": _columns(study),
+    }
+
+
+def _columns(study: StudySpec) -> str:
+    """Columns for a table of every number that the study measures, as TOML."""
+    known = {quantity.name: quantity for quantity in study.outline.quantities}
+    lines = [
+        toml.line("", {"heading": f"{q.title or q.name} ({metrics.unit_of(q, known)})", "quantity": q.name})
+        for q in study.outline.quantities
+        if not metrics.is_list(q, known)
+    ]
+    return "".join(f"  {line.partition(' = ')[2]},\n" for line in lines)

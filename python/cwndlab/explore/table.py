@@ -1,0 +1,261 @@
+"""The scenarios of every setting of a page's controls, as small tables.
+
+A page must not repeat what the compiler does, so each value comes from a compiled cell. The whole product of
+the controls has millions of cells; but each value of a scenario depends on a few controls only: a link's rate
+on one, a queue's limit in bytes on rate, round-trip time and buffer. So for each such set of controls its
+product is compiled, with the others at the base. Which value depends on which controls is found from settings
+that are compiled whole, and verified with random ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+#: Positions of the controls' values.
+State: TypeAlias = tuple[int, ...]
+#: Keys of a scenario down to a value.
+Place: TypeAlias = tuple[str | int, ...]
+#: The values of a scenario by place, each as JSON.
+Leaves: TypeAlias = Mapping[Place, str]
+
+#: What a scenario has not.
+ABSENT = ""
+#: The place of the message of a setting that does not compile.
+PROBLEM: Place = ("!",)
+#: Settings are compiled for the tables up to this number.
+MOST = 1500
+#: Random settings that must come out right in a row.
+SAMPLES = 60
+
+
+@dataclass(frozen=True)
+class Table:
+    """The values that depend on some controls."""
+
+    controls: tuple[int, ...]
+    places: tuple[Place, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """For each combination of the controls, the last one fastest, each place's value as JSON."""
+
+
+class Settings:
+    """Compiles settings of controls, and finds what depends on which.
+
+    Args:
+        counts: how many values each control has.
+        base: the setting from which the page starts.
+        compile_: the scenario of a setting, or why it has none.
+
+    """
+
+    def __init__(self, counts: Sequence[int], base: State, compile_: Callable[[State], Any | str]) -> None:
+        self.counts = counts
+        self.base = base
+        self._compile = compile_
+        self._compiled: dict[State, str] = {}
+        self._base = compile_(base)
+        #: What differs from the base.
+        self._leaves: dict[State, Leaves] = {}
+        #: Places whose inner values are not told apart: in some settings there are more or fewer of them.
+        self._whole: set[Place] = set()
+        self._depends: dict[Place, set[int]] = {}
+        self._random = random.Random(0)
+        #: Controls that stay at the base, for with them the tables would be too large.
+        self.frozen: set[int] = set()
+
+    def tables(self) -> list[Table]:
+        """The tables from which every setting's scenario follows; `frozen` controls are left out."""
+        self._singles()
+        for state in self._pairs():
+            self._learn(state)
+        in_a_row = 0
+        while in_a_row < SAMPLES:
+            in_a_row = 0 if self._learn(self._any()) else in_a_row + 1
+        while any([self._learn(state) for controls in self._sets() for state in self._product(controls)]):
+            pass
+        return [self._table(controls, places) for controls, places in sorted(self._sets().items())]
+
+    def scenario(self, state: State) -> Any | str:
+        """The scenario of a setting, or why it has none."""
+        if state not in self._compiled:
+            self._compiled[state] = json.dumps(self._compile(state))
+        return json.loads(self._compiled[state])
+
+    # ── values by place ───────────────────────────────────────────────────────────────────────────────────
+
+    def _other(self, state: State) -> Leaves:
+        """The values that differ from those of the base."""
+        if state not in self._leaves:
+            scenario = self.scenario(state)
+            if isinstance(scenario, str):
+                self._leaves[state] = {PROBLEM: json.dumps(scenario)}
+                return self._leaves[state]
+            found, uneven = _differences(self._base, scenario, self._whole)
+            if uneven:
+                self._whole |= uneven
+                self._leaves.clear()
+                self._join()
+                found, _ = _differences(self._base, scenario, self._whole)
+            self._leaves[state] = found
+        return self._leaves[state]
+
+    def _value(self, state: State, place: Place) -> str | None:
+        """The value at a place, absent or not; None if the setting has no scenario."""
+        other = self._other(state)
+        if PROBLEM in other and place != PROBLEM:
+            return None
+        return other[place] if place in other else _at(self._base, place)
+
+    # ── what depends on what ──────────────────────────────────────────────────────────────────────────────
+
+    def _at(self, state: State, controls: set[int] | frozenset[int]) -> State:
+        """The setting with all other controls at the base."""
+        return tuple(
+            value if control in controls else self.base[control] for control, value in enumerate(state)
+        )
+
+    def _without(self, state: State, control: int) -> State:
+        return (*state[:control], self.base[control], *state[control + 1 :])
+
+    def _singles(self) -> None:
+        for control, count in enumerate(self.counts):
+            for value in range(count):
+                self._learn((*self.base[:control], value, *self.base[control + 1 :]))
+
+    def _pairs(self) -> list[State]:
+        """For each pair of controls some settings of both."""
+        found = []
+        for one, other in itertools.combinations(range(len(self.counts)), 2):
+            found += [self._at(self._any(), {one, other}) for _ in range(2)]
+        return found
+
+    def _any(self) -> State:
+        return tuple(self._random.randrange(count) for count in self.counts)
+
+    def _thawed(self, state: State) -> State:
+        return self._at(state, set(range(len(state))) - self.frozen) if self.frozen else state
+
+    def _learn(self, state: State) -> bool:
+        """Compares a setting with what the tables would say; whether something new was learnt."""
+        learnt = False
+        while True:
+            state = self._thawed(state)
+            known = len(self._whole)
+            other = self._other(state)
+            places = {PROBLEM} if PROBLEM in other else {PROBLEM, *other, *self._depends}
+            wrong = [p for p in places if self._expected(state, p) != self._value(state, p)]
+            if len(self._whole) > known:
+                continue  # the places are others now
+            if not wrong:
+                return learnt
+            learnt = True
+            for place in wrong:
+                self._blame(state, place)
+            self._check_size()
+
+    def _expected(self, state: State, place: Place) -> str | None:
+        return self._value(self._at(state, self._depends.get(place, set())), place)
+
+    def _blame(self, state: State, place: Place) -> None:
+        """Adds the controls on which a value turned out to depend."""
+        known = self._depends.setdefault(place, set())
+        moved = {c for c, value in enumerate(state) if value != self.base[c]} - known
+        right = self._value(state, place)
+        found = {c for c in moved if self._value(self._without(state, c), place) != right}
+        known.update(found or moved)
+
+    def _join(self) -> None:
+        """Joins what was known of places that are one value now."""
+        for place in [p for p in self._depends if any(p[: len(w)] == w and p != w for w in self._whole)]:
+            above = min((w for w in self._whole if place[: len(w)] == w), key=len)
+            self._depends.setdefault(above, set()).update(self._depends.pop(place))
+
+    def _sets(self) -> dict[tuple[int, ...], list[Place]]:
+        found: dict[tuple[int, ...], list[Place]] = {}
+        for place, controls in self._depends.items():
+            if controls:
+                found.setdefault(tuple(sorted(controls)), []).append(place)
+        return found
+
+    def _check_size(self) -> None:
+        """Freezes the last control of the largest table until all tables together are small enough."""
+        while True:
+            sets = self._sets()
+            sizes = {controls: math.prod(self.counts[c] for c in controls) for controls in sets}
+            if sum(sizes.values()) <= MOST:
+                return
+            largest = max(sizes.items(), key=lambda item: item[1])[0]
+            control = max(largest)
+            self.frozen.add(control)
+            for controls in self._depends.values():
+                controls.discard(control)
+
+    def _product(self, controls: tuple[int, ...]) -> list[State]:
+        """Every combination of some controls, the last one fastest, with the others at the base."""
+        found = []
+        for values in itertools.product(*(range(self.counts[c]) for c in controls)):
+            chosen = dict(zip(controls, values, strict=True))
+            found.append(tuple(chosen.get(c, value) for c, value in enumerate(self.base)))
+        return found
+
+    def _table(self, controls: tuple[int, ...], places: list[Place]) -> Table:
+        ordered = sorted(places, key=str)
+        rows = []
+        for state in self._product(controls):
+            rows.append(tuple(self._value(state, place) or ABSENT for place in ordered))
+        return Table(controls, tuple(ordered), tuple(rows))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _at(scenario: Any, place: Place) -> str:
+    """The value at a place as JSON, absent or not."""
+    for key in place:
+        inside = (
+            key in scenario if isinstance(scenario, dict) else isinstance(key, int) and key < len(scenario)
+        )
+        if not inside:
+            return ABSENT
+        scenario = scenario[key]
+    return _json(scenario)
+
+
+def _differences(
+    base: Any, other: Any, whole: set[Place], at: Place = ()
+) -> tuple[dict[Place, str], set[Place]]:
+    """Each value that differs from the base's as JSON, and places below which the two have other keys."""
+    if base == other and type(base) is type(other):
+        return {}, set()
+    keys: Sequence[str | int]
+    if at in whole or not (base and other):
+        keys = []
+    elif isinstance(base, dict) and isinstance(other, dict):
+        keys = [*base, *(key for key in other if key not in base)]
+    elif isinstance(base, list) and isinstance(other, list) and len(base) == len(other):
+        keys = range(len(base))
+    else:
+        keys = []
+    if not keys:
+        compound = isinstance(base, dict | list) or isinstance(other, dict | list)
+        return {at: _json(other)}, {at} - whole if compound else set()
+    found: dict[Place, str] = {}
+    uneven: set[Place] = set()
+    for key in keys:
+        inner = (*at, key)
+        if isinstance(base, dict) and (key not in base or key not in other):
+            value = base.get(key, other.get(key))
+            found[inner] = _json(other[key]) if key in other else ABSENT
+            uneven |= {inner} - whole if isinstance(value, dict | list) else set()
+        else:
+            more, rough = _differences(base[key], other[key], whole, inner)
+            found |= more
+            uneven |= rough
+    return found, uneven

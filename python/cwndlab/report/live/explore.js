@@ -1,0 +1,286 @@
+// The page of controls: each setting is a cell, compiled beforehand, that runs as soon as a control moves.
+
+/**
+ * @typedef {string | number | boolean | null} Scalar
+ * @typedef {{ name: string, title: string, unit: string, ordered: boolean, base: number, stops: { value: Scalar, title: string }[] }} Control
+ * @typedef {{ controls: number[], places: (string | number)[][], rows: number[][] }} ScenarioTable A row for each
+ *   combination of the controls, the last one fastest; values are indices into the pool, 0 for absent.
+ * @typedef {{ name: string, seed: string, controls: Control[], base: Scenario, tables: ScenarioTable[], pool: unknown[],
+ *   axes: Record<string, Scalar>, order: string[], study: string, columns: string }} Content
+ * @typedef {number[]} Setting Each control's position.
+ */
+
+/** The place of the reason why a setting has no scenario. */
+const PROBLEM = "!";
+
+/**
+ * The scenario of a setting, as the compiler made it, or why there is none.
+ * @param {Content} content
+ * @param {Setting} setting
+ * @returns {Scenario | string}
+ */
+function scenarioOf(content, setting) {
+  const scenario = structuredClone(content.base);
+  for (const { controls, places, rows } of content.tables) {
+    const row = controls.reduce((before, control) => before * content.controls[control].stops.length + setting[control], 0);
+    for (const [k, place] of places.entries()) {
+      const value = rows[row][k];
+      if (place[0] !== PROBLEM) put(scenario, place, value === 0 ? undefined : content.pool[value]);
+      else if (value !== 0) return String(content.pool[value]);
+    }
+  }
+  return scenario;
+}
+
+/** @param {any} inside @param {(string | number)[]} place @param {unknown} value undefined: none. */
+function put(inside, place, value) {
+  for (const key of place.slice(0, -1)) inside = inside[key];
+  const last = place[place.length - 1];
+  if (value === undefined) delete inside[last];
+  else inside[last] = value;
+}
+
+/**
+ * Settings in an address: "iw=4&vs.iw=10" overlays two. What is not named is as at the start.
+ * @param {Content} content
+ * @param {string} hash
+ * @returns {{ settings: Setting[], replicate: number }}
+ */
+function fromHash(content, hash) {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  /** @param {string} prefix @returns {Setting} */
+  const setting = (prefix) =>
+    content.controls.map((control) => {
+      const wanted = given.get(prefix + control.name);
+      const found = control.stops.findIndex((stop) => stop.value !== null && String(stop.value) === wanted);
+      return found < 0 ? control.base : found;
+    });
+  const second = [...given.keys()].some((key) => key.startsWith("vs."));
+  return {
+    settings: second ? [setting(""), setting("vs.")] : [setting("")],
+    replicate: Math.max(0, Math.floor(Number(given.get("replicate.")) || 0)),
+  };
+}
+
+/** @param {Content} content @param {Setting[]} settings @param {number} replicate */
+function toHash(content, settings, replicate) {
+  const given = new URLSearchParams();
+  for (const [k, setting] of settings.entries()) {
+    const prefix = k === 0 ? "" : "vs.";
+    if (k > 0) given.set(prefix, "");
+    for (const [c, control] of content.controls.entries()) {
+      if (setting[c] !== control.base) given.set(prefix + control.name, String(control.stops[setting[c]].value));
+    }
+  }
+  if (replicate > 0) given.set("replicate.", String(replicate));
+  return `#${given}`;
+}
+
+/** A study file whose cells are these settings. @param {Content} content @param {Setting[]} settings */
+function studyFile(content, settings) {
+  const cells = settings.map((setting) => {
+    const axes = new Map(Object.entries(content.axes));
+    for (const [k, control] of content.controls.entries()) {
+      const { value } = control.stops[setting[k]];
+      if (value === null) axes.delete(control.name);
+      else axes.set(control.name, value);
+    }
+    return content.order.filter((name) => axes.has(name)).map((name) => /** @type {const} */ ([name, axes.get(name)]));
+  });
+  const lines = cells.map((cell) => `  { ${cell.map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ")} },`);
+  const differing = content.order.filter((name) => new Set(cells.map((cell) => JSON.stringify(new Map(cell).get(name)))).size > 1);
+  const everywhere = differing.filter((name) => cells.every((cell) => new Map(cell).has(name)));
+  const rows = everywhere.length > 0 ? everywhere : cells[0].slice(0, 1).map(([name]) => name);
+  const table = content.columns === "" || rows.length === 0 || everywhere.length < differing.length ? "" :
+    `\n[[tables]]\nid = "settings"\ntitle = "The settings"\nrows = ${JSON.stringify(rows)}\ncolumns = [\n${content.columns}]\n`;
+  return `${content.study}\n[[grids]]\ncells = [\n${[...new Set(lines)].join("\n")}\n]\n${table}`;
+}
+
+class Explorer {
+  /** @param {Uint8Array<ArrayBuffer>} engine @param {Content} content */
+  constructor(engine, content) {
+    this.engine = engine;
+    this.content = content;
+    this.status = element("live-status", HTMLElement);
+    this.replicate = element("live-replicate", HTMLInputElement);
+    this.compare = element("explore-compare", HTMLInputElement);
+    this.which = element("explore-which", HTMLElement);
+    this.graphs = new Graphs((node, connection) => {
+      this.node = node;
+      this.connection = connection;
+      this.run();
+    });
+    this.inputs = content.controls.map((control, k) => this.input(control, k));
+    /** @type {Setting[]} */
+    this.settings = [];
+    /** The one that the controls move. */
+    this.edited = 0;
+    this.node = likelySender(content.base);
+    /** @type {number | null} */
+    this.connection = null;
+    this.worker = startWorker(engine);
+    this.listenTo(this.worker);
+    /** What the Worker is running. @type {{ key: string, began: number } | null} */
+    this.running = null;
+    /** Finished runs of the settings, by what was asked. @type {Map<string, Run>} */
+    this.done = new Map();
+    this.moved = performance.now();
+    this.whole = true;
+    this.listen();
+    this.load();
+  }
+
+  listen() {
+    /** @param {string} id @param {() => void} act */
+    const button = (id, act) => element(id, HTMLButtonElement).addEventListener("click", act);
+    button("explore-export", () => this.save());
+    button("explore-start", () => (location.hash = ""));
+    this.compare.addEventListener("change", () => {
+      this.settings = this.compare.checked ? [this.settings[0], [...this.settings[0]]] : [this.settings[0]];
+      this.edited = this.settings.length - 1;
+      this.changed();
+    });
+    for (const [k, id] of ["explore-a", "explore-b"].entries()) {
+      element(id, HTMLInputElement).addEventListener("change", () => {
+        this.edited = k;
+        this.showControls();
+      });
+    }
+    this.replicate.addEventListener("change", () => this.changed());
+    window.addEventListener("hashchange", () => {
+      if (location.hash !== toHash(this.content, this.settings, Number(this.replicate.value))) this.load();
+    });
+  }
+
+  /** The slider or list of a control. @param {Control} control @param {number} k */
+  input(control, k) {
+    const input = document.getElementById(`control-${control.name}`);
+    if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement)) throw new Error(`no control ${control.name}`);
+    input.addEventListener("input", () => {
+      this.settings[this.edited][k] = Number(input.value);
+      this.changed();
+    });
+    return input;
+  }
+
+  /** Takes the settings from the page's address. */
+  load() {
+    const { settings, replicate } = fromHash(this.content, location.hash);
+    this.settings = settings;
+    this.edited = Math.min(this.edited, settings.length - 1);
+    this.replicate.value = String(replicate);
+    this.changed();
+  }
+
+  changed() {
+    this.moved = performance.now();
+    this.showControls();
+    const hash = toHash(this.content, this.settings, Number(this.replicate.value));
+    if (location.hash !== hash) history.replaceState(null, "", hash);
+    this.run();
+  }
+
+  showControls() {
+    this.compare.checked = this.settings.length > 1;
+    this.which.hidden = !this.compare.checked;
+    element(this.edited === 0 ? "explore-a" : "explore-b", HTMLInputElement).checked = true;
+    for (const [k, control] of this.content.controls.entries()) {
+      const position = this.settings[this.edited][k];
+      const input = this.inputs[k];
+      const { title } = control.stops[position];
+      input.value = String(position);
+      input.setAttribute("aria-valuetext", title);
+      element(`control-${control.name}-value`, HTMLElement).textContent = control.ordered ? `${title} ${control.unit}` : "";
+      const differs = this.settings.some((setting) => setting[k] !== this.settings[0][k]);
+      input.parentElement?.classList.toggle("differs", differs);
+    }
+  }
+
+  /** Runs what is not yet run of the settings, the newest wish first, and draws when all are there. */
+  run() {
+    const scenarios = this.settings.map((setting) => scenarioOf(this.content, setting));
+    const problem = scenarios.find((one) => typeof one === "string");
+    if (problem !== undefined) {
+      this.status.textContent = `These values do not go together: ${problem}`;
+      return;
+    }
+    const wanted = /** @type {Scenario[]} */ (scenarios);
+    const replicate = Math.max(0, Math.floor(Number(this.replicate.value) || 0));
+    const asked = wanted.map((scenario) => `${replicate} ${JSON.stringify(observed(scenario, this.node))}`);
+    for (const key of this.done.keys()) if (!asked.includes(key)) this.done.delete(key);
+    const next = asked.find((key) => !this.done.has(key));
+    if (next === undefined) {
+      this.draw(wanted, asked);
+      return;
+    }
+    if (this.running !== null && this.running.key !== next && performance.now() - this.running.began > PATIENCE) {
+      this.worker.terminate();
+      this.worker = startWorker(this.engine);
+      this.listenTo(this.worker);
+      this.running = null;
+    }
+    if (this.running !== null) return; // when it is done, this is called again
+    this.status.textContent = "Running\u2026";
+    this.running = { key: next, began: performance.now() };
+    /** @type {Asked} */
+    const message = { scenario: next.slice(next.indexOf(" ") + 1), exact: null, seed: this.content.seed, replicate };
+    this.worker.postMessage(message);
+  }
+
+  /** @param {Worker} worker */
+  listenTo(worker) {
+    /** @param {MessageEvent<Answer>} event */
+    worker.onmessage = ({ data }) => {
+      const key = this.running?.key ?? "";
+      this.running = null;
+      if ("run" in data) {
+        this.done.set(key, data.run);
+        this.run();
+      } else if ("error" in data) this.status.textContent = `This setting does not run: ${data.error}`;
+    };
+    worker.onerror = (event) => {
+      this.running = null;
+      this.status.textContent = `The run failed: ${event.message}`;
+    };
+  }
+
+  /** @param {Scenario[]} scenarios @param {string[]} asked */
+  draw(scenarios, asked) {
+    const shots = scenarios.map((scenario, k) => {
+      const run = this.done.get(asked[k]);
+      if (!run) throw new Error("a run is missing");
+      return { label: "AB"[k], run, scenario };
+    });
+    const { graphs } = this;
+    const whole = graphs.shots.length === 0 || (graphs.sequence.span[0] === 0 && graphs.sequence.span[1] >= graphs.end);
+    if (whole) {
+      const end = Math.max(...scenarios.map((scenario) => scenario.duration_ns / NS));
+      for (const plot of graphs.plots) plot.span = [0, end];
+    }
+    graphs.receive(shots, this.node, this.connection);
+    if (this.running !== null) return; // the busiest sender was not observed, so it runs again
+    this.connection = Number(graphs.sender.value);
+    this.status.textContent = `Shown ${Math.round(performance.now() - this.moved)} ms after the change.`;
+  }
+
+  save() {
+    const link = document.createElement("a");
+    const text = studyFile(this.content, this.settings);
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/toml" }));
+    link.download = `${this.content.name}.toml`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+}
+
+/** A run that takes longer than this, in ms, is given up when something else is wanted. */
+const PATIENCE = 300;
+
+async function explore() {
+  const text = (/** @type {string} */ id) => element(id, HTMLElement).textContent ?? "";
+  const [engine, content] = await Promise.all([unpack(text("live-engine")), unpack(text("live-content"))]);
+  document.documentElement.classList.add("live");
+  new Explorer(engine, JSON.parse(new TextDecoder().decode(content)));
+}
+
+void explore();

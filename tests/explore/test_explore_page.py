@@ -1,0 +1,168 @@
+"""The page of a study's controls in a real browser: from disk, and served."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import cwndlab
+from cwndlab.explore.controls import Explored, explored
+from cwndlab.explore.page import page
+from cwndlab.explore.serve import PageServer
+from cwndlab.study import Study
+
+WEB = Path(__file__).parents[2] / "web"
+MODULE = Path(cwndlab.__file__).parent / "report" / "live" / "engine.wasm.gz"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+needs_module = pytest.mark.skipif(
+    not MODULE.exists(), reason="no WebAssembly module: rustup lacks wasm32-unknown-unknown"
+)
+
+
+@pytest.fixture(scope="module")
+def derived() -> Explored:
+    study = Study.build(
+        "One transfer",
+        name="one",
+        dumbbell={"rate": "10Mbps", "rtt": "40ms", "flows": [{"cc": "cubic", "start": "0s"}]},
+        run={"duration": "30s"},
+    )
+    found = explored(study)
+    return replace(found, controls=tuple(c for c in found.controls if c.name in ("rate", "cc")))
+
+
+@pytest.fixture(scope="module")
+def file(derived: Explored, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("explore") / "explore.html"
+    made.write_text(page(derived))
+    return made
+
+
+@pytest.fixture(scope="module")
+def seen(file: Path) -> Any:
+    if CHROMIUM is None or shutil.which("node") is None or not (WEB / "node_modules").exists():
+        pytest.skip("needs chromium, node and the packages in web/ (`npm ci --prefix web`)")
+    command = ["node", "explore.mjs", CHROMIUM, file.as_uri(), str(file.parent)]
+    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    (file.parent / "seen.json").write_text(done.stdout)
+    return made
+
+
+@needs_module
+def test_a_slider_moves_the_run(seen: Any) -> None:
+    address, value, redrawn = seen["dragged"]
+    assert (address, value) == ("#rate=50", "50 Mbit/s")
+    assert redrawn
+
+
+@needs_module
+def test_a_slider_moves_by_keyboard_alone(seen: Any) -> None:
+    assert seen["keyboardReturns"] == [True, "#"] or seen["keyboardReturns"] == [True, ""]
+
+
+@needs_module
+def test_two_settings_are_overlaid(seen: Any) -> None:
+    address, totals = seen["compared"]
+    assert address == "#vs.=&vs.cc=bbr3"
+    assert seen["overlay"] == [True, True]
+    a, b = re.findall(r"[AB]: ([\d,]+) bytes delivered", totals)
+    assert a != b
+    assert seen["zooms"]
+
+
+@needs_module
+def test_the_address_holds_the_state(seen: Any) -> None:
+    assert seen["fromLink"]
+    assert seen["start"] == ["", True] or seen["start"] == ["#", True]
+
+
+@needs_module
+def test_the_saved_study_file_runs_what_was_shown(seen: Any, derived: Explored, tmp_path: Path) -> None:
+    name, text = seen["file"]
+    assert name == "one.toml"
+    study = Study.from_toml(text)
+    cells = study.plan().cells
+    second = next(k for k, c in enumerate(derived.controls) if c.name == "cc")
+    bbr = [stop.title for stop in derived.controls[second].stops].index("bbr3")
+    state = tuple(bbr if k == second else c.base for k, c in enumerate(derived.controls))
+    assert [cell.compiled.scenario for cell in cells] == [
+        derived.scenario(derived.base),
+        derived.scenario(state),
+    ]
+    (table,) = study.outline.tables
+    assert table.rows == ["cc"]
+
+
+@needs_module
+def test_nothing_overflows_or_is_tiny_on_a_telephone(seen: Any) -> None:
+    assert seen["narrow"] == 0
+    assert seen["smallest"] >= 12
+
+
+@needs_module
+def test_the_page_fetches_nothing_and_logs_no_error(seen: Any, file: Path) -> None:
+    assert seen["errors"] == []
+    assert {url.partition("#")[0] for url in seen["requests"]} == {file.as_uri()}
+
+
+@needs_module
+def test_the_page_is_one_light_file(file: Path) -> None:
+    text = file.read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None and "default-src 'none'" in policy[1]
+    assert "unsafe-eval'" not in policy[1].replace("'wasm-unsafe-eval'", "")
+    assert len(text.encode()) < 1_500_000
+
+
+@pytest.fixture
+def server() -> Iterator[PageServer]:
+    with PageServer({"index.html": "the page"}) as made:
+        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+def answer(server: PageServer, path: str, host: str | None = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+    connection.request("GET", path, headers={"Host": host} if host else {})
+    response = connection.getresponse()
+    return response.status, response.read()
+
+
+def test_pages_are_served_to_those_who_know_the_path(server: PageServer) -> None:
+    path = urlsplit(server.url).path
+    assert answer(server, path) == (200, b"the page")
+    assert answer(server, "/index.html")[0] == 404
+    assert answer(server, path + "x")[0] == 404
+
+
+def test_pages_are_not_served_under_a_foreign_name(server: PageServer) -> None:
+    path = urlsplit(server.url).path
+    assert answer(server, path, host=f"attacker.example:{server.server_port}")[0] == 404
+
+
+def test_the_server_listens_on_the_loopback_interface_alone(server: PageServer) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+
+
+@needs_module
+def test_a_page_of_a_study_of_python_laws_is_refused() -> None:
+    study = Study.load("rfc2416")
+    with pytest.raises(cwndlab.StudyError, match="Python do not run on a page"):
+        explored(replace(study, laws={"mine": None}))  # type: ignore[dict-item]

@@ -1,0 +1,21 @@
+"""The prepared lessons."""
+
+from __future__ import annotations
+
+import pytest
+
+from cwndlab.explore import lessons
+from cwndlab.explore.controls import explored
+from cwndlab.spec.values import text
+
+
+@pytest.mark.parametrize("name", lessons.names())
+def test_what_a_lesson_suggests_is_on_its_page(name: str) -> None:
+    derived = explored(lessons.study(name))
+    offered = {c.name: {text(stop.value) for stop in c.stops} for c in derived.controls}
+    suggested = lessons.tries(name)
+    assert suggested
+    for one in suggested:
+        for setting in (one.get("set", {}), one.get("compare", {})):
+            for control, value in setting.items():
+                assert text(value) in offered[control], (control, value)

@@ -1,0 +1,91 @@
+// node explore.mjs CHROMIUM PAGE PICTURES: opens a page of controls (a file or an address) and uses it.
+// Prints what it saw as JSON; tests/explore/test_explore_page.py judges it.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const [, , executablePath, address, pictures] = process.argv;
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+const seen = { errors: [], requests: [], slider: [] };
+page.on("console", (message) => message.type() === "error" && seen.errors.push(message.text()));
+page.on("pageerror", (error) => seen.errors.push(String(error)));
+page.on("request", (request) => /^(blob|data):/.test(request.url()) || seen.requests.push(request.url()));
+
+const status = page.locator("#live-status");
+const shown = async () => {
+  await page.locator("#live-status", { hasText: /^Shown/ }).waitFor();
+  return Number((await status.textContent()).match(/\d+/)[0]);
+};
+/** Does something that changes the setting, and waits for its picture. */
+const change = async (act) => {
+  await status.evaluate((one) => (one.textContent = ""));
+  await act();
+  return shown();
+};
+const canvas = (k) => page.locator("canvas").nth(k);
+const picture = async (k = 0) => {
+  await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+  return canvas(k).evaluate((one) => one.toDataURL());
+};
+const hash = () => page.evaluate(() => location.hash);
+const totals = () => page.locator("#live-totals").textContent();
+
+await page.goto(address);
+seen.firstPictureMs = await shown();
+seen.firstPaintMs = await page.evaluate(() => performance.getEntriesByType("paint").find((one) => one.name === "first-contentful-paint")?.startTime);
+const atStart = [await picture(), await totals(), await hash()];
+
+// Drag the slider of the rate to its end.
+const rate = page.locator("#control-rate");
+const box = await rate.boundingBox();
+seen.slider.push(
+  await change(async () => {
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2, { steps: 3 });
+    await page.mouse.up();
+  }),
+);
+await page.waitForFunction(() => location.hash.includes("rate="));
+await shown();
+seen.dragged = [await hash(), await page.locator("#control-rate-value").textContent(), (await picture()) !== atStart[0]];
+
+// By keyboard: back to the middle, with the time from key to picture.
+await rate.focus();
+for (let k = 0; k < 2; k++) seen.slider.push(await change(() => page.keyboard.press("ArrowLeft")));
+seen.keyboardReturns = [(await picture()) === atStart[0], await hash()];
+
+await page.locator("#explore-compare").check();
+await change(() => page.selectOption("#control-cc", { label: "bbr3" }));
+seen.compared = [await hash(), await totals()];
+const names = await page.locator(".legend").first().textContent();
+seen.overlay = [names.includes("A: sent"), names.includes("B: sent")];
+if (pictures) await page.screenshot({ path: join(pictures, "explore.png") });
+
+const overlaid = await picture();
+await canvas(0).focus();
+await page.keyboard.press("+");
+seen.zooms = (await picture()) !== overlaid;
+await page.keyboard.press("0");
+
+const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#explore-export").click()]);
+seen.file = [download.suggestedFilename(), readFileSync(await download.path(), "utf8")];
+
+// The address alone brings the setting back.
+const link = await page.evaluate(() => location.href);
+const other = await browser.newPage();
+await other.goto(link);
+await other.locator("#live-status", { hasText: /^Shown/ }).waitFor();
+seen.fromLink = (await other.locator("#live-totals").textContent()) === seen.compared[1];
+await other.setViewportSize({ width: 390, height: 844 });
+seen.narrow = await other.locator("html").evaluate((one) => one.scrollWidth - one.clientWidth);
+seen.smallest = await other.evaluate(() =>
+  Math.min(...[...document.querySelectorAll("body *")].filter((one) => one.getClientRects().length).map((one) => parseFloat(getComputedStyle(one).fontSize))),
+);
+if (pictures) await other.screenshot({ path: join(pictures, "explore-narrow.png"), fullPage: true });
+
+await change(() => page.locator("#explore-start").click());
+seen.start = [await hash(), (await totals()) === atStart[1]];
+await browser.close();
+console.log(JSON.stringify(seen));
