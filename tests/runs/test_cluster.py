@@ -16,8 +16,10 @@ from test_store import content
 from cwndlab import Dumbbell, Flow, Run
 from cwndlab.core import replace_core
 from cwndlab.errors import ClusterError
+from cwndlab.evaluate import evaluate, pack, subjects
 from cwndlab.laws import given
 from cwndlab.metrics import _own
+from cwndlab.runs.options import RunOptions
 from cwndlab.runs.progress import Quiet
 from cwndlab.runs.run import run_study
 from cwndlab.study import Study
@@ -116,11 +118,30 @@ def most(run: cwndlab.RunView) -> float:
 """
 
 
-def test_a_law_and_a_metric_in_python_travel_to_the_workers(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestCluster]:
+    """Two workers with the real core."""
+    made = TestCluster(tmp_path_factory.mktemp("cluster"), version=None)
+    yield made
+    made.close()
+
+
+def test_an_evaluation_on_two_workers_has_the_same_scorecard(workers: TestCluster, tmp_path: Path) -> None:
+    chosen = [pack.load("rfc9743").only(["7.4"])]
+    cubic = [subjects.congestion_control("cubic")]
+    changes = {"run.duration": "20s", "run.warmup": "5s"}
+    cards = []
+    for name, options in (("far", RunOptions(cluster=workers.address)), ("near", RunOptions())):
+        made = evaluate.evaluate(chosen, cubic, tmp_path / name, options, changes=changes)
+        assert made.performed == 4 * 5
+        cards.append((tmp_path / name / "scorecard.json").read_bytes())
+    assert cards[0] == cards[1]
+
+
+def test_a_law_and_a_metric_in_python_travel_to_the_workers(workers: TestCluster, tmp_path: Path) -> None:
     metric = tmp_path / "most.py"
     metric.write_text(MOST)
     known = dict(_own._known)
-    cluster = TestCluster(tmp_path, version=None)
     try:
         _own.from_file(str(metric))
         metric.unlink()  # the workers get its text
@@ -129,12 +150,11 @@ def test_a_law_and_a_metric_in_python_travel_to_the_workers(tmp_path: Path) -> N
         length = Run(duration="1s", replicates=6)
         study = Study.build("few", measure=["share", "most"], dumbbell=network, run=length)
         study = study.configured({}, list(given({"few": HERE / "laws/few.py"}).values()))
-        far, near = study.run(cluster=cluster.address), study.run()
+        far, near = study.run(cluster=workers.address), study.run()
         assert far.failures == [] == near.failures
         assert far.results.data == near.results.data
         assert far.estimate("most").value > 0
     finally:
-        cluster.close()
         _own._known.clear()
         _own._known.update(known)
 
