@@ -3,7 +3,7 @@
 # make check  formatters, linters, layers, types     make bench  speed     make docs  the manual
 # make setup  .venv/ and the Rust core, again only when something changed
 # make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
-# make images  the README's pictures
+# make images  the README's pictures      make gallery  evaluates all shipped laws and queues: docs/gallery/
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
 # make fuzz   study files, scenarios, packetdrill scripts and stores, damaged at random for FUZZ_S seconds (600)
 # make wheel  a wheel with profile-guided optimization: build/dist/
@@ -21,7 +21,7 @@ STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/
 # Of the study bbr the question that takes seconds: the others send thousands of millions of packets.
 PART_bbr = --set question=slow-line
 
-.PHONY: run test test-rust test-python check bench wheel digests fuzz validate images docs setup lock clean
+.PHONY: run test test-rust test-python check bench wheel digests fuzz validate images gallery docs setup lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -75,6 +75,13 @@ wheel: setup
 
 images: setup
 	$(BIN)/python tools/images.py
+
+# Each scorecard takes minutes of both processors, so the pages are committed.
+gallery: setup
+	$(BIN)/cwndlab evaluate $(addprefix --cc ,reno cubic dctcp bbr1 bbr3 prague) -o build/gallery/cc
+	$(BIN)/cwndlab evaluate --pack rfc7928 $(addprefix --queue ,drop-tail red codel pie fq-codel dualpi2) -o build/gallery/queues
+	$(BIN)/cwndlab evaluate --pack l4s-queue $(addprefix --queue ,drop-tail pie fq-codel dualpi2) -o build/gallery/l4s-queues
+	$(BIN)/python tools/gallery.py build/gallery/cc build/gallery/queues build/gallery/l4s-queues
 
 docs: setup $(VENV)/.dev $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs

@@ -79,7 +79,8 @@ def evaluate(
         problem = "congestion controls and queues are not evaluated at once" if cc else "nothing to evaluate"
         right = "write --cc cubic, --cc FILE.py:CLASS, or --queue codel"
         raise StudyError(problem, key="--cc or --queue", right=right)
-    wanted = [subjects.congestion_control(one) for one in cc or ()]
+    on_kernel = backend != "simulator"
+    wanted = [subjects.congestion_control(one, on_kernel=on_kernel) for one in cc or ()]
     wanted += [subjects.queue(one) for one in queue or ()]
     chosen = [packs.load(name) for name in pack] if pack else packs.of_kind(wanted[0].kind)
     if only:

@@ -102,8 +102,9 @@ def evaluate(
     """
     began = time.monotonic()
     options = options or RunOptions()
-    if options.backend != "simulator" and options.stack is None:
-        options = replace(options, stack=kernel.STACK)
+    if options.backend != "simulator":
+        out.mkdir(parents=True, exist_ok=True)
+        options = replace(options, stack=kernel.stack_for(options.stack, _of_kernel(subjects), out))
     names = [subject.name for subject in subjects]
     planned = []
     for pack in packs:
@@ -126,10 +127,28 @@ def evaluate(
         made = {name: runs[pack.name, name] for name in plans}
         results = {name: run.results for name, run in made.items()}
         simulated = {name: run.simulated for name, run in made.items() if run.simulated is not None}
-        cards.append(judge(pack, names, results, skipped=prepared.skipped, simulated=simulated))
+        cards.append(
+            judge(
+                pack,
+                names,
+                results,
+                skipped=prepared.skipped,
+                simulated=simulated,
+                kernel_only=[subject.name for subject in subjects if subject.kernel is not None],
+            )
+        )
     evaluation = Evaluation(tuple(cards), tuple(subjects), runs, out)
     _write(evaluation, out, options, time.monotonic() - began)
     return evaluation
+
+
+def _of_kernel(subjects: Sequence[Subject]) -> str | None:
+    """The subject that only the kernel has; StudyError if there are several."""
+    found = [subject.kernel for subject in subjects if subject.kernel is not None]
+    if len(found) > 1:
+        problem = f"{' and '.join(found)} are both congestion controls of the kernel alone"
+        raise StudyError(problem, key="--cc", right="evaluate them one after another")
+    return found[0] if found else None
 
 
 @dataclass(frozen=True)
@@ -154,7 +173,7 @@ def _prepared(
         if subject.law is not None:
             right = "leave it out, or run the simulator"
             raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
-        if subject.kind == "cc" and kernel.lacks(stack, subject.name):
+        if subject.kind == "cc" and subject.kernel is None and kernel.lacks(stack, subject.name):
             raise StudyError(
                 f"the kernel has no congestion control {subject.name}",
                 key="--cc",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -89,11 +89,12 @@ def judge(
     *,
     skipped: Mapping[str, str] | None = None,
     simulated: Mapping[str, Results] | None = None,
+    kernel_only: Collection[str] = (),
 ) -> Scorecard:
     """The scorecard of a pack from the results of its studies, by name. StudyError names the criterion.
 
     `skipped` has the studies that were not run, and why; `simulated` the simulator's results to set next to
-    a kernel's.
+    a kernel's, `kernel_only` the subjects of which the simulator has none.
     """
     references = tuple(name for name in pack.file.references if name not in subjects)
     evaluators = {name: Evaluator(of_study) for name, of_study in results.items()}
@@ -102,8 +103,9 @@ def judge(
         for criterion in pack.file.criteria
     ]
     if simulated:
-        other = {row.id: row for row in judge(pack, subjects, simulated).rows}
-        rows = [dataclasses.replace(row, simulated=other[row.id].values) for row in rows]
+        other = {row.id: row.values for row in judge(pack, subjects, simulated).rows}
+        known = {id_: {n: v for n, v in of.items() if n not in kernel_only} for id_, of in other.items()}
+        rows = [dataclasses.replace(row, simulated=known[row.id]) for row in rows]
     return Scorecard(pack, tuple(subjects), references, tuple(rows))
 
 

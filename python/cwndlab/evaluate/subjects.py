@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,10 @@ from cwndlab.study import Study
 
 from .pack import AXIS, Kind
 
+#: The window law of the engine in whose place a kernel runs a congestion control of its own.
+STAND_IN = "reno-linux2"
+#: How a study refers to the axis.
+_REFERENCE = f"${AXIS}"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_+-]*\Z")
 
 
@@ -28,6 +32,8 @@ class Subject:
     name: str
     #: A congestion control of the user's own.
     law: LawCode | None = None
+    #: A congestion control that only the kernel has, by the kernel's name.
+    kernel: str | None = None
     #: The knobs of a queue.
     queue: dict[str, Any] | None = None
 
@@ -36,6 +42,11 @@ class Subject:
         """What it is, for the scorecard."""
         if self.law is not None:
             return f"{self.law.class_name} of {self.law.file}, digest {self.law.digest}"
+        if self.kernel is not None:
+            return (
+                f"congestion control {self.kernel} of the kernel; where reports show the simulator, it ran "
+                f"{STAND_IN} in its place"
+            )
         if self.queue is not None:
             knobs = {key: value for key, value in self.queue.items() if key != "kind"}
             settings = ", ".join(f"{key} = {value}" for key, value in knobs.items())
@@ -43,11 +54,16 @@ class Subject:
         return f"congestion control {self.name} of the engine"
 
 
-def congestion_control(given: str) -> Subject:
-    """A window law of the engine by its name, or `[NAME=]FILE.py:CLASS`. StudyError if it is neither."""
+def congestion_control(given: str, *, on_kernel: bool = False) -> Subject:
+    """A window law of the engine by its name, or `[NAME=]FILE.py:CLASS`. StudyError if it is neither.
+
+    On a kernel, another name is one of the kernel's own congestion controls.
+    """
     if re.search(r"\.py(:|$)", given):
         law = from_file(given)
         return Subject("cc", law.name, law=law)
+    if on_kernel and given not in built_in() and _NAME.match(given):
+        return Subject("cc", given, kernel=given)
     if given not in built_in():
         right = f"{nearest(given, built_in())}; one of your own is FILE.py:CLASS"
         raise StudyError(f"there is no congestion control {given!r}", key="--cc", right=right)
@@ -88,7 +104,8 @@ def with_subjects(
         right = nearest(missing[0], declared)
         raise study.place.error(("axes", AXIS, "values"), f'the reference "{missing[0]}" is missing', right)
     first = next(iter(declared.values()))
-    values = [_value(subject, declared, first) for subject in subjects]
+    places = list(_places(raw["tcp"], "tcp")) if any(subject.kernel for subject in subjects) else []
+    values = [_value(subject, declared, first, places) for subject in subjects]
     names = [subject.name for subject in subjects]
     others = [name for name in dict.fromkeys((*references, *declared)) if name not in (*names, *without)]
     raw["axes"][AXIS]["values"] = [*values, *(declared[name] for name in others)]
@@ -97,8 +114,19 @@ def with_subjects(
     return with_laws(made, laws) if laws else made
 
 
-def _value(subject: Subject, declared: dict[str, Any], first: Any) -> Any:
+def _places(table: dict[str, Any], key: str) -> Iterator[str]:
+    """The dotted keys below a table whose value is the axis's."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _places(value, f"{key}.{name}")
+        elif value == _REFERENCE:
+            yield f"{key}.{name}"
+
+
+def _value(subject: Subject, declared: dict[str, Any], first: Any, places: Sequence[str]) -> Any:
     """The value of the axis that puts a subject in its place."""
+    if subject.kernel is not None:
+        return {"name": subject.name, "set": dict.fromkeys(places, STAND_IN)}
     if subject.queue is None:
         return subject.name
     if set(subject.queue) == {"kind"} and subject.name in declared:

@@ -1,0 +1,65 @@
+"""`make gallery`: scorecards of all shipped congestion controls and queues, as pages of the manual.
+
+Takes the folders that `cwndlab evaluate` wrote; each of their packs becomes a page.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cwndlab.evaluate import pack
+from cwndlab.report.view import number
+
+FOLDER = Path(__file__).parents[1] / "docs/gallery"
+MARKS = {"met": "✓", "not met": "✗", "undecided": "?", "does not apply": "–"}
+ABOUT = """
+Each number is the mean of the runs with its 95 % interval. Where the document states a limit, ✓ means met,
+✗ not met, ? undecided, and – that the limit does not apply. `make gallery` runs this again;
+[Evaluations](../guide/evaluate.md) explains what is measured.
+"""
+
+
+def cell(found: Mapping[str, Any] | None) -> str:
+    """A number with its interval and mark."""
+    if found is None or found["estimate"] is None:
+        return "n/a"
+    text = number(found["estimate"])
+    if found["ci_low"] is not None and found["ci_high"] is not None:
+        text += f" ({number(found['ci_low'])} … {number(found['ci_high'])})"
+    return f"{text} {MARKS.get(found['outcome'], '')}".rstrip()
+
+
+def page(scorecard: Mapping[str, Any], of: Mapping[str, Any]) -> str:
+    """The page of one pack of a scorecard."""
+    file = pack.load(of["name"]).file
+    names = [subject["name"] for subject in scorecard["subjects"]]
+    runs = {one["replicates"] for row in of["rows"] for one in row["numbers"].values()}
+    counted = " to ".join(str(count) for count in sorted({min(runs), max(runs)}))
+    lines = [f"# {file.title}", "", f"[{file.document}]({file.url}). {file.about.strip()}", ABOUT]
+    lines += [f"cwndlab {scorecard['cwndlab']}, {counted} runs for each number.", ""]
+    lines += [f"| section | measured | {' | '.join(names)} |", "|---" * (2 + len(names)) + "|"]
+    for row in of["rows"]:
+        unit = f" ({row['unit']})" if row["unit"] else ""
+        shown = [cell(row["numbers"].get(name)) for name in names]
+        section = row["id"].split("/")[1]
+        lines.append(f"| {section} | {row['shows']}{unit} | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(folders: list[str]) -> None:
+    """Writes a page for each pack in the scorecards of these folders."""
+    FOLDER.mkdir(exist_ok=True)
+    for folder in folders:
+        scorecard = json.loads((Path(folder) / "scorecard.json").read_text(encoding="utf-8"))
+        for of in scorecard["packs"]:
+            path = FOLDER / f"{of['name']}.md"
+            path.write_text(page(scorecard, of), encoding="utf-8")
+            print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
