@@ -1,0 +1,19 @@
+"""The pages of the gallery show what a scorecard says."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+TOOL = Path(__file__).parents[2] / "tools" / "gallery.py"
+
+
+def test_a_page_has_a_column_for_each_subject_and_a_mark_for_each_limit() -> None:
+    found = {"estimate": 12.345, "ci_low": 11.0, "ci_high": 13.0, "outcome": "not met", "replicates": 5}
+    none = {"estimate": None, "ci_low": None, "ci_high": None, "outcome": None, "replicates": 4}
+    row = {"id": "rfc9743/7.4-x", "shows": "packets lost", "unit": "%", "numbers": {"a": found, "b": none}}
+    scorecard = {"cwndlab": "0", "subjects": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}
+    text = runpy.run_path(str(TOOL))["page"](scorecard, {"name": "rfc9743", "rows": [row]})
+    assert "| section | measured | a | b | c |" in text
+    assert "| 7.4-x | packets lost (%) | 12.3 (11 … 13) ✗ | n/a | n/a |" in text
+    assert "4 to 5 runs" in text
