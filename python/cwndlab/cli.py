@@ -12,6 +12,7 @@ import typer
 from cwndlab.commands import reference, results
 from cwndlab.commands.check import check
 from cwndlab.commands.evaluate import evaluate
+from cwndlab.commands.explain import explain
 from cwndlab.commands.explore import explore
 from cwndlab.commands.linux import linux
 from cwndlab.commands.loading import load
@@ -106,6 +107,7 @@ app.command()(results.compare)
 app.command()(results.export)
 app.command()(trace)
 app.command()(explore)
+app.command()(explain)
 app.command()(evaluate)
 app.command()(search)
 app.command()(reference.metrics)

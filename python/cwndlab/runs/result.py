@@ -13,16 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cwndlab.diagnosis.diagnosis import Diagnosis
 from cwndlab.errors import OutputError, StudyError, nearest
 from cwndlab.plan.plan import Plan
 from cwndlab.report.figures import Drawing, chart, draw
 from cwndlab.spec.outputs import Figure
 from cwndlab.spec.schema import Scalar
 from cwndlab.spec.study import StudySpec
+from cwndlab.spec.units import parse_seconds
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results
 
 from .campaign import Campaign, Failure
+from .explain import explain_run
 from .plot import Plots
 from .records import RecordTables, of_flow
 
@@ -210,6 +213,39 @@ class RunResult:
         """
         table = of_flow(self.records("budget", cell=cell, replicate=replicate, **axes), flow)
         return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
+
+    def explain(
+        self,
+        flow: str | None = None,
+        *,
+        at: str | float | None = None,
+        longest: int = 5,
+        cell: str | None = None,
+        replicate: int = 0,
+        **axes: Scalar,
+    ) -> Diagnosis:
+        """What limited a sender at a moment, and what led there; or the longest waits of a flow.
+
+        Args:
+            flow: the traffic's name in the study, or one instance of it ("web.1"); default: the first.
+            at: the moment, as "14.4s" or in seconds; default: the longest waits.
+            longest: how many waits, without `at`.
+            cell: the cell's name, unless `axes` leave one.
+            replicate: from 0.
+            axes: values of axes, as ``iw=4``.
+
+        Returns:
+            The diagnosis: `print` shows it in sentences; `waits`, `waited_s`, `cause` and `to_dict()` are for
+            programs.
+
+        Raises:
+            KeyError: there is no such cell or flow, or several cells fit.
+            OutputError: the run cannot be simulated again.
+
+        """
+        moment = None if at is None else parse_seconds(at)
+        chosen = self.records.cell(cell, **axes)
+        return explain_run(self.records.source, chosen, replicate, flow, moment, longest)
 
     def figure(self, id_: str) -> Drawing:
         """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are

@@ -1,0 +1,270 @@
+"""Conversations in a capture: pcap or pcapng, of tcpdump or Wireshark, at either end of the connection."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import dpkt
+
+from cwndlab.errors import StudyError
+
+from .conversation import ACK, FIN, SYN, Conversation, Packet
+
+#: First bytes of pcapng, and of pcap in both orders, with microseconds and nanoseconds.
+MAGIC = (
+    b"\x0a\x0d\x0d\x0a",
+    b"\xd4\xc3\xb2\xa1",
+    b"\xa1\xb2\xc3\xd4",
+    b"\x4d\x3c\xb2\xa1",
+    b"\xa1\xb2\x3c\x4d",
+)
+_LINK_TYPES = {
+    dpkt.pcap.DLT_EN10MB: dpkt.ethernet.Ethernet,
+    dpkt.pcap.DLT_LINUX_SLL: dpkt.sll.SLL,
+    dpkt.pcap.DLT_LINUX_SLL2: dpkt.sll2.SLL2,
+    dpkt.pcap.DLT_NULL: dpkt.loopback.Loopback,
+}
+_RAW = (12, 14, 101, 228, 229)
+"""LINKTYPE_RAW and its aliases, LINKTYPE_IPV4, LINKTYPE_IPV6."""
+
+#: By so much less acknowledgments are moved, as round trips differ.
+_MARGIN_NS = 500_000
+#: What follows a packet this soon may belong to the same burst.
+_BURST_NS = 2_000_000
+
+_Address = tuple[bytes, int]
+
+
+@dataclass
+class _Side:
+    """What is known of one end's numbers."""
+
+    first: int | None = None
+    scale: int | None = None
+    mss: int | None = None
+    bytes: int = 0
+
+
+@dataclass
+class _Segment:
+    time_ns: int
+    source: _Address
+    tcp: Any
+    length: int
+    options: dict[int, bytes]
+
+
+@dataclass
+class _Connection:
+    ends: tuple[_Address, _Address]
+    sides: dict[_Address, _Side]
+    segments: list[_Segment] = field(default_factory=list)
+
+
+def is_capture(path: Path) -> bool:
+    """Whether a file is a capture, by its first bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(4) in MAGIC
+
+
+def read(path: Path) -> list[Conversation]:
+    """The TCP connections of a capture; the sender is the side that sent more data.
+
+    Times count from the first packet of the capture.
+
+    Raises:
+        StudyError: it cannot be read, or has no TCP in it.
+
+    """
+    with path.open("rb") as file:
+        try:
+            found = list(_connections(file))
+        except (ValueError, dpkt.dpkt.Error, EOFError) as error:
+            raise StudyError(f"{path}: this capture cannot be read: {error}") from None
+    made = [_conversation(connection) for connection in found]
+    if not made:
+        raise StudyError(f"{path}: there is no TCP segment in it")
+    return made
+
+
+def _connections(file: BinaryIO) -> Iterator[_Connection]:
+    found: dict[frozenset[_Address], _Connection] = {}
+    reader = dpkt.pcap.UniversalReader(file)
+    began: float | None = None
+    for time, data in reader:
+        began = time if began is None else began
+        ip = _ip(data, reader.datalink())
+        if ip is None or not isinstance(ip.data, dpkt.tcp.TCP):
+            continue
+        tcp = ip.data
+        source, target = (ip.src, tcp.sport), (ip.dst, tcp.dport)
+        key = frozenset((source, target))
+        opens = tcp.flags & (SYN | ACK) == SYN
+        if key not in found or (opens and any(s.tcp.flags & FIN for s in found[key].segments)):
+            if key in found:
+                yield found.pop(key)
+            found[key] = _Connection((source, target), {source: _Side(), target: _Side()})
+        # A capture may hold only the first bytes of a packet: its length is in the headers.
+        total = ip.len - 4 * ip.hl if isinstance(ip, dpkt.ip.IP) else ip.plen
+        segment = _Segment(round((time - began) * 1e9), source, tcp, total - 4 * tcp.off, _options(tcp))
+        found[key].segments.append(segment)
+        _learn(found[key].sides[source], segment)
+    yield from found.values()
+
+
+def _ip(data: bytes, link_type: int) -> Any:
+    try:
+        if link_type in _RAW:
+            return dpkt.ip.IP(data) if data[0] >> 4 == 4 else dpkt.ip6.IP6(data)
+        frame = _LINK_TYPES[link_type](data)
+    except (dpkt.dpkt.Error, IndexError):
+        return None
+    except KeyError:
+        raise ValueError(f"link type {link_type} is not supported") from None
+    return frame.data if isinstance(frame.data, (dpkt.ip.IP, dpkt.ip6.IP6)) else None
+
+
+def _options(tcp: Any) -> dict[int, bytes]:
+    try:
+        return dict(dpkt.tcp.parse_opts(tcp.opts))
+    except dpkt.dpkt.Error:
+        return {}
+
+
+def _learn(side: _Side, segment: _Segment) -> None:
+    """Takes over what a segment says of its sender's numbers."""
+    tcp, options = segment.tcp, segment.options
+    if tcp.flags & SYN:
+        side.first = (tcp.seq + 1) % 2**32
+        side.scale = options[3][0] if options.get(dpkt.tcp.TCP_OPT_WSCALE) else 0
+        if options.get(dpkt.tcp.TCP_OPT_MSS):
+            side.mss = int.from_bytes(options[dpkt.tcp.TCP_OPT_MSS], "big")
+    elif side.first is None:
+        side.first = tcp.seq
+    side.bytes += segment.length
+
+
+def _conversation(connection: _Connection) -> Conversation:
+    one, other = connection.ends
+    sides = connection.sides
+    source, target = (one, other) if sides[one].bytes >= sides[other].bytes else (other, one)
+    notes = []
+    if any(side.scale is None for side in sides.values()):
+        notes.append("the handshake was not captured: windows may be larger than shown")
+    largest = max((s.length for s in connection.segments if s.source == source), default=0)
+    offered = [side.mss for side in sides.values() if side.mss is not None]
+    conversation = Conversation(
+        name=f"{_text(source)} > {_text(target)}",
+        packets=[
+            _packet(segment, segment.source == source, sides, source, target)
+            for segment in connection.segments
+        ],
+        # Segmentation offload makes captured segments larger than what was sent.
+        mss=max(1, min([largest, *offered]) if largest else min(offered, default=1460)),
+        seen_at="sender",
+        notes=notes,
+    )
+    if _at_receiver(conversation):
+        _as_sent(conversation)
+    return conversation
+
+
+def _packet(
+    segment: _Segment, out: bool, sides: dict[_Address, _Side], source: _Address, target: _Address
+) -> Packet:
+    own, peer = (sides[source], sides[target]) if out else (sides[target], sides[source])
+    tcp, options = segment.tcp, segment.options
+    syn = bool(tcp.flags & SYN)
+    scale = 0 if syn or own.scale is None or peer.scale is None else own.scale
+    stamps = options.get(dpkt.tcp.TCP_OPT_TIMESTAMP, b"")
+    return Packet(
+        time_ns=segment.time_ns,
+        out=out,
+        seq=0 if syn else _offset(tcp.seq, own.first),
+        len=segment.length,
+        ack=_offset(tcp.ack, peer.first) if tcp.flags & ACK else 0,
+        window=tcp.win << scale,
+        flags=tcp.flags & 0xFF,
+        sack=_blocks(options.get(dpkt.tcp.TCP_OPT_SACK, b""), peer.first),
+        ts_val=int.from_bytes(stamps[:4], "big") if len(stamps) == 8 else None,
+        ts_ecr=int.from_bytes(stamps[4:], "big") if len(stamps) == 8 else None,
+    )
+
+
+def _blocks(data: bytes, first: int | None) -> tuple[tuple[int, int], ...]:
+    edges = [_offset(int.from_bytes(data[k : k + 4], "big"), first) for k in range(0, len(data) - 3, 4)]
+    return tuple(zip(edges[::2], edges[1::2], strict=False))
+
+
+def _offset(number: int, first: int | None) -> int:
+    """Payload offset of a sequence number; of up to 4 GiB; 0 for what is before the first."""
+    distance = (number - (first or 0)) % 2**32
+    return distance if distance < 2**32 - 2**20 else 0
+
+
+def _text(address: _Address) -> str:
+    host = ipaddress.ip_address(address[0])
+    return f"{host}:{address[1]}" if host.version == 4 else f"[{host}]:{address[1]}"
+
+
+def _at_receiver(conversation: Conversation) -> bool:
+    """Whether the receiver answers at once and the sender late, by the shortest time of each."""
+    answers: dict[bool, int] = {}
+    last = None
+    for packet in conversation.packets:
+        if (
+            last is not None
+            and last.out != packet.out
+            and (packet.len or last.len or packet.is_syn or last.is_syn)
+        ):
+            waited = packet.time_ns - last.time_ns
+            answers[packet.out] = min(answers.get(packet.out, waited), waited)
+        last = packet
+    return answers.get(True, 0) > answers.get(False, 0)
+
+
+def _as_sent(conversation: Conversation) -> None:
+    """Makes of what was seen at the receiver what the sender saw, as far as possible.
+
+    Acknowledgments are moved by the shortest time until data answers them, one round trip, so that they come
+    just before what they released. What was lost before the capture left holes: it is put in as unseen.
+    """
+    packets, mss = conversation.packets, conversation.mss
+    answer = _answer_time(packets)
+    rtt = answer - min(answer // 20, _MARGIN_NS)
+    moved: list[Packet] = []
+    highest = 0
+    for packet in packets:
+        if not packet.out:
+            packet.time_ns += rtt
+        elif packet.len:
+            for seq in range(highest, packet.seq, mss):
+                length = min(mss, packet.seq - seq)
+                moved.append(Packet(packet.time_ns, True, seq, length, 0, 0, ACK, unseen=True))
+            highest = max(highest, packet.end)
+        moved.append(packet)
+    conversation.packets = sorted(moved, key=lambda packet: packet.time_ns)
+    conversation.seen_at = "receiver"
+    conversation.notes.append("captured at the receiver: what the sender saw is reconstructed")
+
+
+def _answer_time(packets: list[Packet]) -> int:
+    """How long the sender's answers took to reach the receiver: in the handshake, else the shortest."""
+    asked = None
+    times: list[int] = []
+    for packet in packets:
+        if not packet.out:
+            asked = packet
+        elif asked is not None:
+            if asked.is_syn:
+                return packet.time_ns - asked.time_ns
+            if packet.time_ns - asked.time_ns > _BURST_NS:
+                times.append(packet.time_ns - asked.time_ns)
+            asked = None
+    return min(times, default=0)

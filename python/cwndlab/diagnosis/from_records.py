@@ -1,0 +1,112 @@
+"""Conversations of a simulated run, of its record tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .conversation import Conversation, Drop, Known, Packet
+
+Columns = Mapping[str, NDArray[Any]]
+
+#: The record tables that are read.
+TABLES = ("connections", "segments", "limits", "timeouts", "cwnd")
+
+
+def conversations(
+    columns: Callable[[str], Columns], scenario: Mapping[str, Any], traffic: int, node: int
+) -> list[Conversation]:
+    """The connections of a traffic entry, with the observed node as the sender.
+
+    Args:
+        columns: gives the columns of a record table.
+        scenario: what was run, with the probes of `TABLES` on and segments observed at the node.
+        traffic: index of the traffic entry.
+        node: the sending host.
+
+    """
+    table = columns("connections")
+    mine = table["traffic"] == traffic
+    found = []
+    for serial, client in zip(
+        table["connection"][mine].tolist(), table["client"][mine].tolist(), strict=True
+    ):
+        found.append(_conversation(columns, scenario, traffic, serial, client == node))
+    return found
+
+
+def _conversation(
+    columns: Callable[[str], Columns], scenario: Mapping[str, Any], traffic: int, serial: int, client: bool
+) -> Conversation:
+    entry = scenario["traffic"][traffic]
+    config = scenario["tcp"][entry["tcp_client" if client else "tcp_server"]]
+    nodes = scenario["nodes"]
+    ends = (nodes[entry["client"]], nodes[entry["server"]])
+    sender, receiver = ends if client else ends[::-1]
+    packets = _packets(columns("segments"), scenario, serial, client)
+    return Conversation(
+        name=f"{entry['name']}, connection {serial}, {sender} > {receiver}",
+        packets=packets,
+        # Options make segments smaller.
+        mss=max((packet.len for packet in packets if packet.out), default=0) or int(config["mss"]),
+        seen_at="sender",
+        known=_known(columns, serial, client),
+    )
+
+
+def _packets(table: Columns, scenario: Mapping[str, Any], serial: int, client: bool) -> list[Packet]:
+    rows = np.flatnonzero(table["connection"] == serial)
+    names = ("time_ns", "event", "from_client", "seq", "len", "ack", "window_bytes", "flags", "sack")
+    more = ("ts_val", "ts_ecr", "ip_id", "link", "cause")
+    packets: list[Packet] = []
+    under_way: dict[tuple[int, int], Packet] = {}
+    for row in zip(*(table[name][rows].tolist() for name in (*names, *more)), strict=True):
+        time, event, from_client, seq, length, ack, window, flags, sack, val, ecr, number, link, cause = row
+        out = from_client == client
+        if event in ("drop", "mark"):
+            packet = under_way.get((number, seq)) if out else None
+            if packet is not None and event == "drop":
+                packet.drop = _drop(scenario["links"][int(link)], time, cause)
+            continue
+        blocks = tuple(zip(sack[::2], sack[1::2], strict=True)) if sack is not None else ()
+        packet = Packet(time, out, seq, length, ack, window, flags, blocks, _some(val), _some(ecr))
+        packets.append(packet)
+        if out:
+            under_way[number, seq] = packet
+    return packets
+
+
+def _some(value: float | None) -> int | None:
+    """A number that may be missing (NaN or -1 in numpy's columns)."""
+    return None if value is None or value != value or value < 0 else int(value)
+
+
+def _drop(link: Mapping[str, Any], time_ns: int, cause: str) -> Drop:
+    queue = link["queue"]
+    policed = cause == "loss" and any(one["kind"] == "policer" for one in link["impairments"])
+    limit = queue.get("limit")
+    unit = str(queue.get("unit", "packets"))
+    size = f" ({limit} of {limit} {unit})" if isinstance(limit, int) and queue["kind"] == "drop-tail" else ""
+    why = {
+        "full": f"the queue was full{size}",
+        "aqm": f"the queue's law ({queue['kind']}) dropped it",
+        "loss": "over the policer's rate" if policed else "lost on the link",
+    }[cause]
+    return Drop(time_ns, str(link["name"]), why, by_policer=policed)
+
+
+def _known(columns: Callable[[str], Columns], serial: int, client: bool) -> Known:
+    def rows(table: str, *names: str) -> list[tuple[Any, ...]]:
+        found = columns(table)
+        mine = (found["connection"] == serial) & (np.asarray(found["from_client"], np.bool_) == client)
+        return list(zip(*(found[name][mine].tolist() for name in names), strict=True))
+
+    timers = rows("timeouts", "time_ns", "timer", "set_ns", "backoffs")
+    return Known(
+        limits=sorted(rows("limits", "from_ns", "to_ns", "limit")),
+        timers={time: (timer, since, count) for time, timer, since, count in timers},
+        windows=rows("cwnd", "time_ns", "cwnd_bytes", "ssthresh_bytes"),
+    )

@@ -1,0 +1,309 @@
+"""What each wait of a sender was for: between two of its transmissions, and between SYNs.
+
+With the records of a run the table `limits` tells; of a capture it is inferred from what released the next
+transmission: an acknowledgment that came just before it, a window that opened, or nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from .conversation import ECE, FIN, SYN, Conversation, Packet
+from .policing import is_policed
+
+#: The causes, in words.
+CAUSES = {
+    "lost-syn": "a SYN or SYN-ACK was lost, and its timer had to expire",
+    "handshake": "the handshake",
+    "rto-few-dupacks": "a loss with too few duplicate ACKs for a fast retransmit, so a timeout was needed",
+    "lost-retransmission": "a retransmission was lost, too, so a timeout was needed",
+    "spurious-rto": "a spurious timeout: nothing was lost",
+    "rto": "a retransmission timeout",
+    "policer": "losses to a policer",
+    "ecn-one-segment": "an ECN echo at a cwnd of one segment: the sender waits for its retransmission timer",
+    "probe": "a tail loss probe",
+    "recovery": "loss recovery without a timeout",
+    "zero-window": "a closed receive window: the receiver's application did not read",
+    "receive-window": "the receive window: the receiver's buffer is too small for the path",
+    "nagle-delayed-ack": "a small segment waited for an ACK (Nagle), and the receiver delayed that ACK",
+    "nagle": "a small segment waited for an ACK (Nagle)",
+    "application": "the application had written nothing to send",
+    "pacing": "the sender's pacer",
+    "max-window": "the sender's configured largest window",
+    "cwnd": "the congestion window",
+}
+#: Causes that are part of a healthy transfer.
+ORDINARY = ("handshake", "cwnd", "pacing")
+#: What the words of the table `limits` mean where nothing more is to be found out.
+_LIMITS = {
+    "handshake": "handshake",
+    "cwnd": "cwnd",
+    "max-window": "max-window",
+    "receive-window": "receive-window",
+    "recovery": "recovery",
+    "pacing": "pacing",
+    "small-segment": "nagle",
+    "application": "application",
+    "idle": "application",
+    "closed": "application",
+    "probe": "probe",
+    "reordering": "recovery",
+    "rto": "rto",
+}
+_DUPACKS = 3
+"""Duplicate ACKs before a fast retransmit (RFC 5681, section 3.2)."""
+_ANSWER_NS = 3_000_000
+"""A host sends what an ACK released within this time."""
+_DELAYED_NS = 20_000_000
+"""An ACK that is later than the shortest round trip by this was delayed (hosts delay by 40 to 500 ms)."""
+
+
+@dataclass
+class Wait:
+    """A time in which a sender sent nothing, and what it waited for."""
+
+    start_ns: int
+    end_ns: int
+    cause: str
+    #: Whether it is known from a run's records, or follows from what was captured.
+    certain: bool
+    #: What was sent at its end; None if nothing was.
+    next: Packet | None
+    #: Position of `next` among the packets.
+    at: int
+    una: int
+    nxt: int
+    window: int
+    dupacks: int
+    #: Earlier transmissions of what was sent again at its end.
+    earlier: list[Packet] = field(default_factory=list)
+    #: The timer that expired, when it was set, and how often it had expired in a row; None if not known.
+    timer: tuple[str, int, int] | None = None
+
+    @property
+    def duration_ns(self) -> int:
+        """How long it was."""
+        return self.end_ns - self.start_ns
+
+
+def find_waits(conversation: Conversation, *, short: bool = False) -> list[Wait]:
+    """The waits of a sender, in order of time; those of less than a tenth of a round trip only if `short`."""
+    return _Replay(conversation, short).run()
+
+
+class _Replay:
+    """Follows a sender's packets and keeps what a host would know."""
+
+    def __init__(self, conversation: Conversation, short: bool) -> None:
+        self.of = conversation
+        self.una = self.nxt = 0
+        self.window = -1
+        self.dupacks = 0
+        self.recover = -1
+        self.echoed = False
+        self.sent: dict[int, list[Packet]] = {}
+        self.syns: list[Packet] = []
+        self.last_out: Packet | None = None
+        self.last_in: Packet | None = None
+        self.opened = False
+        #: Most bytes that were ever outstanding; cwnd, which begins with two segments, was at least that.
+        self.largest = 0
+        self.rtt_ns = shortest_rtt(conversation)
+        self.least_ns = 0 if short else self.rtt_ns // 10
+        self.policed = conversation.known is None and is_policed(conversation.packets, self.rtt_ns)
+        self.waits: list[Wait] = []
+        known = conversation.known
+        self.limit_starts = [start for start, _, _ in known.limits] if known is not None else []
+
+    def run(self) -> list[Wait]:
+        """All waits."""
+        for at, packet in enumerate(self.of.packets):
+            if not packet.out:
+                self.receive(packet)
+            elif packet.len or packet.flags & (SYN | FIN):
+                self.send(at, packet)
+        return self.waits
+
+    def receive(self, packet: Packet) -> None:
+        """An arrival at the sender."""
+        self.opened = packet.window > self.window >= 0 and packet.ack == self.una
+        if packet.ack > self.una:
+            self.una, self.dupacks = packet.ack, 0
+            if self.una >= self.recover:
+                self.recover = -1
+        elif (
+            packet.ack == self.una < self.nxt
+            and not packet.len
+            and not packet.flags & (SYN | FIN)
+            and (packet.window == self.window or packet.sack)
+        ):
+            self.dupacks += 1
+        self.window = packet.window
+        self.echoed = bool(packet.flags & ECE) and not packet.is_syn
+        self.last_in = packet
+
+    def send(self, at: int, packet: Packet) -> None:
+        """A transmission: the end of a wait."""
+        last = self.last_out
+        if last is not None and not packet.unseen and packet.time_ns - last.time_ns > self.least_ns:
+            self.waits.append(self.wait(at, packet, last))
+        if packet.is_syn:
+            self.syns.append(packet)
+        elif packet.len:
+            if packet.seq < self.nxt and self.recover < 0:
+                self.recover = self.nxt
+            self.sent.setdefault(packet.seq, []).append(packet)
+        self.nxt = max(self.nxt, packet.end)
+        self.largest = max(self.largest, self.nxt - self.una)
+        if not packet.unseen:
+            self.last_out = packet
+
+    def wait(self, at: int, packet: Packet, last: Packet) -> Wait:
+        """The wait between two transmissions."""
+        earlier = self.syns if packet.is_syn else self.sent.get(packet.seq, [])
+        found = Wait(
+            start_ns=last.time_ns,
+            end_ns=packet.time_ns,
+            cause="",
+            certain=self.of.known is not None,
+            next=packet,
+            at=at,
+            una=self.una,
+            nxt=self.nxt,
+            window=self.window,
+            dupacks=self.dupacks,
+            earlier=list(earlier),
+            timer=self.of.known.timers.get(packet.time_ns) if self.of.known is not None else None,
+        )
+        found.cause, sure = self.cause(found, packet, last)
+        found.certain = found.certain or sure
+        return found
+
+    def cause(self, wait: Wait, packet: Packet, last: Packet) -> tuple[str, bool]:
+        """A wait's cause, and whether a capture leaves no doubt about it."""
+        if packet.is_syn:
+            return "lost-syn", True
+        if last.is_syn and packet.seq == 0 and not self.sent:
+            return "handshake", True
+        answers = self.last_in is not None and packet.time_ns - self.last_in.time_ns <= self.answer_ns()
+        again = packet.len > 0 and packet.seq < self.nxt
+        if wait.timer is not None:
+            timed, probes = wait.timer[0] in ("rto", "persist"), wait.timer[0] == "probe"
+        elif self.of.known is not None:
+            timed = probes = False
+        else:
+            timed, probes = not answers and (again or self.echoed), False
+        if 0 <= self.window < min(self.of.mss, max(packet.len, 1)) or (self.opened and answers and not again):
+            return "zero-window", True
+        if probes:
+            return "probe", False
+        if timed:
+            return self.timeout(wait, packet)
+        if again:
+            lost = self.was_policed(wait.earlier)
+            return ("policer" if lost else "recovery"), False
+        return self.unsent(wait, packet, last, answers)
+
+    def answer_ns(self) -> int:
+        """How long after an arrival the sender's answer to it is seen."""
+        return _ANSWER_NS if self.of.seen_at == "sender" else max(_ANSWER_NS, self.rtt_ns)
+
+    def timeout(self, wait: Wait, packet: Packet) -> tuple[str, bool]:
+        """What made a retransmission timer necessary."""
+        if self.echoed and wait.nxt - wait.una <= self.of.mss:
+            return "ecn-one-segment", False
+        if packet.seq >= self.nxt:
+            return "rto", False
+        if self.was_spurious(wait, packet):
+            return "spurious-rto", True
+        if self.was_policed(wait.earlier):
+            return "policer", False
+        if len(wait.earlier) > 1:
+            return "lost-retransmission", True
+        return ("rto-few-dupacks" if wait.dupacks < _DUPACKS else "rto"), False
+
+    def was_policed(self, earlier: list[Packet]) -> bool:
+        """Whether a policer dropped one of these."""
+        if self.of.known is not None:
+            return any(packet.drop is not None and packet.drop.by_policer for packet in earlier)
+        return self.policed
+
+    def was_spurious(self, wait: Wait, packet: Packet) -> bool:
+        """Whether the original had arrived: no link dropped it, or its ACK came too soon for the copy's."""
+        if self.of.known is not None:
+            return all(one.drop is None for one in wait.earlier)
+        for at in range(wait.at + 1, len(self.of.packets)):
+            later = self.of.packets[at]
+            if later.out:
+                continue
+            if later.ack > packet.seq:
+                if later.ts_ecr is not None and packet.ts_val is not None and later.ts_ecr != packet.ts_val:
+                    return (packet.ts_val - later.ts_ecr) % 2**32 < 2**31  # RFC 3522, section 3.2
+                return later.time_ns - packet.time_ns < self.rtt_ns * 3 // 4
+        return False
+
+    def unsent(self, wait: Wait, packet: Packet, last: Packet, answers: bool) -> tuple[str, bool]:
+        """What kept back data that had not been sent before."""
+        if self.of.known is not None:
+            cause = _LIMITS[self.limit(wait)]
+            if cause == "cwnd" and not answers and self.echoed:
+                return "ecn-one-segment", True
+            if cause == "rto":
+                return self.timeout(wait, packet)
+            return (self.nagle(wait, last) if cause == "nagle" else cause), True
+        una, window = self.before(wait)
+        flight = wait.nxt - una
+        fed = self.last_in is not None and self.last_in.len > 0 and una >= wait.nxt
+        if fed or not answers:
+            return ("application" if flight < self.window else "receive-window"), wait.una >= wait.nxt
+        if flight + self.of.mss > window:
+            return "receive-window", True
+        if (
+            packet.len < self.of.mss
+            and self.una >= wait.nxt
+            and flight + packet.len <= max(self.largest, 2 * self.of.mss)
+        ):
+            return self.nagle(wait, last), False
+        if self.recover >= 0:
+            return ("policer" if self.policed else "recovery"), False
+        return "cwnd", False
+
+    def limit(self, wait: Wait) -> str:
+        """The recorded limit that held longest."""
+        assert self.of.known is not None
+        spent: dict[str, int] = {}
+        at = max(bisect_right(self.limit_starts, wait.start_ns) - 1, 0)
+        for start, end, limit in self.of.known.limits[at:]:
+            if start >= wait.end_ns:
+                break
+            spent[limit] = spent.get(limit, 0) + max(0, min(end, wait.end_ns) - max(start, wait.start_ns))
+        return max(spent, key=lambda limit: spent[limit], default="idle")
+
+    def nagle(self, wait: Wait, last: Packet) -> str:
+        """Nagle's wait for an ACK, and whether that was delayed."""
+        return "nagle-delayed-ack" if wait.end_ns - last.time_ns > self.rtt_ns + _DELAYED_NS else "nagle"
+
+    def before(self, wait: Wait) -> tuple[int, int]:
+        """What was acknowledged, and the window, before the arrivals that ended the wait."""
+        for at in range(wait.at - 1, -1, -1):
+            packet = self.of.packets[at]
+            if not packet.out and wait.end_ns - packet.time_ns > self.answer_ns():
+                return packet.ack, packet.window
+        return 0, wait.window
+
+
+def shortest_rtt(conversation: Conversation) -> int:
+    """The shortest round trip of data or a SYN sent once, in nanoseconds; 1 ms if there is none."""
+    sent: dict[int, int] = {}
+    best: int | None = None
+    for packet in conversation.packets:
+        if packet.out:
+            end = max(packet.end, packet.seq) if packet.len else -1 if packet.is_syn else None
+            if end is not None:
+                sent[end] = 0 if end in sent or packet.unseen else packet.time_ns
+        else:
+            since = sent.get(-1 if packet.is_syn else packet.ack, 0)
+            if since and (best is None or packet.time_ns - since < best):
+                best = packet.time_ns - since
+    return max(best if best is not None else 1_000_000, 1)

@@ -1,0 +1,161 @@
+"""Waits in sentences: what a sender waited for, and the events that led there."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+from .conversation import Conversation, Packet
+from .waits import CAUSES, Wait
+
+_MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """One event of the chain that led to a wait."""
+
+    time_ns: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A wait explained."""
+
+    conversation: str
+    start_s: float
+    end_s: float
+    cause: str
+    #: In one sentence.
+    summary: str
+    #: False if the cause is only the likeliest one.
+    certain: bool
+    steps: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        sure = "" if self.certain else " (inferred)"
+        span = f"{self.start_s:.6f} to {self.end_s:.6f} s ({_span(self.end_s - self.start_s)})"
+        head = f"{span}: {self.summary}{sure}"
+        lines = [f"  {step.time_ns / 1e9:.6f} s  {step.text}" for step in self.steps]
+        return "\n".join([head, *lines])
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "conversation": self.conversation,
+            "start_s": self.start_s,
+            "end_s": self.end_s,
+            "cause": self.cause,
+            "summary": self.summary,
+            "certain": self.certain,
+            "steps": [{"time_s": step.time_ns / 1e9, "text": step.text} for step in self.steps],
+        }
+
+
+def explain(conversation: Conversation, wait: Wait) -> Explanation:
+    """A wait in sentences."""
+    steps = [*_losses(wait), *_dupacks(conversation, wait), *_window(conversation, wait)]
+    steps += _timer(wait) + _end(conversation, wait)
+    return Explanation(
+        conversation=conversation.name,
+        start_s=wait.start_ns / 1e9,
+        end_s=wait.end_ns / 1e9,
+        cause=wait.cause,
+        summary=CAUSES[wait.cause],
+        certain=wait.certain,
+        steps=tuple(sorted(steps, key=lambda step: step.time_ns)),
+    )
+
+
+def _losses(wait: Wait) -> list[Step]:
+    """The earlier transmissions of what was sent again, and what became of them."""
+    steps = []
+    for count, packet in enumerate(wait.earlier):
+        again = " again" if count else ""
+        if packet.unseen:
+            steps.append(Step(packet.time_ns, f"{_named(packet)} is missing in the capture"))
+            continue
+        steps.append(Step(packet.time_ns, f"{_named(packet)} sent{again}"))
+        if packet.drop is not None:
+            drop = packet.drop
+            steps.append(Step(drop.time_ns, f"{_named(packet)} dropped at {drop.link}: {drop.why}"))
+    return steps
+
+
+def _dupacks(conversation: Conversation, wait: Wait) -> list[Step]:
+    if not wait.cause.startswith(("rto", "lost-re", "policer")) or wait.next is None or wait.next.is_syn:
+        return []
+    count = "no" if not wait.dupacks else str(wait.dupacks)
+    flight = wait.nxt - wait.una
+    last = next((p for p in reversed(conversation.packets[: wait.at]) if not p.out), None)
+    time = min(last.time_ns, wait.end_ns) if last is not None else wait.start_ns
+    plural = "" if wait.dupacks == 1 else "s"
+    others = sum(
+        p.drop is not None
+        and p.out
+        and p.seq > wait.next.seq
+        and p.time_ns < wait.end_ns
+        and p.end > wait.una
+        for p in conversation.packets[: wait.at]
+    )
+    lost = f"; {others} of the later segments had been dropped, too" if others else ""
+    size = f"{flight} bytes ({-(-flight // conversation.mss)} segments) were outstanding"
+    arrived = "had arrived since the last new ACK, 3 cause a fast retransmit"
+    return [Step(time, f"{count} duplicate ACK{plural} {arrived}; {size}{lost}")]
+
+
+def _window(conversation: Conversation, wait: Wait) -> list[Step]:
+    """What the windows were when the wait began."""
+    if wait.cause in ("zero-window", "receive-window"):
+        last = next(
+            (p for p in reversed(conversation.packets[: wait.at]) if not p.out and p.time_ns < wait.end_ns),
+            None,
+        )
+        if last is not None:
+            text = f"the receiver offered a window of {last.window} bytes"
+            return [Step(max(last.time_ns, wait.start_ns), text)]
+    if wait.cause == "ecn-one-segment":
+        last = next(p for p in reversed(conversation.packets[: wait.at]) if not p.out)
+        return [Step(last.time_ns, "an ACK with an ECN echo arrived while one segment was outstanding")]
+    known = conversation.known
+    if known is None or not known.windows or wait.cause not in ("cwnd", "recovery"):
+        return []
+    at = max(bisect_right([time for time, _, _ in known.windows], wait.start_ns) - 1, 0)
+    _, cwnd, ssthresh = known.windows[at]
+    threshold = f"ssthresh {ssthresh} bytes" if ssthresh >= 0 else "no ssthresh yet"
+    return [
+        Step(
+            wait.start_ns, f"cwnd was {cwnd} bytes, {threshold}; {wait.nxt - wait.una} bytes were outstanding"
+        )
+    ]
+
+
+def _timer(wait: Wait) -> list[Step]:
+    if wait.timer is None:
+        return []
+    name, since, count = wait.timer
+    words = {"rto": "retransmission timer", "probe": "tail loss probe timer"}.get(name, f"{name} timer")
+    times = f", after {count - 1} before it without progress" if count > 1 else ""
+    return [Step(wait.end_ns, f"the {words} of {_span((wait.end_ns - since) / 1e9)} expired{times}")]
+
+
+def _end(conversation: Conversation, wait: Wait) -> list[Step]:
+    if wait.next is None:
+        return []
+    again = " again" if wait.earlier else ""
+    return [Step(wait.end_ns, f"{_named(wait.next)} sent{again}")]
+
+
+def _named(packet: Packet) -> str:
+    if packet.is_syn:
+        return "the SYN-ACK" if packet.flags & 16 else "the SYN"
+    if not packet.len:
+        return "the FIN"
+    return f"bytes {packet.seq} to {packet.end - 1}"
+
+
+def _span(seconds: float) -> str:
+    """A length of time, for people."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

@@ -1,0 +1,93 @@
+"""What kept the senders of one run from sending."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cwndlab.core import core
+from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
+from cwndlab.diagnosis.from_records import conversations
+from cwndlab.errors import nearest
+from cwndlab.plan.plan import Cell
+from cwndlab.plan.scenario import sender
+from cwndlab.records.kept import KeptRecords
+from cwndlab.records.view import RunView
+from cwndlab.spec.units import parse_seconds
+from cwndlab.spec.unresponsive import is_unresponsive
+
+from .budget import Repeatable
+from .work import classes
+
+
+@dataclass(frozen=True)
+class OneCell:
+    """A cell whose runs are simulated when they are asked for (`Repeatable`)."""
+
+    cell: Cell
+    seed: int
+
+    def scenario(self, cell: str) -> Mapping[str, Any]:
+        """The scenario."""
+        found: Mapping[str, Any] = json.loads(self.cell.scenario)
+        return found
+
+    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
+        """The tables of a replicate, with these keys of the scenario changed."""
+        scenario = json.dumps({**self.scenario(cell), **changes}, allow_nan=False)
+        laws = classes(self.cell.study.laws.values())
+        records = core().run(scenario, self.seed, replicate, laws=laws)
+        return {name: pa.table(records.table(name)) for name in records.names}
+
+
+def explain_run(
+    source: Repeatable, cell: str, replicate: int, flow: str | None, at_s: float | None, longest: int
+) -> Diagnosis:
+    """The diagnosis of one flow of a run, simulated again with the probes that it needs.
+
+    Raises:
+        KeyError: there is no such flow.
+        OutputError: the run cannot be simulated again.
+
+    """
+    scenario = source.scenario(cell)
+    traffic = _traffic(scenario["traffic"], flow)
+    node = sender(scenario["traffic"][traffic])
+    on = {"connections": True, "limits": True, "states": True, "cwnd": True, "segments_at": node}
+    tables = source.again(cell, replicate, {"probes": {**scenario["probes"], **on}})
+    view = RunView(KeptRecords(tables), scenario)
+    return diagnose(conversations(view.columns, scenario, traffic, node), at_s, longest)
+
+
+def explain_capture(path: str | Path, at: str | float | None = None, longest: int = 5) -> Diagnosis:
+    """What kept the senders in a capture from sending; statements that follow only in part are marked.
+
+    Args:
+        path: a pcap or pcapng file, of either end of its connections.
+        at: the moment, from the capture's first packet, as "14.4s" or in seconds; default: the longest waits.
+        longest: how many waits, without `at`.
+
+    Raises:
+        StudyError: it cannot be read, or has no TCP in it.
+
+    """
+    from cwndlab.diagnosis.from_capture import read  # the reader of captures takes long to load
+
+    return diagnose(read(Path(path)), None if at is None else parse_seconds(at), longest)
+
+
+def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
+    """The index of the traffic entry of this name, or the first instance; of TCP."""
+    names = [str(entry["name"]) for entry in entries]
+    chosen = [k for k, entry in enumerate(entries) if not is_unresponsive(entry["app"])]
+    if flow is not None:
+        chosen = [k for k in chosen if flow in (names[k], names[k].split(".", 1)[0])]
+    if not chosen:
+        groups = [*dict.fromkeys(name.split(".", 1)[0] for name in names), *names]
+        raise KeyError(f'no TCP flow "{flow}"; {nearest(str(flow), groups)}')
+    return chosen[0]

@@ -1,0 +1,113 @@
+"""`cwndlab explain`: causes of prepared stalls, on records and on captures of the same runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from prepared_stalls import STALLS, study
+
+from cwndlab import Study
+from cwndlab.cli import app
+from cwndlab.diagnosis.diagnosis import Diagnosis
+from cwndlab.runs.explain import OneCell, explain_capture, explain_run
+from cwndlab.runs.trace import trace
+
+
+def of_records(prepared: Study, at_s: float | None = None) -> Diagnosis:
+    cell = prepared.plan().cells[0]
+    return explain_run(OneCell(cell, 1), cell.id, 0, "flow", at_s, 3)
+
+
+def capture(prepared: Study, node: str, folder: Path) -> Path:
+    cell = prepared.set({"probes.segments_at": node}).plan().cells[0]
+    file = folder / f"{node}.pcapng"
+    file.write_bytes(trace(cell, "pcapng", seed=1))
+    return file
+
+
+@pytest.mark.parametrize("cause", STALLS)
+def test_the_records_of_a_prepared_stall_name_its_cause(cause: str) -> None:
+    found = of_records(study(cause))
+    assert found.cause == cause
+    assert all(wait.certain for wait in found.waits)
+
+
+@pytest.mark.parametrize("cause", STALLS)
+def test_a_capture_at_the_sender_names_the_cause(cause: str, tmp_path: Path) -> None:
+    assert explain_capture(capture(study(cause), "sender", tmp_path)).cause == cause
+
+
+@pytest.mark.parametrize(
+    "cause", [c for c in STALLS if c not in ("lost-syn", "lost-retransmission", "spurious-rto")]
+)
+def test_a_capture_at_the_receiver_names_what_can_be_seen_there(cause: str, tmp_path: Path) -> None:
+    found = explain_capture(capture(study(cause), "receiver", tmp_path))
+    assert found.cause == cause
+    assert found.notes == ("captured at the receiver: what the sender saw is reconstructed",)
+
+
+def test_the_chain_of_events_has_the_drop_the_few_duplicate_acks_and_the_timer() -> None:
+    prepared = study("rto-few-dupacks").set(
+        {"topology.links.path.forward": {"rate": "2Mbps", "queue": {"kind": "drop-tail", "limit": "2pkt"}}}
+    )
+    (wait,) = of_records(
+        prepared.set({"traffic.flow.app.bytes": 6000, "tcp.initial_window": 6}), at_s=1.0
+    ).waits
+    assert wait.cause == "rto-few-dupacks"
+    text = str(wait)
+    for part in (
+        "dropped at sender>receiver: the queue was full (2 of 2 packets)",
+        "duplicate ACK had arrived since the last new ACK, 3 cause a fast retransmit",
+        "the retransmission timer of 1 s expired",
+        "sent again",
+    ):
+        assert part in text
+
+
+def test_losses_in_a_queue_are_not_taken_for_a_policer(tmp_path: Path) -> None:
+    slow = {"rate": "1Mbps", "queue": {"kind": "drop-tail", "limit": "10pkt"}}
+    changes = {"topology.links.path.forward": slow, "traffic.flow.app.bytes": 400_000}
+    found = explain_capture(capture(study("policer").set(changes), "sender", tmp_path))
+    assert found.cause is not None and found.cause != "policer"
+
+
+def test_the_command_explains_a_study_and_a_capture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prepared = study("zero-window")
+    file = prepared.save(tmp_path / "stall.toml")
+    for words in ([str(file), "--flow", "flow"], [str(capture(prepared, "sender", tmp_path))]):
+        with pytest.raises(SystemExit) as caught:
+            app(["explain", *words, "--json", "--longest", "2"])
+        assert not caught.value.code
+        found = json.loads(capsys.readouterr().out)
+        assert found["cause"] == "zero-window" and len(found["waits"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rfc2416", "--flow", "web"], "no TCP flow"),
+        (["rfc2416", "--at", "soon"], "--at"),
+    ],
+)
+def test_wrong_questions_are_errors(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        app(["explain", *words])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_broken_capture_is_an_error_of_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = capture(study("lost-syn"), "sender", tmp_path).read_bytes()
+    for broken in (whole[:4], whole[:100], whole[:-7], b"\xd4\xc3\xb2\xa1" + bytes(20)):
+        file = tmp_path / "broken.pcapng"
+        file.write_bytes(broken)
+        with pytest.raises(SystemExit) as caught:
+            app(["explain", str(file)])
+        out, err = capsys.readouterr()
+        assert out if not caught.value.code else f"{file}: " in err
