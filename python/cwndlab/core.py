@@ -51,7 +51,7 @@ class Scenario(Protocol):
         max_seconds: float | None = None,
         stopped: Callable[[], bool] | None = None,
         laws: Mapping[str, type[CongestionControl]] | None = None,
-    ) -> Records:
+    ) -> RunRecords:
         """One replicate; the GIL is released. `_core.BudgetError` if it needs more than it may use (None: the
         engine's default), `_core.RunStopped` if `stopped` says so. `laws`: congestion controls in Python by
         their digests; the GIL is held then.

@@ -5,18 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
 #: The table of a kernel's first segments where the study observes none, and how many rows it has at most.
 FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS = "first_segments", 20_000
 
-_MAGIC = b"cwndlab records 2\n"
+_MAGIC = b"cwndlab records 3\n"
 _CHECKSUM_BYTES = 32
+EMPTY: Mapping[str, str | int] = MappingProxyType({})
 
 
-def encode_tables(tables: Mapping[str, pa.Table], key: str) -> bytes:
-    """Heading, compressed Arrow streams, and a checksum of these and of the run's key."""
+def encode_tables(tables: Mapping[str, pa.Table], key: str, about: Mapping[str, str | int] = EMPTY) -> bytes:
+    """Heading, compressed Arrow streams, and a checksum of these and of the run's key.
+
+    `about` goes into the heading: what else is known of the run.
+    """
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     streams: dict[str, bytes] = {}
     for name in sorted(tables):
@@ -24,7 +30,8 @@ def encode_tables(tables: Mapping[str, pa.Table], key: str) -> bytes:
         with pa.ipc.new_stream(sink, tables[name].schema, options=options) as writer:
             writer.write_table(tables[name])
         streams[name] = sink.getvalue().to_pybytes()
-    heading = json.dumps({name: len(data) for name, data in streams.items()}).encode() + b"\n"
+    lengths = {name: len(data) for name, data in streams.items()}
+    heading = json.dumps({"tables": lengths, "about": dict(about)}).encode() + b"\n"
     body = _MAGIC + heading + b"".join(streams.values())
     return body + _checksum(body, key)
 
@@ -42,13 +49,24 @@ def is_whole(data: bytes, key: str) -> bool:
 
 def decode_tables(data: bytes, key: str) -> dict[str, pa.Table]:
     """What `encode_tables` made; ValueError if it is damaged or another run's."""
-    if not is_whole(data, key):
-        raise ValueError("damaged")
-    end = data.index(b"\n", len(_MAGIC))
-    lengths = json.loads(data[len(_MAGIC) : end])
-    buffer, position = pa.py_buffer(data), end + 1
+    heading, position = _heading(data, key)
+    buffer = pa.py_buffer(data)
     tables: dict[str, pa.Table] = {}
-    for name, length in lengths.items():
+    for name, length in heading["tables"].items():
         tables[name] = pa.ipc.open_stream(buffer.slice(position, length)).read_all()
         position += length
     return tables
+
+
+def decode_about(data: bytes, key: str) -> Mapping[str, str | int]:
+    """The `about` of `encode_tables`; ValueError if it is damaged or another run's."""
+    about: Mapping[str, str | int] = _heading(data, key)[0]["about"]
+    return about
+
+
+def _heading(data: bytes, key: str) -> tuple[dict[str, Any], int]:
+    """The heading, and where the streams begin."""
+    if not is_whole(data, key):
+        raise ValueError("damaged")
+    end = data.index(b"\n", len(_MAGIC))
+    return json.loads(data[len(_MAGIC) : end]), end + 1

@@ -137,8 +137,18 @@ def test_the_embedded_scenarios_are_those_that_ran(report: Path) -> None:
 
 
 @needs_module
+def test_writing_a_report_again_runs_no_cell(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = cells_of(report.read_text())
+    monkeypatch.setattr(cwndlab._core, "run", None)
+    monkeypatch.setattr(cwndlab._core, "Scenario", None)
+    cwndlab.runs.run.report_again(report.parent)
+    assert cells_of(report.read_text()) == before
+
+
+@needs_module
 def test_runs_of_another_engine_have_no_live_part() -> None:
-    live = embed(Runnable({}, {}, seed=1, engine="of last year"), set())
+    of_last_year = Runnable({}, {}, seed=1, engine="of last year", digest=lambda cell: ("", 0))
+    live = embed(of_last_year, set())
     assert "Another version of the engine" in live.why_not
     assert not live.runnable
 

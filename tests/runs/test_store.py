@@ -22,7 +22,7 @@ from cwndlab.errors import OutputError
 from cwndlab.runs.run import run_study
 from cwndlab.store.folder import FolderStore
 from cwndlab.study import Study
-from cwndlab.tables import decode_tables, encode_tables
+from cwndlab.tables import decode_about, decode_tables, encode_tables
 from fake_core import FakeCore
 from small_study import TEXT, edited
 
@@ -59,6 +59,7 @@ def test_record_tables_come_back_exactly() -> None:
     }
     data = encode_tables(tables, "run")
     assert decode_tables(data, "run")["x"].equals(tables["x"])
+    assert decode_about(encode_tables(tables, "run", {"digest": "abc"}), "run") == {"digest": "abc"}
     for position in (0, len(data) // 2, len(data) - 1):
         damaged = bytearray(data)
         damaged[position] ^= 1

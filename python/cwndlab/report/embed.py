@@ -6,20 +6,18 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from cwndlab._core import BudgetError
 from cwndlab.core import core
 
 from .model import LiveView
 
-#: A cell that needs more events is not offered: its reader would wait for ten seconds and more.
-MAX_EVENTS = 40_000_000
+#: A cell with more packet-hops is not offered: its reader would wait for ten seconds and more.
+MAX_HOPS = 40_000_000
 
 #: On the page's own thread, each after those it uses; the others run in its Worker.
 GRAPH_SCRIPTS = ("axes.js", "plot.js", "panel.js", "graphs.js")
@@ -36,20 +34,21 @@ class Runnable:
     seed: int
     engine: str
     """Digest of the engine that ran them."""
+    digest: Callable[[str], tuple[str, int]]
+    """Digest of all records of a cell's replicate 0, "" if it is not known, and its packet-hops."""
 
 
 def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
-    """The live part for the cells that the tables show.
-
-    Runs replicate 0 of each for the digest of its records, with which the page compares its own.
-    """
+    """The live part for the cells that the tables show."""
     module = engine_module(runnable.engine)
     if isinstance(module, str):
         return LiveView(why_not=module)
-    names = [name for name in runnable.scenarios if name in shown]
-    with ThreadPoolExecutor() as pool:
-        digests = list(pool.map(lambda name: _digest(runnable.scenarios[name], runnable.seed), names))
-    known = {name: digest for name, digest in zip(names, digests, strict=True) if digest}
+    known = {}
+    for name in runnable.scenarios:
+        if name in shown:
+            digest, hops = runnable.digest(name)
+            if digest and hops <= MAX_HOPS:
+                known[name] = digest
     if not known:
         return LiveView(why_not="No cell of its tables is short enough to run on a page.")
     content = {"seed": str(runnable.seed), **_pooled(runnable, known)}
@@ -97,14 +96,6 @@ def engine_module(engine: str) -> bytes | str:
     if folder.joinpath("engine.txt").read_text().strip() != engine or core().engine_digest() != engine:
         return "Another version of the engine made these runs, so the page cannot run its cells."
     return module.read_bytes()
-
-
-def _digest(scenario: str, seed: int) -> str:
-    """The digest of replicate 0; empty if a page could not run it."""
-    try:
-        return core().run(scenario, seed, 0, max_events=MAX_EVENTS).digest
-    except BudgetError:
-        return ""
 
 
 def _pooled(runnable: Runnable, digests: Mapping[str, str]) -> dict[str, Any]:

@@ -58,12 +58,12 @@ def write_report(
             for axis, value, varied in variations
         ],
         beside=beside,
-        runnable=_runnable(plan, content),
+        runnable=_runnable(plan, results, content),
     )
     return folder / "report.html"
 
 
-def _runnable(plan: Plan, content: Mapping[str, Any]) -> Runnable | str:
+def _runnable(plan: Plan, results: Results, content: Mapping[str, Any]) -> Runnable | str:
     """What the page needs to run the study's cells, or why it cannot."""
     if content.get("backend"):
         return "The runs are of a kernel, so the page cannot run its cells."
@@ -72,7 +72,7 @@ def _runnable(plan: Plan, content: Mapping[str, Any]) -> Runnable | str:
     replicates = {cell["id"]: cell["replicates"] for cell in content["cells"]}
     cells = [cell for cell in plan.cells if cell.sensitivity is None and cell.id in replicates]
     scenarios = {cell.id: cell.scenario for cell in cells}
-    return Runnable(scenarios, replicates, content["seed"], content["engine"])
+    return Runnable(scenarios, replicates, content["seed"], content["engine"], results.digest)
 
 
 def _outputs(study: StudySpec, folder: Path) -> Outputs:

@@ -31,7 +31,7 @@ from cwndlab.stats.results import BUDGET_OF, CellInfo, NotRunError, Results
 from cwndlab.stats.stopping import StoppingRule
 from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
-from cwndlab.tables import decode_tables
+from cwndlab.tables import decode_about, decode_tables
 
 from .budget import budget_table
 from .progress import Progress, Quiet
@@ -362,6 +362,7 @@ class Campaign:
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic=lambda cell: self._exact(self.cells[cells[cell]]),
             records=lambda cell, table: self.records(cells[cell], table),
+            digest=lambda cell: self.digest(cells[cell]),
             links=lambda cell: [link["name"] for link in self.scenario(cells[cell])["links"]],
             window=lambda cell, name: self._window(cells[cell], quantities[name]),
         )
@@ -402,6 +403,13 @@ class Campaign:
         if kept is not None and (replicate == 0 or self.backend):
             return decode_tables(kept, key)
         return self.again(cell, replicate, {}) if replicate > 0 and not self.backend else {}
+
+    def digest(self, cell: str) -> tuple[str, int]:
+        """The digest of all records of a cell's first replicate and its packet-hops; "" if not kept."""
+        key = self.key(cell, 0)
+        kept = self.store.records(key)
+        about = decode_about(kept, key) if kept is not None else {}
+        return str(about.get("digest", "")), int(about.get("packets", 0))
 
     def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
         """The tables of the same replicate, simulated again with these keys of the scenario changed.

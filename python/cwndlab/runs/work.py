@@ -160,7 +160,11 @@ class Measure:
         kept = None
         if job.is_first or (job.keep_records and records.packets >= WORTH_KEEPING):
             names = records.names if job.is_first else sorted(tables_read(self.quantities) & {*records.names})
-            kept = encode_tables({name: view.table(name) for name in names}, job.key)
+            # A page compares the digest with that of its own run.
+            about: dict[str, str | int] = {}
+            if job.is_first:
+                about = {"digest": records.digest, "packets": records.packets}
+            kept = encode_tables({name: view.table(name) for name in names}, job.key, about)
         return Outcome(job, values, int(records.packets), kept)
 
     def of_records(self, job: Job, kept: bytes) -> Outcome | None:

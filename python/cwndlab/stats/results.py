@@ -85,6 +85,8 @@ class Results:
     replicates alone are no proof of it.
     `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off, and
     `links(cell id)` the names of the links that its `link` columns number.
+    `digest(cell id)` is the digest of all records of replicate 0, and its number of packet-hops; "" and 0 if
+    they were not kept.
     `window(cell id, quantity)` is the part of the run that a metric measured, from and to in seconds; None of
     a derived quantity.
     `study_axes` are all axes of the study; a run may be restricted to cells that lack some.
@@ -100,6 +102,7 @@ class Results:
     ranges: Mapping[str, Range] = field(default_factory=dict)
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
+    digest: Callable[[str], tuple[str, int]] = field(default=lambda cell: ("", 0))
     links: Callable[[str], Sequence[str]] = field(default=lambda cell: ())
     window: Callable[[str, str], tuple[float, float] | None] = field(default=lambda cell, quantity: None)
     study_axes: Collection[str] = ()
