@@ -96,7 +96,7 @@ def evaluate(
 
     The report of each study is in `out/PACK/STUDY`. What is there from an earlier evaluation is not run
     again. `changes` sets keys of every study, as `{"run.duration": "10s"}`. `progress` gives, for the name of
-    a study, what is told as it runs. A kernel runs the studies of which it has every part, and the
+    a study, what reports its progress. A kernel runs the studies of which it has every part, and the
     simulator's numbers are set next to its own. StudyError for what does not fit together; it comes before
     the first run.
     """
