@@ -181,11 +181,12 @@ def _parameter(study: Study, range_: Range, key: str, name: str) -> tuple[Study,
     if "." not in key:
         target, made = f"parameters.{key}", study
     else:
-        target = f"parameters.{name}"
+        parameter = f"{name}_value"
+        target = f"parameters.{parameter}"
         raw = copy.deepcopy(dict(study.raw))
-        raw.setdefault("parameters", {})[name] = range_.low
+        raw.setdefault("parameters", {})[parameter] = range_.low
         made = rebuilt(study, raw, study.changed)
-        made = made.set({key: f"{{{name}}}{range_.unit}" if range_.unit else f"${name}"})
+        made = made.set({key: f"{{{parameter}}}{range_.unit}" if range_.unit else f"${parameter}"})
     raw = copy.deepcopy(dict(made.raw))
     raw.setdefault("axes", {})[name] = {"title": key, "sets": target, "values": [range_.low, range_.high]}
     return rebuilt(made, raw, made.changed), name, range_
