@@ -55,7 +55,7 @@ def test_lists_name_everything_and_details_say_what_it_is(capsys: pytest.Capture
     share = output(capsys, "metrics", "share")
     assert "required" in share and "\\frac" not in share and "Σ" in share
     assert "rfc5681    3  (RFC 5681, 3.2)" in output(capsys, "knobs", "dup_thresh")
-    assert "interval  over which time" in output(capsys, "queues", "codel")
+    assert "interval      over which time" in output(capsys, "queues", "codel")
     assert '(default "100ms")' in output(capsys, "queues", "codel")
     assert json.loads(output(capsys, "metrics", "goodput", "--json"))["unit"] == "bit/s"
     assert json.loads(output(capsys, "queues", "--json"))[3]["kind"] == "codel"

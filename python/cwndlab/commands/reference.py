@@ -290,7 +290,7 @@ def queues_page() -> str:
         "",
         'The `queue` of a link: `queue = { kind = "codel", target = "5ms" }`. `[dumbbell]` takes the name',
         "of a kind, too.",
-        "`cwndlab queues NAME` prints the same.",
+        "`cwndlab queues NAME` prints the same. There is neither CAKE nor FQ-PIE (`fq_pie`).",
         "",
         "<!-- Made from spec/queues.py and the engine's defaults; remake it with",
         "`CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py`. -->",

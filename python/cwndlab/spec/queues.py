@@ -24,6 +24,7 @@ class QueueKind:
 _MTU = "nothing is dropped while at most this many bytes wait"
 _PACKETS = "packets that may wait; further ones are dropped"
 _ECN = "mark ECN-capable packets where others are dropped"
+_CE = "mark all ECN-capable packets that waited longer, whatever `ecn` says (Linux)"
 
 QUEUES: Mapping[str, QueueKind] = {
     "infinite": QueueKind("Never drops.", "", "link", {}, {}),
@@ -69,6 +70,7 @@ QUEUES: Mapping[str, QueueKind] = {
             "limit": _PACKETS,
             "mtu": _MTU,
             "ecn": _ECN,
+            "ce_threshold": _CE,
         },
         {},
     ),
@@ -106,6 +108,7 @@ QUEUES: Mapping[str, QueueKind] = {
             "interval": "CoDel's interval",
             "mtu": _MTU,
             "ecn": _ECN,
+            "ce_threshold": _CE,
             "perturbation": "perturbation of the hash; drawn without it",
         },
         {},

@@ -23,6 +23,8 @@ pub struct CodelConfig {
     pub mtu: u32,
     /// Marks ECN-capable packets where others are dropped.
     pub ecn: bool,
+    /// Marks all ECN-capable packets that waited longer, whatever `ecn` says (Linux: `ce_threshold`); off without it.
+    pub ce_threshold_ns: Option<Time>,
 }
 
 impl Default for CodelConfig {
@@ -33,6 +35,7 @@ impl Default for CodelConfig {
             limit: 1000,
             mtu: 1500,
             ecn: false,
+            ce_threshold_ns: None,
         }
     }
 }
@@ -99,6 +102,8 @@ pub(super) struct ControlLaw {
     /// `count` when the dropping state was last entered.
     last_count: u32,
     dropping: bool,
+    /// How long the last packet waited.
+    sojourn: Time,
 }
 
 impl ControlLaw {
@@ -121,7 +126,7 @@ impl ControlLaw {
             }
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if let Some(new) = mark(config, &mut packet) {
+                if let Some(new) = instead_of_drop(config, &mut packet) {
                     marked = new;
                     self.drop_next = control_law(config, self.drop_next, self.count);
                     break;
@@ -146,12 +151,15 @@ impl ControlLaw {
             self.count = if delta > 1 && recently { delta } else { 1 };
             self.drop_next = control_law(config, now, self.count);
             self.last_count = self.count;
-            if let Some(new) = mark(config, &mut packet) {
+            if let Some(new) = instead_of_drop(config, &mut packet) {
                 marked = new;
             } else {
                 dropped.push((DropCause::Aqm, packet));
                 (packet, _) = self.pop(config, fifo, now)?;
             }
+        }
+        if config.ce_threshold_ns.is_some_and(|threshold| self.sojourn > threshold) {
+            marked |= mark(&mut packet).unwrap_or(false);
         }
         Some(Dequeued { packet, marked })
     }
@@ -162,8 +170,8 @@ impl ControlLaw {
             self.first_above = None;
             return None;
         };
-        let sojourn = now - arrived;
-        if sojourn < config.target_ns || fifo.bytes <= u64::from(config.mtu) {
+        self.sojourn = now - arrived;
+        if self.sojourn < config.target_ns || fifo.bytes <= u64::from(config.mtu) {
             self.first_above = None;
             return Some((packet, false));
         }
@@ -177,9 +185,18 @@ fn control_law(config: &CodelConfig, from: Time, count: u32) -> Time {
     from + config.interval_ns.mul_f64(1.0 / f64::from(count).sqrt())
 }
 
-/// Marks the packet if the queue marks and the packet is ECN-capable; whether the mark is new: one from before is as good.
-fn mark<P: Packet>(config: &CodelConfig, packet: &mut P) -> Option<bool> {
-    if !config.ecn || packet.ecn() == Ecn::NotEct {
+/// Marks the packet if the queue marks and the packet allows it.
+fn instead_of_drop<P: Packet>(config: &CodelConfig, packet: &mut P) -> Option<bool> {
+    if config.ecn {
+        mark(packet)
+    } else {
+        None
+    }
+}
+
+/// Marks an ECN-capable packet; whether the mark is new: one from before is as good.
+fn mark<P: Packet>(packet: &mut P) -> Option<bool> {
+    if packet.ecn() == Ecn::NotEct {
         return None;
     }
     let new = packet.ecn() != Ecn::Ce;

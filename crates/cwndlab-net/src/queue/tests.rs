@@ -14,7 +14,13 @@ const RATE: Rate = Rate::from_bps(8_000_000); // 1000 bytes take 1 ms
 fn configs() -> Vec<QueueConfig> {
     let red = RedConfig { ecn: true, w_q: Some(0.1), limit: 20, ..RedConfig::new(20, 2.0, 12.0) };
     let short = Time::from_millis(2);
-    let codel = CodelConfig { target_ns: short, interval_ns: Time::from_millis(8), limit: 40, ecn: false, mtu: 500 };
+    let codel = CodelConfig {
+        target_ns: short,
+        interval_ns: Time::from_millis(8),
+        limit: 40,
+        mtu: 500,
+        ..CodelConfig::default()
+    };
     let class = |parent, rate_bps, bounded, flows, queue: Option<QueueConfig>| CbqClassConfig {
         traffic: Vec::new(),
         numbers: Vec::new(),
@@ -244,6 +250,7 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                     limit: small(2),
                     mtu: small(3),
                     ecn: b[0],
+                    ce_threshold_ns: b[1].then_some(time(2)),
                 }),
                 3 => QueueConfig::Pie(PieConfig {
                     limit: small(0),
@@ -269,6 +276,7 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                     interval_ns: time(5),
                     mtu: 1500,
                     ecn: b[0],
+                    ce_threshold_ns: b[2].then_some(time(2)),
                     perturbation: b[1].then_some(n[3]),
                 }),
                 5 => QueueConfig::DualPi2(DualPi2Config {

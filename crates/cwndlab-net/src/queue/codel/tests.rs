@@ -107,3 +107,21 @@ fn a_full_queue_drops_the_arrival() {
     assert_eq!(dropped, [(DropCause::Full, TestPacket::new(2))]);
     assert_eq!((queue.packets(), queue.bytes()), (2, 2000));
 }
+
+/// Linux, include/net/codel_impl.h: every packet that waited longer than `ce_threshold`, one that waited as long is spared.
+#[test]
+fn packets_that_waited_beyond_the_ce_threshold_are_marked_without_a_drop_schedule() {
+    let config = CodelConfig { ce_threshold_ns: Some(ms(1)), limit: 100_000, ..CodelConfig::default() };
+    for (make, expected) in
+        [(TestPacket::ect as fn(u64) -> TestPacket, [false, true, true]), (TestPacket::new, [false; 3])]
+    {
+        let mut queue = Codel::new(config.clone());
+        let mut dropped = Vec::new();
+        for id in 0..3 {
+            queue.enqueue(Time::ZERO, make(id), &mut dropped);
+        }
+        let marks =
+            [ms(1), Time::from_micros(1001), ms(50)].map(|at| queue.dequeue(at, &mut dropped).expect("one").marked);
+        assert_eq!((marks, dropped.len()), (expected, 0));
+    }
+}

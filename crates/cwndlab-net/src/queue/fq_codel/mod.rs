@@ -33,6 +33,8 @@ pub struct FqCodelConfig {
     pub mtu: u32,
     /// Marks ECN-capable packets where `CoDel` drops others. On by default, as in the RFC.
     pub ecn: bool,
+    /// `CoDel`'s threshold above which all ECN-capable packets are marked; off without it.
+    pub ce_threshold_ns: Option<Time>,
     /// Perturbation of the hash. From the link's random stream if left out.
     pub perturbation: Option<u64>,
 }
@@ -49,6 +51,7 @@ impl Default for FqCodelConfig {
             interval_ns: codel.interval_ns,
             mtu: codel.mtu,
             ecn: true,
+            ce_threshold_ns: None,
             perturbation: None,
         }
     }
@@ -72,6 +75,7 @@ impl FqCodelConfig {
             limit: self.limit,
             mtu: self.mtu,
             ecn: self.ecn,
+            ce_threshold_ns: self.ce_threshold_ns,
         }
     }
 }
