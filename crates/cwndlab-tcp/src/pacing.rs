@@ -113,6 +113,11 @@ impl Pacer {
         true
     }
 
+    /// An ACK without data is sent: what comes after it is late only from then on (Linux: `tcp_wstamp_ns` follows every packet).
+    pub fn on_pure_ack(&mut self, now: Time) {
+        self.next = self.next.max(now);
+    }
+
     /// When a segment may go that may not yet.
     pub fn next(&self) -> Time {
         self.next

@@ -19,6 +19,9 @@ impl Connection {
         let Some(mut pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.take()) else { return true };
         pacer.charge(self.stats.bytes_sent);
         let waits = self.state.may_send() && self.sender.una < self.sender.limit();
+        if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
+            pacer.on_pure_ack(now); // it goes before any data
+        }
         let recovery = &self.recovery;
         let s = &mut self.sender;
         let admitted = !waits

@@ -99,3 +99,21 @@ fn a_short_train_is_charged_what_it_was() {
     assert_eq!(pacer.next(), Time::from_micros(102_500));
     assert!(pacer.admits(Time::from_millis(100), two), "more of the same train");
 }
+
+/// Linux: `tcp_wstamp_ns` follows every packet, an ACK without data too; what a train forgives for lateness counts from there.
+#[test]
+fn an_ack_without_data_ends_what_is_forgiven_for_lateness() {
+    let next = |acked_at: Option<u64>| {
+        let pace = || Some(Pace { rate: 1_000_000, train_bytes: 10_000 });
+        let mut pacer = Pacer { sent: FREE_SEGMENTS, ..Pacer::default() };
+        if let Some(at) = acked_at {
+            pacer.on_pure_ack(Time::from_millis(at));
+        }
+        assert!(pacer.admits(Time::from_millis(100), pace));
+        pacer.charge(10_000);
+        pacer.next()
+    };
+    assert_eq!(next(None), Time::from_millis(105), "half of 10 ms is forgiven");
+    assert_eq!(next(Some(98)), Time::from_millis(108), "it is 2 ms late");
+    assert_eq!(next(Some(100)), Time::from_millis(110));
+}
