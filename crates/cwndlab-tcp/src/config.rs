@@ -4,12 +4,14 @@ mod bbr3;
 mod check;
 mod choices;
 mod effect;
+mod ledbat;
 mod recovery;
 
 pub use bbr3::{Bbr3Config, Bbr3Rules};
 pub use check::ConfigError;
 pub(crate) use choices::choices;
 pub use effect::WithoutEffect;
+pub use ledbat::LedbatConfig;
 pub use recovery::{
     NewRenoConfig, RackConfig, RackTimers, RecoveryConfig, RecoveryKind, RenoConfig, RetransmitGuard, SelectiveConfig,
 };
@@ -151,6 +153,8 @@ pub enum WindowLawKind {
     /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04); paces, and owns its recovery. Reno where AccECN is not
     /// agreed on. With `ecn = accecn-ect1` at both ends.
     Prague,
+    /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01), for background traffic.
+    LedbatPlusPlus(LedbatConfig),
     /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
     Dctcp,
     /// A law from outside, which whoever runs the connection attaches ([`crate::Connection::attach_law`]).
@@ -196,7 +200,7 @@ impl<'de> Deserialize<'de> for LawId {
 
 impl WindowLawKind {
     /// Every law, with these knobs of CUBIC.
-    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 9] {
+    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 10] {
         [
             WindowLawKind::Reno,
             WindowLawKind::RenoPackets,
@@ -207,6 +211,7 @@ impl WindowLawKind {
             WindowLawKind::Bbr1,
             WindowLawKind::Bbr3(Bbr3Config::STANDARD),
             WindowLawKind::Prague,
+            WindowLawKind::LedbatPlusPlus(LedbatConfig::STANDARD),
         ]
     }
 
@@ -282,6 +287,8 @@ pub enum SlowStartKind {
     Hystart,
     /// RFC 9406 (HyStart++).
     HystartPlusPlus,
+    /// SEARCH 3.0 (draft-chung-ccwg-search).
+    Search,
 }
 
 /// What ssthresh is a fraction of when congestion is found.

@@ -21,10 +21,12 @@ mod dctcp;
 mod external;
 mod hystart;
 mod hystart_linux;
+mod ledbat_plus_plus;
 mod needs;
 mod prague;
 mod reno;
 mod rounds;
+mod search;
 mod windowed_max;
 
 pub use controller::Controller;

@@ -18,10 +18,11 @@ from .validate import Invalid, Path
 
 KEYS = ("cc", "congestion_control")
 _STANDARD = {"slow_start": "standard"}
-_NAMES = {"newreno": "reno", "new-reno": "reno"}
+_NAMES = {"newreno": "reno", "new-reno": "reno", "ledbat++": "ledbat-plus-plus"}
 _WITH: Mapping[str, Mapping[str, Any]] = {
     "dctcp": {**_STANDARD, "ecn": "dctcp"},
     "prague": {**_STANDARD, "ecn": "accecn-ect1"},
+    "ledbat-plus-plus": {**_STANDARD, "initial_window": 2},
 }
 
 

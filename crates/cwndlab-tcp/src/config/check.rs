@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryConfig, TcpConfig, TimerStart};
+use super::{
+    AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryConfig, TcpConfig, TimerStart, WindowLawKind,
+};
 use cwndlab_units::Time;
 use thiserror::Error;
 
@@ -152,6 +154,9 @@ impl TcpConfig {
     }
 
     fn check_recovery(&self, errors: &mut Errors) {
+        if let WindowLawKind::LedbatPlusPlus(law) = self.window_law {
+            errors.timer("window_law.ledbat-plus-plus.target_ns", law.target_ns);
+        }
         errors.range(self.dup_thresh >= 1, "dup_thresh", self.dup_thresh, "at least 1");
         let (knob, extra) = match self.recovery {
             RecoveryConfig::Reno(reno) => ("recovery.reno.extra_segments", reno.extra_segments),

@@ -24,6 +24,7 @@ impl TcpConfig {
         let packets = self.window_law == WindowLawKind::RenoPackets;
         let counts_packets = packets || self.window_law == WindowLawKind::RenoLinux2;
         let models = self.window_law.models_path();
+        let ledbat = matches!(self.window_law, WindowLawKind::LedbatPlusPlus(_));
         let cubic_linux = matches!(self.window_law, WindowLawKind::CubicLinux(_));
         let fine = self.rto.tick_ns == Time::ZERO;
         let rules = [
@@ -38,7 +39,7 @@ impl TcpConfig {
                 "grow_only_if_cwnd_limited = true",
             ),
             (
-                self.slow_start != SlowStartKind::Standard && (counts_packets || models),
+                self.slow_start != SlowStartKind::Standard && (counts_packets || models || ledbat),
                 "slow_start",
                 "a window_law in bytes: reno-packets and reno-linux2 have slow start of their own",
             ),

@@ -8,8 +8,10 @@ use super::dctcp::Dctcp;
 use super::external::{CongestionControl, External, LawError, LawFailures, Window};
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
+use super::ledbat_plus_plus::{self, LedbatPlusPlus};
 use super::prague::{Prague, Windows};
 use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
+use super::search::Search;
 use super::{AckKind, AckReport, Episode, Grant, Quantum, Start};
 use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
 use crate::flight::LostSegment;
@@ -33,15 +35,17 @@ pub(super) enum Law {
     Bbr(Box<Bbr>),
     Bbr3(Box<Bbr3>),
     Prague(Box<Prague>),
+    LedbatPlusPlus(Box<LedbatPlusPlus>),
     External(Box<External>),
 }
 
-/// What serves until the first reduction (HyStart), and after one (what an undo goes back to): never both.
-#[derive(Clone, Copy, Debug)]
+/// What serves until the first reduction (HyStart, SEARCH), and after one (what an undo goes back to): never both.
+#[derive(Clone, Debug)]
 enum Phase {
     Plain,
     Hystart(Hystart),
     HystartLinux(HystartLinux),
+    Search(Box<Search>),
     Reduced(Undo),
 }
 
@@ -88,6 +92,7 @@ impl Controller {
                 WindowLawKind::Bbr1 => Law::Bbr(Box::new(Bbr::new(cfg))),
                 WindowLawKind::Bbr3(bbr) => Law::Bbr3(Box::new(Bbr3::new(cfg, bbr))),
                 WindowLawKind::Prague => Law::Prague(Box::new(Prague::new(u64::from(cwnd / mss)))),
+                WindowLawKind::LedbatPlusPlus(knobs) => Law::LedbatPlusPlus(Box::new(LedbatPlusPlus::new(knobs))),
                 WindowLawKind::External { .. } => Law::External(Box::default()),
             },
             phase: match cfg.slow_start {
@@ -96,6 +101,7 @@ impl Controller {
                 SlowStartKind::Hystart if matches!(cfg.window_law, WindowLawKind::CubicLinux(_)) => Phase::Plain, // it has its own
                 SlowStartKind::Hystart => Phase::HystartLinux(HystartLinux::new(cfg.pacing)),
                 SlowStartKind::HystartPlusPlus => Phase::Hystart(Hystart::new()),
+                SlowStartKind::Search => Phase::Search(Box::new(Search::new())),
             },
         }
     }
@@ -146,6 +152,9 @@ impl Controller {
             Law::Bbr3(bbr) => bbr.on_start(start, u64::from(self.cwnd)),
             Law::Prague(prague) => prague.on_start(start, u64::from(self.cwnd / start.mss)),
             _ => {}
+        }
+        if let Phase::Search(search) = &mut self.phase {
+            search.start(start.now, start.srtt);
         }
         if let Law::External(external) = &mut self.law {
             (self.cwnd, self.ssthresh) = external.start(&start, (self.cwnd, self.ssthresh));
@@ -336,6 +345,12 @@ impl Controller {
         if let Law::External(_) = &self.law {
             return self.external_ack(cfg, ack);
         }
+        if let Law::LedbatPlusPlus(law) = &mut self.law {
+            let windows = ledbat_plus_plus::Windows { cwnd: self.cwnd, ssthresh: self.ssthresh };
+            let after = law.on_ack(ack, slow_start_increase(cfg, ack), new_bytes(cfg, ack), windows);
+            (self.cwnd, self.ssthresh) = (after.cwnd, after.ssthresh);
+            return;
+        }
         let mut left = new_bytes(cfg, ack);
         if left == 0 {
             return;
@@ -359,6 +374,7 @@ impl Controller {
             | Law::Bbr(_)
             | Law::Bbr3(_)
             | Law::Prague(_)
+            | Law::LedbatPlusPlus(_)
             | Law::External(_) => self.cwnd,
         };
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
@@ -405,6 +421,14 @@ impl Controller {
                     return new_bytes(cfg, ack);
                 }
             }
+        } else if let Phase::Search(search) = &mut self.phase {
+            if let Some(beyond) = search.on_ack(ack) {
+                let cwnd = self.cwnd().saturating_sub(beyond).max(2 * u64::from(ack.mss)); // lines 41 and 42
+                self.set_cwnd(cwnd, ack.mss);
+                self.ssthresh = self.cwnd;
+                self.phase = Phase::Plain;
+                return new_bytes(cfg, ack);
+            }
         }
         let room = u64::from(self.ssthresh.min(MAX_WINDOW_BYTES).saturating_sub(self.cwnd));
         self.cwnd += increase.min(room) as u32;
@@ -423,6 +447,11 @@ impl Controller {
         match &mut self.law {
             Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) | Law::Bbr(_) | Law::Bbr3(_) => {}
             Law::Prague(prague) => prague.note(ack.now),
+            Law::LedbatPlusPlus(law) => {
+                if let Some(rtt) = ack.rtt {
+                    law.on_rtt(ack.now, rtt);
+                }
+            }
             Law::External(external) => external.now = ack.now,
             Law::CubicLinux(cubic) => {
                 let Some(rtt) = ack.rtt else { return };

@@ -36,7 +36,8 @@ impl WindowLawKind {
             | WindowLawKind::RenoLinux2
             | WindowLawKind::Cubic(_)
             | WindowLawKind::CubicLinux(_)
-            | WindowLawKind::Dctcp => Needs::NONE,
+            | WindowLawKind::Dctcp
+            | WindowLawKind::LedbatPlusPlus(_) => Needs::NONE,
             WindowLawKind::Bbr1 | WindowLawKind::Bbr3(_) => {
                 Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, draws: true }
             }

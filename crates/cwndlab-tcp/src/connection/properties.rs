@@ -234,7 +234,7 @@ prop_compose! {
                 EcnKind::L4s,
             ]),
             prop::sample::select(vec![
-                SlowStartKind::Standard, SlowStartKind::Hystart, SlowStartKind::HystartPlusPlus,
+                SlowStartKind::Standard, SlowStartKind::Hystart, SlowStartKind::HystartPlusPlus, SlowStartKind::Search,
             ]),
             prop::sample::select(vec![
                 ReductionBase::FlightSize, ReductionBase::Cwnd, ReductionBase::CwndWholeSegments,

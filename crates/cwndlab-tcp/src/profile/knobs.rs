@@ -36,12 +36,14 @@ impl Knob {
 const NS2: &str = "ns-2 (1998): the one-way agents";
 const NS2_NONE: &str = "ns-2 (1998): the one-way agents have none";
 
+const LEDBAT: &str = "draft-irtf-iccrg-ledbat-plus-plus-01, 4.5";
+
 const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources: [&'static str; 3]) -> Knob {
     Knob { name, kind, doc, sources }
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 63] = [
+pub const KNOBS: [Knob; 64] = [
     knob(
         "mss",
         "bytes",
@@ -240,7 +242,7 @@ pub const KNOBS: [Knob; 63] = [
     ),
     knob(
         "window_law",
-        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp | bbr1 | bbr3 | prague",
+        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp | bbr1 | bbr3 | prague | ledbat-plus-plus",
         "How the window grows and shrinks: a word, or a table of one law with its knobs.",
         ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic, as the kernel computes it; RFC 9438's is cubic"],
     ),
@@ -263,8 +265,14 @@ pub const KNOBS: [Knob; 63] = [
         ["draft-ietf-ccwg-bbr-06, 3.7: none", "draft-ietf-ccwg-bbr-06, 3.7: none", "google/bbr v3: only on routes with the feature ecn_low"],
     ),
     knob(
+        "window_law.ledbat-plus-plus.target_ns",
+        "time",
+        "The queueing delay that LEDBAT++ aims at.",
+        [LEDBAT, LEDBAT, LEDBAT],
+    ),
+    knob(
         "slow_start",
-        "standard | hystart | hystart-plus-plus",
+        "standard | hystart | hystart-plus-plus | search",
         "How slow start ends.",
         [
             NS2,

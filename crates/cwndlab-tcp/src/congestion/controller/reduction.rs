@@ -58,6 +58,10 @@ impl Controller {
                     reno.acked_bytes = 0;
                     rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
                 }
+                Law::LedbatPlusPlus(law) => {
+                    law.on_congestion();
+                    rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
+                }
                 Law::RenoPackets(p) => {
                     let least = match event {
                         CongestionEvent::Ecn if to_one => 0.0,
@@ -97,6 +101,7 @@ impl Controller {
                 | Law::Bbr(_)
                 | Law::Bbr3(_)
                 | Law::Prague(_)
+                | Law::LedbatPlusPlus(_)
                 | Law::External(_) => {}
             }
         }

@@ -1,0 +1,183 @@
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a window for background traffic. Queueing delay, the least of the last
+//! round trips less the least of the last minutes, steers it towards a target. Where the draft leaves room, as in Qian Li's
+//! `tcp_ledbatpp.c`; docs/models/ledbat.md lists the sources and the differences.
+
+use cwndlab_units::Time;
+
+use super::AckReport;
+use crate::config::LedbatConfig;
+
+/// Minutes that the base delay looks back, the present one among them (RFC 6817, section 2.5: `BASE_HISTORY` SHOULD be 10).
+const BASE_MINUTES: usize = 10;
+/// Round trips of which the least is the current delay (RFC 6817, section 2.5: at least 4; `DELAY_FILTER_LEN`).
+const CURRENT_SAMPLES: usize = 4;
+/// Least window in segments, also during a slowdown (section 4.4; `MIN_CWND`).
+const LEAST_SEGMENTS: u32 = 2;
+/// Section 4.2: growth is at least a 16th of Reno's.
+const MOST_DIVISOR: f64 = 16.0;
+/// Section 4.4: a slowdown begins nine durations of the one before after its end.
+const PAUSE_FACTOR: u64 = 9;
+
+/// cwnd and ssthresh in bytes; no threshold yet is [`super::controller::NO_THRESHOLD`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Windows {
+    pub cwnd: u32,
+    pub ssthresh: u32,
+}
+
+impl Windows {
+    fn in_slow_start(self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// The state of one sender.
+#[derive(Clone, Debug)]
+pub(super) struct LedbatPlusPlus {
+    target: Time,
+    /// Least round trip of each of the last minutes that had one, by minute modulo their number.
+    base: [Time; BASE_MINUTES],
+    /// The minute of the last measurement.
+    minute: u64,
+    /// The last round trips.
+    current: [Time; CURRENT_SAMPLES],
+    next_sample: usize,
+    /// Growth or decrease, in segments, that is not yet a whole one.
+    fraction: f64,
+    /// When the slowdown in progress began.
+    slowdown: Option<Time>,
+    /// When the next one begins; `None` until the first slow start is over, and during a slowdown.
+    next_slowdown: Option<Time>,
+}
+
+impl LedbatPlusPlus {
+    pub fn new(knobs: LedbatConfig) -> LedbatPlusPlus {
+        LedbatPlusPlus {
+            target: knobs.target_ns,
+            base: [Time::MAX; BASE_MINUTES],
+            minute: 0,
+            current: [Time::MAX; CURRENT_SAMPLES],
+            next_sample: 0,
+            fraction: 0.0,
+            slowdown: None,
+            next_slowdown: None,
+        }
+    }
+
+    /// A round trip was measured (RFC 6817, section 2.4.2, with round trips for delays).
+    pub fn on_rtt(&mut self, now: Time, rtt: Time) {
+        self.current[self.next_sample] = rtt;
+        self.next_sample = (self.next_sample + 1) % CURRENT_SAMPLES;
+        let minute = now.as_nanos() / Time::from_secs(60).as_nanos();
+        for passed in (self.minute + 1..=minute).take(BASE_MINUTES) {
+            self.base[(passed % BASE_MINUTES as u64) as usize] = Time::MAX;
+        }
+        self.minute = minute;
+        let least = &mut self.base[(minute % BASE_MINUTES as u64) as usize];
+        *least = (*least).min(rtt);
+    }
+
+    fn base_delay(&self) -> Time {
+        self.base.iter().copied().fold(Time::MAX, Time::min)
+    }
+
+    fn queueing_delay(&self) -> Time {
+        self.current.iter().copied().fold(Time::MAX, Time::min).saturating_sub(self.base_delay())
+    }
+
+    /// GAIN = 1 / min(16, ceil(2 TARGET / base)) (section 4.2).
+    fn gain(&self) -> f64 {
+        let divisor = (2.0 * self.target.as_secs_f64() / self.base_delay().as_secs_f64()).ceil();
+        1.0 / divisor.clamp(1.0, MOST_DIVISOR)
+    }
+
+    /// A loss, an ECN echo or a timeout; the window is halved, as Reno's is (`tcp_ledbatpp_ssthresh`).
+    pub fn on_congestion(&mut self) {
+        self.fraction = 0.0;
+    }
+
+    /// An ACK that may change the window: in slow start `doubling` bytes count, outside it `acked`.
+    pub fn on_ack(&mut self, ack: &AckReport, doubling: u64, acked: u64, mut windows: Windows) -> Windows {
+        if self.base_delay() == Time::MAX {
+            return windows;
+        }
+        if self.is_slowed(ack, &mut windows) {
+            return windows;
+        }
+        if windows.in_slow_start() {
+            // Section 4.1: the first slow start ends where the delay exceeds 3/4 of the target.
+            let first = windows.ssthresh == super::controller::NO_THRESHOLD;
+            if !first || self.queueing_delay().as_nanos() * 4 <= self.target.as_nanos() * 3 {
+                // Section 4.1: slow start, too, grows by the gain.
+                let grown = self.whole_segments(doubling as f64 * self.gain() / f64::from(ack.mss));
+                windows.cwnd = moved(windows.cwnd, grown, ack.mss).min(windows.ssthresh);
+                self.end_slow_start(ack, windows);
+                return windows;
+            }
+            windows.ssthresh = windows.cwnd;
+        }
+        self.end_slow_start(ack, windows);
+        let change = self.change(acked as f64 / f64::from(ack.mss), f64::from(windows.cwnd) / f64::from(ack.mss));
+        let change = self.whole_segments(change);
+        windows.cwnd = moved(windows.cwnd, change, ack.mss);
+        if change < 0 {
+            windows.ssthresh = windows.ssthresh.min(windows.cwnd); // or slow start would grow it again
+        }
+        windows
+    }
+
+    /// Section 4.4. Whether a slowdown keeps the window at two segments.
+    fn is_slowed(&mut self, ack: &AckReport, windows: &mut Windows) -> bool {
+        let two_rounds = ack.srtt + ack.srtt;
+        if let Some(began) = self.slowdown {
+            return ack.now.saturating_sub(began) <= two_rounds;
+        }
+        let begins = self.next_slowdown.is_some_and(|at| ack.now >= at) && !windows.in_slow_start();
+        if begins {
+            windows.ssthresh = windows.cwnd;
+            windows.cwnd = windows.cwnd.min(LEAST_SEGMENTS * ack.mss);
+            (self.slowdown, self.next_slowdown, self.fraction) = (Some(ack.now), None, 0.0);
+        }
+        begins
+    }
+
+    /// Section 4.4: plans the next slowdown where slow start is over, the first two round trips later.
+    fn end_slow_start(&mut self, ack: &AckReport, windows: Windows) {
+        if windows.in_slow_start() {
+            return;
+        }
+        if let Some(began) = self.slowdown.take() {
+            let lasted = ack.now.saturating_sub(began).as_nanos();
+            self.next_slowdown = Some(ack.now + Time::from_nanos(lasted * PAUSE_FACTOR));
+        } else if self.next_slowdown.is_none() {
+            self.next_slowdown = Some(ack.now + ack.srtt + ack.srtt);
+        }
+    }
+
+    /// Change of a window of `window` segments for `acked` of them: each round trip GAIN up to the target, above it
+    /// max(GAIN - W (delay / target - 1), -W / 2) (section 4.3, with its constant 1).
+    fn change(&self, acked: f64, window: f64) -> f64 {
+        let gain = self.gain();
+        let excess = self.queueing_delay().as_secs_f64() / self.target.as_secs_f64() - 1.0;
+        let each_round = if excess <= 0.0 { gain } else { (gain - window * excess).max(-window / 2.0) };
+        each_round * acked / window
+    }
+
+    /// The whole segments of what has come together with this change.
+    fn whole_segments(&mut self, change: f64) -> i64 {
+        self.fraction += change;
+        let whole = self.fraction.trunc();
+        self.fraction -= whole;
+        whole as i64
+    }
+}
+
+/// The window with this many segments more, two at least.
+fn moved(cwnd: u32, segments: i64, mss: u32) -> u32 {
+    let least = i64::from(LEAST_SEGMENTS * mss);
+    let most = i64::from(super::controller::MAX_WINDOW_BYTES);
+    (i64::from(cwnd) + segments * i64::from(mss)).clamp(least, most) as u32
+}
+
+#[cfg(test)]
+mod tests;

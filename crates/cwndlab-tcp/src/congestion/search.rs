@@ -1,0 +1,104 @@
+//! SEARCH, Slow start Exit At Right CHokepoint: leaves slow start where deliveries no longer double each round trip. Version 3.0
+//! of the algorithm, by the line numbers of its listing in the draft's source of 2024-06-04 (draft-chung-ccwg-search, section 3);
+//! docs/models/search.md has the differences from it, and from later revisions.
+
+use cwndlab_units::Time;
+
+use super::AckReport;
+
+/// Bins of a window (line 2: W).
+const WINDOW_BINS: u64 = 10;
+/// Bins before it that a round trip may reach back (line 3).
+const EXTRA_BINS: u64 = 15;
+/// Line 4 has one less, which would overwrite the oldest bin's share before it is read.
+const BINS: usize = (WINDOW_BINS + EXTRA_BINS) as usize + 1;
+/// A bin lasts 3.5 initial round trips divided by W (lines 1, 5), here in hundredths of one.
+const BIN_PERCENT: u64 = 35;
+/// Line 6.
+const THRESHOLD: f64 = 0.35;
+
+/// State of the first slow start.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    /// Bytes acknowledged in each bin, by its number modulo theirs.
+    bins: [u64; BINS],
+    /// How many bins are complete: the listing's `curr_idx` + 1.
+    complete: u64,
+    /// Zero until a round trip is known.
+    bin_duration: Time,
+    bin_end: Time,
+    initial_rtt: Time,
+    /// What was acknowledged at the end of the last complete bin; `None` before the first ACK.
+    acknowledged: Option<u64>,
+}
+
+impl Search {
+    pub const fn new() -> Search {
+        Search {
+            bins: [0; BINS],
+            complete: 0,
+            bin_duration: Time::ZERO,
+            bin_end: Time::ZERO,
+            initial_rtt: Time::ZERO,
+            acknowledged: None,
+        }
+    }
+
+    /// The first round trip is known (lines 1 to 9); no effect if it is zero.
+    pub fn start(&mut self, now: Time, rtt: Time) {
+        self.initial_rtt = rtt;
+        self.bin_duration = Time::from_nanos(rtt.as_nanos() * BIN_PERCENT / 100);
+        self.bin_end = now + self.bin_duration;
+    }
+
+    /// An ACK of new data in slow start (lines 10 to 23). Where slow start ends: the bytes by which cwnd is beyond the point
+    /// at which deliveries ceased to double (lines 39 and 40).
+    pub fn on_ack(&mut self, ack: &AckReport) -> Option<u64> {
+        if self.bin_duration == Time::ZERO {
+            self.start(ack.now, ack.rtt?);
+        }
+        self.acknowledged.get_or_insert(ack.snd_una.saturating_sub(ack.acked_bytes));
+        if self.bin_duration == Time::ZERO || ack.now <= self.bin_end {
+            return None;
+        }
+        self.update_bins(ack.now, ack.snd_una);
+        let rtt = ack.rtt?.as_nanos();
+        let bin = self.bin_duration.as_nanos();
+        let back = rtt / bin;
+        if back > EXTRA_BINS || self.complete < WINDOW_BINS + back + 1 {
+            return None; // lines 13 and 14
+        }
+        let delivered = self.sum(0, WINDOW_BINS, 0.0);
+        let before = self.sum(back, WINDOW_BINS, (rtt % bin) as f64 / bin as f64);
+        let expected = 2.0 * before;
+        let exits = before > 0.0 && (expected - delivered) / expected >= THRESHOLD;
+        exits.then(|| self.sum(0, 2 * self.initial_rtt.as_nanos() / bin, 0.0) as u64)
+    }
+
+    /// Lines 24 to 31.
+    fn update_bins(&mut self, now: Time, acknowledged: u64) {
+        let passed = now.saturating_sub(self.bin_end).as_nanos() / self.bin_duration.as_nanos() + 1;
+        self.bin_end += Time::from_nanos(passed * self.bin_duration.as_nanos());
+        for skipped in 0..(passed - 1).min(BINS as u64) {
+            self.bins[((self.complete + skipped) % BINS as u64) as usize] = 0;
+        }
+        self.complete += passed;
+        let before = self.acknowledged.replace(acknowledged).unwrap_or(acknowledged);
+        self.bins[((self.complete - 1) % BINS as u64) as usize] = acknowledged - before;
+    }
+
+    /// Bytes of the `count` bins that end `back` bins and a `fraction` of one before the last complete bin's end
+    /// (lines 32 to 38).
+    fn sum(&self, back: u64, count: u64, fraction: f64) -> f64 {
+        let bin = |age: u64| {
+            let number = self.complete.checked_sub(1 + age);
+            number.map_or(0.0, |number| self.bins[(number % BINS as u64) as usize] as f64)
+        };
+        let whole: f64 = (back + 1..back + count).map(bin).sum();
+        let oldest = if fraction > 0.0 { bin(back + count) * fraction } else { 0.0 };
+        whole + bin(back) * (1.0 - fraction) + oldest
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+use super::*;
+
+const MSS: u32 = 1000;
+
+/// Acknowledges `rate(round)` segments each round trip, evenly; returns the round in which slow start ends, and the bytes beyond.
+fn run(rtt: Time, rounds: u64, rate: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
+    let mut search = Search::new();
+    search.start(Time::ZERO, rtt);
+    let mut una = 1;
+    for round in 0..rounds {
+        let segments = rate(round);
+        for k in 0..segments {
+            una += u64::from(MSS);
+            let ack = AckReport {
+                now: Time::from_nanos(rtt.as_nanos() * (round + 1) + rtt.as_nanos() * k / segments),
+                mss: MSS,
+                snd_una: una,
+                acked_bytes: u64::from(MSS),
+                rtt: Some(rtt),
+                ..AckReport::default()
+            };
+            if let Some(beyond) = search.on_ack(&ack) {
+                return Some((round, beyond));
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn deliveries_that_double_do_not_end_slow_start() {
+    assert_eq!(run(Time::from_millis(50), 12, |round| 10 << round), None);
+}
+
+/// The draft, section 4, on THRESH: it "can be detected about 2 RTTs of reaching capacity".
+#[test]
+fn a_plateau_ends_slow_start_about_two_round_trips_later() {
+    let rtt = Time::from_millis(50);
+    let (ended, beyond) = run(rtt, 20, |round| (10 << round).min(640)).expect("slow start ends");
+    assert!((7..=9).contains(&ended), "capacity is reached in round 6, slow start ends in round {ended}");
+    // five bins, 1.75 round trips, of 640 segments a round trip
+    assert!((1_050_000..=1_130_000).contains(&beyond), "{beyond}");
+}
+
+/// The draft's example, section 4: with 1, 2, 4, 8, 16, 16 the difference is 0.27 (below THRESH), later 0.5.
+#[test]
+fn the_difference_is_normalized_by_twice_the_earlier_deliveries() {
+    let mut search = Search::new();
+    search.start(Time::ZERO, Time::from_millis(100));
+    // bins of 35 ms: ten of 1, then ten of 2: doubled over the whole window, but not over one round trip of it
+    search.complete = 20;
+    for number in 0..20 {
+        search.bins[number] = if number < 10 { 1000 } else { 2000 };
+    }
+    assert!((search.sum(0, WINDOW_BINS, 0.0) - 20_000.0).abs() < 1e-9);
+    // a window that ends 2.5 bins earlier: 7.5 bins of 2000, 2.5 of 1000
+    assert!((search.sum(2, WINDOW_BINS, 0.5) - 17_500.0).abs() < 1e-9);
+}
+
+#[test]
+fn bins_without_acks_are_empty() {
+    let mut search = Search::new();
+    search.start(Time::ZERO, Time::from_millis(100));
+    search.bins = [7; BINS];
+    search.acknowledged = Some(1);
+    search.update_bins(Time::from_millis(35 * 4), 1001);
+    assert_eq!((search.complete, search.bin_end), (4, Time::from_millis(35 * 5)));
+    assert_eq!(search.bins[..5], [0, 0, 0, 1000, 7]);
+}
+
+#[test]
+fn a_round_trip_beyond_the_bins_ends_nothing() {
+    let mut search = Search::new();
+    search.start(Time::ZERO, Time::from_millis(10));
+    let mut una = 1;
+    for k in 1..2000 {
+        una += 1000;
+        let ack = AckReport {
+            now: Time::from_millis(4 * k),
+            mss: MSS,
+            snd_una: una,
+            acked_bytes: 1000,
+            rtt: Some(Time::from_millis(57)), // 16 bins of 3.5 ms
+            ..AckReport::default()
+        };
+        assert_eq!(search.on_ack(&ack), None);
+    }
+}

@@ -1,0 +1,53 @@
+"""LEDBAT++ and SEARCH in whole runs: what their sources promise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cwndlab import _core, metrics
+from cwndlab.records.view import RunView
+from cwndlab.study import Study
+
+
+def measured(flows: list[dict[str, Any]], duration: str, warmup: str, **dumbbell: Any) -> dict[str, Any]:
+    raw = {
+        "title": "background",
+        "measure": ["goodput", "queue_delay", "utilization", "drop_rate"],
+        "dumbbell": {"rate": "10Mbps", "rtt": "40ms", "buffer": 4, "flows": flows, **dumbbell},
+        "run": {"duration": duration, "warmup": warmup, "seed": 1},
+    }
+    study = Study.from_dict(raw, name="background")
+    [cell] = study.plan().cells
+    view = RunView(_core.run(cell.scenario, 1, 0), cell.compiled.scenario)
+    return metrics.measure_all(study.outline.quantities, view)
+
+
+def test_ledbat_alone_keeps_its_target_and_uses_the_link() -> None:
+    values = measured([{"name": "low", "cc": "ledbat++"}], "30s", "10s")
+    assert 45 < values["queue_delay_mean"] < 62, "60 ms, less the slowdowns"
+    assert values["drop_rate"] == 0
+    assert values["utilization"] > 88, "slowdowns take a tenth at most"
+
+
+def test_ledbat_leaves_the_link_to_cubic() -> None:
+    values = measured([{"name": "low", "cc": "ledbat++"}, {"name": "other", "cc": "cubic"}], "30s", "15s")
+    assert values["goodput_low"] < 0.05 * values["goodput_other"]
+
+
+def test_a_late_ledbat_gets_its_half() -> None:
+    flows = [{"name": name, "cc": "ledbat++", "start": at} for name, at in (("early", "0s"), ("late", "10s"))]
+    values = measured(flows, "60s", "20s")
+    assert values["goodput_late"] == pytest.approx(values["goodput_early"], rel=0.2)
+
+
+def test_search_leaves_slow_start_before_a_deep_queue_overflows() -> None:
+    def drops(slow_start: str) -> float:
+        tcp = {"slow_start": slow_start}
+        flows = [{"name": "flow", "cc": "reno", "tcp": tcp}]
+        values = measured(flows, "3s", "0s", buffer=6)
+        assert values["utilization"] > 70
+        return float(values["drop_rate"])
+
+    assert drops("search") == 0 < drops("standard")
