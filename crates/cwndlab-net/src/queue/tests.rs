@@ -247,10 +247,9 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                 2 => QueueConfig::Codel(CodelConfig {
                     target_ns: time(0),
                     interval_ns: time(1),
-                    limit: small(2),
-                    mtu: small(3),
                     ecn: b[0],
                     ce_threshold_ns: b[1].then_some(time(2)),
+                    ..CodelConfig { limit: small(2), mtu: small(3), ..CodelConfig::default() }
                 }),
                 3 => QueueConfig::Pie(PieConfig {
                     limit: small(0),
@@ -274,10 +273,10 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                     drop_batch: small(3),
                     target_ns: time(4),
                     interval_ns: time(5),
-                    mtu: 1500,
                     ecn: b[0],
                     ce_threshold_ns: b[2].then_some(time(2)),
                     perturbation: b[1].then_some(n[3]),
+                    ..FqCodelConfig::default()
                 }),
                 5 => QueueConfig::DualPi2(DualPi2Config {
                     form: if b[1] { DualPi2Form::Linux } else { DualPi2Form::Rfc9332 },

@@ -1,4 +1,4 @@
-//! SEARCH, Slow start Exit At Right CHokepoint: leaves slow start where deliveries no longer double each round trip. Version 3.0
+//! SEARCH, "Slow start Exit At Right `CHokepoint`": leaves slow start where deliveries no longer double each round trip. Version 3.0
 //! of the algorithm, by the line numbers of its listing in the draft's source of 2024-06-04 (draft-chung-ccwg-search, section 3);
 //! docs/models/search.md has the differences from it, and from later revisions.
 

@@ -108,7 +108,7 @@ fn a_full_queue_drops_the_arrival() {
     assert_eq!((queue.packets(), queue.bytes()), (2, 2000));
 }
 
-/// Linux, include/net/codel_impl.h: every packet that waited longer than `ce_threshold`, one that waited as long is spared.
+/// Linux, `include/net/codel_impl.h`: every packet that waited longer than `ce_threshold`, one that waited as long is spared.
 #[test]
 fn packets_that_waited_beyond_the_ce_threshold_are_marked_without_a_drop_schedule() {
     let config = CodelConfig { ce_threshold_ns: Some(ms(1)), limit: 100_000, ..CodelConfig::default() };
