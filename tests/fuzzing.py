@@ -27,10 +27,10 @@ class Seeds(DirectoryBasedExampleDatabase):
 
 
 #: Inputs that once failed, found by `make fuzz` and tried first ever after; committed with the fix. They are
-#: known by the source of their test, so whoever changes that source finds them anew.
+#: known by the source of their test, so a change of that source finds them again.
 SEEDS = Seeds(Path(__file__).parent / "fuzz-seeds")
 
-#: Set by `make fuzz`: so many times the usual number of examples, drawn anew each time.
+#: Set by `make fuzz`: so many times the usual number of examples, drawn again each time.
 FACTOR = int(os.environ.get("CWNDLAB_FUZZ", "1"))
 
 

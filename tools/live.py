@@ -1,6 +1,6 @@
 """Build the WebAssembly module that reports carry: python/cwndlab/report/live/engine.wasm.gz (`build`).
 
-`stamp` then writes engine.txt beside it, the digest of the sources it was built from: reports embed the
+`stamp` then writes engine.txt next to it, the digest of the sources it was built from: reports embed the
 module only where this is the digest of the engine that ran the study. Without the compiler's target nothing
 is built, which is reported; reports then have no live part.
 """

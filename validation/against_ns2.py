@@ -46,7 +46,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Explained:
-    """Where a case is known to part from ns-2, and why; ns2_differences.toml."""
+    """Where a case is known to differ from ns-2, and why; ns2_differences.toml."""
 
     kind: str
     """`order` or `time`."""
@@ -68,7 +68,7 @@ class Outcome:
 
     @property
     def parted_before_first_timeout(self) -> bool:
-        """Whether the lists part before ns-2's first retransmission timeout."""
+        """Whether the lists differ before ns-2's first retransmission timeout."""
         if self.parting is None:
             return False
         at = min(e.time_s for e in (self.parting.ours, self.parting.theirs) if e is not None)

@@ -49,7 +49,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What came out for one number of replicates."""
+    """What ended for one number of replicates."""
 
     hits: int
     given: int

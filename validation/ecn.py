@@ -1,8 +1,8 @@
-"""ECN and RED beside ns-2.35: one flow event by event, and three cells of RFC 2884's kind over replicates.
+"""ECN and RED next to ns-2.35: one flow event by event, and three cells of RFC 2884's kind over replicates.
 
 - `steps`: a flow over a queue that marks each packet which finds three waiting; nothing in it is random.
   With a limit of four packets, losses and echoes meet in one window.
-- `rows`: an ECN flow and one without beside 2, 5 or 10 without, all of Reno, over RED (5/15, w_q 0.002,
+- `rows`: an ECN flow and one without next to 2, 5 or 10 without, all of Reno, over RED (5/15, w_q 0.002,
   max_p 0.1) on a line of 1.5 Mb/s, with ns-2's `wait_` (its default) and without. `ns2/red_ecn.tcl` printed
   the golden file.
 """
@@ -112,7 +112,7 @@ def cell(background: int, max_p: float, wait: bool) -> str:
     begin = f"{BEGIN_S:.0f}s"
     study = Study.from_dict(
         {
-            "title": "ECN beside ns-2",
+            "title": "ECN next to ns-2",
             "topology": {
                 "nodes": ["server", "r1", "r2", "client"],
                 "links": [

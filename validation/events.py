@@ -25,7 +25,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Parting:
-    """Where two lists part: in what happens (`order`), or only in when (`time`)."""
+    """Where two lists differ: in what happens (`order`), or only in when (`time`)."""
 
     kind: Literal["order", "time"]
     index: int

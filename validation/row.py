@@ -65,7 +65,7 @@ def means_apart(
     *,
     errors: float = ERRORS,
 ) -> Row:
-    """The mean of our replicates beside that of a peer's seeds; the tolerance is `errors`
+    """The mean of our replicates next to that of a peer's seeds; the tolerance is `errors`
     standard errors.
     """
     n, m = len(theirs), len(mine)

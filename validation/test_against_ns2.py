@@ -1,4 +1,4 @@
-"""Our traces beside ns-2's: where they part must be known and explained."""
+"""Our traces next to ns-2's: where they differ must be known and explained."""
 
 from __future__ import annotations
 

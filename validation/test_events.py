@@ -1,4 +1,4 @@
-"""The comparison itself: it must find the first place where two event lists part."""
+"""The comparison itself: it must find the first place where two event lists differ."""
 
 from __future__ import annotations
 

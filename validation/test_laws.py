@@ -1,4 +1,4 @@
-"""The simulator beside closed-form laws, each within its tolerance."""
+"""The simulator next to closed-form laws, each within its tolerance."""
 
 from __future__ import annotations
 

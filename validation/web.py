@@ -1,4 +1,4 @@
-"""RFC 2415's topology and web traffic beside ns-2.35's FullTcp.
+"""RFC 2415's topology and web traffic next to ns-2.35's FullTcp.
 
 Other code and other random numbers, the same definitions and the same sizes. The golden file holds what
 `ns2/rfc2415.tcl` printed, several seeds a cell; ours are replicates of the shipped study with the script's

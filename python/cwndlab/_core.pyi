@@ -84,7 +84,7 @@ def tcp_profile(name: str) -> str:
     """Every knob's value in the profile of that name, as JSON; ValueError names the profiles there are."""
 
 def tcp_without_effect(config: str) -> list[tuple[str, str]]:
-    """The knobs of a configuration (JSON) that change nothing beside the others, and what each needs.
+    """The knobs of a configuration (JSON) that change nothing next to the others, and what each needs.
 
     ValueError where the configuration cannot be read.
     """
@@ -124,7 +124,7 @@ def read_kernel_run(
 ) -> tuple[dict[str, Table], int]:
     """The record tables of a run on a kernel, and their time 0 on the router's clock.
 
-    From the testbed's result and the router's trace, beside which a file of queue samples may lie.
+    From the testbed's result and the router's trace, next to which a file of queue samples may lie.
     `snapshots_ns`: when counters were taken; `observed_port`: whose packets are segments, None for none;
     `from_first_data`: whether the clock starts with the first data packet; `answer_ns`: a segment sent again
     within this time after another arrived is taken as its answer, not as a timer's. ValueError names the

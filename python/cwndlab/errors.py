@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class CwndlabError(Exception):
-    """Base of all errors that are the caller's to mend."""
+    """Base of all errors that the caller can correct."""
 
     exit_code = 2
 

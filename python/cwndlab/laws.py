@@ -1,6 +1,6 @@
 """Congestion controls written in Python: a class or a file becomes source for other processes.
 
-A control travels as the text of the module that defines it. Each process executes that text anew, so the
+A control travels as the text of the module that defines it. Each process executes that text again, so the
 digest in a run's key covers what ran: the text and the class's name. It covers neither modules that the text
 imports nor the version of Python.
 """

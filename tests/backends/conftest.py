@@ -32,7 +32,7 @@ def kernel() -> None:
 
 @pytest.fixture
 def same_user(kernel: None, tmp_path: Path) -> User:
-    """Whoever runs the tests."""
+    """The user who runs the tests."""
     return User(sys.executable, tmp_path, os.environ | {"TMPDIR": str(tmp_path)}, {})
 
 

@@ -1,4 +1,4 @@
-"""Simulator, kernel and published value beside each other; here two simulators: no kernel is needed."""
+"""Simulator, kernel and published value side by side; here two simulators: no kernel is needed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_to
     assert len(numbers) == 1 and float(numbers[0]["difference"]) > 0.5
     for report in ("report.md", "report.html"):
         text = (tmp_path / report).read_text()
-        assert "Simulator beside kernel" in text and "Where the traces part" in text
+        assert "Simulator and kernel" in text and "Where the traces differ" in text
         assert "packet 7 sent again" in text
 
 

@@ -42,7 +42,7 @@ class Outcome:
     events: list[Event]
 
     def text(self, kernel: str) -> str:
-        """As it stands in a golden file."""
+        """As in a golden file."""
         words = [f"{at:.2f} {segment}" for at, segment in self.events]
         lines = ["  ".join(words[k : k + 8]) for k in range(0, len(words), 8)]
         facts = [f"kernel {kernel}", f"drops {self.drops} of {self.all_drops}"]

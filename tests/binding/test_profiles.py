@@ -1,4 +1,4 @@
-"""Profiles and knobs arrive as JSON; a scenario that can't be run is refused with its place."""
+"""Profiles and knobs arrive as JSON; a scenario that can't be run is rejected with its place."""
 
 import json
 

@@ -49,7 +49,7 @@ def paths(value: Any, here: Path = ()) -> Iterator[Path]:
 
 
 def at(value: Any, path: Path) -> Any:
-    """What stands at that place."""
+    """The value at that place."""
     for key in path:
         value = value[key]
     return value

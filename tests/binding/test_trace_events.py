@@ -172,7 +172,7 @@ def test_echoes_and_answers_are_those_of_the_endpoints(source: Trace, receiver: 
     for trace in (source, receiver):
         assert trace.count("tcp.flags.ece == 1") == trace.flagged(ECE)
         assert trace.count("tcp.flags.cwr == 1") == trace.flagged(CWR)
-    # CWR answers each reduction on the next new segment (RFC 3168, 6.1.2), and stands in each SYN
+    # CWR answers each reduction on the next new segment (RFC 3168, 6.1.2), and is set in each SYN
     answers = source.count("tcp.flags.cwr == 1 and tcp.flags.syn == 0")
     assert source.total("ecn_reductions") <= answers
     assert source.count("tcp.flags.cwr == 1 and tcp.flags.syn == 1") == len(source.connections)

@@ -1,4 +1,4 @@
-"""A law that never backs off, and one that hardly dares to send: what an evaluation must tell apart."""
+"""A law that never backs off, and one that hardly dares to send: an evaluation must distinguish them."""
 
 from cwndlab import AckReport, CongestionControl, LossEvent
 

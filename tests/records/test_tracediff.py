@@ -1,4 +1,4 @@
-"""Where two traces part."""
+"""Where two traces differ."""
 
 from __future__ import annotations
 

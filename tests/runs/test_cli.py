@@ -112,7 +112,7 @@ def test_traces_for_other_tools_are_written_by_the_core(tmp_path: Path) -> None:
         (["run", "STUDY", "-o", "OUT", "--store", "foo://x"], "s3://bucket/prefix"),
         (["run", "STUDY", "-o", "OUT", "--cluster", "nowhere"], "tcp://"),
         (["run", "STUDY", "-o", "/proc/nowhere/out"], "cannot be written"),
-        (["run", "STUDY", "-o", "STUDY"], "is no folder"),
+        (["run", "STUDY", "-o", "STUDY"], "is not a folder"),
         (["run", "rfc2461", "-o", "OUT"], "rfc2416"),
         (["report", "OUT"], "no such folder"),
         (["compare", "OUT", "OUT"], "no such folder"),

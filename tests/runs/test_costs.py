@@ -1,4 +1,4 @@
-"""What running costs beside the engine: counted, not timed, for the machine may be busy."""
+"""What running costs next to the engine: counted, not timed, for the machine may be busy."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_memory_is_flat_in_the_number_of_replicates(tmp_path: Path) -> None:
         command = [sys.executable, "-c", RUNNER, tmp_path / "study.toml", tmp_path / str(count), str(count)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         peak[count] = int(done.stdout) * 1024
-    # A replicate's records are some 10 kB; where its line stands in the store is 0.3 kB.
+    # A replicate's records are some 10 kB; its line in the store is 0.3 kB.
     assert peak[20_000] - peak[1000] < 19_000 * 1000
 
 

@@ -39,7 +39,7 @@ def test_what_was_kept_comes_first_and_a_stopped_run_goes_on(fake_core: FakeCore
 
 def test_an_error_of_the_run_ends_the_iteration(tmp_path: Path) -> None:
     (tmp_path / "o").write_text("in the way")
-    with pytest.raises(CwndlabError, match="is no folder"):
+    with pytest.raises(CwndlabError, match="is not a folder"):
         list(Study.from_toml(TEXT).stream(tmp_path / "o"))
 
 

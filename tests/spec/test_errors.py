@@ -135,7 +135,7 @@ CASES = {
         "has no effect",
         "a window_law in bytes",
     ),
-    "a buffer that grows beside adaptive acknowledgments": (
+    "a buffer that grows next to adaptive acknowledgments": (
         (
             'profile = "rfc5681"',
             'profile = "linux-2.0"\nreceive_tuning = { linux = { initial_bytes = 4096, most_bytes = 9999 } }',

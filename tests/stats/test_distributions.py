@@ -1,4 +1,4 @@
-"""Quantiles without scipy, held against scipy."""
+"""Quantiles without scipy, compared with scipy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables: published beside measured, row by row, and what is wrong named with its place."""
+"""Tables: published next to measured, row by row, and what is wrong named with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BBR version 3 as an endpoint's law: alone, with another one, beside CUBIC, and with random loss."""
+"""BBR version 3 as an endpoint's law: alone, with another one, next to CUBIC, and with random loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every backend has in common: jobs go in, outcomes come out."""
+"""What every backend has in common: jobs in, outcomes out."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Threads:
         """Performs all jobs and delivers each outcome on the calling thread, in any order.
 
         On Ctrl-C the runs under way are stopped, and what is finished delivered, before KeyboardInterrupt
-        goes on.
+        continues.
         """
         _Pool(iter(jobs), work, self.count or available(), self.chunk_s).drain(deliver)
 

@@ -43,7 +43,7 @@ warmup = "5s"          # metrics leave out what is before
 replicates = 5         # more of them make intervals narrower
 seed = 1
 
-# `cwndlab expand {file}` prints what this stands for, as a study to go on from: any topology, traffic,
+# `cwndlab expand {file}` prints what this stands for, as a study to continue with: any topology, traffic,
 # tables, figures, and claims.
 """
 

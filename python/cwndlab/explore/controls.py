@@ -219,7 +219,7 @@ def _control(
 
 
 def _quantity(value: object) -> float | None:
-    """What a value is sorted by; None if it is no quantity."""
+    """What a value is sorted by; None if it is not a quantity."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):

@@ -33,7 +33,7 @@ _QUANTITY = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ/%]+)\Z")
 
 
 def around(value: object) -> list[schema.Scalar]:
-    """Values around one, itself among them; empty if it is no quantity."""
+    """Values around one, including itself; empty if it is not a quantity."""
     if isinstance(value, bool):
         return [False, True]
     if isinstance(value, int):

@@ -30,7 +30,7 @@ ABSENT = ""
 PROBLEM: Place = ("!",)
 #: Settings are compiled for the tables up to this number.
 MOST = 1500
-#: Random settings that must come out right in a row.
+#: Random settings that must be right in a row.
 SAMPLES = 60
 
 

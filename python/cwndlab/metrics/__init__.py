@@ -41,7 +41,7 @@ from . import _own
 from ._metric import Metric as Metric
 from ._range import ANY, Range, of_derived, of_reduced
 
-#: What a metric sees: one window of one run, whoever made it, and nothing outside of the window.
+#: What a metric sees: one window of one run of any backend, and nothing outside of the window.
 RunView = WindowedRun
 
 

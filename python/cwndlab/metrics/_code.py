@@ -1,4 +1,4 @@
-"""Digests of metrics' code, so that a changed metric is measured anew and no other."""
+"""Digests of metrics' code, so that a changed metric is measured again and no other."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def described(code: MetricCode) -> dict[str, object]:
 
 
 def reopened(stated: Mapping[str, Any], source: str) -> None:
-    """Makes a metric of a result folder known, unless this process has it; it measures nothing anew.
+    """Makes a metric of a result folder known, unless this process has it; it measures nothing again.
 
     OutputError if this process has another metric of that name.
     """

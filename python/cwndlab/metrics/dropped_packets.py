@@ -1,7 +1,7 @@
 """Numbers of the packets that were dropped, in order of time.
 
 Packet N is the N-th of the transfer, from 1 (offset / MSS + 1). With ``until = "first-retransmission"`` only
-those before the first retransmission seen at the observation point, which is what the memo RFC 2416 tells of.
+those before the first retransmission seen at the observation point, as RFC 2416 reports them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Delays of single pages, files, transactions or objects, for distributions.
 
-From the clock's start to the last byte; only finished ones, `unfinished_pages` tells how many are
+From the clock's start to the last byte; only finished ones, `unfinished_pages` counts those that are
 missing.
 """
 

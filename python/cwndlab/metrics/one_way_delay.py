@@ -3,7 +3,7 @@ r"""One-way delay of packets: from the moment its end sends a packet until the o
 $$ D_i = t_{received,i} - t_{sent,i} $$
 
 Of every packet with payload that arrives in the window: queues, transmissions, propagation and extra delays
-of the whole path. A packet sent again counts anew; one that is lost has no delay. Recorded to 16 ns.
+of the whole path. A packet sent again counts again; one that is lost has no delay. Recorded to 16 ns.
 Reduce it by `within` (mean, p95).
 """
 

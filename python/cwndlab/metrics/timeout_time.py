@@ -1,6 +1,6 @@
 """When the nth retransmission timeout is seen at the observation point; not measurable if there are fewer.
 
-A timeout shows as the retransmission that the timer caused, which the records tell apart (on a real stack
+A timeout shows as the retransmission that the timer caused, which the records mark (on a real stack
 by the two milliseconds before it in which nothing was heard).
 """
 

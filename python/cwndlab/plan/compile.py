@@ -51,7 +51,7 @@ def compile_model(
     """The scenario of a model, with the windows of the quantities and the probes that they need.
 
     `tables_of` gives the record tables that a quantity's metric reads; `laws` what names of window laws mean
-    beside the engine's own. Invalid says what in the model is
+    next to the engine's own. Invalid says what in the model is
     wrong.
     """
     compiled = _Compiler(model, core, folder, laws).compile(named_windows(model, quantities))

@@ -23,7 +23,7 @@ from .kernel import refusal
 from .refusals import core_error
 from .scenario import Compiled
 
-#: A sweep of more cells is refused before anything is expanded.
+#: A sweep of more cells is rejected before anything is expanded.
 MAX_CELLS = 100_000
 #: And of more runs.
 MAX_RUNS = 20_000_000

@@ -65,7 +65,7 @@ class Paths:
         return sum(int(link["delay_ns"]) for link in links), fixed, sum(per_byte)
 
     def _header(self, traffic: int, from_client: bool) -> tuple[int, int]:
-        """Bytes that a packet of this traffic has beside its payload: with payload, and without."""
+        """Bytes that a packet of this traffic has next to its payload: with payload, and without."""
         entry = self._traffic[traffic]
         config = self._tcp[entry["tcp_client" if from_client else "tcp_server"]]
         more = _TIMESTAMPS_BYTES if config["timestamps"] else 0

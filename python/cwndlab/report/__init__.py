@@ -1,4 +1,4 @@
-"""Reports: measured beside published, with interval, difference and verdict. No statistic is computed here.
+"""Reports: measured next to published, with interval, difference and verdict. No statistic is computed here.
 
 Import what is needed from `cwndlab.report.write`; altair and vl-convert are loaded only to draw figures.
 """

@@ -1,4 +1,4 @@
-"""Two sets of results side by side in one report: numbers with intervals, differences, where traces part."""
+"""Two sets of results side by side in a report: numbers with intervals, differences, where traces differ."""
 
 from __future__ import annotations
 

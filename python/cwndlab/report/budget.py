@@ -140,7 +140,7 @@ def _means(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, floa
 
 
 def _labelled(place: Scalar | None, bars: dict[str, dict[str, float]]) -> list[tuple[str, dict[str, float]]]:
-    """The bars at one place, each with what stands below it."""
+    """The bars at one place, each with what it is stacked on."""
     return [(f"{place}, {name}" if name else str(place), mean) for name, mean in bars.items()]
 
 

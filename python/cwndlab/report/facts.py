@@ -10,7 +10,7 @@ from cwndlab.spec.load import shipped
 
 from .model import Fact
 
-#: The copy of a kernel's stack of one's own in a result folder.
+#: The copy of a kernel's stack of your own in a result folder.
 STACK_FILE = "stack.toml"
 
 
@@ -70,7 +70,7 @@ def _commit(git: str | None) -> str:
 
 
 def _again(content: Mapping[str, Any]) -> str:
-    """The command of these runs; a study of one's own is run from its copy in the result folder."""
+    """The command of these runs; a study of your own is run from its copy in the result folder."""
     sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
     if content["study"] in shipped():
         words = ["cwndlab", "run", str(content["study"])]
@@ -108,7 +108,7 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
         Fact(
             "backend",
             f"{content['backend']}: Linux {content['kernel']}, {content['stack']['name']}; "
-            "what stands below is its, beside the simulator's first",
+            "the rest of the report is the kernel's",
         ),
         Fact(
             "packets late (worst run)",

@@ -133,7 +133,7 @@ class PartView:
 
 @dataclass(frozen=True)
 class ClaimView:
-    """A sentence of the paper, what it was taken to assert, and how that came out."""
+    """A sentence of the paper, what it was taken to assert, and how that ended."""
 
     id: str
     section: str

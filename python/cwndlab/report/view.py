@@ -317,7 +317,7 @@ def _held_text(single: Held, combined: Held) -> str:
 
 
 def chance_text(judgements: Sequence[Judgement]) -> str:
-    """How many of the numbers held against random cells would be incompatible by chance."""
+    """How many of the numbers compared with random cells would be incompatible by chance."""
     random = [
         j
         for j in judgements

@@ -258,7 +258,7 @@ def _table_lines(table: JudgedTable) -> list[list[str]]:
 
 
 def _two_parts(judgement: Judgement | None) -> list[str]:
-    """`yes`, `no`, or nothing where it cannot be told: compatible, close."""
+    """`yes`, `no`, or nothing where it is unknown: compatible, close."""
     parts = (judgement.compatible, judgement.close) if judgement is not None else (None, None)
     return [{True: "yes", False: "no", None: ""}[part] for part in parts]
 

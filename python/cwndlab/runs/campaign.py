@@ -150,7 +150,7 @@ class Campaign:
         self.store.finish()
 
     def _tell(self, finished: Iterable[tuple[str, int]]) -> None:
-        """Tells of finished replicates, under each of the names that their cell has."""
+        """Reports finished replicates, under each of the names that their cell has."""
         if self.finished is not None:
             for cell, replicate in finished:
                 for name in self._named[self._keys[cell]]:
@@ -190,7 +190,7 @@ class Campaign:
         return self._partial[known]
 
     def _order(self) -> Iterator[tuple[str, int]]:
-        """What is missing; with a shared store from a place of one's own, so that several who began together
+        """What is missing; with a shared store from a place of your own, so that several who began together
         do not walk in step and do the same.
         """
         if self.shared is None:

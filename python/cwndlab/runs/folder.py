@@ -36,12 +36,12 @@ _METRICS = "own_metrics"
 
 
 def prepare(folder: Path, study: StudySpec) -> FolderStore:
-    """Makes the folder, or goes on in one that holds results of the same study; OutputError otherwise."""
+    """Makes the folder, or continues in one that holds results of the same study; OutputError otherwise."""
     if folder.is_symlink() and not folder.exists():
         raise OutputError(f"{folder}: is a link that leads nowhere; choose another folder")
     if folder.exists():
         if not folder.is_dir():
-            raise OutputError(f"{folder}: exists and is no folder; choose another name")
+            raise OutputError(f"{folder}: exists and is not a folder; choose another name")
         if (folder / "store").is_dir():
             _same_study(folder, study)
         elif any(folder.iterdir()):
@@ -192,7 +192,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
         ) from None
     if content.get("unfinished"):
         raise OutputError(
-            f"{folder}: the run did not come to its end; the same `cwndlab run … -o {folder}` goes on"
+            f"{folder}: the run did not come to its end; the same `cwndlab run … -o {folder}` continues"
         )
     return content
 
@@ -225,6 +225,6 @@ def load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
         store.close()
         raise OutputError(
             f"{folder}: {lacking} replicates are missing, damaged, or made by another version of cwndlab; "
-            f"`cwndlab run {folder / 'study.toml'} -o DIR` makes them anew"
+            f"`cwndlab run {folder / 'study.toml'} -o DIR` makes them again"
         )
     return campaign, store, content

@@ -51,7 +51,9 @@ class RunOptions:
             raise StudyError(f'there is no backend "{self.backend}"', key="--backend", right=right)
         if self.stack is not None and self.backend == "simulator":
             raise StudyError(
-                "a stack is of a kernel", key="--stack", right="--backend linux or linux-virtual too"
+                "--stack applies only to kernel backends",
+                key="--stack",
+                right="--backend linux or linux-virtual too",
             )
         if self.store is not None and self.backend != "simulator":
             raise StudyError(

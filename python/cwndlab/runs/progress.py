@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 
 class Progress(Protocol):
-    """Told as a run goes on."""
+    """Told as a run continues."""
 
     def start(self, cells: int, replicates: int, done: int) -> None:
         """At the beginning: all cells, all replicates, those that were kept from before."""

@@ -80,7 +80,9 @@ def run_plan(
     place = None if options.store is None else shared.where(options.store)
     if place is not None:
         if (options.cluster is not None or study.laws) and place.startswith("memory:"):
-            raise StudyError("a memory is of one process", key="--store", right="name a folder or s3://…")
+            raise StudyError(
+                "memory:// cannot be shared between processes", key="--store", right="name a folder or s3://…"
+            )
         shared.prepare(place)
     kernel = kernel_of(options, study)
     executor = kernel or _executor(options, study)

@@ -43,7 +43,7 @@ class _Closed(Exception):  # noqa: N818 - not an error
 class Stream(Iterator[Replicate]):
     """The replicates of a run as they finish, in any order; those kept from before come first.
 
-    The run goes on in the background. `close` (or the end of a `with` block) stops it: what is finished is
+    The run continues in the background. `close` (or the end of a `with` block) stops it: what is finished is
     kept in the result folder, if there is one. An error that ends the run is raised by the iteration.
     """
 

@@ -219,7 +219,7 @@ def parsed(scenario: str) -> Mapping[str, Any]:
 
 
 def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, place: str) -> Iterator[Outcome]:
-    """The outcomes, once they are in the store; if that fails they come out first, then the error."""
+    """The outcomes, once they are in the store; if that fails, the outcomes first, then the error."""
     try:
         with shared.using(place):
             shared.hand_in(outcomes, asked, objects)

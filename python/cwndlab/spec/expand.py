@@ -67,7 +67,7 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     for name in networks:
         for section in ("topology", "traffic"):
             if section in raw:
-                right = f"leave one out; `cwndlab expand` writes [{name}] out, to go on from there"
+                right = f"leave one out; `cwndlab expand` writes [{name}] out, to continue with there"
                 raise Invalid((section,), f"[{name}] already makes the {section}", right, 0)
         network = short.dumbbell or short.parking_lot
         assert network is not None

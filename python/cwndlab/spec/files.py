@@ -51,7 +51,7 @@ def inside(folder: Path | None, name: str) -> Path:
         raise StudyError(f"{name!r} is a file, but a study built in code has no folder")
     outside = StudyError(
         f"{name!r} lies outside the study's folder",
-        right="a study reads only files beside its own study.toml",
+        right="a study reads only files next to its own study.toml",
     )
     if "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
         raise outside
@@ -59,7 +59,7 @@ def inside(folder: Path | None, name: str) -> Path:
         root = folder.resolve()
         path = (root / name).resolve()  # follows links: one that leads out is found here
     except (OSError, RuntimeError, ValueError):
-        raise StudyError(f"{name!r} is no file name") from None
+        raise StudyError(f"{name!r} is not a file name") from None
     if not path.is_relative_to(root) or path == root:
         raise outside
     if path.relative_to(root).parts[0].lower() in RESULTS:

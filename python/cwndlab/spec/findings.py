@@ -8,7 +8,7 @@ from cwndlab.errors import StudyError
 
 
 class Findings:
-    """Used as a context, again and again: an error inside is noted, and what follows goes on."""
+    """Used as a context, again and again: an error inside is noted, and what follows continues."""
 
     def __init__(self) -> None:
         self.errors: list[StudyError] = []

@@ -36,7 +36,7 @@ def quantity(text: str, path: Path) -> tuple[str, int | float] | None:
         if kind == "bdp":
             raise ValueError(f"{text!r} fits only the limit of a queue")
         if kind == "share" and value > 1:
-            raise ValueError(f"{text!r} is no share; write at most 100%")
+            raise ValueError(f"{text!r} is not a share; write at most 100%")
     except ValueError as error:
         raise Invalid(path, str(error), None, 0) from None
     return kind, value

@@ -234,7 +234,7 @@ def _build(
         elif not wrong & {"parameters", "axes"}:
             _ = study.base
     if findings.errors and not wrong & {"parameters", "axes"}:
-        with findings:  # what else would be found once these are mended
+        with findings:  # what else would be found once these are corrected
             study.check_first_cell()
     findings.report()
     return study

@@ -19,10 +19,10 @@ Where = dict[str, Scalar | list[Scalar]]
 """A selection of cells: axis name -> the value (or the values) wanted."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""A name that can stand in an expression."""
+"""A name that is valid in an expression."""
 
 Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-"""A name that can stand in a file name or an anchor."""
+"""A name that is valid in a file name or an anchor."""
 
 
 class Part(BaseModel):

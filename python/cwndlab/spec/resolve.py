@@ -187,7 +187,7 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> tuple[st
                 and not isinstance(here, dict)
                 and not (word and isinstance(here, str | bool))
             ):
-                raise StudyError(f'"{key}" names no parameter: what stands before "{part}" is not a table')
+                raise StudyError(f'"{key}" names no parameter: the part before "{part}" is not a table')
             path.append(part)
             here = here.get(part) if isinstance(here, dict) else None
     if len(path) < 2:

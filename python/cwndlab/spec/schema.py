@@ -138,7 +138,7 @@ class Traffic(Strict):
 
 
 class TcpGroup(Open):
-    """Overrides of a named group, on top of [tcp]; a profile of its own starts afresh."""
+    """Overrides of a named group, on top of [tcp]; with a profile of its own: on top of that profile."""
 
     profile: str | None = None
 

@@ -32,7 +32,7 @@ class Invalid(Exception):  # noqa: N818 - carries a path to where it is turned i
 
 
 class Collected:
-    """Used as a context, again and again: what is invalid inside is noted, and what follows goes on."""
+    """Used as a context, again and again: what is invalid inside is noted, and what follows continues."""
 
     def __init__(self) -> None:
         self.found: list[Invalid] = []

@@ -67,7 +67,7 @@ def parse(text: str) -> ast.expr:
     flat = text.replace("\n", " ").replace("\t", " ")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # of Python's own, about what is refused below
+            warnings.simplefilter("ignore", SyntaxWarning)  # of Python's own, about what is rejected below
             tree = ast.parse(_brackets_to_calls(flat), mode="eval").body
     except ExpressionError:
         raise
@@ -259,7 +259,7 @@ class Evaluator:
     def _constant(self, node: ast.expr) -> float:
         value = self._node(node)
         if value.axes or value.n is not None:
-            raise ExpressionError("only plain numbers stand in a list", node.col_offset + 1)
+            raise ExpressionError("a list holds plain numbers only", node.col_offset + 1)
         return float(value.data[()][0])
 
     def _unary(self, node: ast.UnaryOp) -> Field:
@@ -270,7 +270,7 @@ class Evaluator:
             return value.map(operator.neg, Range(-value.within.high, -value.within.low))
         if isinstance(node.op, ast.UAdd):
             return self._number(node.operand)
-        raise ExpressionError("only - + and not stand before a value", node.col_offset + 1)
+        raise ExpressionError("only -, + and not are allowed before a value", node.col_offset + 1)
 
     def _compare(self, node: ast.Compare) -> Field:
         sides = [self._number(n) for n in (node.left, *node.comparators)]
@@ -448,7 +448,7 @@ def _axis_value(node: ast.expr) -> Any:
     raise ExpressionError(
         "a value of an axis is a number, a word, or a list of them",
         node.col_offset + 1,
-        'a value with - or . in it stands in quotes, like size="as-traced"',
+        'a value with - or . in it needs quotes, like size="as-traced"',
     )
 
 

@@ -100,10 +100,10 @@ def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats], within: R
     """`f` on the values of both that agree in the axes they share; other axes are crossed.
 
     Its values lie `within` a range. Raises ValueError when nothing agrees, unless a side is empty (a list
-    that came out empty).
+    that ended empty).
     """
     if (a.bounds and not _plain(b)) or (b.bounds and not _plain(a)):
-        raise ValueError("a count stands beside plain numbers only")
+        raise ValueError("a count stands next to plain numbers only")
     shared = [x for x in a.axes if x in b.axes]
     a_at = [a.axes.index(x) for x in shared]
     b_at = [b.axes.index(x) for x in shared]

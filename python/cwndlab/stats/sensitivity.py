@@ -102,7 +102,7 @@ class Held:
 
 
 def held(outcomes: Sequence[Outcome]) -> dict[str, tuple[Held, Held]]:
-    """Claim -> how it came out under the single choices, and under the combinations."""
+    """Claim -> how it ended under the single choices, and under the combinations."""
     counts: dict[str, tuple[Held, Held]] = {}
     for outcome in outcomes:
         for claim in outcome.claims:

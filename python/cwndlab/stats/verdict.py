@@ -107,7 +107,7 @@ class Judgement:
     """Where 95 % of further runs (as many as the paper averaged) would lie."""
     prediction_high: float
     compatible: bool | None = None
-    """Whether the published value lies there; None where that cannot be told."""
+    """Whether the published value lies there; None where that is unknown."""
     close: bool | None = None
     """Whether our estimate surely lies within the margin, or surely outside; None where it may be either."""
     margin: float = math.nan
@@ -177,7 +177,7 @@ def judge(
             Verdict.COMPATIBLE, "a single run may scatter this far, but our estimate is not close", True
         )
     if further.low == further.high:  # equal runs
-        return verdict(Verdict.COMPATIBLE, f"{further.method}: how close the mean is cannot be told", True)
+        return verdict(Verdict.COMPATIBLE, f"{further.method}: how close the mean is is unknown", True)
     if not measured.half_width <= margin:
         return verdict(Verdict.NOT_JUDGED, _too_noisy(measured, margin), True)
     return verdict(Verdict.COMPATIBLE, "our interval lies across the edge of the margin", True)

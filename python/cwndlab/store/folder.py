@@ -1,4 +1,4 @@
-"""Keeps every finished replicate, so that a run can be stopped anywhere and goes on where it was.
+"""Keeps every finished replicate, so that a run can be stopped anywhere and continues where it was.
 
 Layout of ``DIR/store/``:
 

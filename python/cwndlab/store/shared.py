@@ -212,14 +212,14 @@ def using(place: str) -> Iterator[None]:
     except OSError as error:
         raise OutputError(
             f"{place}: cannot be used as a store: {error.strerror or _first_line(error)}; "
-            "what is finished is kept, the same command goes on"
+            "what is finished is kept, the same command continues"
         ) from None
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "obstore":
             raise
         raise OutputError(
             f"{place}: cannot be used as a store: {_first_line(error)}; what is finished is kept, the same "
-            "command goes on"
+            "command continues"
         ) from None
 
 

@@ -1,7 +1,7 @@
 """How the kernel's TCP is set up: sysctls by namespace, initial window, acknowledgments and window by route.
 
 Profiles: `linux-1998`, as simple as a kernel of today can be made; `linux-stock`, as it comes, with CUBIC;
-`linux-laws`, as it comes, with the congestion control of the study's TCP; or a TOML file of one's own,
+`linux-laws`, as it comes, with the congestion control of the study's TCP; or a TOML file of your own,
 ``based_on = "linux-stock"`` and what differs.
 """
 
@@ -40,7 +40,7 @@ class Stack:
     laws: Mapping[str, str] = field(default_factory=dict)
     #: The TOML file that it was read from; a result folder has a copy.
     text: str | None = None
-    #: The sysctls that this file names: a kernel without one of them is refused.
+    #: The sysctls that this file names: a kernel without one of them is rejected.
     own: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:

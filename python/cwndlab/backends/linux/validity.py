@@ -48,7 +48,7 @@ def judge(result: Mapping[str, Any], limits: Limits) -> list[str]:
 
 _BUSY = (
     "the machine was too busy: run fewer side by side (--threads), or when it has nothing else to do; "
-    "`cwndlab doctor` tells of SCHED_FIFO; --backend linux-virtual does not care; --limit {}=… accepts more"
+    "see SCHED_FIFO in `cwndlab doctor`; --backend linux-virtual is not affected; --limit {}=… accepts more"
 )
 #: What to do, by the first word of a reason.
 _ADVICE = {

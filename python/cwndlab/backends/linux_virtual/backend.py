@@ -32,7 +32,7 @@ class VirtualKernel(Kernel):
     """The executor that starts a User-Mode Linux for each run, in parallel on all processors."""
 
     backend = "linux-virtual"
-    #: The same would come out again.
+    #: A second attempt would give the same result.
     attempts: int = 1
     #: It depends on the packets and on the machine, so the first finished run shows it.
     pace: float | None = None

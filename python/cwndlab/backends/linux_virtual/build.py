@@ -1,7 +1,7 @@
 """`cwndlab linux build`: a User-Mode Linux with time travel from Debian's kernel source, in the user's cache.
 
 Where it is kept says what it was built from: `<cache>/cwndlab/uml/<version>-<digest of patch and config>/`;
-beside `linux` are `about.json`, the kernel's own `config` and the build's log. A build that fails leaves its
+next to `linux` are `about.json`, the kernel's own `config` and the build's log. A build that fails leaves its
 log only.
 """
 

@@ -1,4 +1,4 @@
-// The page of controls: each setting is a cell, compiled beforehand, that runs as soon as a control moves.
+// The page of controls: each setting is a cell, compiled in advance, that runs as soon as a control moves.
 
 /**
  * @typedef {string | number | boolean | null} Scalar

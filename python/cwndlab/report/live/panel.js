@@ -109,7 +109,7 @@ function windowSeries(run, sender) {
 const PALETTE = ["--link", "--bad", "--good", "--odd", "--fair", "--none"];
 
 /**
- * What the graphs need recorded, beside the cell's own probes: samples of every connection, for its rate.
+ * What the graphs need recorded, next to the cell's own probes: samples of every connection, for its rate.
  * @param {Scenario} exact
  * @param {number} node Where segments are observed.
  */
