@@ -99,6 +99,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "convergence_time": {"traffic": ["bulk"], "interval": 3.0},
     "synchronization": {"span": 0.2},
     "goodput_series": {"traffic": "bulk", "interval": 3.0},
+    "time_spent": {"part": "queueing", "kind": "file"},
 }
 #: Metrics that count or add up, so that adjoining windows add up too.
 ADDITIVE = {"congestion_signals", "connections", "fast_retransmits", "retransmits", "timeouts", "transferred"}

@@ -70,8 +70,10 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
                 right = f"leave one out; `cwndlab expand` writes [{name}] out, to continue with there"
                 raise Invalid((section,), f"[{name}] already makes the {section}", right, 0)
         network = short.dumbbell or short.parking_lot
-        assert network is not None
-        _Network(network, name, made).write()
+        if network is None:  # it is not a table, so there is nothing to expand
+            made.wrong.report()
+        else:
+            _Network(network, name, made).write()
     asked = short.measure
     if asked is None and networks and not raw.get("quantities"):
         asked = list(measures.DEFAULT)
