@@ -50,12 +50,15 @@ def study(cause: str) -> Study:
             link["impairments"] = [{"kind": "drop-nth", "packets": [1]}]
         case "lost-retransmission":
             link["impairments"] = [{"kind": "drop-seq", "offsets": [15 * MSS], "occurrences": 2}]
-        case "spurious-rto":  # the path pauses for 1.25 s
+        case "spurious-rto":  # the path pauses for 1.5 s
+            app = bulk | {"bytes": 100 * MSS}
+            link["rate"] = "1Mbps"
+            tcp["max_window"] = "20pkt"
             link["impairments"] = [
                 {
                     "kind": "delay-steps",
                     "at": ["0s", "0.35s", "0.45s"],
-                    "extra": ["0s", "1.25s", "0s"],
+                    "extra": ["0s", "1.5s", "0s"],
                     "keep_order": True,
                 }
             ]

@@ -101,6 +101,8 @@ class _Replay:
         self.window = -1
         self.dupacks = 0
         self.recover = -1
+        #: Whether a policer dropped what is being recovered.
+        self.recovers_policed = False
         self.echoed = False
         self.sent: dict[int, list[Packet]] = {}
         self.syns: list[Packet] = []
@@ -153,6 +155,7 @@ class _Replay:
         elif packet.len:
             if packet.seq < self.nxt and self.recover < 0:
                 self.recover = self.nxt
+                self.recovers_policed = self.was_policed(self.sent.get(packet.seq, []))
             self.sent.setdefault(packet.seq, []).append(packet)
         self.nxt = max(self.nxt, packet.end)
         self.largest = max(self.largest, self.nxt - self.una)
@@ -235,12 +238,18 @@ class _Replay:
             return all(one.drop is None for one in wait.earlier)
         for at in range(wait.at + 1, len(self.of.packets)):
             later = self.of.packets[at]
+            since = later.time_ns - packet.time_ns
             if later.out:
                 continue
+            if later.sack and later.sack[0][0] <= packet.seq < later.sack[0][1] <= later.ack:
+                return True  # a duplicate SACK block (RFC 2883, section 4)
             if later.ack > packet.seq:
                 if later.ts_ecr is not None and packet.ts_val is not None and later.ts_ecr != packet.ts_val:
-                    return (packet.ts_val - later.ts_ecr) % 2**32 < 2**31  # RFC 3522, section 3.2
-                return later.time_ns - packet.time_ns < self.rtt_ns * 3 // 4
+                    return (packet.ts_val - later.ts_ecr) % 2**32 < 2**31  # RFC 3522, section 3
+                if since < self.rtt_ns * 3 // 4:
+                    return True
+                if since > 2 * self.rtt_ns:
+                    return False
         return False
 
     def unsent(self, wait: Wait, packet: Packet, last: Packet, answers: bool) -> tuple[str, bool]:
@@ -251,6 +260,8 @@ class _Replay:
                 return "ecn-one-segment", True
             if cause == "rto":
                 return self.timeout(wait, packet)
+            if cause == "recovery" and self.recovers_policed:
+                cause = "policer"
             return (self.nagle(wait, last) if cause == "nagle" else cause), True
         una, window = self.before(wait)
         flight = wait.nxt - una
@@ -266,7 +277,7 @@ class _Replay:
         ):
             return self.nagle(wait, last), False
         if self.recover >= 0:
-            return ("policer" if self.policed else "recovery"), False
+            return ("policer" if self.recovers_policed else "recovery"), False
         return "cwnd", False
 
     def limit(self, wait: Wait) -> str:
