@@ -93,6 +93,20 @@ seen.rows.push(await rows());
 await page.locator("#live-differs").uncheck();
 seen.rows.push(await rows());
 
+const first = () => page.locator("table.grid tbody tr td .measured").first().textContent();
+const heading = page.locator("table.grid th.value .sort").first();
+seen.sorted = [];
+for (let k = 0; k < 2; k++) {
+  await heading.click();
+  seen.sorted.push(Number(await first()), await page.locator("table.grid th.value").first().getAttribute("aria-sort"));
+}
+await shot("report.png");
+await page.setViewportSize({ width: 390, height: 844 });
+seen.smallest = await page.evaluate(() => {
+  const shown = [...document.querySelectorAll("body *")].filter((one) => one.getClientRects().length && !one.closest("svg"));
+  return Math.min(...shown.map((one) => parseFloat(getComputedStyle(one).fontSize)));
+});
+
 const plain = await browser.newPage({ javaScriptEnabled: false });
 await plain.goto(pathToFileURL(report).href);
 seen.withoutScripts = (await plain.locator("td .measured").first().isVisible()) && !(await plain.locator("#live").isVisible());

@@ -99,8 +99,16 @@ def test_rows_without_a_difference_can_be_hidden(seen: Any) -> None:
 
 
 @needs_module
-def test_nothing_overflows_on_a_telephone(seen: Any) -> None:
+def test_a_heading_sorts_its_table_both_ways(seen: Any) -> None:
+    low, up, high, down = seen["sorted"]
+    assert (up, down) == ("ascending", "descending")
+    assert low < high
+
+
+@needs_module
+def test_nothing_overflows_or_is_tiny_on_a_telephone(seen: Any) -> None:
     assert seen["narrow"] == [0, 0]
+    assert seen["smallest"] >= 12
 
 
 @needs_module

@@ -64,7 +64,7 @@ def test_the_tutorials_commands_work_in_their_order(
             app(shlex.split(command))
         assert not caught.value.code, (command, capsys.readouterr())
     report = (tmp_path / "question-out/report.md").read_text()
-    assert "rule of the verdicts" not in report
+    assert "How verdicts are decided" not in report
     rows = [line for line in report.splitlines() if re.match(r"\| (0\.5|1|2|4) \|", line)]
     assert len(rows) == 4 and all(row.count("**") == 2 * 7 for row in rows)
     assert {path.stem for path in (tmp_path / "question-out/figures").glob("*.svg")} == {

@@ -55,6 +55,8 @@ class NumberView:
     footnote: int | None
     cell: str = ""
     """Id of the study's cell; empty if the number does not belong to one."""
+    deciding: str = ""
+    """The interval that decided a verdict of difference."""
 
 
 @dataclass(frozen=True)

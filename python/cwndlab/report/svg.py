@@ -23,7 +23,7 @@ _ATTRIBUTES = frozenset(
 """Without the label of every single mark: thousands of them help no reader; the figure has one of its own."""
 
 
-def inline_svg(svg: str, prefix: str = "") -> str:
+def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "") -> str:
     """A figure's SVG for use inside a page: only drawing elements and attributes, no links, no scripts.
 
     A figure with anything else is a ValueError, not a page with a hole. `prefix` goes before its ids, so
@@ -51,6 +51,14 @@ def inline_svg(svg: str, prefix: str = "") -> str:
     root.set("viewBox", root.get("viewBox") or f"0 0 {root.get('width')} {root.get('height')}")
     for attribute in ("width", "height"):
         root.attrib.pop(attribute, None)
+    labels = {tag: text for tag, text in (("title", title), ("desc", description)) if text}
+    for position, (tag, text) in enumerate(labels.items()):
+        element = ElementTree.Element(tag, id=f"{prefix}{tag}")
+        element.text = text
+        root.insert(position, element)
+    if labels:
+        root.set("role", "img")
+        root.set("aria-labelledby", " ".join(f"{prefix}{tag}" for tag in labels))
     return ElementTree.tostring(root, encoding="unicode")
 
 

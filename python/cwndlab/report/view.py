@@ -6,8 +6,9 @@ Statistics come ready from `cwndlab.stats`; here they are only put into words, d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from cwndlab.spec.outputs import Listing, Table
 from cwndlab.stats.claims import JudgedClaim
@@ -32,6 +33,7 @@ from .model import (
 )
 
 MINUS = "\N{MINUS SIGN}"
+NO_TITLES: Mapping[str, str] = MappingProxyType({})
 
 
 def signed(text: str) -> str:
@@ -108,8 +110,8 @@ class _Footnotes:
         return self.texts.index(text) + 1
 
 
-def table_view(spec: Table, judged: JudgedTable) -> TableView:
-    """Lays out a table."""
+def table_view(spec: Table, judged: JudgedTable, titles: Mapping[str, str] = NO_TITLES) -> TableView:
+    """Lays out a table; `titles` are what axes are called."""
     notes = _Footnotes()
     rows = tuple(
         RowView(
@@ -144,7 +146,7 @@ def table_view(spec: Table, judged: JudgedTable) -> TableView:
         spec.id,
         spec.title,
         spec.about or "",
-        tuple(a.replace("_", " ") for a in spec.rows),
+        tuple(titles.get(a, a.replace("_", " ")) for a in spec.rows),
         tuple(groups),
         tuple(c.heading for c in spec.columns),
         rows,
@@ -220,7 +222,18 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
         ". ".join(t for t in (cell.note, e.warning, _two_parts(judgement, cell.digits)) if t),
         None if own_note else notes.number(cell.note),
         cell.cell,
+        _deciding(judgement, cell.digits),
     )
+
+
+def _deciding(judgement: Judgement | None, digits: int | None) -> str:
+    """The interval in which the published number would lie, where that it does not decides the verdict."""
+    if judgement is None or judgement.verdict is not Verdict.DIFFERS:
+        return ""
+    if not judgement.prediction_high > judgement.prediction_low:
+        return ""
+    low, high = (number(v, digits) for v in (judgement.prediction_low, judgement.prediction_high))
+    return f"95 % of runs: {low} … {high}"
 
 
 def _two_parts(judgement: Judgement | None, digits: int | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from .model import (
     SensitivityView,
     TableView,
 )
-from .view import chance_text, claim_view, count, listing_view, number, percent, table_view
+from .view import NO_TITLES, chance_text, claim_view, count, listing_view, number, percent, table_view
 
 CSV_COLUMNS = (
     *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
@@ -73,7 +73,9 @@ def write(
         rows = besides.rows_of(judge(outputs, beside.results), judged, beside, results)
         save(directory / "agreement.csv", besides.to_csv(rows))
         section = besides.view(beside, rows, results, {spec.id: spec.title for spec in outputs.tables})
-    view = build_view(outputs, judged, drawings, facts, _outcomes(outputs, variations), section)
+    view = build_view(
+        outputs, judged, drawings, facts, _outcomes(outputs, variations), section, results.titles
+    )
     view = replace(view, live=_live(view, runnable))
     save(directory / "verdicts.csv", verdicts_csv(judged))
     if judged.claims:
@@ -101,12 +103,13 @@ def build_view(
     facts: Sequence[Fact],
     outcomes: Sequence[Outcome] = (),
     beside: BesideView | None = None,
+    titles: Mapping[str, str] = NO_TITLES,
 ) -> ReportView:
     """The view model of a report."""
     views: list[TableView | ListingView] = []
     for spec, table in judged.tables:
         if isinstance(table, JudgedTable) and isinstance(spec, Table):
-            views.append(table_view(spec, table))
+            views.append(table_view(spec, table, titles))
         elif isinstance(table, JudgedListing) and isinstance(spec, Listing):
             views.append(listing_view(spec, table))
     grids = [spec for spec in outputs.tables if isinstance(spec, Table)]

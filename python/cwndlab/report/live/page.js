@@ -120,11 +120,47 @@ function filterRows() {
   });
 }
 
+/** What a cell is sorted by: its measured number, else its text. @param {Element | undefined} cell */
+function sortKey(cell) {
+  const text = ((cell?.querySelector(".measured") ?? cell)?.textContent ?? "").trim();
+  const value = text === "" ? NaN : Number(text.replace("\u2212", "-"));
+  return { text, value };
+}
+
+/** A button in each heading of a table sorts its rows. */
+function sortTables() {
+  for (const table of document.querySelectorAll("table.grid")) {
+    const body = table.querySelector("tbody");
+    const headings = [...(table.querySelector("thead tr:last-child")?.children ?? [])];
+    for (const [column, heading] of headings.entries()) {
+      if (!body) continue;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.append(...heading.childNodes);
+      heading.append(button);
+      button.addEventListener("click", () => {
+        const down = heading.getAttribute("aria-sort") === "ascending";
+        for (const other of headings) other.removeAttribute("aria-sort");
+        heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const rows = [...body.rows].map((row) => ({ row, key: sortKey(row.children[column]) }));
+        rows.sort(({ key: a }, { key: b }) => {
+          const words = Number.isNaN(a.value) || Number.isNaN(b.value);
+          const order = words ? a.text.localeCompare(b.text, "en", { numeric: true }) : a.value - b.value;
+          return down ? -order : order;
+        });
+        body.append(...rows.map(({ row }) => row));
+      });
+    }
+  }
+}
+
 async function main() {
   if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function") return;
   const text = (/** @type {string} */ id) => element(id, HTMLElement).textContent ?? "";
   const [engine, cells] = await Promise.all([unpack(text("live-engine")), unpack(text("live-cells"))]);
   filterRows();
+  sortTables();
   new Page(engine, JSON.parse(new TextDecoder().decode(cells)));
   for (const hint of document.querySelectorAll("[data-live]")) hint.removeAttribute("hidden");
   document.documentElement.classList.add("live");
