@@ -45,6 +45,9 @@ __all__ = [
 def version() -> str:
     """The version of the engine."""
 
+def record_tables() -> list[str]:
+    """The names of all record tables."""
+
 def engine_digest() -> str:
     """Digest of all crates' sources, Cargo.lock and the compiler's version: part of every result's key."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import errno
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,6 +26,15 @@ def writing(folder: Path) -> Iterator[None]:
         raise OutputError(
             f"{error.filename or folder}: cannot be written: {error.strerror or error}; choose another folder"
         ) from None
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A CSV file: a line of headings, and a line for each row."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return out.getvalue()
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from cwndlab.errors import StudyError
 from cwndlab.study import Study
 
 STUDY = """\
@@ -61,10 +60,3 @@ def test_delays_are_the_time_on_the_path_and_variation_is_what_the_queue_adds() 
     assert values["most"] == pytest.approx(0.028 + 99 * 0.002, abs=32e-9)
     assert values["pdv"] == pytest.approx(99 * 0.002, abs=64e-9)
     assert values["ipdv"] == pytest.approx(0.002, abs=64e-9)
-
-
-def test_a_kernel_rejects_one_way_delays_before_the_first_run() -> None:
-    text = STUDY.replace('kind = "cbr", rate = "2Mbps", duration = "0.6s"', 'kind = "bulk"')
-    plan = Study.from_toml(text + quantity("d", "one_way_delay") + '"mean"\n').plan()
-    with pytest.raises(StudyError, match="one-way delays"):
-        plan.check_kernel()

@@ -163,3 +163,15 @@ def test_what_is_wrong_with_a_metric_is_an_error(file: Path, old: str, new: str,
     with pytest.raises(StudyError) as caught:
         _own.from_file("mine.py")
     assert message in str(caught.value)
+
+
+def test_a_kernel_rejects_a_metric_of_tables_that_only_the_simulator_fills() -> None:
+    @cwndlab.metric(unit="1", tables=["limits"])
+    def changes_of_limits(run: cwndlab.RunView) -> float:
+        """How often the limit of a sender changed."""
+        return float(len(run.columns("limits")["time_ns"]))
+
+    network = Dumbbell(rate="5Mbps", rtt="20ms", flows=[Flow(cc="cubic")])
+    study = Study.build("own", measure=["changes_of_limits"], dumbbell=network, run=Run(duration="1s"))
+    with pytest.raises(StudyError, match="metric changes_of_limits reads limits, which runs on a kernel"):
+        study.run(backend="linux")

@@ -12,9 +12,10 @@ import pytest
 from cwndlab import metrics
 from cwndlab.cli import app
 from cwndlab.commands import reference
+from cwndlab.commands.kinds import APPLICATIONS, IMPAIRMENTS, QUEUES, Section
 from cwndlab.spec.measures import ALIASES
-from cwndlab.spec.queues import QUEUES
 
+SECTIONS = (QUEUES, APPLICATIONS, IMPAIRMENTS)
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -33,18 +34,27 @@ def test_the_generated_pages_are_current(path: Path) -> None:
     assert path.read_text() == wanted, "run: CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py"
 
 
-@pytest.mark.parametrize("kind", QUEUES)
-def test_every_key_of_a_queue_is_described(kind: str) -> None:
-    keys = {re.sub(r"_(ns|bytes)\Z", "", key) for key in reference.engine_queue(kind)}
-    assert set(QUEUES[kind].keys) == keys - {"kind", "unit"}
+@pytest.mark.parametrize(
+    ("section", "kind"), [(section, kind) for section in SECTIONS for kind in section.kinds]
+)
+def test_every_key_of_a_kind_is_described(section: Section, kind: str) -> None:
+    assert set(section.kinds[kind].keys) == set(section.engine_keys(kind))
 
 
-def test_the_kinds_of_queues_are_the_engines() -> None:
+@pytest.mark.parametrize(
+    ("section", "part"),
+    [
+        (QUEUES, '"links":[{"name":"x","queue":{"kind":"?"}}]'),
+        (IMPAIRMENTS, '"links":[{"name":"x","impairments":[{"kind":"?"}]}]'),
+        (APPLICATIONS, '"traffic":[{"name":"x","app":{"kind":"?"}}]'),
+    ],
+)
+def test_the_kinds_are_the_engines(section: Section, part: str) -> None:
     from cwndlab._core import check_scenario
 
     with pytest.raises(ValueError, match="unknown variant") as caught:
-        check_scenario('{"duration_ns":1,"nodes":["a"],"links":[{"name":"x","queue":{"kind":"?"}}]}')
-    assert list(QUEUES) == re.findall(r"`([a-z0-9-]+)`", str(caught.value).split("expected")[1])
+        check_scenario(f'{{"duration_ns":1,"nodes":["a"],{part}}}')
+    assert list(section.kinds) == re.findall(r"`([a-z0-9-]+)`", str(caught.value).split("expected")[1])
 
 
 def test_lists_name_everything_and_details_say_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,6 +67,8 @@ def test_lists_name_everything_and_details_say_what_it_is(capsys: pytest.Capture
     assert "rfc5681    3  (RFC 5681, 3.2)" in output(capsys, "knobs", "dup_thresh")
     assert "interval      over which time" in output(capsys, "queues", "codel")
     assert '(default "100ms")' in output(capsys, "queues", "codel")
+    assert '(default "200B")' in output(capsys, "apps", "voip")
+    assert "burst  bytes that the bucket holds" in output(capsys, "impairments", "policer")
     assert json.loads(output(capsys, "metrics", "goodput", "--json"))["unit"] == "bit/s"
     assert json.loads(output(capsys, "queues", "--json"))[3]["kind"] == "codel"
     assert {knob["name"] for knob in json.loads(output(capsys, "knobs", "--json"))} >= {"mss", "window_law"}
@@ -68,6 +80,8 @@ def test_lists_name_everything_and_details_say_what_it_is(capsys: pytest.Capture
         (("metrics", "goodputt"), "goodput"),
         (("knobs", "window_lw"), "window_law"),
         (("queues", "coddel"), "codel"),
+        (("apps", "voipp"), "voip"),
+        (("impairments", "policr"), "policer"),
     ],
 )
 def test_misspelt_names_get_the_nearest(

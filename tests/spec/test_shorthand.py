@@ -233,14 +233,6 @@ def test_poisson_traffic_is_random_and_constant_traffic_is_not() -> None:
         assert Study.from_toml(text).plan().cells[0].deterministic is deterministic
 
 
-def test_a_kernel_rejects_datagrams_at_their_line(tmp_path: Path) -> None:
-    file = tmp_path / "q.toml"
-    file.write_text(QUESTION.replace('{ cc = "reno" }', '\n{ app = { kind = "cbr", rate = "5Mbps" } }'))
-    plan = Study.load(file).plan()
-    with pytest.raises(StudyError, match=r'q.toml:9:\d+: .*kind: traffic of kind "cbr" .*simulator'):
-        plan.check_kernel()
-
-
 def test_a_study_without_measure_shows_the_usual_numbers_and_one_without_axes_has_one_row() -> None:
     text = QUESTION.replace("[0.5, 1, 2, 8]", "1").replace(QUESTION.split("\n")[1], "")
     outline = Study.from_toml(text).outline

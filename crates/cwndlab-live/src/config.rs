@@ -1,6 +1,6 @@
 //! The router's configuration.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use cwndlab_engine::{Scenario, ScenarioError};
@@ -30,6 +30,9 @@ pub struct RouterConfig {
     /// A pcapng file to write what passes one port to; none if left out.
     #[serde(default)]
     pub capture: Option<CaptureConfig>,
+    /// The traffic entries of the scenario whose datagrams the router sends itself.
+    #[serde(default)]
+    pub datagrams: Vec<DatagramsConfig>,
     /// When to read the links' counters, in order, besides at the end; on the router's clock.
     #[serde(default)]
     pub snapshots_ns: Vec<Time>,
@@ -56,6 +59,20 @@ pub struct CaptureConfig {
     pub path: PathBuf,
     /// Index of the port.
     pub port: u32,
+}
+
+/// A flow of datagrams that the router sends, and takes out where it ends.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatagramsConfig {
+    /// Index of the traffic entry.
+    pub traffic: u32,
+    /// Address and port of its client, and of its server. Each address is that of a port of the router.
+    pub client: SocketAddrV4,
+    /// The same of its server.
+    pub server: SocketAddrV4,
+    /// When the scenario begins, on the router's clock.
+    pub zero_ns: Time,
 }
 
 /// A device of a node.
@@ -151,6 +168,11 @@ pub enum ConfigError {
 }
 
 impl RouterConfig {
+    /// The port with an address.
+    pub(crate) fn port_of(&self, address: Ipv4Addr) -> Option<u32> {
+        self.ports.iter().position(|port| port.addresses.contains(&address)).map(|index| index as u32)
+    }
+
     /// Reads and checks.
     ///
     /// # Errors
@@ -172,6 +194,9 @@ impl RouterConfig {
                 addresses.push(*address);
             }
         }
+        for (index, flow) in config.datagrams.iter().enumerate() {
+            flow.check(&config).map_err(|why| ConfigError::Invalid(format!("datagrams[{index}]: {why}")))?;
+        }
         if let Some(port) = config.capture.as_ref().map(|capture| capture.port as usize) {
             if port >= config.ports.len() {
                 let count = config.ports.len();
@@ -179,6 +204,19 @@ impl RouterConfig {
             }
         }
         Ok(config)
+    }
+}
+
+impl DatagramsConfig {
+    fn check(&self, config: &RouterConfig) -> Result<(), String> {
+        let traffic = config.scenario.traffic.get(self.traffic as usize);
+        if !traffic.is_some_and(|entry| entry.app.is_unresponsive()) {
+            return Err(format!("traffic {} does not exist or sends no datagrams", self.traffic));
+        }
+        for end in [self.client, self.server] {
+            config.port_of(*end.ip()).ok_or_else(|| format!("{} is the address of no port", end.ip()))?;
+        }
+        Ok(())
     }
 }
 

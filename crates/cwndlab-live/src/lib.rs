@@ -14,6 +14,7 @@
 mod buffers;
 mod capture;
 pub mod config;
+mod datagrams;
 pub mod header;
 pub mod network;
 pub mod report;

@@ -14,7 +14,8 @@ use thiserror::Error;
 
 use crate::capture::Capture;
 use crate::config::{parse_mac, CaptureConfig, DeviceConfig, PortConfig, RouterConfig};
-use crate::header::{mark_ce, set_ecn, Header};
+use crate::datagrams::{Datagram, Senders};
+use crate::header::{mark_ce, set_ecn, Header, UDP};
 use crate::network::{Event, LivePacket, Network};
 use crate::report::{self, Lateness, PortSummary, Summary};
 use crate::sys::{self, Epoll, InNamespace, PacketSocket};
@@ -152,6 +153,8 @@ struct Exits {
     trace_error: Option<io::Error>,
     scratch: Vec<u8>,
     start_ns: u64,
+    /// Whether datagrams end here: the router sent them itself.
+    ends_datagrams: bool,
 }
 
 impl Exits {
@@ -162,7 +165,7 @@ impl Exits {
     fn on_event(&mut self, network: &Network, at: Time, packet: &LivePacket, event: Event) {
         let bytes = network.bytes(packet);
         let ce = packet.is_ce();
-        if event == Event::Delivered {
+        if event == Event::Delivered && !(self.ends_datagrams && bytes[9] == UDP) {
             // The bytes may be shared with a duplicate that has another fate, so the mark is set in a copy.
             self.scratch.clear();
             self.scratch.extend_from_slice(bytes);
@@ -173,6 +176,16 @@ impl Exits {
             self.lateness.add(self.now().saturating_sub(at));
         }
         self.record(at, line_of(event, packet.port), packet.id, bytes, ce);
+    }
+
+    /// A datagram of the router's own enters.
+    fn enter(&mut self, network: &mut Network, at: Time, datagram: &Datagram) {
+        let bytes = &datagram.bytes;
+        let header = Header::parse(bytes).expect("the router made it");
+        self.record(at, Line::In(datagram.port), network.entered(), bytes, false);
+        network.inject(at, datagram.port, &header, bytes, |network, at, packet, event| {
+            self.on_event(network, at, packet, event);
+        });
     }
 
     fn record(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) {
@@ -210,7 +223,7 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
     sys::least_timer_slack();
     let real_time = config.real_time_priority > 0 && sys::real_time(config.real_time_priority).is_ok();
 
-    let mut sampler = Sampler::new(config);
+    let mut sampler = Sampler::new(config)?;
     let trace = match &config.trace {
         Some(path) => {
             let create = Trace::create(path, sampler.interval.is_some());
@@ -235,6 +248,7 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         trace_error: None,
         scratch: Vec::with_capacity(MAX_PACKET),
         start_ns,
+        ends_datagrams: !sampler.senders.is_empty(),
     };
     ready(start_ns);
     let end = config.duration_ns.unwrap_or(Time::MAX);
@@ -247,7 +261,8 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         if now >= end || tokens.contains(&TERMINATION) {
             break;
         }
-        let next = network.next_exit().min(sampler.snapshot_at).min(end); // samples can be taken later
+        // samples can be taken later, and datagrams be sent later, at their time
+        let next = network.next_exit().min(sampler.snapshot_at).min(sampler.senders.next()).min(end);
         let wait = (!next.is_never()).then(|| next.saturating_sub(exits.now()).as_nanos());
         epoll.wait(wait, &mut tokens).map_err(system("epoll_pwait2"))?;
         for &token in tokens.iter().filter(|&&token| token != TERMINATION) {
@@ -306,8 +321,9 @@ fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &m
     }
 }
 
-/// Advances the network, with samples of queues at their times on the way.
+/// Advances the network, with samples of queues and datagrams of the router's own at their times on the way.
 struct Sampler {
+    senders: Senders,
     queues: Vec<u32>,
     interval: Option<Time>,
     next: Time,
@@ -317,12 +333,14 @@ struct Sampler {
 }
 
 impl Sampler {
-    fn new(config: &RouterConfig) -> Sampler {
+    fn new(config: &RouterConfig) -> Result<Sampler, RouterError> {
+        let senders = Senders::new(config)?;
         let probes = &config.scenario.probes;
         let interval = probes.queue_interval_ns.filter(|_| !probes.queues.is_empty() && config.trace.is_some());
         let next = if interval.is_some() { Time::ZERO } else { Time::MAX };
         let snapshot_at = config.snapshots_ns.first().copied().unwrap_or(Time::MAX);
-        Sampler { queues: probes.queues.clone(), interval, next, snapshot_at, snapshots: Vec::new() }
+        let queues = probes.queues.clone();
+        Ok(Sampler { senders, queues, interval, next, snapshot_at, snapshots: Vec::new() })
     }
 
     /// Reads the links' counters once their time has come; asked often enough to be on time.
@@ -336,7 +354,7 @@ impl Sampler {
 
     fn advance(&mut self, network: &mut Network, exits: &mut Exits, now: Time) {
         while let Some(interval) = self.interval.filter(|_| self.next <= now) {
-            network.advance(self.next, |network, at, packet, event| exits.on_event(network, at, packet, event));
+            self.advance_to(network, exits, self.next);
             for &link in &self.queues {
                 let sample = network.queue(link as usize, self.next);
                 let Some(trace) = &mut exits.trace else { continue };
@@ -345,6 +363,16 @@ impl Sampler {
                 }
             }
             self.next += interval;
+        }
+        self.advance_to(network, exits, now);
+    }
+
+    /// The same without samples.
+    fn advance_to(&mut self, network: &mut Network, exits: &mut Exits, now: Time) {
+        while self.senders.next() <= now {
+            let at = self.senders.next();
+            network.advance(at, |network, at, packet, event| exits.on_event(network, at, packet, event));
+            self.senders.send(at, |datagram| exits.enter(network, at, &datagram));
         }
         network.advance(now, |network, at, packet, event| exits.on_event(network, at, packet, event));
     }

@@ -58,6 +58,9 @@ impl Trace {
             for byte in &bytes[usize::from(tcp.options.0)..usize::from(tcp.options.1)] {
                 let _ = write!(out, "{byte:02x}");
             }
+        } else if let Some(udp) = header.udp {
+            let (sport, dport) = (udp.source_port, udp.destination_port);
+            let _ = write!(out, "{sport},{dport},0,0,0,0,{},{},{ecn},", udp.payload, header.total_bytes);
         } else {
             let _ = write!(out, ",,,,,,,{},{ecn},", header.total_bytes);
         }

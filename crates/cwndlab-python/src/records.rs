@@ -149,3 +149,9 @@ impl Records {
         })
     }
 }
+
+/// The names of all record tables.
+#[pyfunction]
+pub fn record_tables() -> Vec<&'static str> {
+    cwndlab_records::TABLES.iter().map(|table| table.name).collect()
+}

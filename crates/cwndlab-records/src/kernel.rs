@@ -200,6 +200,10 @@ pub fn read(
         // A handshake before the clock's start is none of the study's TCP.
         recorder.file_segment(SegmentRow { time_ns: run.since_zero(row.time_ns), ..*row });
     }
+    for packet in reader.delivered.iter().filter(|packet| run.is_within(packet.at)) {
+        let (at, delay) = (run.since_zero(packet.at), Time::from_nanos(packet.delay));
+        recorder.delay(Time::from_nanos(at), packet.way, delay, packet.payload);
+    }
     for connection in &reader.connections {
         recorder.connection(&connection.record(run.zero, run.end()));
     }

@@ -42,6 +42,11 @@ pub enum AppSpec {
 }
 
 impl AppSpec {
+    /// Whether it sends datagrams, which have no connection.
+    pub fn is_unresponsive(&self) -> bool {
+        matches!(self, AppSpec::Cbr(_) | AppSpec::OnOff(_) | AppSpec::Poisson(_) | AppSpec::Voip(_) | AppSpec::Video(_))
+    }
+
     /// The fields that hold distributions, with their names.
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         match self {

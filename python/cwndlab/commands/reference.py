@@ -6,7 +6,6 @@ import inspect
 import json
 import re
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -14,6 +13,7 @@ import typer
 
 from cwndlab.errors import StudyError, nearest
 
+from . import kinds
 from .options import JsonOption
 from .output import columns, echo
 
@@ -33,12 +33,6 @@ def _knob_names() -> list[str]:
     return [str(knob["name"]) for knob in json.loads(tcp_knobs())]
 
 
-def _queue_names() -> list[str]:
-    from cwndlab.spec.queues import QUEUES
-
-    return list(QUEUES)
-
-
 def _argument(names: Callable[[], list[str]]) -> Any:
     """A name of the list, which the shell completes."""
     return typer.Argument(
@@ -50,7 +44,9 @@ def _argument(names: Callable[[], list[str]]) -> Any:
 
 MetricName = Annotated[str | None, _argument(_metric_names)]
 KnobName = Annotated[str | None, _argument(_knob_names)]
-QueueName = Annotated[str | None, _argument(_queue_names)]
+QueueName = Annotated[str | None, _argument(lambda: list(kinds.QUEUES.kinds))]
+AppName = Annotated[str | None, _argument(lambda: list(kinds.APPLICATIONS.kinds))]
+ImpairmentName = Annotated[str | None, _argument(lambda: list(kinds.IMPAIRMENTS.kinds))]
 
 
 def metrics(name: MetricName = None, as_json: JsonOption = False) -> None:
@@ -96,23 +92,34 @@ def knobs(name: KnobName = None, as_json: JsonOption = False) -> None:
 
 def queues(name: QueueName = None, as_json: JsonOption = False) -> None:
     """List the kinds of queues, or show one: keys with their defaults."""
-    from cwndlab.spec.queues import QUEUES
+    _show(kinds.QUEUES, name, as_json)
 
-    if name is not None and name not in QUEUES:
-        raise StudyError(f'there is no queue "{name}"', right=nearest(name, QUEUES))
-    if name is None and as_json:
-        echo(json.dumps([_queue_data(kind) for kind in QUEUES], indent=1, ensure_ascii=False))
+
+def apps(name: AppName = None, as_json: JsonOption = False) -> None:
+    """List the kinds of applications, or show one: keys with their defaults."""
+    _show(kinds.APPLICATIONS, name, as_json)
+
+
+def impairments(name: ImpairmentName = None, as_json: JsonOption = False) -> None:
+    """List the kinds of impairments of a link, or show one: keys with their defaults."""
+    _show(kinds.IMPAIRMENTS, name, as_json)
+
+
+def _show(section: kinds.Section, name: str | None, as_json: bool) -> None:
+    if name is not None and name not in section.kinds:
+        raise StudyError(f'there is no {section.what} "{name}"', right=nearest(name, section.kinds))
+    if as_json:
+        data = section.data(name) if name is not None else [section.data(kind) for kind in section.kinds]
+        echo(json.dumps(data, indent=1, ensure_ascii=False))
     elif name is None:
-        echo(columns([(kind, _sourced(kind)) for kind in QUEUES]))
-    elif as_json:
-        echo(json.dumps(_queue_data(name), indent=1, ensure_ascii=False))
+        echo(columns([(kind, section.sourced(kind)) for kind in section.kinds]))
     else:
-        keys: dict[str, dict[str, str]] = _queue_data(name)["keys"]
+        keys: dict[str, dict[str, str]] = section.data(name)["keys"]
         shown = {
             key: f"(default {words['default']})" if words["default"] else "" for key, words in keys.items()
         }
         rows = [(key, f"{words['about']} {shown[key]}") for key, words in keys.items()]
-        echo(f"{name}: {_sourced(name)}\n")
+        echo(f"{name}: {section.sourced(name)}\n")
         echo(columns(rows) if rows else "It has no keys.")
 
 
@@ -237,80 +244,9 @@ def _markdown(doc: str) -> str:
     return re.sub(r"\\\((.*?)\\\)", r"$\1$", doc, flags=re.DOTALL)
 
 
-# ── queues ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@cache
-def engine_queue(kind: str) -> dict[str, Any]:
-    """The keys of a kind of queue with their defaults, as the engine completes them."""
-    from cwndlab.core import core
-    from cwndlab.spec.queues import QUEUES
-    from cwndlab.study import Study
-
-    study = Study.from_dict(
-        {
-            "title": kind,
-            "topology": {"nodes": ["a", "b"], "links": [{"between": ["a", "b"], "rate": "1Mbps"}]},
-            "traffic": [{"name": "x", "client": "a", "server": "b", "app": {"kind": "bulk"}}],
-            "run": {"duration": "1s"},
-        }
-    )
-    scenario = json.loads(study.plan().cells[0].scenario)
-    scenario["links"][0]["queue"] = {"kind": kind, **QUEUES[kind].example}
-    completed: dict[str, Any] = json.loads(core().complete_scenario(json.dumps(scenario)))
-    return completed["links"][0]["queue"]  # type: ignore[no-any-return]
-
-
-def _queue_data(kind: str) -> dict[str, Any]:
-    from cwndlab.spec.queues import QUEUES
-
-    described = QUEUES[kind]
-    defaults = {}
-    for key, value in engine_queue(kind).items():
-        plain = re.sub(r"_(ns|bytes)\Z", "", key)
-        given = "" if key in described.example else _value(value)
-        defaults[plain] = f'"{value / 1e6:g}ms"' if key.endswith("_ns") and value is not None else given
-    keys = {key: {"about": about, "default": defaults.get(key, "")} for key, about in described.keys.items()}
-    return {"kind": kind, "about": described.about, "source": described.source, "keys": keys}
-
-
-def _sourced(kind: str) -> str:
-    from cwndlab.spec.queues import QUEUES
-
-    described = QUEUES[kind]
-    return described.about + (f" ({described.source})" if described.source else "")
-
-
-def queues_page() -> str:
-    """docs/reference/queues.md."""
-    from cwndlab.spec.queues import QUEUES
-
-    lines = [
-        "# Queues",
-        "",
-        'The `queue` of a link: `queue = { kind = "codel", target = "5ms" }`. `[dumbbell]` takes the name',
-        "of a kind, too.",
-        "`cwndlab queues NAME` prints the same. There is neither CAKE nor FQ-PIE (`fq_pie`).",
-        "",
-        "<!-- Made from spec/queues.py and the engine's defaults; remake it with",
-        "`CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py`. -->",
-    ]
-    for kind, described in QUEUES.items():
-        data = _queue_data(kind)
-        lines += [
-            "",
-            f"## {kind}",
-            "",
-            f"{_sourced(kind)} Model: [{described.page}](../models/{described.page}.md).",
-        ]
-        if data["keys"]:
-            lines += ["", "| key | default | |", "|---|---|---|"]
-        for key, words in data["keys"].items():
-            default = f"`{words['default']}`" if words["default"] else ""
-            lines.append(f"| `{key}` | {default} | {words['about']} |")
-    return "\n".join(lines) + "\n"
-
-
 def pages(docs: Path) -> dict[Path, str]:
     """The generated pages of the manual."""
-    return {docs / "reference/metrics.md": metrics_page(), docs / "reference/queues.md": queues_page()}
+    made = {docs / "reference/metrics.md": metrics_page()}
+    for section in (kinds.QUEUES, kinds.APPLICATIONS, kinds.IMPAIRMENTS):
+        made[docs / f"reference/{section.plural}.md"] = section.page()
+    return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ import typer
 from cwndlab.errors import StudyError
 
 from .options import JsonOption
-from .output import echo
+from .output import echo, plain_row
 
 
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")]) -> None:
@@ -73,7 +72,7 @@ def compare(
 
     found = make(a, b)
     if json_:
-        moved = [_plain({**asdict(move), "significant": move.significant}) for move in found.moved]
+        moved = [plain_row({**asdict(move), "significant": move.significant}) for move in found.moved]
         data = {"equal": found.same, "moved": moved, "only_a": found.only_a, "only_b": found.only_b}
         echo(json.dumps(data, indent=1, ensure_ascii=False))
         return
@@ -90,8 +89,3 @@ def compare(
     differ = len(found.moved)
     chance = f" (by chance alone about {0.05 * differ:.2g} would)" if differ > 1 else ""
     echo(f"{found.same} numbers are equal, {differ} differ, {significant} of them significantly{chance}")
-
-
-def _plain(row: dict[str, object]) -> dict[str, object]:
-    """A row with null in place of what JSON has no number for."""
-    return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in row.items()}

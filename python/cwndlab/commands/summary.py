@@ -10,7 +10,7 @@ from cwndlab.report.index import tally
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Verdict
 
-from .output import echo, estimated
+from .output import echo, estimated, plain_row
 
 if TYPE_CHECKING:
     from cwndlab.runs.result import RunResult
@@ -65,8 +65,5 @@ def estimates(result: RunResult) -> None:
 
 def as_json(result: RunResult, seconds: float) -> None:
     """The same with all estimates, as JSON."""
-    rows = [
-        {key: None if isinstance(v, float) and v != v else v for key, v in row.items()}
-        for row in result.estimates.to_pylist()
-    ]
+    rows = [plain_row(row) for row in result.estimates.to_pylist()]
     echo(json.dumps({**summary(result, seconds), "estimates": rows}, indent=1, ensure_ascii=False))

@@ -20,6 +20,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from cwndlab._core import record_tables
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
 from cwndlab.usercode import execute, read, source_of
@@ -33,9 +34,6 @@ OPTION = "--metric"
 #: Part of the digest; another number where the same text would measure in another way.
 _FORMAT = "cwndlab metric 1"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
-#: What a metric can read.
-TABLES = ("segments", "queues", "cwnd", "connections", "objects", "links")
-
 F = TypeVar("F", bound=Callable[..., float | list[float]])
 
 
@@ -130,8 +128,8 @@ def _check(name: str, function: Callable[..., object], tables: Sequence[str]) ->
     if (Path(__file__).parent / f"{name}.py").is_file():
         raise StudyError(f'cwndlab has a metric "{name}"', key=key, right="choose another name")
     for table in tables:
-        if table not in TABLES:
-            raise StudyError(f'there is no table "{table}"', key=key, right=nearest(table, TABLES))
+        if table not in (known := record_tables()):
+            raise StudyError(f'there is no table "{table}"', key=key, right=nearest(table, known))
     signature = inspect.signature(function)
     kinds = [p.kind for p in signature.parameters.values()]
     if not kinds or any(kind is not inspect.Parameter.KEYWORD_ONLY for kind in kinds[1:]):

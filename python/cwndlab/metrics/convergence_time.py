@@ -6,7 +6,7 @@ $$ t = \min \left\{ e_k - t_0 : \left| \frac{n\,x_{ki}}{\sum_j x_{kj}} - 1 \righ
 with \(x_{ki}\) the goodput of connection \(i\) of \(n\) in the \(k\)-th interval, each `interval` (seconds)
 long, \(e_k\) its end, and \(t_0\) the start of the last connection (or of the window, if that is later). For
 two connections: from the later one's start until both have between (1 - delta)/2 and (1 + delta)/2 of what
-they get together. The first such interval counts, whatever follows. Among the metrics of RFC 5166.
+they get together. The first such interval counts, whatever follows.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ $$ t = \min \{ e_k - t_0 : x_k \le \tfrac{1}{2} \bar x_0 \} $$
 with \(t_0\) the time of the change (`since`, in seconds from the start of the run), \(\bar x_0\) the mean
 goodput of the traffic's connections together in the intervals before it, and \(x_k\) the goodput in, \(e_k\)
 the end of the \(k\)-th interval that begins at the change or later. Every interval is `interval` seconds
-long. A measure of responsiveness, which is among the metrics of RFC 5166.
+long. A measure of responsiveness.
 """
 
 from __future__ import annotations

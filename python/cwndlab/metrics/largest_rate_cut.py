@@ -4,7 +4,7 @@ $$ s = \max_k \frac{x_k - x_{k+1}}{x_k} $$
 
 with \(x_k\) the goodput of a connection in the \(k\)-th interval of the window, each `interval` (seconds)
 long; the mean over the traffic's connections. 0 is a rate that never falls, 1 a stop. With the round-trip
-time as the interval it is a measure of smoothness as in RFC 5166.
+time as the interval it is the largest cut in a round trip.
 """
 
 from __future__ import annotations

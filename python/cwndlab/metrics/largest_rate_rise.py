@@ -4,7 +4,7 @@ $$ a = \max_k (x_{k+1} - x_k) $$
 
 with \(x_k\) the goodput of a connection in the \(k\)-th interval of the window, each `interval` (seconds)
 long; the mean over the traffic's connections. With the round-trip time as the interval it is the largest rise
-in a round trip, a measure of aggressiveness, which is among the metrics of RFC 5166. A window or a phase
+in a round trip, a measure of aggressiveness. A window or a phase
 leaves out the start of the connections.
 """
 

@@ -4,7 +4,7 @@ $$ c = \frac{1}{\bar x} \sqrt{\frac{1}{n} \sum_{k=1}^{n} (x_k - \bar x)^2} $$
 
 with \(x_k\) the goodput of a connection in the \(k\)-th interval of the window, each `interval` (seconds)
 long, and \(\bar x\) their mean; the mean over the traffic's connections. Intervals through which a connection
-was not open are left out. 0 is a constant rate. Among the metrics of RFC 5166.
+was not open are left out. 0 is a constant rate.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ $$ c_m = \frac{\sigma(x^{(m)})}{\operatorname{mean}(x^{(m)})}, \quad m = 1, 2, 4
 with \(x^{(m)}\) the goodput of a connection in intervals of \(m\) times `interval` (seconds); the mean over
 the traffic's connections. Point k of the list, from 0 (a figure with `x = "index"`), has intervals 2 to the
 power k times as long, as far as a connection has two of them. \(c_1\) is `rate_variation`. A rate that is
-smooth over seconds may vary much over round trips. Among the metrics of RFC 5166.
+smooth over seconds may vary much over round trips.
 """
 
 from __future__ import annotations

@@ -1,23 +1,26 @@
-"""What of a scenario a kernel backend cannot run."""
+"""What a kernel backend cannot measure."""
 
 from __future__ import annotations
 
-from cwndlab.spec.unresponsive import is_unresponsive
+from collections.abc import Sequence
+
+from cwndlab.spec import schema
 from cwndlab.spec.validate import Invalid
 
-from .scenario import Compiled, origin
+from .probes import TablesOf
+
+#: The record tables that only the simulator fills: no kernel tells what limits a sender, or of its timers.
+SIMULATED = frozenset({"limits", "states", "timeouts"})
 
 
-def refusal(compiled: Compiled) -> Invalid | None:
-    """The first part of a scenario that only the simulator has, at the study's own key."""
-    for index, entry in enumerate(compiled.scenario["traffic"]):
-        if is_unresponsive(entry["app"]):
-            kind = entry["app"]["kind"]
-            path = origin(compiled, ["traffic", str(index), "app", "kind"])
-            return Invalid(path, f'traffic of kind "{kind}" has no form on a kernel yet', _SIMULATE, 0)
-    if compiled.scenario["probes"].get("delays"):
-        return Invalid(("quantities",), "a kernel's runs do not record one-way delays yet", _SIMULATE, 0)
+def refusal(quantities: Sequence[schema.Quantity], tables_of: TablesOf) -> Invalid | None:
+    """The first quantity that only the simulator can measure, at the study's own key."""
+    for position, quantity in enumerate(quantities):
+        if missing := sorted(SIMULATED.intersection(tables_of(quantity))):
+            return Invalid(
+                ("quantities", position, "metric"),
+                f"metric {quantity.metric} reads {', '.join(missing)}, which runs on a kernel do not record",
+                "run it with --backend simulator",
+                0,
+            )
     return None
-
-
-_SIMULATE = "run it with --backend simulator"

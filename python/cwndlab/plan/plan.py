@@ -99,12 +99,6 @@ class Cell:
             invalid = core_error(self.compiled, self.scenario, str(error))
             raise self.study.refused(invalid, self.axes) from None
 
-    def check_kernel(self) -> None:
-        """StudyError if only the simulator can run it."""
-        invalid = refusal(self.compiled)
-        if invalid is not None:
-            raise self.study.refused(invalid, self.axes)
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -153,9 +147,10 @@ class Plan:
                 )
 
     def check_kernel(self) -> None:
-        """StudyError for the first cell that only the simulator can run."""
-        for cell in self.cells:
-            cell.check_kernel()
+        """StudyError for the first quantity that only the simulator can measure."""
+        invalid = refusal(self.study.outline.quantities, self.study.tables_of)
+        if invalid is not None:
+            raise self.study.place.of(invalid)
 
 
 def make_plan(

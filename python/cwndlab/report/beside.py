@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 
 import numpy as np
 
+from cwndlab.files import csv_text
 from cwndlab.spec.outputs import Table
 from cwndlab.stats.difference import difference
 from cwndlab.stats.intervals import Floats
@@ -200,11 +199,8 @@ def _row(row: Row, results: Results) -> BesideRow:
 
 def to_csv(rows: Sequence[Row]) -> str:
     """agreement.csv: every number, unrounded as far as six digits count."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([field.name for field in fields(Row)])
-    writer.writerows([[_number(v) if isinstance(v, float) else v for v in astuple(row)] for row in rows])
-    return out.getvalue()
+    lines = [[_number(v) if isinstance(v, float) else v for v in astuple(row)] for row in rows]
+    return csv_text([field.name for field in fields(Row)], lines)
 
 
 def _interval(results: Results, cell: str, quantity: str) -> tuple[float, float, float]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from cwndlab.errors import OutputError, StudyError
+from cwndlab.files import csv_text
 from cwndlab.spec.outputs import Listing, Margin, Table
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.listing import JudgedListing
@@ -226,15 +226,11 @@ def _text(value: float) -> str:
 
 def verdicts_csv(judged: Judged) -> str:
     """One line per published or measured number of every table."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for _, table in judged.tables:
-        if isinstance(table, JudgedTable):
-            writer.writerows(_table_lines(table))
-        else:
-            writer.writerows(_listing_lines(table))
-    return out.getvalue()
+    lines = (
+        _table_lines(table) if isinstance(table, JudgedTable) else _listing_lines(table)
+        for _, table in judged.tables
+    )
+    return csv_text(CSV_COLUMNS, itertools.chain.from_iterable(lines))
 
 
 def _table_lines(table: JudgedTable) -> list[list[str]]:
@@ -309,13 +305,11 @@ def _listing_lines(listing: JudgedListing) -> list[list[str]]:
 
 def claims_csv(claims: Sequence[JudgedClaim]) -> str:
     """One line per claim."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["claim", "section", "verdict", "detail", "text", "assert"])
-    for c in claims:
-        claim = c.claim
-        writer.writerow([claim.id, claim.section, c.verdict.value, c.detail, claim.text, claim.assert_ or ""])
-    return out.getvalue()
+    rows = [
+        [c.claim.id, c.claim.section, c.verdict.value, c.detail, c.claim.text, c.claim.assert_ or ""]
+        for c in claims
+    ]
+    return csv_text(["claim", "section", "verdict", "detail", "text", "assert"], rows)
 
 
 def save(path: Path, content: str | bytes) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.files import csv_text
 from cwndlab.report.write import save
 from cwndlab.runs.options import RunOptions
 from cwndlab.runs.result import RunResult
@@ -204,12 +203,10 @@ def _minimize(
 
 
 def _csv(space: Space, quantity: str, tried: Iterable[Tried]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     keys = [range_.key for range_ in space.ranges.values()]
-    writer.writerow([*keys, "cell", quantity, "ci_low", "ci_high", "unit", "replicates"])
+    rows = []
     for one in tried:
         e = one.estimate
         values = [r.written(one.point[axis]) for axis, r in space.ranges.items()]
-        writer.writerow([*values, e.cell, e.value, e.ci_low, e.ci_high, e.unit, e.replicates])
-    return text.getvalue()
+        rows.append([*values, e.cell, e.value, e.ci_low, e.ci_high, e.unit, e.replicates])
+    return csv_text([*keys, "cell", quantity, "ci_low", "ci_high", "unit", "replicates"], rows)

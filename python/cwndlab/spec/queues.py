@@ -1,34 +1,19 @@
-"""What the kinds of queues and their keys mean, for the manual and `cwndlab queues`.
-
-Kinds, keys and defaults themselves are the engine's; a test holds this list against it.
-"""
+"""The kinds of queues."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class QueueKind:
-    """A kind of queue."""
-
-    about: str
-    source: str
-    page: str
-    keys: Mapping[str, str]
-    #: What has no default, for an example that the engine accepts.
-    example: Mapping[str, object]
-
+from .described import Kind
 
 _MTU = "nothing is dropped while at most this many bytes wait"
 _PACKETS = "packets that may wait; further ones are dropped"
 _ECN = "mark ECN-capable packets where others are dropped"
 _CE = "mark all ECN-capable packets that waited longer, whatever `ecn` says (Linux)"
 
-QUEUES: Mapping[str, QueueKind] = {
-    "infinite": QueueKind("Never drops.", "", "link", {}, {}),
-    "drop-tail": QueueKind(
+QUEUES: Mapping[str, Kind] = {
+    "infinite": Kind("Never drops.", "", "link", {}, {}),
+    "drop-tail": Kind(
         "Drops what does not fit.",
         "",
         "drop_tail",
@@ -38,7 +23,7 @@ QUEUES: Mapping[str, QueueKind] = {
         },
         {"limit": 25},
     ),
-    "red": QueueKind(
+    "red": Kind(
         "Random early detection: drops with a probability that rises with the average queue.",
         "Floyd and Jacobson 1993",
         "red",
@@ -60,7 +45,7 @@ QUEUES: Mapping[str, QueueKind] = {
         },
         {"limit": 60, "min_th": 5.0, "max_th": 15.0},
     ),
-    "codel": QueueKind(
+    "codel": Kind(
         "Controlled delay: drops at departure when all packets of an interval waited beyond the target.",
         "RFC 8289",
         "codel",
@@ -74,7 +59,7 @@ QUEUES: Mapping[str, QueueKind] = {
         },
         {},
     ),
-    "pie": QueueKind(
+    "pie": Kind(
         "Proportional integral controller: drops at arrival with a probability that steers the delay.",
         "RFC 8033",
         "pie",
@@ -95,7 +80,7 @@ QUEUES: Mapping[str, QueueKind] = {
         },
         {},
     ),
-    "fq-codel": QueueKind(
+    "fq-codel": Kind(
         "Fair queueing with CoDel for each flow.",
         "RFC 8290",
         "fq_codel",
@@ -113,7 +98,7 @@ QUEUES: Mapping[str, QueueKind] = {
         },
         {},
     ),
-    "dualpi2": QueueKind(
+    "dualpi2": Kind(
         "Two queues, one of low latency for L4S, coupled by a PI controller.",
         "RFC 9332",
         "dualpi2",
@@ -133,7 +118,7 @@ QUEUES: Mapping[str, QueueKind] = {
         },
         {},
     ),
-    "cbq": QueueKind(
+    "cbq": Kind(
         "Class-based queueing: shares of the link for classes of traffic, which may borrow from each other.",
         "Floyd and Jacobson 1995",
         "cbq",

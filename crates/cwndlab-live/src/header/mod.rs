@@ -6,6 +6,8 @@ use cwndlab_net::Ecn;
 
 /// The protocol number of TCP.
 pub const TCP: u8 = 6;
+/// The protocol number of UDP.
+pub const UDP: u8 = 17;
 
 /// An IPv4 packet's header, and its TCP header if it is TCP (RFC 791, RFC 9293).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +24,19 @@ pub struct Header {
     pub total_bytes: u32,
     /// The TCP header.
     pub tcp: Option<Tcp>,
+    /// The UDP header.
+    pub udp: Option<Udp>,
+}
+
+/// A UDP header (RFC 768).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Udp {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Bytes of payload.
+    pub payload: u32,
 }
 
 /// A TCP header.
@@ -51,7 +66,7 @@ impl Tcp {
 }
 
 impl Header {
-    /// Reads a packet; `None` if it is not IPv4 or shorter than it says. Fragments have no TCP header.
+    /// Reads a packet; `None` if it is not IPv4 or shorter than it says. Fragments have no TCP or UDP header.
     pub fn parse(packet: &[u8]) -> Option<Header> {
         let ip = packet.first_chunk::<20>()?;
         let header_bytes = usize::from(ip[0] & 0x0f) * 4;
@@ -60,6 +75,7 @@ impl Header {
             return None;
         }
         let is_fragment = u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff != 0;
+        let udp = (ip[9] == UDP && !is_fragment).then(|| parse_udp(packet, header_bytes, total_bytes)).flatten();
         let tcp = (ip[9] == TCP && !is_fragment).then(|| parse_tcp(packet, header_bytes, total_bytes)).flatten();
         Some(Header {
             source: Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15]),
@@ -68,16 +84,30 @@ impl Header {
             ecn: ecn_of(ip[1]),
             total_bytes: total_bytes as u32,
             tcp,
+            udp,
         })
     }
 
     /// A number for the flow: of addresses, ports and protocol (FNV-1a, so that runs are alike).
     pub fn flow_key(&self) -> u64 {
-        let (source, destination) = self.tcp.map_or((0, 0), |tcp| (tcp.source_port, tcp.destination_port));
+        let (source, destination) = match (self.tcp, self.udp) {
+            (Some(tcp), _) => (tcp.source_port, tcp.destination_port),
+            (_, Some(udp)) => (udp.source_port, udp.destination_port),
+            _ => (0, 0),
+        };
         let bytes = self.source.octets().into_iter().chain(self.destination.octets());
         let bytes = bytes.chain(source.to_be_bytes()).chain(destination.to_be_bytes()).chain([self.protocol]);
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
+}
+
+fn parse_udp(packet: &[u8], start: usize, end: usize) -> Option<Udp> {
+    let udp = packet.get(start..end)?.first_chunk::<8>()?;
+    Some(Udp {
+        source_port: u16::from_be_bytes([udp[0], udp[1]]),
+        destination_port: u16::from_be_bytes([udp[2], udp[3]]),
+        payload: (end - start - 8) as u32,
+    })
 }
 
 fn parse_tcp(packet: &[u8], start: usize, end: usize) -> Option<Tcp> {

@@ -64,6 +64,23 @@ pub(super) struct Connection {
     timestamps: bool,
     /// Client's and server's.
     halves: [Half; 2],
+    /// Of a flow of datagrams the payload sent and received by each end.
+    datagrams: Option<[Datagrams; 2]>,
+}
+
+/// What one end of a flow of datagrams sent, and got.
+#[derive(Clone, Copy, Debug, Default)]
+struct Datagrams {
+    sent: u64,
+    received: u64,
+}
+
+/// A packet that has reached its end.
+pub(super) struct Delivery {
+    pub at: u64,
+    pub way: Way,
+    pub delay: u64,
+    pub payload: u32,
 }
 
 impl Connection {
@@ -76,9 +93,13 @@ impl Connection {
     /// What it has counted by now; its times are set by [`Self::record`].
     fn counts(&self) -> ConnectionRecord {
         let [client, server] = &self.halves;
+        let bytes = match &self.datagrams {
+            Some([client, server]) => [server.received, client.received],
+            None => [client.bytes_at(server), server.bytes_at(client)],
+        };
         ConnectionRecord {
-            bytes_up: client.bytes_at(server),
-            bytes_down: server.bytes_at(client),
+            bytes_up: bytes[0],
+            bytes_down: bytes[1],
             retransmits: self.retransmits.len() as u32,
             timeouts: self.timeouts.len() as u32,
             ..self.counts
@@ -117,6 +138,10 @@ pub(super) struct Reader<'a> {
     current: BTreeMap<Ends, usize>,
     /// With times of the router's clock.
     pub segments: Vec<SegmentRow>,
+    /// Packets that arrived, if the study wants their delays.
+    pub delivered: Vec<Delivery>,
+    /// When each packet entered, by its number, and the position of a datagram in its flow.
+    entered: Vec<(u64, u64)>,
     /// The connections that were open at each of the snapshots so far.
     pub snapshots: Vec<(Time, ConnectionRecord)>,
     taken: usize,
@@ -134,6 +159,8 @@ impl<'a> Reader<'a> {
             connections: Vec::new(),
             current: BTreeMap::new(),
             segments: Vec::new(),
+            delivered: Vec::new(),
+            entered: Vec::new(),
             snapshots: Vec::new(),
             taken: 0,
         }
@@ -179,23 +206,91 @@ impl<'a> Reader<'a> {
         let is_syn = matches!(packet.line, Line::In(_)) && flags.has(Flags::SYN) && !flags.has(Flags::ACK);
         let is_open = |index: usize| self.connections[index].end.is_none() && !self.connections[index].reset;
         if is_syn && !known.is_some_and(is_open) {
-            return self.open(line, packet).map(Some);
+            return self.open(line, packet.at, packet.source, packet.destination).map(Some);
         }
         Ok(known)
     }
 
-    fn open(&mut self, line: usize, packet: &Packet) -> Result<usize, KernelError> {
-        let (opener, peer) = (packet.source, packet.destination);
+    /// The traffic entry that this is the port of.
+    fn traffic_of(&self, port: u16) -> Option<u32> {
+        let traffic = u32::from(port.checked_sub(FIRST_SERVER_PORT)?);
+        ((traffic as usize) < self.scenario.traffic.len()).then_some(traffic)
+    }
+
+    /// Whether one of the ends is the server's of a flow of datagrams: the client's, then.
+    fn datagram_client(&self, packet: &Packet) -> Option<(SocketAddrV4, SocketAddrV4)> {
+        let is_server = |port| {
+            let traffic = self.traffic_of(port)?;
+            self.scenario.traffic[traffic as usize].app.is_unresponsive().then_some(())
+        };
+        let (source, destination) = (packet.source, packet.destination);
+        match (is_server(destination.port()), is_server(source.port())) {
+            (Some(()), _) => Some((source, destination)),
+            (None, Some(())) => Some((destination, source)),
+            _ => None,
+        }
+    }
+
+    /// A packet of a flow of datagrams between these ends.
+    fn datagram(
+        &mut self,
+        line: usize,
+        packet: &Packet,
+        client: SocketAddrV4,
+        server: SocketAddrV4,
+    ) -> Result<(), KernelError> {
+        let index = match self.current.get(&(client, server)) {
+            Some(&index) => index,
+            None => self.open(line, packet.at, client, server)?,
+        };
+        let from_client = packet.source == client;
+        let [up, down] = self.connections[index].datagrams.get_or_insert_default();
+        let (mine, other) = if from_client { (up, down) } else { (down, up) };
+        let Some((_, position)) = self.entered.get_mut(packet.id as usize) else { return Ok(()) };
+        match packet.line {
+            Line::In(_) => {
+                *position = mine.sent + 1; // numbered as TCP's data is: position 1 is the first byte
+                mine.sent += u64::from(packet.payload);
+            }
+            Line::Out(_) => other.received += u64::from(packet.payload),
+            Line::Dropped(..) | Line::Marked(_) => {}
+        }
+        let counts = &mut self.connections[index].counts;
+        match packet.line {
+            Line::In(_) => counts.segments_sent += 1,
+            Line::Dropped(..) => counts.drops += 1,
+            Line::Marked(_) => counts.marks += 1,
+            Line::Out(_) => {}
+        }
+        let numbers = Numbers { position: *position, ack: 0, len: packet.payload, window: 0, flags: Flags(0) };
+        self.segment(index, packet, from_client, &numbers, Again::No);
+        self.delivery(index, packet, from_client);
+        Ok(())
+    }
+
+    /// Notes when a packet entered, or how long it took.
+    fn delivery(&mut self, index: usize, packet: &Packet, from_client: bool) {
+        if !self.scenario.probes.delays {
+            return;
+        }
+        if let (Line::Out(_), Some(&(entered, _))) = (packet.line, self.entered.get(packet.id as usize)) {
+            let way = Way { connection: index as u32, from_client };
+            let delay = packet.at.saturating_sub(entered);
+            self.delivered.push(Delivery { at: packet.at, way, delay, payload: packet.payload });
+        }
+    }
+
+    fn open(&mut self, line: usize, at: u64, opener: SocketAddrV4, peer: SocketAddrV4) -> Result<usize, KernelError> {
         let stranger = || KernelError::Stranger { line, client: opener, server: peer };
-        let traffic = peer.port().checked_sub(FIRST_SERVER_PORT).map(u32::from).ok_or_else(stranger)?;
-        let entry = self.scenario.traffic.get(traffic as usize).ok_or_else(stranger)?;
+        let traffic = self.traffic_of(peer.port()).ok_or_else(stranger)?;
+        let entry = &self.scenario.traffic[traffic as usize];
         let node = *self.node_of.get(opener.ip()).ok_or_else(stranger)?;
         let index = self.connections.len();
         self.connections.push(Connection {
             client_end: if node == entry.client { opener } else { peer },
             retransmits: Vec::new(),
             timeouts: Vec::new(),
-            start: packet.at,
+            start: at,
             established: None,
             end: None,
             reset: false,
@@ -219,6 +314,7 @@ impl<'a> Reader<'a> {
             mss: None,
             timestamps: false,
             halves: [Half::default(); 2],
+            datagrams: None,
         });
         self.current.insert((opener, peer), index);
         self.current.insert((peer, opener), index);
@@ -226,6 +322,13 @@ impl<'a> Reader<'a> {
     }
 
     fn packet(&mut self, line: usize, packet: &Packet) -> Result<(), KernelError> {
+        if matches!(packet.line, Line::In(_)) {
+            self.entered.resize(packet.id as usize, (0, 0)); // packets of other protocols have numbers, too
+            self.entered.push((packet.at, 0));
+        }
+        if let Some((client, server)) = self.datagram_client(packet) {
+            return self.datagram(line, packet, client, server);
+        }
         let Some(index) = self.find(line, packet)? else { return Ok(()) };
         let connection = &mut self.connections[index];
         let from_client = connection.client_end == packet.source;
@@ -302,6 +405,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.segment(index, packet, from_client, &numbers, again);
+        self.delivery(index, packet, from_client);
         if entered {
             let high = &mut self.connections[index].halves[usize::from(!from_client)].seen.high;
             *high = (*high).max(numbers.end());

@@ -10,8 +10,8 @@ use super::options::Options;
 use super::KernelError;
 
 /// Times are scheduled times since the start of the router. `place` is the port of `in` and `out`, else the link.
-/// `packet` numbers packets in the order of their entry. `options` are the TCP options in hexadecimal. Of a packet
-/// that is not TCP, ports and the fields of TCP's header are empty.
+/// `packet` numbers packets in the order of their entry. `options` are the TCP options in hexadecimal. Of UDP's
+/// packets the fields of TCP's header are 0; of a packet of another protocol they and the ports are empty.
 pub const COLUMNS: &str = "time_ns,event,place,packet,source,destination,source_port,destination_port,\
                            flags,seq,ack,window,payload_bytes,wire_bytes,ecn,options";
 /// Columns of the file of samples; `average` is empty where the queue keeps none.
@@ -57,10 +57,12 @@ impl Line {
     }
 }
 
-/// A line of a TCP packet.
+/// A line of a packet of TCP or UDP.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub at: u64,
+    /// Its number in the order of entry.
+    pub id: u64,
     pub line: Line,
     pub source: SocketAddrV4,
     pub destination: SocketAddrV4,
@@ -114,7 +116,7 @@ fn lines(
     Ok(())
 }
 
-/// Calls `each` with the number and the time of every line, and with the packet if it is TCP's.
+/// Calls `each` with the number and the time of every line, and with the packet if it is TCP's or UDP's.
 pub(super) fn packets(
     file: impl BufRead,
     mut each: impl FnMut(usize, u64, Option<Packet>) -> Result<(), KernelError>,
@@ -125,7 +127,7 @@ pub(super) fn packets(
         let (event, place) = (row.word()?, row.number()?);
         let wrong = |why| KernelError::Line { line, why };
         let event = Line::from_words(event, place).ok_or_else(|| wrong("the event is unknown"))?;
-        let _ = row.word()?;
+        let id = row.number()?;
         let (source, destination) = (row.number()?, row.number()?);
         let port = row.word()?;
         if port.is_empty() {
@@ -134,6 +136,7 @@ pub(super) fn packets(
         let port = port.parse().map_err(|_| wrong("the port is not a number"))?;
         let packet = Packet {
             at,
+            id,
             line: event,
             source: SocketAddrV4::new(source, port),
             destination: SocketAddrV4::new(destination, row.number()?),

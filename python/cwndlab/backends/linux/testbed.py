@@ -23,6 +23,7 @@ from typing import Any
 from cwndlab._core import Application, Scenario
 from cwndlab.errors import nearest
 from cwndlab.plan.scenario import kernel_snapshot_times
+from cwndlab.spec.unresponsive import is_unresponsive
 
 from . import stack as stacks
 from .applications import Bed, Driver, Place
@@ -42,6 +43,8 @@ CONTROL = "tcp_congestion_control"
 SO_MAX_PACING_RATE = 47
 #: Server port of the first traffic entry; the others follow. As in the simulator's traces: iperf's.
 FIRST_PORT = 5001
+#: Client port of the first entry of datagrams; the first that IANA assigns to nobody.
+FIRST_CLIENT_PORT = 49152
 #: TCP_INFO and the application's own lateness are sampled so often.
 SAMPLE_S = 0.005
 #: The applications start this long after the router, which leaves time to create them.
@@ -213,6 +216,24 @@ class Hosts:
 
         return make
 
+    def datagrams(self) -> list[dict[str, Any]]:
+        """The traffic entries whose packets the router sends itself: no kernel decides anything there."""
+        found = []
+        for index, entry in enumerate(self.scenario["traffic"]):
+            if is_unresponsive(entry["app"]):
+                pair = (entry["tcp_client"], entry["tcp_server"])
+                client = self.addresses[(entry["client"], *pair)]
+                server = self.addresses[(entry["server"], *pair)]
+                found.append(
+                    {
+                        "traffic": index,
+                        "client": f"{client}:{FIRST_CLIENT_PORT + index}",
+                        "server": f"{server}:{FIRST_PORT + index}",
+                        "zero_ns": LEAD_NS,
+                    }
+                )
+        return found
+
     def driver(self, index: int, bed: Bed, application: Application) -> Driver:
         """The driver of a traffic entry's application, between its two hosts."""
         entry = self.scenario["traffic"][index]
@@ -247,6 +268,7 @@ class Router:
             "seed": job["seed"],
             "replicate": job["replicate"],
             "ports": hosts.ports(),
+            "datagrams": hosts.datagrams(),
             "trace": str(Path(job["folder"], "trace.csv")),
             "real_time_priority": ROUTER_PRIORITY if job.get("real_time", True) else 0,
             "limits": job.get("limits", {}),
@@ -357,12 +379,13 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
     bed = Bed(loop)
     samples = Samples(bed, windows=bool(scenario.get("probes", {}).get("cwnd")))
     core = Scenario(json.dumps(scenario))
-    drivers = [
-        hosts.driver(
+    drivers = {
+        index: hosts.driver(
             index, bed, core.application(index, hosts.segment_bytes(index), job["seed"], job["replicate"])
         )
-        for index in range(len(scenario["traffic"]))
-    ]
+        for index, entry in enumerate(scenario["traffic"])
+        if not is_unresponsive(entry["app"])
+    }
     wait = (router.start_ns + LEAD_NS) / 1e9 - loop.time()
     if wait > 0:
         time.sleep(wait)
@@ -390,7 +413,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
                 "connections": record.connections,
                 "client_ends": client_ends,
             }
-            for index, driver in enumerate(drivers)
+            for index, driver in drivers.items()
             for record, client_ends in driver.records
         ],
         "failures": bed.failures,
@@ -415,13 +438,13 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
     }
 
 
-async def _run(bed: Bed, drivers: list[Driver], samples: Samples, scenario: Mapping[str, Any]) -> int:
+async def _run(bed: Bed, drivers: Mapping[int, Driver], samples: Samples, scenario: Mapping[str, Any]) -> int:
     """The applications for the scenario's duration; the monotonic time at which the clock is 0."""
     duration = scenario["duration_ns"] / 1e9
     zero = bed.loop.time()
     bed.start(samples.run())
-    for driver, entry in zip(drivers, scenario["traffic"], strict=True):
-        bed.loop.call_at(zero + entry["start_ns"] / 1e9, driver.start)
+    for index, driver in drivers.items():
+        bed.loop.call_at(zero + scenario["traffic"][index]["start_ns"] / 1e9, driver.start)
     deadline = zero + duration
     while True:
         await asyncio.sleep(max(0.001, min(deadline - bed.loop.time(), 0.25)))
@@ -430,7 +453,7 @@ async def _run(bed: Bed, drivers: list[Driver], samples: Samples, scenario: Mapp
             deadline = bed.first_ready + duration + 0.05
         if bed.loop.time() >= deadline or bed.failures:
             break
-    for driver in drivers:
+    for driver in drivers.values():
         driver.end()
     for task in list(bed.tasks):
         task.cancel()

@@ -1,0 +1,147 @@
+//! Unresponsive traffic, which the router sends by itself: nothing of it depends on a kernel, and so its packets enter
+//! at their scheduled times, whatever the router was doing. They end in the router, too.
+
+use std::net::SocketAddrV4;
+
+use cwndlab_engine::ScenarioError;
+use cwndlab_traffic::{App, Command, EcnField, Event, Side};
+use cwndlab_units::Time;
+
+use crate::config::RouterConfig;
+use crate::header::UDP;
+
+/// A packet that is due.
+#[derive(Debug)]
+pub(crate) struct Datagram {
+    /// Its headers; the payload is zeros.
+    pub bytes: Vec<u8>,
+    /// The port that its end is at.
+    pub port: u32,
+}
+
+/// A traffic entry whose packets the router sends.
+struct Sender {
+    app: App,
+    /// The client's and the server's address, and the ports that they are at.
+    ends: [(SocketAddrV4, u32); 2],
+    next: Time,
+    started: bool,
+}
+
+/// All of them.
+pub(crate) struct Senders {
+    senders: Vec<Sender>,
+    /// When the scenario begins, on the router's clock, and when it ends.
+    end: Time,
+    commands: Vec<Command>,
+}
+
+impl Senders {
+    pub(crate) fn new(config: &RouterConfig) -> Result<Senders, ScenarioError> {
+        let (scenario, mut senders) = (&config.scenario, Vec::new());
+        for flow in &config.datagrams {
+            // datagrams have no segments, so their size does not matter
+            let app = scenario.application(flow.traffic as usize, 1, config.seed, config.replicate)?;
+            let start = flow.zero_ns + scenario.traffic[flow.traffic as usize].start_ns;
+            let at = |end: SocketAddrV4| (end, config.port_of(*end.ip()).expect("the configuration is checked"));
+            senders.push(Sender { app, ends: [at(flow.client), at(flow.server)], next: start, started: false });
+        }
+        let end = config.datagrams.first().map_or(Time::MAX, |flow| flow.zero_ns + scenario.duration_ns);
+        Ok(Senders { senders, end, commands: Vec::new() })
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.senders.is_empty()
+    }
+
+    /// When the next packet enters; [`Time::MAX`] if none follows.
+    pub(crate) fn next(&self) -> Time {
+        let next = self.senders.iter().map(|sender| sender.next).min().unwrap_or(Time::MAX);
+        if next < self.end {
+            next
+        } else {
+            Time::MAX
+        }
+    }
+
+    /// Hands the packets that enter at `now`, the time of [`Self::next`], to `enter`; ties in the order of the entries.
+    pub(crate) fn send(&mut self, now: Time, mut enter: impl FnMut(Datagram)) {
+        for sender in self.senders.iter_mut().filter(|sender| sender.next == now) {
+            sender.next = Time::MAX;
+            let event = if std::mem::replace(&mut sender.started, true) { Event::Timer } else { Event::Start };
+            sender.app.handle(now, event, &mut self.commands);
+            for command in self.commands.drain(..) {
+                match command {
+                    Command::Send { side, bytes, ecn, .. } => {
+                        let [client, server] = sender.ends;
+                        let (from, to) = if side == Side::Client { (client, server) } else { (server, client) };
+                        enter(Datagram { bytes: packet(from.0, to.0, bytes, ecn), port: from.1 });
+                    }
+                    Command::Timer { at } => sender.next = at,
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// An IPv4 packet (RFC 791) with a UDP header (RFC 768) without a checksum, which is optional there.
+fn packet(from: SocketAddrV4, to: SocketAddrV4, bytes: u32, ecn: EcnField) -> Vec<u8> {
+    let mut made = vec![0; bytes as usize];
+    let total = (bytes as u16).to_be_bytes();
+    made[..10].copy_from_slice(&[0x45, ecn as u8, total[0], total[1], 0, 0, 0x40, 0, 64, UDP]);
+    made[12..16].copy_from_slice(&from.ip().octets());
+    made[16..20].copy_from_slice(&to.ip().octets());
+    let sum: u32 = made[..20].chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    made[10..12].copy_from_slice(&(!(((folded & 0xffff) + (folded >> 16)) as u16)).to_be_bytes());
+    made[20..22].copy_from_slice(&from.port().to_be_bytes());
+    made[22..24].copy_from_slice(&to.port().to_be_bytes());
+    made[24..26].copy_from_slice(&((bytes - 20) as u16).to_be_bytes());
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::Header;
+
+    const CONFIG: &str = r#"{"seed": 1, "scenario": {"duration_ns": 1000000000, "nodes": ["a", "b"], "tcp": [],
+        "links": [
+          {"name": "a>b", "from": 0, "to": 1, "rate_bps": 1000000, "delay_ns": 0, "queue": {"kind": "infinite"}},
+          {"name": "b>a", "from": 1, "to": 0, "rate_bps": 1000000, "delay_ns": 0, "queue": {"kind": "infinite"}}],
+        "traffic": [{"name": "x", "client": 0, "server": 1, "start_ns": 5000000, "tcp_client": 0, "tcp_server": 0,
+          "app": {"kind": "cbr", "rate_bps": 4000000, "ecn": "ect1", "packet_bytes": {"kind": "fixed", "value": 500}}}]},
+        "ports": [{"node": 0, "addresses": ["10.0.0.1"], "device": {"kind": "tun", "name": "t0"}},
+                  {"node": 1, "addresses": ["10.0.0.2"], "device": {"kind": "tun", "name": "t1"}}],
+        "datagrams": [{"traffic": 0, "client": "10.0.0.1:49152", "server": "ADDRESS:5001", "zero_ns": 300000000}]}"#;
+
+    #[test]
+    fn packets_enter_at_their_scheduled_times_with_valid_headers_until_the_scenarios_end() {
+        let config = RouterConfig::from_json(&CONFIG.replace("ADDRESS", "10.0.0.2")).unwrap();
+        let mut senders = Senders::new(&config).unwrap();
+        let mut times = Vec::new();
+        while !senders.next().is_never() {
+            let now = senders.next();
+            senders.send(now, |datagram| {
+                let header = Header::parse(&datagram.bytes).unwrap();
+                let udp = header.udp.unwrap();
+                assert_eq!((udp.source_port, udp.destination_port, udp.payload), (49152, 5001, 472));
+                assert_eq!((header.ecn, header.total_bytes, datagram.port), (cwndlab_net::Ecn::Ect1, 500, 0));
+                let words = datagram.bytes[..20].chunks_exact(2);
+                let sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+                assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff); // RFC 1071: the sum with the checksum is -0
+                times.push(now);
+            });
+        }
+        assert_eq!(times[..2], [Time::from_millis(305), Time::from_millis(306)]);
+        assert_eq!(times.len(), 995); // one each millisecond until 1.3 s
+    }
+
+    #[test]
+    fn an_address_of_no_port_is_rejected() {
+        let error = RouterConfig::from_json(&CONFIG.replace("ADDRESS", "10.0.0.3")).unwrap_err().to_string();
+        assert_eq!(error, "datagrams[0]: 10.0.0.3 is the address of no port");
+    }
+}
