@@ -36,6 +36,9 @@ pub struct RouterConfig {
     /// When to read the links' counters, in order, besides at the end; on the router's clock.
     #[serde(default)]
     pub snapshots_ns: Vec<Time>,
+    /// Times count from so long after the router is ready: links that change do so on the scenario's clock.
+    #[serde(default)]
+    pub lead_ns: Time,
     /// Ends after this time; at SIGTERM or SIGINT if left out.
     #[serde(default)]
     pub duration_ns: Option<Time>,
@@ -71,8 +74,6 @@ pub struct DatagramsConfig {
     pub client: SocketAddrV4,
     /// The same of its server.
     pub server: SocketAddrV4,
-    /// When the scenario begins, on the router's clock.
-    pub zero_ns: Time,
 }
 
 /// A device of a node.

@@ -31,7 +31,7 @@ struct Sender {
 /// All of them.
 pub(crate) struct Senders {
     senders: Vec<Sender>,
-    /// When the scenario begins, on the router's clock, and when it ends.
+    /// When the scenario ends; what enters then still counts, as in the simulator.
     end: Time,
     commands: Vec<Command>,
 }
@@ -42,12 +42,11 @@ impl Senders {
         for flow in &config.datagrams {
             // datagrams have no segments, so their size does not matter
             let app = scenario.application(flow.traffic as usize, 1, config.seed, config.replicate)?;
-            let start = flow.zero_ns + scenario.traffic[flow.traffic as usize].start_ns;
+            let start = scenario.traffic[flow.traffic as usize].start_ns;
             let at = |end: SocketAddrV4| (end, config.port_of(*end.ip()).expect("the configuration is checked"));
             senders.push(Sender { app, ends: [at(flow.client), at(flow.server)], next: start, started: false });
         }
-        let end = config.datagrams.first().map_or(Time::MAX, |flow| flow.zero_ns + scenario.duration_ns);
-        Ok(Senders { senders, end, commands: Vec::new() })
+        Ok(Senders { senders, end: scenario.duration_ns, commands: Vec::new() })
     }
 
     /// Whether there are none.
@@ -58,7 +57,7 @@ impl Senders {
     /// When the next packet enters; [`Time::MAX`] if none follows.
     pub(crate) fn next(&self) -> Time {
         let next = self.senders.iter().map(|sender| sender.next).min().unwrap_or(Time::MAX);
-        if next < self.end {
+        if next <= self.end {
             next
         } else {
             Time::MAX
@@ -115,7 +114,7 @@ mod tests {
           "app": {"kind": "cbr", "rate_bps": 4000000, "ecn": "ect1", "packet_bytes": {"kind": "fixed", "value": 500}}}]},
         "ports": [{"node": 0, "addresses": ["10.0.0.1"], "device": {"kind": "tun", "name": "t0"}},
                   {"node": 1, "addresses": ["10.0.0.2"], "device": {"kind": "tun", "name": "t1"}}],
-        "datagrams": [{"traffic": 0, "client": "10.0.0.1:49152", "server": "ADDRESS:5001", "zero_ns": 300000000}]}"#;
+        "datagrams": [{"traffic": 0, "client": "10.0.0.1:49152", "server": "ADDRESS:5001"}]}"#;
 
     #[test]
     fn packets_enter_at_their_scheduled_times_with_valid_headers_until_the_scenarios_end() {
@@ -135,8 +134,8 @@ mod tests {
                 times.push(now);
             });
         }
-        assert_eq!(times[..2], [Time::from_millis(305), Time::from_millis(306)]);
-        assert_eq!(times.len(), 995); // one each millisecond until 1.3 s
+        assert_eq!(times[..2], [Time::from_millis(5), Time::from_millis(6)]);
+        assert_eq!(times.len(), 996); // one each millisecond up to 1 s
     }
 
     #[test]

@@ -158,8 +158,14 @@ struct Exits {
 }
 
 impl Exits {
+    /// Zero before the start.
     fn now(&self) -> Time {
-        Time::from_nanos(sys::monotonic_ns() - self.start_ns)
+        Time::from_nanos(sys::monotonic_ns().saturating_sub(self.start_ns))
+    }
+
+    /// How long it is until then, in nanoseconds.
+    fn until(&self, at: Time) -> u64 {
+        (self.start_ns + at.as_nanos()).saturating_sub(sys::monotonic_ns())
     }
 
     fn on_event(&mut self, network: &Network, at: Time, packet: &LivePacket, event: Event) {
@@ -238,7 +244,7 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         }
         None => None,
     };
-    let start_ns = sys::monotonic_ns();
+    let start_ns = sys::monotonic_ns() + config.lead_ns.as_nanos();
     let cpu_start = sys::cpu_ns();
     let mut exits = Exits {
         ports,
@@ -263,13 +269,13 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         }
         // samples can be taken later, and datagrams be sent later, at their time
         let next = network.next_exit().min(sampler.snapshot_at).min(sampler.senders.next()).min(end);
-        let wait = (!next.is_never()).then(|| next.saturating_sub(exits.now()).as_nanos());
+        let wait = (!next.is_never()).then(|| exits.until(next));
         epoll.wait(wait, &mut tokens).map_err(system("epoll_pwait2"))?;
         for &token in tokens.iter().filter(|&&token| token != TERMINATION) {
             read_port(token as usize, &mut network, &mut exits, &mut sampler, &mut buffer);
         }
     }
-    let wall_ns = sys::monotonic_ns() - start_ns;
+    let wall_ns = sys::monotonic_ns().saturating_sub(start_ns);
     let cpu_ns = sys::cpu_ns() - cpu_start;
     finish_files(config, &mut exits).map_err(system("writing the trace"))?;
     let summary = summarize(config, &mut network, exits, wall_ns, cpu_ns, real_time);

@@ -229,7 +229,6 @@ class Hosts:
                         "traffic": index,
                         "client": f"{client}:{FIRST_CLIENT_PORT + index}",
                         "server": f"{server}:{FIRST_PORT + index}",
-                        "zero_ns": LEAD_NS,
                     }
                 )
         return found
@@ -269,12 +268,13 @@ class Router:
             "replicate": job["replicate"],
             "ports": hosts.ports(),
             "datagrams": hosts.datagrams(),
+            "lead_ns": LEAD_NS,
             "trace": str(Path(job["folder"], "trace.csv")),
             "real_time_priority": ROUTER_PRIORITY if job.get("real_time", True) else 0,
             "limits": job.get("limits", {}),
         }
         times = [*kernel_snapshot_times(job["scenario"]), int(job["scenario"]["duration_ns"])]
-        config["snapshots_ns"] = [at + LEAD_NS for at in times]
+        config["snapshots_ns"] = times
         observed = observed_port(job["scenario"], list(hosts.of_node))
         if job.get("capture") and observed is not None:
             config["capture"] = {"path": str(Path(job["folder"], "capture.pcapng")), "port": observed}
@@ -386,7 +386,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
         for index, entry in enumerate(scenario["traffic"])
         if not is_unresponsive(entry["app"])
     }
-    wait = (router.start_ns + LEAD_NS) / 1e9 - loop.time()
+    wait = router.start_ns / 1e9 - loop.time()
     if wait > 0:
         time.sleep(wait)
     zero_ns = loop.run_until_complete(_run(bed, drivers, samples, scenario))
