@@ -202,15 +202,15 @@ def test_what_is_wrong_with_a_pack_is_told_before_the_first_run(
 
 
 def test_a_kernel_runs_what_it_has(tmp_path: Path) -> None:
-    """Neither datagrams nor laws of the simulator alone; what is left out is said before the first run."""
+    """No laws of the simulator alone; what is left out is said before the first run."""
     kernel = RunOptions(backend="linux-virtual")
     with pytest.raises(StudyError, match="no congestion control bbr3"):
         evaluate.evaluate([small(tmp_path / "a")], [subjects.congestion_control("bbr3")], tmp_path, kernel)
     made = small(tmp_path / "b")
     study = tmp_path / "b" / "small" / "study.toml"
-    datagrams = '"$subject" }, { name = "udp", app = { kind = "cbr", rate = "1Mbps" } }]'
-    study.write_text(study.read_text(encoding="utf-8").replace('"$subject" }]', datagrams), encoding="utf-8")
-    with pytest.raises(StudyError, match='no study runs on a kernel: traffic of kind "cbr"'):
+    other = '"$subject" }, { name = "other", cc = "bbr3" }]'
+    study.write_text(study.read_text(encoding="utf-8").replace('"$subject" }]', other), encoding="utf-8")
+    with pytest.raises(StudyError, match="no study runs on a kernel: the kernel has no congestion control"):
         evaluate.evaluate([made], [subjects.congestion_control("reno")], tmp_path, kernel)
     assert not (tmp_path / "b" / "store").exists()
 
