@@ -30,7 +30,7 @@ struct Sender {
 
 /// All of them.
 pub(crate) struct Senders {
-    senders: Vec<Sender>,
+    entries: Vec<Sender>,
     /// When the scenario ends; what enters then still counts, as in the simulator.
     end: Time,
     commands: Vec<Command>,
@@ -38,25 +38,25 @@ pub(crate) struct Senders {
 
 impl Senders {
     pub(crate) fn new(config: &RouterConfig) -> Result<Senders, ScenarioError> {
-        let (scenario, mut senders) = (&config.scenario, Vec::new());
+        let (scenario, mut entries) = (&config.scenario, Vec::new());
         for flow in &config.datagrams {
             // datagrams have no segments, so their size does not matter
             let app = scenario.application(flow.traffic as usize, 1, config.seed, config.replicate)?;
             let start = scenario.traffic[flow.traffic as usize].start_ns;
             let at = |end: SocketAddrV4| (end, config.port_of(*end.ip()).expect("the configuration is checked"));
-            senders.push(Sender { app, ends: [at(flow.client), at(flow.server)], next: start, started: false });
+            entries.push(Sender { app, ends: [at(flow.client), at(flow.server)], next: start, started: false });
         }
-        Ok(Senders { senders, end: scenario.duration_ns, commands: Vec::new() })
+        Ok(Senders { entries, end: scenario.duration_ns, commands: Vec::new() })
     }
 
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.senders.is_empty()
+        self.entries.is_empty()
     }
 
     /// When the next packet enters; [`Time::MAX`] if none follows.
     pub(crate) fn next(&self) -> Time {
-        let next = self.senders.iter().map(|sender| sender.next).min().unwrap_or(Time::MAX);
+        let next = self.entries.iter().map(|sender| sender.next).min().unwrap_or(Time::MAX);
         if next <= self.end {
             next
         } else {
@@ -66,7 +66,7 @@ impl Senders {
 
     /// Hands the packets that enter at `now`, the time of [`Self::next`], to `enter`; ties in the order of the entries.
     pub(crate) fn send(&mut self, now: Time, mut enter: impl FnMut(Datagram)) {
-        for sender in self.senders.iter_mut().filter(|sender| sender.next == now) {
+        for sender in self.entries.iter_mut().filter(|sender| sender.next == now) {
             sender.next = Time::MAX;
             let event = if std::mem::replace(&mut sender.started, true) { Event::Timer } else { Event::Start };
             sender.app.handle(now, event, &mut self.commands);
