@@ -27,6 +27,7 @@ PART_bbr = --set question=slow-line
 run: setup
 	@rm -rf $(OUT)
 	@$(foreach study,$(STUDIES),$(BIN)/cwndlab run $(study) $(PART_$(study)) -o $(OUT)/$(study) &&) true
+	@[ ! -e python/cwndlab/report/live/engine.wasm.gz ] || $(BIN)/cwndlab explore -o $(OUT)/lessons
 	@$(BIN)/python -m cwndlab.report $(OUT)
 
 test: test-rust test-python

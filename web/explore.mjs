@@ -1,10 +1,10 @@
-// node explore.mjs CHROMIUM PAGE PICTURES: opens a page of controls (a file or an address) and uses it.
+// node explore.mjs CHROMIUM PAGE NOTEBOOK PICTURES: opens a page of controls, and one that shows it in a frame.
 // Prints what it saw as JSON; tests/explore/test_explore_page.py judges it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
-const [, , executablePath, address, pictures] = process.argv;
+const [, , executablePath, address, notebook, pictures] = process.argv;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
 const seen = { errors: [], requests: [], slider: [] };
@@ -87,5 +87,15 @@ if (pictures) await other.screenshot({ path: join(pictures, "explore-narrow.png"
 
 await change(() => page.locator("#explore-start").click());
 seen.start = [await hash(), (await totals()) === atStart[1]];
+const framing = await browser.newPage();
+framing.on("pageerror", (error) => seen.errors.push(String(error)));
+await framing.goto(notebook);
+const frame = framing.frameLocator("iframe");
+await frame.locator("#live-status", { hasText: /^Shown/ }).waitFor();
+await frame.locator("#control-rate").focus();
+await framing.keyboard.press("ArrowRight");
+await frame.locator("#control-rate-value", { hasText: "20 Mbit/s" }).waitFor();
+await frame.locator("#live-status", { hasText: /^Shown/ }).waitFor();
+seen.framed = await frame.locator("#live-totals").textContent();
 await browser.close();
 console.log(JSON.stringify(seen));

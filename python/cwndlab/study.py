@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic, writing
@@ -23,6 +23,9 @@ from cwndlab.spec import toml
 from cwndlab.spec.build import Keys, Sections, plain
 from cwndlab.spec.edit import candidates
 from cwndlab.spec.laws import with_laws
+
+if TYPE_CHECKING:
+    from cwndlab.explore.page import ExplorePage
 
 
 class Study(MeasuredStudy):
@@ -181,6 +184,21 @@ class Study(MeasuredStudy):
 
         """
         return run_study(self, out=out, **options)
+
+    def explore(self) -> ExplorePage:
+        """A page with a slider for each parameter and graphs that follow, as `cwndlab explore` opens it.
+
+        A notebook shows the page; `study.explore().save("page.html")` writes it.
+
+        Raises:
+            StudyError: its congestion controls are in Python.
+            OutputError: this cwndlab has no engine for pages.
+
+        """
+        from cwndlab.explore.controls import explored
+        from cwndlab.explore.page import ExplorePage, page
+
+        return ExplorePage(self.title, page(explored(self)))
 
     def stream(self, out: str | Path | None = None, **options: Unpack[FurtherOptions]) -> Stream:
         """Runs the study in the background and gives its replicates as they finish.

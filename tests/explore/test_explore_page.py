@@ -18,7 +18,7 @@ import pytest
 
 import cwndlab
 from cwndlab.explore.controls import Explored, explored
-from cwndlab.explore.page import page
+from cwndlab.explore.page import ExplorePage, page
 from cwndlab.explore.serve import PageServer
 from cwndlab.study import Study
 
@@ -54,7 +54,9 @@ def file(derived: Explored, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seen(file: Path) -> Any:
     if CHROMIUM is None or shutil.which("node") is None or not (WEB / "node_modules").exists():
         pytest.skip("needs chromium, node and the packages in web/ (`npm ci --prefix web`)")
-    command = ["node", "explore.mjs", CHROMIUM, file.as_uri(), str(file.parent)]
+    notebook = file.with_name("notebook.html")
+    notebook.write_text(f"<!doctype html>{ExplorePage('One transfer', file.read_text())._repr_html_()}")
+    command = ["node", "explore.mjs", CHROMIUM, file.as_uri(), notebook.as_uri(), str(file.parent)]
     done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
@@ -117,6 +119,11 @@ def test_nothing_overflows_or_is_tiny_on_a_telephone(seen: Any) -> None:
 def test_the_page_fetches_nothing_and_logs_no_error(seen: Any, file: Path) -> None:
     assert seen["errors"] == []
     assert {url.partition("#")[0] for url in seen["requests"]} == {file.as_uri()}
+
+
+@needs_module
+def test_a_notebook_shows_the_page_in_a_frame(seen: Any) -> None:
+    assert "bytes delivered" in seen["framed"]
 
 
 @needs_module

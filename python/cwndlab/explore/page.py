@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from cwndlab import metrics
 from cwndlab.core import core
 from cwndlab.errors import OutputError
+from cwndlab.files import write_atomic, writing
 from cwndlab.report import embed, render
 from cwndlab.spec import toml
 from cwndlab.spec.study import StudySpec
@@ -34,6 +37,26 @@ class Try:
 
     text: str
     hash: str
+
+
+@dataclass(frozen=True)
+class ExplorePage:
+    """The page of a study's controls; a notebook shows it in a frame."""
+
+    title: str
+    html: str = field(repr=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the page as one file, which works offline; OutputError if it cannot be written."""
+        file = Path(path)
+        with writing(file):
+            write_atomic(file, self.html.encode())
+        return file
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that its styles and its strict policy stay inside."""
+        style = "width: 100%; height: 60rem; border: 0"
+        return f'<iframe title="{escape(self.title)}" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
 
 
 @dataclass(frozen=True)

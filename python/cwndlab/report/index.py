@@ -15,6 +15,9 @@ from .model import CountView
 from .view import count
 from .write import save
 
+#: Where `cwndlab explore -o DIR/lessons` puts its first page.
+LESSONS = "lessons/index.html"
+
 
 def write_index(folder: Path) -> Path:
     """Writes `index.html` into a folder whose sub-folders are results of studies; returns its path."""
@@ -36,7 +39,8 @@ def write_index(folder: Path) -> Path:
     if not entries:
         raise OutputError(f"{folder}: holds no reports; `cwndlab run STUDY -o {folder}/STUDY` makes one")
     page = folder / "index.html"
-    save(page, render.index(entries))
+    lessons = LESSONS if (folder / LESSONS).is_file() else ""
+    save(page, render.index(entries, lessons))
     return page
 
 

@@ -116,10 +116,10 @@ class IndexEntry:
     """Path of one figure, relative to the index; empty if there is none."""
 
 
-def index(entries: Sequence[IndexEntry]) -> str:
-    """A page that leads to the reports of several studies."""
+def index(entries: Sequence[IndexEntry], lessons: str = "") -> str:
+    """A page that leads to the reports of several studies, and to the page of lessons."""
     template = _environment(False).get_template("index.html.j2")
-    return template.render(entries=entries, css=Markup(_source("style.css")))
+    return template.render(entries=entries, lessons=lessons, css=Markup(_source("style.css")))
 
 
 def _with_safe_url(view: ReportView) -> ReportView:

@@ -176,7 +176,8 @@ class Explorer {
     this.moved = performance.now();
     this.showControls();
     const hash = toHash(this.content, this.settings, Number(this.replicate.value));
-    if (location.hash !== hash) history.replaceState(null, "", hash);
+    // Not the fragment alone: in a notebook's frame it would be resolved against the notebook's address.
+    if (location.hash !== hash) history.replaceState(null, "", document.URL.replace(/#.*/, "") + hash);
     this.run();
   }
 
