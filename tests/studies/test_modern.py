@@ -30,7 +30,7 @@ def test_a_kernel_has_a_congestion_control_for_every_endpoint(study: Study) -> N
         tcp = one.compiled.scenario["tcp"]
         used = {i for t in one.compiled.scenario["traffic"] for i in (t["tcp_client"], t["tcp_server"])}
         names |= {stack.congestion_control(own, tcp[index]) for index in used}
-    assert names == {"cubic", "reno", "dctcp", "bbr", "bbr3"}
+    assert names == {"cubic", "reno", "dctcp", "bbr", "bbr3", "prague"}
 
 
 def test_the_larger_window_saves_round_trips_where_the_buffer_holds_it(study: Study) -> None:

@@ -71,6 +71,7 @@ LAWS = {
     "dctcp": "dctcp",
     "bbr1": "bbr",
     "bbr3": "bbr3",  # in no mainline kernel; google/bbr's calls it bbr: [laws] bbr3 = "bbr"
+    "prague": "prague",  # in no mainline kernel: L4STeam's module
 }
 
 STACKS = {
