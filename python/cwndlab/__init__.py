@@ -15,9 +15,11 @@ from cwndlab._core import AckReport, CongestionControl, LossEvent, RateSample, v
 from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, StudyError
 
 if TYPE_CHECKING:
+    from cwndlab.diagnosis.diagnosis import Diagnosis
     from cwndlab.metrics import RunView
     from cwndlab.metrics._own import metric
     from cwndlab.plan.plan import Cell, Plan
+    from cwndlab.runs.explain import explain_capture
     from cwndlab.runs.options import OptionFields, RunOptions
     from cwndlab.runs.records import RecordTables
     from cwndlab.runs.result import RunResult
@@ -61,6 +63,7 @@ __all__ = [
     "Compare",
     "CongestionControl",
     "CwndlabError",
+    "Diagnosis",
     "Direction",
     "Distribution",
     "Dumbbell",
@@ -93,6 +96,7 @@ __all__ = [
     "Topology",
     "Traffic",
     "__version__",
+    "explain_capture",
     "metric",
     "open_results",
     "run",
@@ -102,6 +106,8 @@ __all__ = [
 _HOMES = {
     "cwndlab.metrics": ("RunView",),
     "cwndlab.metrics._own": ("metric",),
+    "cwndlab.diagnosis.diagnosis": ("Diagnosis",),
+    "cwndlab.runs.explain": ("explain_capture",),
     "cwndlab.runs.run": ("open", "open_results"),
     "cwndlab.runs.result": ("RunResult",),
     "cwndlab.runs.stream": ("Replicate", "Stream"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import dpkt
 import pytest
 from prepared_stalls import STALLS, study
 
@@ -111,3 +112,27 @@ def test_a_broken_capture_is_an_error_of_its_file(tmp_path: Path, capsys: pytest
             app(["explain", str(file)])
         out, err = capsys.readouterr()
         assert out if not caught.value.code else f"{file}: " in err
+
+
+@pytest.mark.parametrize("cause", ["rto-few-dupacks", "receive-window"])
+def test_a_pcap_of_the_first_bytes_of_each_packet_is_enough(cause: str, tmp_path: Path) -> None:
+    whole = capture(study(cause), "sender", tmp_path)
+    short = tmp_path / "short.pcap"
+    with whole.open("rb") as source, short.open("wb") as target:
+        reader = dpkt.pcap.UniversalReader(source)
+        writer = dpkt.pcap.Writer(target, snaplen=96, linktype=reader.datalink())
+        for time, packet in reader:
+            writer.writepkt(packet[:96], time)
+    one, other = explain_capture(whole), explain_capture(short)
+    assert one.cause == other.cause == cause
+    assert other.waited_s[cause] == pytest.approx(one.waited_s[cause], abs=1e-3)
+
+
+def test_a_run_explains_itself() -> None:
+    run = study("receive-window").run(replicates=1)
+    at = run.explain("flow", at="1s")
+    (wait,) = at.waits
+    assert wait.start_s <= 1 < wait.end_s and wait.cause == "receive-window"
+    assert run.explain().cause == "receive-window"
+    with pytest.raises(KeyError, match="no TCP flow"):
+        run.explain("flaw")

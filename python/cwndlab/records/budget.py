@@ -246,9 +246,10 @@ class CriticalPaths:
 
     def _timers(self, sender: int, sent: int, book: _Book) -> int:
         """Books the waits for the timers that made an end send; when the first of them was set."""
-        while (at := self._timeouts.until(sender, sent)) >= 0 and self._timeouts.time[at] == sent > self._set[
-            at
-        ]:
+        while True:
+            at = self._timeouts.until(sender, sent)
+            if at < 0 or self._timeouts.time[at] != sent or self._set[at] >= sent:
+                return sent
             part = _TIMERS[self._timer[at]]
             if part == "rto":
                 limit = self._limits.before(sender, sent)
@@ -256,7 +257,6 @@ class CriticalPaths:
                 part = "rto-handshake" if opening else "rto-repeated" if self._backoffs[at] > 1 else "rto"
             sent = self._set[at]
             book.until(sent, part)
-        return sent
 
     def _cause(self, sender: int, cause: int, sent: int, quiet: str, book: _Book) -> tuple[str, int]:
         """As `_packet`: what a sender of data had waited for when this arrival let it send."""
