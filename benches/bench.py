@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLE = ROOT / "target" / "release" / "examples" / "bench"
+EXAMPLE = ROOT / "target" / "wheel" / "examples" / "bench"
 CELLS = ROOT / "build" / "bench"
 
 
@@ -224,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("bench: ns-2 is not installed (Debian package ns2); cwndlab alone", file=sys.stderr)
         tools.remove("ns-2")
     if "cwndlab" in tools:
-        build = ["cargo", "build", "--release", "-p", "cwndlab-records", "--example", "bench"]
+        build = ["cargo", "build", "--profile", "wheel", "-p", "cwndlab-records", "--example", "bench"]
         subprocess.run(build, cwd=ROOT, check=True)
     count = not options.no_instructions and shutil.which("valgrind") is not None
     if not count and not options.no_instructions:

@@ -1,12 +1,18 @@
-"""Build a wheel with profile-guided optimization: build/dist/cwndlab-….whl.
+"""Build a wheel: build/dist/cwndlab-….whl.
+
+It holds the engine, the router of `--backend linux` (on Linux), the engine that reports carry, the shipped
+studies and packs, and the licences of everything that is linked into them.
 
 The engine is built once with counters, runs cells of every shipped study, and is built again with these
-counts. Results are the same to the byte. Needs the `llvm-profdata` of rustc's own LLVM:
-`rustup component add llvm-tools`.
+counts (profile-guided optimization). Results are the same to the byte. This needs the `llvm-profdata` of
+rustc's own LLVM: `rustup component add llvm-tools`. `--plain` builds without counts, `--out DIR` writes
+elsewhere, and `--profile release` builds quickly, as `make setup` does.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -16,8 +22,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "pgo"
-#: Cells of each study that are run to count.
-CELLS = 12
+PACKAGE = ROOT / "python" / "cwndlab"
+ROUTER = PACKAGE / "backends" / "linux" / "cwndlab-router"
+LICENCES = PACKAGE / "THIRD-PARTY.txt"
+#: Cells of each study that are run to count, and the most events of a run: some cells send 10^9 packets.
+CELLS, EVENTS = 12, 10_000_000
 
 TRAINING = f"""
 import sys
@@ -28,45 +37,115 @@ assert _core.__file__.startswith(sys.argv[1]), _core.__file__
 for name in shipped():
     cells = Study.load(name).plan().cells
     for cell in cells[:: max(1, len(cells) // {CELLS})]:
-        _core.run(cell.scenario, 1, 0)
+        try:
+            _core.run(cell.scenario, 1, 0, max_events={EVENTS})
+        except _core.BudgetError:
+            pass
+"""
+STAMP = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from cwndlab import _core
+print(_core.engine_digest())
 """
 
 
-def run(command: Sequence[str | Path], flags: str = "", **environment: str) -> None:
-    """Run a command; SystemExit if it fails. `flags` are rustc's."""
+def run(command: Sequence[str | Path], flags: str = "", **environment: str) -> str:
+    """Run a command and return its output; SystemExit if it fails. `flags` are rustc's."""
     given = {"RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {flags}".strip()} if flags else {}
-    done = subprocess.run(list(map(str, command)), cwd=ROOT, env={**os.environ, **given, **environment})
+    words = list(map(str, command))
+    done = subprocess.run(
+        words, cwd=ROOT, env={**os.environ, **given, **environment}, stdout=subprocess.PIPE, text=True
+    )
     if done.returncode != 0:
-        raise SystemExit(f"wheel: {command[0]} failed with {done.returncode}")
+        raise SystemExit(f"wheel: {' '.join(words[:3])} failed with {done.returncode}\n{done.stdout}")
+    return done.stdout
 
 
 def profdata() -> Path:
     """The `llvm-profdata` that belongs to rustc: another LLVM's cannot read its profiles."""
-    asked = ["rustc", "--print", "sysroot"]
-    root = Path(subprocess.run(asked, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip())
+    root = Path(run(["rustc", "--print", "sysroot"]).strip())
     found = sorted(root.glob("lib/rustlib/*/bin/llvm-profdata*"))
     if not found:
-        raise SystemExit("wheel: rustc has no llvm-profdata; run `rustup component add llvm-tools`")
+        raise SystemExit(
+            "wheel: rustc has no llvm-profdata; run `rustup component add llvm-tools`, or build with --plain"
+        )
     return found[0]
 
 
+def third_party() -> str:
+    """Every crate that is linked, with its licence and the text of it."""
+    tree = ["cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]
+    crates = ["cwndlab-python", "cwndlab-live", "cwndlab-wasm"]
+    linked = {
+        tuple(line.split()[:2])
+        for line in run([*tree, *(word for crate in crates for word in ("-p", crate))]).splitlines()
+    }
+    parts = []
+    metadata = json.loads(run(["cargo", "metadata", "--locked", "--format-version", "1"]))
+    for package in sorted(metadata["packages"], key=lambda p: (p["name"], p["version"])):
+        if package["source"] is None or (package["name"], f"v{package['version']}") not in linked:
+            continue
+        folder = Path(package["manifest_path"]).parent
+        texts = sorted(
+            p for p in folder.iterdir() if p.is_file() and p.name.upper().startswith(("LICEN", "COPYING"))
+        )
+        title = f"{package['name']} {package['version']}: {package['license']}"
+        parts.append("\n\n".join([title, *(text.read_text(errors="replace").strip() for text in texts)]))
+    return f"\n\n{'=' * 80}\n\n".join(parts) + "\n"
+
+
+def install(wheel_folder: Path) -> Path:
+    """The newest wheel of a folder, installed not in place of the working tree."""
+    site = WORK / "site"
+    shutil.rmtree(site, ignore_errors=True)
+    wheel = max(wheel_folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", site]
+    run([*pip, wheel])
+    return site
+
+
 def main() -> None:
-    """Count, then build."""
-    merge = profdata()
-    shutil.rmtree(WORK / "counts", ignore_errors=True)
-    shutil.rmtree(WORK / "site", ignore_errors=True)
-    target = str(WORK / "target")
-    maturin = [Path(sys.executable).with_name("maturin"), "build", "--release", "--locked", "--out"]
-    counting = f"-Cprofile-generate={WORK / 'counts'}"
-    run([*maturin, WORK / "counting"], counting, CARGO_TARGET_DIR=target)
-    wheel = max((WORK / "counting").glob("*.whl"), key=lambda path: path.stat().st_mtime)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", WORK / "site", wheel]
-    run(pip)  # beside the editable install in .venv, not in its place
-    shutil.rmtree(WORK / "counts", ignore_errors=True)  # of build scripts
-    run([sys.executable, "-c", TRAINING, WORK / "site"])
-    merged = WORK / "merged.profdata"
-    run([merge, "merge", "-o", merged, *sorted((WORK / "counts").glob("*.profraw"))])
-    run([*maturin, ROOT / "build" / "dist"], f"-Cprofile-use={merged}", CARGO_TARGET_DIR=target)
+    """Build once to count (or to know the engine's digest), then build the wheel."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--plain", action="store_true", help="without profile-guided optimization")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "dist")
+    parser.add_argument("--profile", default="wheel", help="Cargo's profile; default: all optimizations")
+    options = parser.parse_args()
+    merge = None if options.plain else profdata()
+    counts, first = WORK / "counts", WORK / "first"
+    target = {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(WORK / "target"))}
+    maturin = [
+        Path(sys.executable).with_name("maturin"),
+        "build",
+        "--profile",
+        options.profile,
+        "--locked",
+        "--out",
+    ]
+    shutil.rmtree(counts, ignore_errors=True)
+    try:
+        if sys.platform == "linux":
+            run(["cargo", "build", "--locked", "--profile", options.profile, "-p", "cwndlab-live"], **target)
+            shutil.copy(Path(target["CARGO_TARGET_DIR"]) / options.profile / ROUTER.name, ROUTER)
+        LICENCES.write_text(third_party(), encoding="utf-8")
+        run([sys.executable, ROOT / "tools" / "live.py", "build"], **target)
+        run([*maturin, first], f"-Cprofile-generate={counts}" if merge else "", **target)
+        site = install(first)
+        shutil.rmtree(counts, ignore_errors=True)  # of build scripts
+        module = PACKAGE / "report" / "live" / "engine.wasm.gz"
+        if module.exists():
+            module.with_name("engine.txt").write_text(run([sys.executable, "-c", STAMP, site]))
+        flags = ""
+        if merge:
+            run([sys.executable, "-c", TRAINING, site])
+            merged = WORK / "merged.profdata"
+            run([merge, "merge", "-o", merged, *sorted(counts.glob("*.profraw"))])
+            flags = f"-Cprofile-use={merged}"
+        print(run([*maturin, options.out.resolve()], flags, **target), end="")
+    finally:
+        ROUTER.unlink(missing_ok=True)
+        LICENCES.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
