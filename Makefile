@@ -50,6 +50,7 @@ check: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/python -m mypy.stubtest cwndlab._core
 	@[ ! -d web/node_modules ] || npm run --silent --prefix web check
 	$(BIN)/codespell
+	$(BIN)/python tools/prose.py
 
 bench: setup
 	$(BIN)/python benches/bench.py
