@@ -41,6 +41,8 @@ test-python: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/python -m pytest
 
 check: setup $(VENV)/.dev $(VENV)/.web
+	$(BIN)/codespell
+	$(BIN)/python tools/prose.py
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .
@@ -49,8 +51,6 @@ check: setup $(VENV)/.dev $(VENV)/.web
 	@$(BIN)/lint-imports --no-cache >.mypy_cache/imports.txt || { cat .mypy_cache/imports.txt; exit 1; }
 	$(BIN)/python -m mypy.stubtest cwndlab._core
 	@[ ! -d web/node_modules ] || npm run --silent --prefix web check
-	$(BIN)/codespell
-	$(BIN)/python tools/prose.py
 
 bench: setup
 	$(BIN)/python benches/bench.py
