@@ -88,6 +88,8 @@ def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
     if flow is not None:
         chosen = [k for k in chosen if flow in (names[k], names[k].split(".", 1)[0])]
     if not chosen:
+        if flow is None:
+            raise KeyError("there is no TCP flow")
         groups = [*dict.fromkeys(name.split(".", 1)[0] for name in names), *names]
-        raise KeyError(f'no TCP flow "{flow}"; {nearest(str(flow), groups)}')
+        raise KeyError(f'no TCP flow "{flow}"; {nearest(flow, groups)}')
     return chosen[0]
