@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::header::Header;
 
-    const CONFIG: &str = r#"{"seed": 1, "scenario": {"duration_ns": 1000000000, "nodes": ["a", "b"], "tcp": [],
+    const CONFIG: &str = r#"{"seed": 1, "scenario": {"duration_ns": 1000000000, "nodes": ["a", "b"], "tcp": [TCP],
         "links": [
           {"name": "a>b", "from": 0, "to": 1, "rate_bps": 1000000, "delay_ns": 0, "queue": {"kind": "infinite"}},
           {"name": "b>a", "from": 1, "to": 0, "rate_bps": 1000000, "delay_ns": 0, "queue": {"kind": "infinite"}}],
@@ -116,9 +116,14 @@ mod tests {
                   {"node": 1, "addresses": ["10.0.0.2"], "device": {"kind": "tun", "name": "t1"}}],
         "datagrams": [{"traffic": 0, "client": "10.0.0.1:49152", "server": "ADDRESS:5001"}]}"#;
 
+    fn config(server: &str) -> Result<RouterConfig, crate::config::ConfigError> {
+        let tcp = serde_json::to_string(&cwndlab_tcp::Profile::Linux6.config()).unwrap();
+        RouterConfig::from_json(&CONFIG.replace("ADDRESS", server).replace("TCP", &tcp))
+    }
+
     #[test]
     fn packets_enter_at_their_scheduled_times_with_valid_headers_until_the_scenarios_end() {
-        let config = RouterConfig::from_json(&CONFIG.replace("ADDRESS", "10.0.0.2")).unwrap();
+        let config = config("10.0.0.2").unwrap();
         let mut senders = Senders::new(&config).unwrap();
         let mut times = Vec::new();
         while !senders.next().is_never() {
@@ -140,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_address_of_no_port_is_rejected() {
-        let error = RouterConfig::from_json(&CONFIG.replace("ADDRESS", "10.0.0.3")).unwrap_err().to_string();
+        let error = config("10.0.0.3").unwrap_err().to_string();
         assert_eq!(error, "datagrams[0]: 10.0.0.3 is the address of no port");
     }
 }
