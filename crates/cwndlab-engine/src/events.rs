@@ -22,7 +22,7 @@ const SOURCE_BITS: u32 = 24;
 /// The largest number of sources.
 pub const MAX_SOURCES: u32 = 1 << SOURCE_BITS;
 
-/// The length of a day is reviewed after this many list steps, or this many events beyond the year.
+/// The length of a day is first reviewed after this many list steps, or this many events beyond the year.
 const REVIEW_AFTER: u64 = 128;
 /// Days of up to 2^40 ns (18 minutes) are enough for any simulated time.
 const LONGEST_DAY_BITS: u32 = 40;
@@ -45,6 +45,9 @@ pub struct EventQueue {
     taken: u64,
     steps: u64,
     overflowed: u64,
+    /// The next review comes after so many steps or events put into the heap, and whether the last made days longer.
+    review_after: u64,
+    made_longer: bool,
 }
 
 impl EventQueue {
@@ -58,6 +61,8 @@ impl EventQueue {
             taken: 0,
             steps: 0,
             overflowed: 0,
+            review_after: REVIEW_AFTER,
+            made_longer: false,
         }
     }
 
@@ -83,7 +88,7 @@ impl EventQueue {
         }
         self.overflowed += 1;
         self.push_overflow(time, source);
-        let review = self.overflowed == REVIEW_AFTER;
+        let review = self.overflowed == self.review_after;
         let day = Calendar::comes_into_view(self.calendar.day(time));
         self.refill_day = if review { 0 } else { self.refill_day.min(day) };
     }
@@ -99,7 +104,7 @@ impl EventQueue {
     fn count_steps(&mut self, steps: u32) {
         let before = self.steps;
         self.steps += u64::from(steps);
-        if before < REVIEW_AFTER && self.steps >= REVIEW_AFTER {
+        if before < self.review_after && self.steps >= self.review_after {
             self.refill_day = 0;
         }
     }
@@ -136,7 +141,7 @@ impl EventQueue {
     /// Reviews the length of a day if due, then moves events that came within the year from the heap to the calendar.
     #[inline(never)]
     fn refill(&mut self) {
-        if self.steps.max(self.overflowed) >= REVIEW_AFTER {
+        if self.steps.max(self.overflowed) >= self.review_after {
             self.review();
         }
         while let Some(time) = self.first_overflow() {
@@ -164,7 +169,12 @@ impl EventQueue {
         }
     }
 
+    /// Each change back waits twice as long as the one before, or days between two lengths that both are wrong would change
+    /// for ever.
     fn change_days(&mut self, bits: u32) {
+        let longer = bits > self.calendar.day_bits();
+        self.review_after = if longer == self.made_longer { REVIEW_AFTER } else { 2 * self.review_after };
+        self.made_longer = longer;
         for (time, source) in self.calendar.restart(bits) {
             if self.calendar.covers(time) || self.calendar.is_past(time) {
                 self.enter(time, source);
