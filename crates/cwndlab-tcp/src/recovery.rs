@@ -126,12 +126,15 @@ impl Recovery {
                 if ack.sacked_bytes > 0 {
                     return self.with_news(cfg, s, decision);
                 }
-                decision
+                if decision.growth == Growth::Acked {
+                    return decision;
+                }
+                self.with_losses(s, decision)
             }
             AckKind::Duplicate => {
                 s.dup_acks += 1;
                 let began = self.on_dup_ack(cfg, s, ack.sacked_bytes);
-                Decision { began, restart_timer: began, ..NOTHING }
+                self.with_losses(s, Decision { began, restart_timer: began, ..NOTHING })
             }
             AckKind::Old | AckKind::Other => NOTHING,
         }
@@ -148,9 +151,22 @@ impl Recovery {
     #[cold]
     fn with_news(&mut self, cfg: &TcpConfig, s: &mut Sender, decision: Decision) -> Decision {
         if !self.in_recovery() && !cfg.one_way_agents && self.on_dup_ack(cfg, s, 0) {
-            return Decision { growth: Growth::None, began: true, ..decision };
+            return self.with_losses(s, Decision { growth: Growth::None, began: true, ..decision });
         }
-        decision
+        self.with_losses(s, decision)
+    }
+
+    /// What an ACK shows to be lost. With SACK the holes of which it is newly known (RFC 6675, section 4, `IsLost`); without,
+    /// and with SACK of 1998, the first segment when it is to go again.
+    #[inline(never)]
+    fn with_losses(&mut self, s: &Sender, decision: Decision) -> Decision {
+        let lost_bytes = match self {
+            Recovery::Sack(Sack { episode }) | Recovery::Fack(Fack { episode }) => episode.take_newly_lost(),
+            Recovery::Prr(r) => r.episode.take_newly_lost(),
+            _ if decision.began || s.resend_first => u64::from(s.first().len),
+            _ => 0,
+        };
+        Decision { lost_bytes, ..decision }
     }
 
     /// A duplicate ACK that newly reported `delivered` bytes; true if it began an episode.
@@ -276,7 +292,8 @@ impl Recovery {
     /// Whether the window alone decides what goes, where nothing was reported.
     #[inline]
     pub fn is_calm(&self) -> bool {
-        !matches!(self, Recovery::Rack(_)) && !self.in_recovery()
+        // FACK of 1998 may wait outside recovery, too
+        !matches!(self, Recovery::Rack(_) | Recovery::Fack1998(_)) && !self.in_recovery()
     }
 
     #[inline]

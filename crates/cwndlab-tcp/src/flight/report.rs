@@ -34,7 +34,7 @@ pub struct AckReport {
     pub delivered_bytes: u64,
     /// Of `acked_bytes`, what no SACK block and no duplicate ACK had told of before.
     pub fresh_bytes: u64,
-    /// Bytes newly deemed lost; counted by RACK only.
+    /// Bytes newly deemed lost: with RACK and with RFC 6675's SACK each segment, without SACK the first when it goes again.
     pub lost_bytes: u64,
     /// Of `delivered_bytes`, those that the receiver reports as having met congestion (CE). ECE alone says so of all that its
     /// ACK delivers (RFC 8257, section 3.3).

@@ -19,6 +19,8 @@ pub(crate) struct SackEpisode {
     rescued: bool,
     /// The piece chosen last is that one.
     rescuing: bool,
+    /// Bytes that the present ACK shows to be lost.
+    newly_lost: u32,
 }
 
 impl SackEpisode {
@@ -37,11 +39,32 @@ impl SackEpisode {
 
     /// `SetPipe` (RFC 6675, section 4) by intervals: what is neither reported nor lost, plus what was sent again.
     pub fn set_pipe(&mut self, s: &mut Sender, lost_below: u64) {
+        // what has gone again has been counted
+        let before = self.lost_end(s).max(self.high_rxt);
         self.lost_below = lost_below.max(s.una);
+        let end = self.lost_end(s);
+        if end > before {
+            let reported = s.outstanding.reported_from(before) - s.outstanding.reported_from(end);
+            self.newly_lost = (end - before - reported) as u32;
+        }
         self.high_rxt = self.high_rxt.max(s.una);
         let not_lost = s.max.saturating_sub(self.lost_below) - s.outstanding.reported_from(self.lost_below);
         let sent_again = self.high_rxt - s.una - s.outstanding.reported_below(self.high_rxt);
         self.pipe = not_lost + sent_again;
+    }
+
+    /// One past what is lost: of the first hole, lost by definition when an episode begins, its first segment.
+    fn lost_end(&self, s: &Sender) -> u64 {
+        if self.lost_below == s.una + 1 {
+            s.una + u64::from(s.first().len)
+        } else {
+            self.lost_below.max(s.una)
+        }
+    }
+
+    /// Bytes that the present ACK shows to be lost; once.
+    pub fn take_newly_lost(&mut self) -> u64 {
+        u64::from(std::mem::take(&mut self.newly_lost))
     }
 
     /// A piece went; `again` if it had been sent before.

@@ -73,7 +73,7 @@ fn the_third_duplicate_begins_an_episode_and_other_acks_change_nothing() {
             assert_eq!(take(&mut s, AckKind::Old), NOTHING, "{kind:?}");
         }
         let third = take(&mut s, AckKind::Duplicate);
-        assert_eq!(third, Decision { began: true, restart_timer: true, ..NOTHING }, "{kind:?}");
+        assert_eq!(third, Decision { began: true, restart_timer: true, lost_bytes: 100, ..NOTHING }, "{kind:?}");
         assert!(s.resend_first || s.nxt == s.una, "{kind:?}: the first segment goes again");
     }
 }
@@ -88,8 +88,50 @@ fn blocks_of_an_ack_of_new_data_may_begin_an_episode() {
         let sacked = s.outstanding.on_block(201, 501, |_| {});
         let ack = report(&cfg, &s, AckKind::New, sacked);
         let told = recovery.on_ack(&cfg, &mut s, &ack);
-        assert_eq!(told, Decision { growth: Growth::None, began: true, ..GROW }, "{kind:?}");
+        assert_eq!(told, Decision { growth: Growth::None, began: true, lost_bytes: 100, ..GROW }, "{kind:?}");
     }
+}
+
+#[test]
+fn what_blocks_show_to_be_lost_counts_once() {
+    for (kind, lost) in [
+        (RecoveryKind::Sack, [200, 0, 100]),
+        (RecoveryKind::Prr, [200, 0, 100]),
+        // below the newest report
+        (RecoveryKind::Fack, [300, 0, 0]),
+    ] {
+        let cfg = config(kind);
+        let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
+        let mut take = |s: &mut Sender, blocks: &[(u64, u64)]| {
+            let sacked = blocks.iter().map(|&(left, right)| s.outstanding.on_block(left, right, |_| {})).sum();
+            let ack = report(&cfg, s, AckKind::Duplicate, sacked);
+            recovery.on_ack(&cfg, s, &ack).lost_bytes
+        };
+        (s.end, s.nxt, s.max) = (901, 901, 901);
+        // 1 to 100 and 201 to 300 are missing below three segments, and 501 to 600 has but one above it
+        let told = [
+            take(&mut s, &[(101, 201), (301, 501), (601, 701)]),
+            take(&mut s, &[(601, 701)]),
+            take(&mut s, &[(601, 901)]),
+        ];
+        assert_eq!(told, lost, "{kind:?}");
+    }
+}
+
+#[test]
+fn without_sack_each_segment_that_goes_again_counts_as_lost() {
+    let cfg = config(RecoveryKind::NewReno);
+    let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, false));
+    let mut take = |s: &mut Sender, kind| {
+        s.resend_first = false; // it has gone
+        let ack = report(&cfg, s, kind, 0);
+        recovery.on_ack(&cfg, s, &ack).lost_bytes
+    };
+    assert_eq!([AckKind::Duplicate; 4].map(|kind| take(&mut s, kind)), [0, 0, 100, 0]);
+    s.una = 201; // a partial ACK: RFC 6582, section 3.2, step 3
+    assert_eq!(take(&mut s, AckKind::New), 100);
+    s.una = 501;
+    assert_eq!(take(&mut s, AckKind::New), 0);
 }
 
 #[test]
