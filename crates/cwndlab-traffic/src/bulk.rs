@@ -12,8 +12,9 @@ pub struct Bulk {
     tcp_server: u16,
     from: Side,
     bytes: Option<u64>,
-    reader: Option<Reader>,
-    first: Option<(Sampler, Rng)>,
+    // most have neither, and there may be many
+    reader: Option<Box<Reader>>,
+    first: Option<Box<(Sampler, Rng)>>,
     start: Time,
     open: bool,
 }
@@ -38,11 +39,11 @@ impl Bulk {
     pub(crate) fn new(spec: &BulkSpec, setup: &mut Setup<'_>) -> Result<Bulk, String> {
         spec.check()?;
         let mss = u64::from(setup.mss);
-        let reader = |rate_bps| Reader { rate_bps, chunk: mss, read: 0, peer_closed: false };
+        let reader = |rate_bps| Box::new(Reader { rate_bps, chunk: mss, read: 0, peer_closed: false });
         let first = match &spec.first_s {
             Some(dist) => {
                 let sampler = dist.sampler(setup.shared).map_err(|e| format!("bulk: first_s: {e}"))?;
-                Some((sampler, (setup.stream)("pauses")))
+                Some(Box::new((sampler, (setup.stream)("pauses"))))
             }
             None => None,
         };
@@ -60,7 +61,7 @@ impl Bulk {
 
     pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
-            Event::Start => match self.first.as_mut().map(|(sampler, rng)| sampler.draw_time(rng)) {
+            Event::Start => match self.first.as_deref_mut().map(|(sampler, rng)| sampler.draw_time(rng)) {
                 None | Some(Time::ZERO) => self.begin(now, out),
                 Some(wait) => out.push(Command::Timer { at: now + wait }),
             },

@@ -50,7 +50,7 @@ impl AppSpec {
     /// The fields that hold distributions, with their names.
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         match self {
-            AppSpec::Bulk(s) => s.first_s.iter().map(|d| ("first_s", d)).collect(),
+            AppSpec::Bulk(s) => s.first_s.iter().map(|d| ("first_s", &**d)).collect(),
             AppSpec::Ftp(s) => vec![
                 ("file_bytes", &s.file_bytes),
                 ("request_bytes", &s.request_bytes),
@@ -129,7 +129,7 @@ pub struct BulkSpec {
     pub read_rate_bps: Option<u64>,
     /// Seconds from the application's start to the opening of the connection; 0 without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_s: Option<Dist>,
+    pub first_s: Option<Box<Dist>>,
 }
 
 impl BulkSpec {
