@@ -44,6 +44,24 @@ impl Packet {
         Segment { header: self.header, sack, accecn }
     }
 
+    /// Its header, if it is the whole segment.
+    #[inline]
+    pub(crate) fn bare(&self) -> Option<&Header> {
+        (self.sack == 0).then_some(&self.header)
+    }
+
+    /// The packet past a hop.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn onward(&self) -> Packet {
+        Packet { route: self.route + 1, ..*self }
+    }
+
+    /// Whether its first byte was sent before.
+    pub(crate) fn is_retransmission(&self) -> bool {
+        self.header.retransmission
+    }
+
     /// Notes when it is sent.
     pub(crate) fn stamp(&mut self, now: Time) {
         self.sent_at = (now.as_nanos() / TICK_NS) as u32;

@@ -47,9 +47,32 @@ struct Wire {
     watched: bool,
     /// Whether [`Link::offer_plain`] may be asked, and nothing is recorded of it.
     ordinary: bool,
+    /// Whether [`Link::arrive_plain`] may be asked, and nothing is recorded of what arrives.
+    passes: bool,
 }
 
 impl Wire {
+    /// Takes a packet of these bytes if the link is plain and its queue has room: whether it has. Only if it is
+    /// [`Wire::ordinary`].
+    #[allow(clippy::inline_always)] // once per packet-hop
+    #[inline(always)]
+    fn take(
+        &mut self,
+        events: &mut EventQueue,
+        now: Time,
+        index: u32,
+        wire_bytes: u32,
+        packet: impl Fn() -> Packet,
+    ) -> bool {
+        let Some(arrival) = self.link.offer_plain(now, wire_bytes, packet) else { return false };
+        // behind another packet it changes nothing
+        if self.arrival_armed.is_never() {
+            self.arrival_armed = arrival;
+            events.push(arrival, index);
+        }
+        true
+    }
+
     /// Schedules this link's next arrival, if none is scheduled that is as early.
     #[inline]
     fn arm_arrival(&mut self, events: &mut EventQueue, index: u32) {
@@ -226,64 +249,68 @@ impl<P: Probe> Simulation<P> {
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     fn on_arrival(&mut self, index: u32) {
+        let wire = &self.wires[index as usize];
+        if !wire.passes {
+            return self.on_special_arrival(index);
+        }
+        // one that is not impaired has no stale entries
+        debug_assert_eq!(wire.arrival_armed, self.now);
+        let hop = self.hops[wire.link.first().route as usize];
+        // `DELIVER` is no index
+        let Ok([from, to]) = self.wires.get_disjoint_mut([index as usize, hop as usize]) else {
+            return self.on_last_arrival(index);
+        };
+        let (packet, next) = from.link.arrive_plain();
+        from.arrival_armed = next;
+        if !next.is_never() {
+            self.events.push(next, index);
+        }
+        self.summary.hops += 1;
+        if !to.ordinary || !to.take(&mut self.events, self.now, hop, packet.wire_bytes(), || packet.onward()) {
+            let packet = packet.onward();
+            self.offer_any(hop, &packet);
+        }
+    }
+
+    /// Of a packet for its endpoint.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn on_last_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
-        if wire.arrival_armed != self.now {
-            return;
-        }
-        if wire.link.is_impaired() {
-            return self.on_impaired_arrival(index);
-        }
-        let (mut packet, next) = wire.link.arrive_plain();
+        let (&packet, next) = wire.link.arrive_plain();
         wire.arrival_armed = next;
         if !next.is_never() {
             self.events.push(next, index);
         }
         self.summary.hops += 1;
-        if P::ENABLED && wire.to == self.observed {
-            self.see(SegmentEvent::Received, &packet);
-        }
-        self.forward(&mut packet);
+        self.deliver(&packet);
     }
 
+    /// At a link that is impaired, or a node where packets are observed.
     #[inline(never)]
-    fn on_impaired_arrival(&mut self, index: u32) {
+    fn on_special_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
+        if wire.arrival_armed != self.now {
+            return; // a stale entry: an extra delay held the packet back
+        }
         let packet = wire.link.arrive(self.now);
         wire.arrival_armed = Time::MAX;
         wire.arm_arrival(&mut self.events, index);
-        let Some(mut packet) = packet else { return };
+        let Some(packet) = packet else { return };
         self.summary.hops += 1;
         if P::ENABLED && wire.to == self.observed {
             self.see(SegmentEvent::Received, &packet);
         }
-        self.forward(&mut packet);
+        self.forward(&packet);
     }
 
     /// To the next link of its route, or to its endpoint.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn forward(&mut self, packet: &mut Packet) {
+    fn forward(&mut self, packet: &Packet) {
         let hop = self.hops[packet.route as usize];
-        packet.route += 1;
         if hop == DELIVER {
             self.deliver(packet);
         } else {
-            self.offer(hop, packet);
-        }
-    }
-
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn offer(&mut self, index: u32, packet: &Packet) {
-        let wire = &mut self.wires[index as usize];
-        if !wire.ordinary {
-            return self.offer_any(index, packet);
-        }
-        let Some(arrival) = wire.link.offer_plain(self.now, packet) else { return self.offer_any(index, packet) };
-        // behind another packet it changes nothing
-        if wire.arrival_armed.is_never() {
-            wire.arrival_armed = arrival;
-            self.events.push(arrival, index);
+            self.offer_any(hop, &packet.onward());
         }
     }
 

@@ -254,7 +254,7 @@ impl<P: Packet + Copy> Link<P> {
         if packets >= self.room_for {
             return self.admit_asking(now, bytes, packet);
         }
-        self.accept::<false>(now, packets, bytes, packet);
+        self.accept::<false>(now, packets, bytes, || *packet);
         Offered::Queued
     }
 
@@ -268,14 +268,14 @@ impl<P: Packet + Copy> Link<P> {
         };
         match answer {
             Admit::Enqueue => {
-                self.accept::<false>(now, backlog.packets, bytes, packet);
+                self.accept::<false>(now, backlog.packets, bytes, || *packet);
                 Offered::Queued
             }
             Admit::Mark => {
                 let mut marked = *packet;
                 marked.mark_ce();
                 self.counters.marks += 1;
-                self.accept::<false>(now, backlog.packets, bytes, &marked);
+                self.accept::<false>(now, backlog.packets, bytes, || marked);
                 Offered::Marked
             }
             Admit::Drop(cause) => {
@@ -288,9 +288,9 @@ impl<P: Packet + Copy> Link<P> {
     /// A packet enters behind `packets` others: when it will arrive. `PLAIN`: the link is, so its rate is not looked up.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn accept<const PLAIN: bool>(&mut self, now: Time, packets: u32, bytes: u32, packet: &P) -> Time {
+    fn accept<const PLAIN: bool>(&mut self, now: Time, packets: u32, bytes: u32, make: impl Fn() -> P) -> Time {
         self.counters.max_packets = self.counters.max_packets.max(packets + 1);
-        let arrival = self.transmit::<PLAIN>(self.free_at.max(now), self.free_at > now, bytes, packet);
+        let arrival = self.transmit::<PLAIN>(self.free_at.max(now), self.free_at > now, bytes, make);
         self.counters.sojourn += self.free_at - now;
         arrival
     }
@@ -299,7 +299,7 @@ impl<P: Packet + Copy> Link<P> {
     /// it was in the queue before.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn transmit<const PLAIN: bool>(&mut self, begin: Time, waited: bool, bytes: u32, packet: &P) -> Time {
+    fn transmit<const PLAIN: bool>(&mut self, begin: Time, waited: bool, bytes: u32, make: impl Fn() -> P) -> Time {
         let service = match &mut self.capacity {
             Some(capacity) if !PLAIN => capacity.finish(begin, waited, bytes) - begin,
             _ => self.serializer.time(bytes),
@@ -309,7 +309,7 @@ impl<P: Packet + Copy> Link<P> {
         self.counters.bytes += u64::from(bytes);
         self.counters.busy += service;
         let arrival = self.free_at + self.delay;
-        self.ring.push_with(|| InFlight { packet: *packet, arrival });
+        self.ring.push_with(|| InFlight { packet: make(), arrival });
         arrival
     }
 

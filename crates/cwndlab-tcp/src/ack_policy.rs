@@ -10,7 +10,7 @@ use self::linux::Linux;
 use crate::config::{AckPolicy, TcpConfig};
 use crate::reassembly::Reassembly;
 use crate::rto::RttEstimator;
-use crate::segment::Segment;
+use crate::segment::Header;
 use crate::tuned_buffer::TunedBuffer;
 use cwndlab_units::Time;
 
@@ -58,7 +58,7 @@ pub(crate) struct Data<'a> {
     pub arrival: Arrival,
     /// The most payload of the peer's segments.
     pub peer_mss: u32,
-    pub seg: &'a Segment,
+    pub seg: &'a Header,
     /// The next position expected, with this segment.
     pub nxt: u64,
     pub beyond: Option<&'a Reassembly>,

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Header, Segment};
 
 /// The IP header's field (RFC 3168, section 5).
 pub(crate) const ECT_1: u8 = 1;
@@ -154,7 +154,7 @@ impl Echo {
 
     /// Data came in: CE starts the echo, CWR ends it; a CWR that itself met congestion starts it anew
     /// (RFC 3168, section 6.1.3).
-    pub fn on_data_in(&mut self, segment: &Segment) {
+    pub fn on_data_in(&mut self, segment: &Header) {
         if segment.ecn == CE {
             self.0 |= ECE;
         } else if self.0 & ECE != 0 && (self.0 & PER_PACKET != 0 || segment.flags.has(Flags::CWR)) {
@@ -164,19 +164,19 @@ impl Echo {
 
     /// Whether data of this segment may change what is echoed.
     #[inline]
-    pub fn minds(self, segment: &Segment) -> bool {
+    pub fn minds(self, segment: &Header) -> bool {
         (segment.ecn == CE || self.0 & ECE != 0) && self.0 & ACCURATE == 0
     }
 
     /// Whether data of this segment changes DCTCP.CE (RFC 8257, section 3.2): what is not acknowledged yet then has an ACK of
     /// its own, with the state before, and so has this segment.
-    pub fn state_ends(self, segment: &Segment) -> bool {
+    pub fn state_ends(self, segment: &Header) -> bool {
         self.0 & PER_PACKET != 0 && (self.0 & ECE != 0) != (segment.ecn == CE)
     }
 
     /// Of the bytes that this ACK delivers, those that it reports as CE-marked: all, if it has ECE (RFC 8257, section 3.3).
     #[inline]
-    pub fn ce_bytes(ack: &Segment, delivered: u64) -> u64 {
+    pub fn ce_bytes(ack: &Header, delivered: u64) -> u64 {
         if ack.flags.has(Flags::ECE) {
             delivered
         } else {

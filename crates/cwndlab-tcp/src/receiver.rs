@@ -7,7 +7,7 @@ use cwndlab_units::Time;
 use crate::ack_policy::{AckState, Arrival, Data, Due, Effect};
 use crate::config::TcpConfig;
 use crate::reassembly::Reassembly;
-use crate::segment::Segment;
+use crate::segment::Header;
 use crate::sender::Sender;
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
@@ -42,7 +42,7 @@ pub(crate) struct Receiver {
 pub(crate) struct Arriving<'a> {
     pub start: u64,
     pub end: u64,
-    pub seg: &'a Segment,
+    pub seg: &'a Header,
     /// Whether SACK and timestamps are agreed on.
     pub sack: bool,
     pub timestamps: bool,
@@ -212,6 +212,11 @@ impl Receiver {
         let free = self.free(cfg);
         let unit = (free >> self.shift()).min(0xffff) << self.shift();
         let mut edge = (self.nxt + unit).max(self.edge);
+        if self.auto_read && self.unread == 0 {
+            // the whole buffer is free
+            self.edge = edge;
+            return (edge - self.nxt).min(u64::from(u32::MAX)) as u32;
+        }
         // a window that grew by less than a segment stays closed (RFC 9293, 3.8.6.2.2)
         let gain = edge - self.edge;
         if gain < u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) && self.edge > self.nxt && !self.auto_read {

@@ -1,6 +1,6 @@
 //! The size of the peer's full segments, as Linux's receiver estimates it (`tcp_measure_rcv_mss` of Linux 6.12).
 
-use crate::segment::{Flags, Segment, TIMESTAMPS_BYTES};
+use crate::segment::{Flags, Header, TIMESTAMPS_BYTES};
 
 /// `TCP_MSS_DEFAULT` and `TCP_MIN_MSS`.
 const DEFAULT: u32 = 536;
@@ -33,7 +33,7 @@ impl SegmentSize {
 
     /// A segment came; whether it is a full one, or two of its size in a row say that this is what full ones are. `mss` is the
     /// most that the peer may send.
-    pub fn measure(&mut self, seg: &Segment, mss: u32) -> bool {
+    pub fn measure(&mut self, seg: &Header, mss: u32) -> bool {
         let last = std::mem::take(&mut self.last);
         if seg.len >= self.full {
             self.full = seg.len.min(mss);

@@ -185,12 +185,14 @@ impl Sender {
     /// The peer offers a window of these bytes.
     #[inline]
     pub fn note_largest_window(&mut self, window: u32) {
-        self.window_bits = self.window_bits.max((u32::BITS - window.leading_zeros()) as u8);
+        if u64::from(window) >> self.window_bits != 0 {
+            self.window_bits = (u32::BITS - window.leading_zeros()) as u8;
+        }
     }
 
     /// Whether what a timeout found outstanding keeps new data back.
     #[inline]
-    fn drains(&self, cfg: &TcpConfig) -> bool {
+    pub fn drains(&self, cfg: &TcpConfig) -> bool {
         cfg.drains_after_timeout && self.outstanding.drains(self.una)
     }
 

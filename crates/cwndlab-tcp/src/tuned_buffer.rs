@@ -9,7 +9,7 @@ use cwndlab_units::Time;
 
 use crate::config::{ReceiveTuning, TcpConfig};
 use crate::reassembly::Reassembly;
-use crate::segment::Segment;
+use crate::segment::Header;
 use crate::segment_size::SegmentSize;
 
 /// Bits right of the binary point of the share that is payload (`TCP_RMEM_TO_WIN_SCALE`), and the share at first.
@@ -152,7 +152,7 @@ impl TunedBuffer {
     pub fn on_in_order(
         &mut self,
         now: Time,
-        seg: &Segment,
+        seg: &Header,
         mss: u32,
         nxt: u64,
         held: Held,
@@ -171,14 +171,14 @@ impl TunedBuffer {
     }
 
     /// One out of order came; `held` is without it. As with SACK: without, the window is not to change.
-    pub fn on_beyond(&mut self, seg: &Segment, mss: u32, held: Held) -> bool {
+    pub fn on_beyond(&mut self, seg: &Header, mss: u32, held: Held) -> bool {
         self.measure(seg, mss);
         let allocated = self.allocated(held, 0);
         self.grow(seg, mss, allocated)
     }
 
     /// Learns the size of segments, and from it the share that is payload; the segment's memory.
-    fn measure(&mut self, seg: &Segment, mss: u32) -> u32 {
+    fn measure(&mut self, seg: &Header, mss: u32) -> u32 {
         let before = self.size.full();
         let memory = memory(seg.wire_bytes);
         if seg.len >= before {
@@ -197,7 +197,7 @@ impl TunedBuffer {
     }
 
     /// `tcp_grow_window`.
-    fn grow(&mut self, seg: &Segment, mss: u32, allocated: u32) -> bool {
+    fn grow(&mut self, seg: &Header, mss: u32, allocated: u32) -> bool {
         let room = self.window_clamp.min(self.free(allocated)).min(self.limit).saturating_sub(self.threshold);
         if room == 0 {
             return false;
@@ -225,7 +225,7 @@ impl TunedBuffer {
     }
 
     /// `tcp_rcv_rtt_measure_ts`: the clock of stamps ticks in milliseconds.
-    fn time_echo(&mut self, now: Time, seg: &Segment, echo: u32) {
+    fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
         let echo = echo / 1000;
         if echo == self.last_echo {
             return;
@@ -323,7 +323,7 @@ impl TunedBuffer {
     }
 
     /// Memory of a segment that has just come and is not read yet.
-    pub fn memory_of(seg: &Segment) -> u32 {
+    pub fn memory_of(seg: &Header) -> u32 {
         memory(seg.wire_bytes)
     }
 

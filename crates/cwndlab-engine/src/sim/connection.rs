@@ -1,6 +1,7 @@
 //! Connections of the run: two endpoints, the routes between them, their timers.
 
-use cwndlab_tcp::{Connection, LawError, Segment, State, WindowLawKind};
+use cwndlab_net::Packet as _;
+use cwndlab_tcp::{Connection, LawError, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
 use rand::RngCore as _;
@@ -169,16 +170,20 @@ impl<P: Probe> Simulation<P> {
         if P::ENABLED && self.probes.delays {
             self.report_delay(packet);
         }
-        if self.conns[slot].datagrams != TCP {
+        let conn = &mut self.conns[slot];
+        if conn.datagrams != TCP {
             return self.deliver_datagram(packet);
         }
-        let segment = packet.segment(&self.sacks);
-        self.sacks.release(packet);
         self.summary.delivered += 1;
-        let conn = &mut self.conns[slot];
         conn.in_network -= 1;
         let config = &self.configs[usize::from(conn.configs[side])];
-        conn.ends[side].handle_segment(config, self.now, &segment);
+        if let Some(header) = packet.bare() {
+            conn.ends[side].handle_bare(config, self.now, header);
+        } else {
+            let segment = packet.segment(&self.sacks);
+            self.sacks.release(packet);
+            conn.ends[side].handle_segment(config, self.now, &segment);
+        }
         self.pump(end, false);
         self.settle();
         self.retire(slot as u32);
@@ -194,7 +199,9 @@ impl<P: Probe> Simulation<P> {
         let deadline = conn.ends[side].poll_timeout();
         if deadline > self.now {
             // the deadline moved on since: the lazy entry follows it
-            self.arm(end, deadline);
+            if !deadline.is_never() {
+                self.arm(end, deadline);
+            }
             return;
         }
         let config = &self.configs[usize::from(conn.configs[side])];
@@ -206,15 +213,10 @@ impl<P: Probe> Simulation<P> {
         self.retire(slot as u32);
     }
 
-    #[inline]
     fn arm(&mut self, end: u32, deadline: Time) {
-        let conn = &mut self.conns[(end >> 1) as usize];
-        let armed = &mut conn.armed[(end & 1) as usize];
-        if deadline < *armed {
-            *armed = deadline;
-            let source = self.end_source(end);
-            self.events.push(deadline, source);
-        }
+        self.conns[(end >> 1) as usize].armed[(end & 1) as usize] = deadline;
+        let source = self.end_source(end);
+        self.events.push(deadline, source);
     }
 
     /// Looks at the ends to which applications have written.
@@ -246,22 +248,11 @@ impl<P: Probe> Simulation<P> {
         if conn.told[side].state != Some(tcp.state()) || tcp.received() >= conn.notify_at[side] || tcp.peer_closed() {
             self.attend(end);
         }
-        loop {
-            let conn = &mut self.conns[slot];
-            let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
-            let config = &self.configs[usize::from(conn.configs[side])];
-            if !tcp.may_transmit(config) {
-                break;
-            }
-            let polled = tcp.poll_transmit(config, self.now);
-            let Some(segment) = &polled else { break };
-            conn.in_network += 1;
-            self.summary.injected += 1;
-            let mut packet = Packet::new(segment, peer(end), route, &mut self.sacks);
+        while let Some(mut packet) = self.send(end) {
             if self.labels_packets {
-                self.label(end, segment, &mut packet, &mut expired);
+                self.label(end, &mut packet, &mut expired);
             }
-            self.forward(&mut packet);
+            self.forward(&packet);
             if self.summary.injected >= self.watch.look_at_packet && !self.look_inside() {
                 return;
             }
@@ -272,13 +263,41 @@ impl<P: Probe> Simulation<P> {
         if P::ENABLED && self.probes.traces_senders() {
             self.look_at_sender(end);
         }
-        let deadline = self.conns[slot].ends[side].poll_timeout();
-        self.arm(end, deadline);
+        let conn = &self.conns[slot];
+        let deadline = conn.ends[side].poll_timeout();
+        if deadline < conn.armed[side] {
+            self.arm(end, deadline);
+        }
+    }
+
+    /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else is to be done. A packet
+    /// that meets more comes back; it has been counted as sent.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn send(&mut self, end: u32) -> Option<Packet> {
+        let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
+        let conn = &mut self.conns[slot];
+        let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
+        let config = &self.configs[usize::from(conn.configs[side])];
+        while let Some(segment) = &tcp.poll_transmit(config, self.now) {
+            conn.in_network += 1;
+            self.summary.injected += 1;
+            let packet = Packet::new(segment, peer(end), route, &mut self.sacks);
+            if self.labels_packets || self.summary.injected >= self.watch.look_at_packet {
+                return Some(packet);
+            }
+            let hop = self.hops[route as usize];
+            let Some(wire) = self.wires.get_mut(hop as usize).filter(|wire| wire.ordinary) else { return Some(packet) };
+            if !wire.take(&mut self.events, self.now, hop, packet.wire_bytes(), || packet.onward()) {
+                return Some(packet);
+            }
+        }
+        None
     }
 
     /// What a class-based queue or an observed node needs to know of a packet that is sent.
     #[inline(never)]
-    pub(super) fn label(&mut self, end: u32, segment: &Segment, packet: &mut Packet, expired: &mut bool) {
+    pub(super) fn label(&mut self, end: u32, packet: &mut Packet, expired: &mut bool) {
         let conn = &self.conns[(end >> 1) as usize];
         let node = conn.nodes[(end & 1) as usize];
         if !self.traffic_numbers.is_empty() {
@@ -290,7 +309,7 @@ impl<P: Probe> Simulation<P> {
         if P::ENABLED && self.observed != u32::MAX {
             packet.ip_id = self.next_ip_id(node);
             if node == self.observed {
-                let timeout = segment.retransmission && std::mem::take(expired);
+                let timeout = packet.is_retransmission() && std::mem::take(expired);
                 self.see(SegmentEvent::Sent { timeout }, packet);
             }
         }

@@ -40,9 +40,9 @@ impl<P: Probe> Simulation<P> {
         let mut packet = Packet::new(&segment, peer(end), route, &mut self.sacks);
         self.summary.injected += 1;
         if self.labels_packets {
-            self.label(end, &segment, &mut packet, &mut false);
+            self.label(end, &mut packet, &mut false);
         }
-        self.forward(&mut packet);
+        self.forward(&packet);
         if self.summary.injected >= self.watch.look_at_packet {
             self.look_inside();
         }

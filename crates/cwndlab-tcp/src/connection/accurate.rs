@@ -4,7 +4,7 @@ use super::Connection;
 use crate::accecn::{AccEcn, Mode, Progress};
 use crate::config::TcpConfig;
 use crate::ecn::{Echo, EcnKind};
-use crate::segment::{AccEcnOption, Flags, SackBlocks, Segment, TIMESTAMPS_BYTES};
+use crate::segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 
 /// What an ACK reports of congestion.
 #[derive(Clone, Copy, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Feedback {
 impl Feedback {
     /// RFC 3168 and RFC 8257: by ECE alone.
     #[inline]
-    pub fn of_echo(seg: &Segment, delivered: u64) -> Feedback {
+    pub fn of_echo(seg: &Header, delivered: u64) -> Feedback {
         Feedback { ece: seg.flags.has(Flags::ECE), ce_packets: 0, ce_bytes: Echo::ce_bytes(seg, delivered) }
     }
 }

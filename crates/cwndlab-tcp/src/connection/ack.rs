@@ -14,7 +14,7 @@ use crate::congestion::{AckKind, AckReport, CongestionEvent};
 use crate::flight::Flight;
 use crate::pacing::Pacer;
 use crate::recovery::{reduce, Decision, Growth, Recovery};
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Header, Segment};
 use crate::sequence::from_wire;
 use crate::timers::Timer;
 
@@ -52,7 +52,7 @@ impl Connection {
     /// The window that a segment offers with its ACK. RFC 9293, 3.10.7.4: that of the newest segment counts; older ones are
     /// told by their position.
     #[inline]
-    pub(super) fn note_window(&mut self, ack: u64, seg: &Segment) {
+    pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
         self.sender.edge = ack + u64::from(seg.window);
         self.sender.note_largest_window(seg.window);
     }
@@ -116,19 +116,28 @@ impl Connection {
     /// An ACK of new data.
     #[inline(never)]
     fn take_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) {
-        let mut report = self.account_new(cfg, now, seg, ack);
+        let mut report = self.account_new(cfg, now, seg, Some(seg), ack);
         self.on_new_ack(cfg, ack, &mut report);
     }
 
-    /// The account of an ACK of new data: moves SND.UNA and takes the round trip.
+    /// The account of an ACK of new data: moves SND.UNA and takes the round trip. `options`: the segment, if it may have any.
     #[inline(always)]
-    pub(super) fn account_new(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> AckReport {
-        let has_blocks = seg.sack.len > 0 && self.agreed.sack;
+    pub(super) fn account_new(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Header,
+        options: Option<&Segment>,
+        ack: u64,
+    ) -> AckReport {
+        let blocks = options.filter(|seg| seg.sack.len > 0);
+        let has_blocks = blocks.is_some() && self.agreed.sack;
         let prior_flight_bytes = self.sender.flight_size();
         let prior_in_flight_bytes = if self.sender.extra.is_some() { self.in_flight_measured() } else { 0 };
         let keeps_times = matches!(self.recovery, Recovery::Rack(_));
-        let (has_dsack, echoed_stamp) = if keeps_times { self.begin_account(cfg, now, seg) } else { (false, None) };
-        let sacked_bytes = if has_blocks { self.learn_sack(seg) } else { 0 };
+        let (has_dsack, echoed_stamp) =
+            if keeps_times { self.begin_account(cfg, now, seg, blocks) } else { (false, None) };
+        let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(seg));
         let s = &mut self.sender;
         let acked = ack - s.una;
         // without SACK each duplicate ACK told of a segment that had arrived
@@ -145,17 +154,15 @@ impl Connection {
             self.time_echo(cfg, now, seg, ack);
         }
         let rtt = if keeps_times { self.measure_record(cfg, now, seg, ack) } else { self.measure(cfg, now, seg, ack) };
-        let s = &mut self.sender;
-        let (rtt, rate) = s.outstanding.sample(now, rtt);
+        let s = &self.sender;
         let acked_bytes = acked - u64::from(s.fin && ack > s.end);
         let delivered_bytes = acked_bytes + sacked_bytes - known;
-        let feedback = if s.extra.is_some() {
-            self.feedback(cfg, seg, acked_bytes, delivered_bytes)
-        } else {
-            Feedback::of_echo(seg, delivered_bytes)
+        let feedback = match options.filter(|_| s.extra.is_some()) {
+            Some(seg) => self.feedback(cfg, seg, acked_bytes, delivered_bytes),
+            None => Feedback::of_echo(seg, delivered_bytes),
         };
         let s = &mut self.sender;
-        AckReport {
+        let mut report = AckReport {
             kind: AckKind::New,
             acked_bytes,
             sacked_bytes,
@@ -170,20 +177,23 @@ impl Connection {
             prior_flight_bytes,
             prior_in_flight_bytes,
             rtt,
-            rate,
             has_blocks,
             has_dsack,
             echoed_stamp,
             ece: feedback.ece,
             ..s.report(cfg, now)
+        };
+        if s.outstanding.keeps_segments() {
+            (report.rtt, report.rate) = s.outstanding.sample(now, rtt);
         }
+        report
     }
 
     /// The account of an ACK that acknowledges nothing new: what its blocks report.
     #[inline(never)]
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, kind: AckKind) -> AckReport {
         let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.flight_size(), self.in_flight_measured());
-        let (has_dsack, echoed_stamp) = self.begin_account(cfg, now, seg);
+        let (has_dsack, echoed_stamp) = self.begin_account(cfg, now, seg, Some(seg));
         let sacked_bytes = if self.agreed.sack { self.learn_sack(seg) } else { 0 };
         let mut rtt = None;
         if let Recovery::Rack(rack) = &mut self.recovery {
@@ -225,8 +235,14 @@ impl Connection {
     }
 
     /// Where the record of segments is kept, it begins the account of an ACK; whether something arrived twice, and the stamp echoed.
-    fn begin_account(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> (bool, Option<u32>) {
-        let dsack = if seg.sack.len > 0 { dsack(seg, self.iss, self.sender.una) } else { None };
+    fn begin_account(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Header,
+        blocks: Option<&Segment>,
+    ) -> (bool, Option<u32>) {
+        let dsack = blocks.and_then(|seg| dsack(seg, self.iss, self.sender.una));
         let echo = (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr);
         if let Recovery::Rack(rack) = &mut self.recovery {
             rack.begin_ack(cfg, &self.sender, now, dsack, echo);
@@ -338,7 +354,7 @@ impl Connection {
 
     /// Takes a round-trip time if this ACK gives one: Karn's rule, or RFC 7323's timestamps.
     #[inline(always)]
-    fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> Option<Time> {
+    fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
         if cfg.rto.per_segment {
             return None; // taken once the window has grown: `measure_segments`
@@ -380,7 +396,7 @@ impl Connection {
 
     /// Takes the round trips of RACK's record, else of the stamp; the one for the window law.
     #[inline(never)]
-    fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) -> Option<Time> {
+    fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
         let Recovery::Rack(rack) = &mut self.recovery else { return None };
         let Some((first, last)) = rack.acknowledged_rtts().filter(|_| !cfg.rto.one_way) else {
@@ -421,7 +437,7 @@ impl Connection {
 
     /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.
     #[inline(never)]
-    fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) {
+    fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
         let s = &mut self.sender;
         if s.max > ack {
             self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));

@@ -6,29 +6,38 @@ use super::{schedule_ack, Agreed, Connection, Control};
 use crate::config::TcpConfig;
 use crate::receiver::Arriving;
 use crate::recovery::Recovery;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Header, Segment};
 use crate::sequence::{from_wire, to_wire};
 use crate::state::{CloseReason, State};
 use crate::timers::Timer;
 
 impl Connection {
     /// A segment arrives.
-    #[inline]
+    #[inline(never)]
     pub fn handle_segment(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
+        if seg.sack.len == 0 && seg.accecn.is_none() {
+            return self.handle_bare(cfg, now, &seg.header);
+        }
+        self.stats.segments_received += 1;
+        self.take_any(cfg, now, seg);
+    }
+
+    /// As [`Connection::handle_segment`], for a segment without SACK blocks and AccECN option.
+    #[inline]
+    pub fn handle_bare(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) {
         self.stats.segments_received += 1;
         if self.is_expected(seg) && self.take_expected(cfg, now, seg) {
             return;
         }
-        self.take_any(cfg, now, seg);
+        self.take_any(cfg, now, &Segment::from(*seg));
     }
 
-    /// Whether a segment is what a connection in the open mostly gets, by its header ("header prediction", Jacobson 1990):
-    /// in order, without blocks and without flags but ACK and PSH, and nothing seldom is under way.
+    /// Whether a segment without blocks is what a connection in the open mostly gets, by its header ("header prediction",
+    /// Jacobson 1990): in order, without flags but ACK and PSH, and nothing seldom is under way.
     #[inline]
-    pub(super) fn is_expected(&self, seg: &Segment) -> bool {
+    pub(super) fn is_expected(&self, seg: &Header) -> bool {
         self.state == State::Established
             && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
-            && seg.sack.len == 0
             && seg.seq == to_wire(self.irs, self.receiver.nxt)
             && self.receiver.fin_at == 0
             && self.sender.extra.is_none()
@@ -38,7 +47,7 @@ impl Connection {
     /// Does what [`Self::take_any`] does of these, without asking what they are not.
     #[allow(clippy::inline_always)] // most of what an endpoint does: see connection/ack.rs
     #[inline(always)]
-    fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
+    fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
         let s = &self.sender;
         let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.una)));
         let data = seg.len > 0;
@@ -60,7 +69,7 @@ impl Connection {
             self.note_window_update();
             self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
         } else {
-            let mut report = self.account_new(cfg, now, seg, ack);
+            let mut report = self.account_new(cfg, now, seg, None, ack);
             self.on_new_ack(cfg, ack, &mut report);
             self.arm_rack(cfg);
         }
@@ -161,7 +170,7 @@ impl Connection {
 
     #[allow(clippy::inline_always)] // see connection/ack.rs
     #[inline(always)]
-    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: u64, end: u64) {
+    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, start: u64, end: u64) {
         if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
             return;
         }

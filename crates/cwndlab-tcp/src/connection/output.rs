@@ -19,37 +19,77 @@ const SACK_BLOCK_BYTES: u32 = 8;
 const BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
 const BLOCKS: usize = 4;
 
+/// What is to be sent, as far as can be told without much ado.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outlook {
+    Nothing,
+    /// An acknowledgment, and there is no data to send.
+    PureAck,
+    /// A full segment of new data.
+    FullSegment,
+    /// To be found out.
+    Open,
+}
+
 impl Connection {
-    /// Whether [`Connection::poll_transmit`] may give a segment or change anything; if not, it need not be called.
+    /// The next segment to send, or none. Call until none.
     #[inline]
-    pub fn may_transmit(&self, cfg: &TcpConfig) -> bool {
-        let s = &self.sender;
-        let due = self.receiver.ack_now || self.control != Control::None;
-        due || ((s.nxt < s.limit() || s.una < s.max) && !self.is_window_full(cfg))
+    pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
+        match self.outlook(cfg) {
+            Outlook::Nothing => None,
+            Outlook::PureAck => Some(self.pure_ack(cfg, now)),
+            Outlook::FullSegment => {
+                let (start, len) = (self.sender.nxt, self.sender.mss);
+                Some(self.data_segment(cfg, now, Piece { start, len }))
+            }
+            Outlook::Open => self.poll_any(cfg, now),
+        }
     }
 
-    /// Whether a full window alone keeps a full segment of new data back, as mostly after one was sent: what
-    /// `Sender::next_in_order` finds, for connections on which nothing seldom is under way.
+    /// What [`Connection::poll_any`] will give, where that is plain: on connections on which nothing seldom is under way.
     #[inline]
-    fn is_window_full(&self, cfg: &TcpConfig) -> bool {
+    pub(super) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
+        if self.control != Control::None {
+            return Outlook::Open;
+        }
+        if s.nxt >= s.limit() && s.una >= s.max {
+            return if self.receiver.ack_now { Outlook::PureAck } else { Outlook::Nothing };
+        }
         let mss = u64::from(s.mss);
-        s.max - s.una + mss > s.cc.cwnd()
-            && s.una < s.max
+        let plain = s.una < s.max
             && s.nxt == s.max
             && s.nxt + mss <= s.end
             && s.dup_acks == 0
             && s.inflation == 0
             && !s.resend_first
+            && !self.receiver.ack_now
             && s.extra.is_none()
-            && !cfg.grow_only_if_cwnd_limited
             && s.outstanding.nothing_reported()
-            && self.recovery.is_calm()
+            && self.recovery.is_calm();
+        if !plain {
+            return Outlook::Open;
+        }
+        let in_flight = s.nxt - s.una + mss;
+        if in_flight > s.cc.cwnd() {
+            // where unused windows do not grow, their use is noted
+            return if cfg.grow_only_if_cwnd_limited { Outlook::Open } else { Outlook::Nothing };
+        }
+        let admitted = self.state.may_send()
+            && in_flight <= s.most(cfg)
+            && s.nxt + mss <= s.edge
+            && s.burst_left > 0
+            && !s.drains(cfg);
+        if admitted {
+            Outlook::FullSegment
+        } else {
+            Outlook::Open
+        }
     }
 
-    /// The next segment to send, or none. Call until none.
-    #[inline]
-    pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
+    /// The next segment to send, or none, in any state.
+    #[inline(never)]
+    pub(super) fn poll_any(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         if self.control != Control::None && !self.pacer_admits(cfg, now) {
             return self.control_segment(cfg, now);
         }
@@ -116,7 +156,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn data_segment(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Segment {
         let s = &mut self.sender;
         let mut end = piece.start + u64::from(piece.len);
@@ -166,13 +206,14 @@ impl Connection {
         self.segment(cfg, now, flags, piece.start, piece.len, base, again)
     }
 
+    #[inline(never)]
     pub(super) fn pure_ack(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let position = self.sender.nxt.max(self.sender.max);
         self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
     }
 
-    #[allow(clippy::too_many_arguments)] // the fields of a segment
-    #[inline]
+    #[allow(clippy::too_many_arguments, clippy::inline_always)] // the fields of a segment; once per packet
+    #[inline(always)]
     fn segment(
         &mut self,
         cfg: &TcpConfig,

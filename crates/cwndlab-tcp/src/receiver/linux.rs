@@ -4,7 +4,7 @@ use super::{Arriving, Receiver};
 use crate::ack_policy::{AckState, Arrival, Due, Effect};
 use crate::config::TcpConfig;
 use crate::ecn::{Echo, CE};
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Header};
 use crate::sender::Sender;
 use crate::tuned_buffer::{Held, TunedBuffer};
 use cwndlab_units::Time;
@@ -24,7 +24,7 @@ impl Receiver {
 
     /// A segment came that may change what is echoed to the sender: a first mark is acknowledged soon, a CWR at once
     /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
-    pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment, echo: Echo) {
+    pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Header, echo: Echo) {
         if seg.ecn == CE && echo.flags() == Flags(0) {
             self.policy.on_mark(cfg, self.offered());
         }
