@@ -13,7 +13,7 @@
 
 /** The columns of each table that the page reads: everything else stays in the module. */
 const READ = {
-  segments: ["time_ns", "event", "connection", "from_client", "seq", "len", "ack", "timeout", "segment", "link"],
+  segments: ["time_ns", "event", "connection", "from_client", "timeout", "segment", "link"],
   cwnd: ["time_ns", "connection", "from_client", "cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "srtt_ns"],
   queues: ["time_ns", "link", "packets", "average"],
   connections: ["connection", "traffic", "start_ns", "end_ns", "bytes_up", "bytes_down", "segments_sent", "retransmits",
