@@ -47,7 +47,7 @@ pub enum RunError {
         at: Time,
         /// of the scenario
         duration: Time,
-        /// memory is kept for so many at once
+        /// memory is reserved for this many at once
         connections: u64,
         /// inside links
         packets: u64,
@@ -63,7 +63,7 @@ pub enum RunError {
         /// how many
         events: u64,
     },
-    /// More connections at once than the event queue can tell apart.
+    /// More simultaneous connections than the event queue can distinguish.
     #[error("{connections} connections are open at once at {at}; at most {} can be", crate::MAX_SOURCES / 2)]
     Connections {
         /// simulated time
@@ -81,7 +81,7 @@ pub enum RunError {
         /// in the law's own words
         why: String,
     },
-    /// Whoever started the run asked it to stop.
+    /// The caller requested a stop.
     #[error("the run was stopped at {at} of {duration}")]
     Stopped {
         /// simulated time

@@ -17,7 +17,7 @@ use calendar::Calendar;
 /// Each source has at most one live entry in the queue.
 pub type Source = u32;
 
-/// 2^24 sources and 2^40 schedulings fit beside the 64-bit time in one 128-bit key of the heap.
+/// 2^24 sources, 2^40 scheduled events and a 64-bit time fit in one 128-bit heap key.
 const SOURCE_BITS: u32 = 24;
 /// The largest number of sources.
 pub const MAX_SOURCES: u32 = 1 << SOURCE_BITS;

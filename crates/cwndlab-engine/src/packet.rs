@@ -14,7 +14,7 @@ pub(crate) struct Packet {
     pub(crate) route: u32,
     /// Slot of its options in the side table plus one; 0 = none.
     sack: u32,
-    /// Identification of the IP header; 0 where nobody watches.
+    /// Identification field of the IP header; 0 unless a probe needs it.
     pub(crate) ip_id: u16,
     /// What class-based queues know its traffic by.
     pub(crate) traffic: u8,
@@ -24,7 +24,7 @@ pub(crate) struct Packet {
 
 const _: () = assert!(size_of::<Packet>() <= 56);
 
-/// Delays of up to 68 s are told apart.
+/// Delays of up to 68 s are unambiguous.
 const TICK_NS: u64 = 16;
 
 impl Packet {

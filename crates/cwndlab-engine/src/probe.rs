@@ -1,4 +1,4 @@
-//! What the simulator tells a recorder. [`NoProbe`] compiles to nothing.
+//! The interface through which the simulator reports to a recorder. [`NoProbe`] compiles to nothing.
 
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
@@ -54,7 +54,7 @@ pub enum SegmentEvent {
     },
 }
 
-/// A connection as it ended, or as it stands at a snapshot or at the end of the run.
+/// The state of a connection when it ended, at a snapshot, or at the end of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionRecord {
     /// Serial number.
@@ -135,7 +135,7 @@ pub trait Probe {
     fn delay(&mut self, _now: Time, _way: Way, _delay: Time, _payload: u32) {}
     /// A connection, when it ends or when the run does.
     fn connection(&mut self, _record: &ConnectionRecord) {}
-    /// An open connection as it stands just before an edge of one of the scenario's windows: a snapshot.
+    /// A snapshot of an open connection, taken just before an edge of one of the scenario's windows.
     fn snapshot_connection(&mut self, _at: Time, _record: &ConnectionRecord) {}
     /// An unfinished object, as [`Probe::object`] would record it if the run ended at this snapshot.
     fn snapshot_object(&mut self, _at: Time, _traffic: u32, _record: &ObjectRecord) {}

@@ -210,7 +210,7 @@ const MAX_WINDOWS: usize = 500;
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
 impl Scenario {
-    /// Names of the traffic that class-based queues tell apart, each once, in order of the links.
+    /// Names of the traffic that class-based queues distinguish, each once, in order of the links.
     pub(crate) fn classified(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for name in self.links.iter().flat_map(|link| link.queue.traffic()) {
@@ -265,7 +265,7 @@ impl Scenario {
     /// Checks every index and value.
     ///
     /// # Errors
-    /// The first that is out of its range.
+    /// The first value out of range.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let nodes = self.nodes.len();
         let node = |place: String, index: u32| {

@@ -34,7 +34,7 @@ use datagrams::DatagramFlow;
 use limits::Watch;
 use traces::Traces;
 
-/// A link and what the run loop needs beside it.
+/// A link and the run loop's data about it.
 struct Wire {
     link: Link<Packet>,
     /// Time of this link's live arrival event; an entry of the queue at another time is stale.
@@ -126,7 +126,7 @@ pub struct Simulation<P: Probe> {
     streams: Streams,
     /// Names of the traffic entries, where a window law draws random numbers.
     traffic_names: Vec<String>,
-    /// Ends to be looked at before the clock moves: an application wrote to them.
+    /// Endpoints to poll before the clock advances, because an application wrote to them.
     dirty: VecDeque<u32>,
     commands: Vec<Command>,
     /// Node at which segments are seen; `u32::MAX` if none.
@@ -172,7 +172,7 @@ impl<P: Probe> Simulation<P> {
     /// Runs to the end of the scenario's duration; the totals and the probe with its records.
     ///
     /// # Errors
-    /// If the run needs more than its budget, or simulated time stands still.
+    /// If the run exceeds its budget, or simulated time does not advance.
     pub fn run(self) -> Result<(Summary, P), RunError> {
         self.run_while(&mut || true)
     }
@@ -500,7 +500,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Memory of the connections, live or free to be used again: both endpoints with their timers, beside the links and
+    /// Memory of the connections, live or free for reuse: both endpoints with their timers, excluding the links and
     /// the lists that a lossy path makes endpoints keep.
     pub fn connection_bytes(&self) -> usize {
         self.conns.len() * size_of::<Conn>() + self.free_conns.len() * size_of::<u32>()

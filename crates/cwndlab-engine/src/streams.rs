@@ -29,7 +29,7 @@ impl Streams {
         self.stream(&format!("tcp:{traffic}:{number}:{end}"))
     }
 
-    /// The stream of a component, the same whenever it is asked for.
+    /// The stream of a component; repeated calls return the same stream.
     ///
     /// A 128-bit FNV-1a hash over seed, replicate and name, finished by an avalanche, seeds a PCG generator.
     pub fn stream(self, component: &str) -> Rng {

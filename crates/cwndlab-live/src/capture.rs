@@ -16,7 +16,7 @@ use crate::header::mark_ce;
 /// Bytes kept of a packet: IPv4 without options and the longest TCP header (20 + 60), and a little payload.
 const KEPT: usize = 96;
 
-/// A packet's fate is known after it has passed, so packets wait in a file beside the capture until the end.
+/// A packet's fate is known only after it has passed, so packets wait in a file next to the capture until the end.
 #[derive(Debug)]
 pub(crate) struct Capture {
     path: PathBuf,
@@ -82,7 +82,7 @@ impl Capture {
             let time_ns = number(0);
             let fates = if sent { self.fates.get(&number(8)).map(Vec::as_slice) } else { None };
             let comment = fates.map(|fates| {
-                // Times from the packet's own: whoever sets the file's zero need not read comments.
+                // Times relative to the packet, so that tools that shift the file's time zero need not parse comments.
                 let told = fates.iter().map(|(at, text)| format!("{text} {} ns later", at.saturating_sub(time_ns)));
                 told.collect::<Vec<_>>().join("; ")
             });

@@ -5,7 +5,7 @@
 //! the router came round to it. So timing errors arise only where packets are read and written, and never add up.
 //!
 //! - [`header`]: what the router reads of IPv4 and TCP, and the CE mark with its checksum.
-//! - [`network`]: links and routes in scheduled time; knows no clock and no device, so it is tested without either.
+//! - [`network`]: links and routes in scheduled time; independent of clock and devices, so it is tested without either.
 //! - [`config`]: the router's JSON: a scenario, as the simulator has it, and the devices of its nodes.
 //! - [`router`]: the loop that waits, reads, advances and writes; [`report`]: what it says of itself at the end.
 //! - [`sys`]: the calls of the kernel; the one place with `unsafe`.

@@ -47,7 +47,7 @@ fn run(config: &RouterConfig) -> ExitCode {
     }
 }
 
-/// Whoever started the router may be gone: that is no reason to fail.
+/// The parent process may be gone; that is not an error.
 fn say(line: &str) {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

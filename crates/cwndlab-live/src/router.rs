@@ -23,8 +23,8 @@ use crate::trace::{line_of, Trace};
 
 /// The most packets read from one port before the others and the schedule have their turn.
 const BATCH: usize = 32;
-/// After a packet that comes so soon after another, more are asked for. Most come alone, and asking for a second one is a
-/// call of the kernel in vain; if there is one, the next wait says so at once.
+/// After a packet that follows another this closely, the router tries to read more. Most arrive alone, and a second read is a
+/// wasted system call; if another packet is available, the next wait returns immediately.
 const CLOSE: Time = Time::from_micros(20);
 /// The largest IPv4 packet.
 const MAX_PACKET: usize = 65_535;

@@ -58,7 +58,7 @@ pub struct InNamespace {
 }
 
 impl InNamespace {
-    /// Enters the namespace that the file stands for (`/run/netns/NAME`, `/proc/PID/ns/net`).
+    /// Enters the namespace that the file refers to (`/run/netns/NAME`, `/proc/PID/ns/net`).
     ///
     /// # Errors
     /// If the file can't be opened, or the caller may not enter (`CAP_SYS_ADMIN` there).
@@ -294,10 +294,10 @@ impl Epoll {
         Ok(())
     }
 
-    /// Waits for at most `timeout_ns` (`None`: for ever), and writes the tokens of the files that can be read.
+    /// Waits for at most `timeout_ns` (`None`: without limit), and writes the tokens of the readable files.
     ///
     /// # Errors
-    /// Those of `epoll_pwait2`(2), but for an interruption by a signal, which is an empty answer.
+    /// Those of `epoll_pwait2`(2), except an interruption by a signal, which returns no tokens.
     pub fn wait(&self, timeout_ns: Option<u64>, tokens: &mut Vec<u64>) -> io::Result<()> {
         const MAX: usize = 64;
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; MAX];

@@ -20,7 +20,7 @@ pub(crate) fn line_of(event: Event, port: u32) -> Line {
     }
 }
 
-/// Writes to two files: packets at the path given, samples beside it with `.queues.csv` appended.
+/// Writes two files: packets to the given path, samples to the same path with `.queues.csv` appended.
 #[derive(Debug)]
 pub(crate) struct Trace {
     packets: BufWriter<File>,

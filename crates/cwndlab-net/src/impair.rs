@@ -47,7 +47,7 @@ enum Entry {
     },
     Seq {
         left: Vec<(u64, u32)>,
-        /// Where each flow's payload was last, in order of the flows: a packet tells 32 bits of it.
+        /// The last payload position of each flow, in order of the flows: a packet carries only its low 32 bits.
         last: Vec<(u64, u64)>,
     },
     Duplicate {

@@ -171,7 +171,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The same link with a capacity that changes (checked). The rate it was made with is what its queue knows.
+    /// The same link with a changing capacity (checked). Its queue keeps using the rate that the link was created with.
     #[must_use]
     pub fn varying(mut self, capacity: &CapacityConfig) -> Link<P> {
         self.plain = false;
@@ -194,7 +194,7 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     /// Whether it has one rate, is not impaired and its queue does not decide at departure: an offered packet is queued, marked or
-    /// dropped at once, and there is nothing else to ask.
+    /// dropped on arrival, and no further event is needed.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.plain
@@ -364,7 +364,7 @@ impl<P: Packet + Copy> Link<P> {
     fn pop_ring(&mut self, now: Time) -> Option<P> {
         let head = *self.ring.front().filter(|head| head.arrival <= now)?;
         if self.undeparted == self.ring.head() {
-            // it departed before it arrived; only nobody has looked since
+            // the head packet has already departed; the ring is updated lazily
             self.undeparted += 1;
             self.backlog_bytes -= u64::from(head.packet.wire_bytes() + self.header_bytes);
         }

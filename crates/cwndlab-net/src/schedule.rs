@@ -22,7 +22,7 @@ pub(crate) fn check(at: &[Time], values: usize, repeat: Option<Time>) -> Result<
     Ok(())
 }
 
-/// A value from each time to the next. It is asked of times that never go back.
+/// A piecewise constant value. Must be queried in non-decreasing order of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule<T> {
     at: Vec<Time>,

@@ -23,7 +23,7 @@ pub(crate) enum Returned {
 }
 
 impl Machine {
-    /// A call that returns at once.
+    /// A call that returns immediately.
     pub fn call(&mut self, line: usize, call: &Call) -> Result<()> {
         let returned = self.perform(line, call)?;
         check(line, call, returned)

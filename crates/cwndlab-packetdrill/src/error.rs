@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The latest second of a script. Every timer up to there is carried out, so a script must not last for ever.
+/// The maximum length of a script in seconds. All timers up to the end run, so it must be bounded.
 pub(crate) const LONGEST_S: u64 = 1_000_000;
 
 /// Why a script failed, and at which of its lines.

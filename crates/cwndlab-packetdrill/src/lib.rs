@@ -8,7 +8,7 @@
 //! Differences from packetdrill on a kernel, all by design:
 //! - The endpoint sends single segments where the kernel shows the tool a train of them (TSO): an expected segment may be
 //!   made of several, contiguous and sent within the tolerance.
-//! - PSH is not compared: it tells where the kernel cut its trains.
+//! - PSH is not compared: it depends on where the kernel ends its trains.
 //! - Commands are not run. `sysctl` settings that have a knob set it ([`settings`]); all others are ignored.
 #![forbid(unsafe_code)]
 

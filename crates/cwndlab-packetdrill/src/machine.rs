@@ -35,7 +35,7 @@ pub(crate) struct Machine {
     pub options: ToolOptions,
     /// When the event before took place, by the script.
     pub event_before: Option<Time>,
-    /// Whether the interface takes segments; while it does not, the endpoints are not asked for any.
+    /// Whether the interface accepts segments; while it does not, the endpoints are not polled.
     pub queue_takes: bool,
     /// The receive buffer that a BSD script sets. The window offered then waits for reads; otherwise what arrives counts as
     /// read at once.

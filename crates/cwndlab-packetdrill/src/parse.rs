@@ -140,7 +140,7 @@ impl Reader<'_> {
         self.advance(end)
     }
 
-    /// What stands between `open` and `close`, both taken.
+    /// The text between `open` and `close`; consumes both.
     fn quoted(&mut self, open: &str, close: &str) -> Result<String> {
         let line = self.line;
         let Some(end) = self.rest()[open.len()..].find(close) else {

@@ -21,7 +21,7 @@ const PATIENCE: Time = Time::from_secs(3600);
 /// How strictly a script is held against the endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Strictness {
-    /// How far events may be off, whatever `--tolerance_usecs` in the script says.
+    /// Permitted deviation of event times; overrides `--tolerance_usecs` in the script.
     pub tolerance: Option<Time>,
     /// Whether the windows offered (`win N` of expected segments) are left out, which depend on how an operating system
     /// accounts for its buffers.
@@ -164,7 +164,7 @@ impl Machine {
         let echo = match endpoint.timestamps.live(ts_ecr) {
             Some(sent) => sent,
             None if self.options.echo_scaled => endpoint.timestamps.interpolated(ts_ecr),
-            // without ACK the echo is not looked at (RFC 7323, section 3.2)
+            // without ACK the echo is ignored (RFC 7323, section 3.2)
             None if !flags.has(Flags::ACK) => ts_ecr,
             None => {
                 let message =

@@ -30,7 +30,7 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), 
 /// What a command changes beyond the knobs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Effect {
-    /// Whether from now on the interface's queue takes segments, if the command says so.
+    /// Whether the interface's queue accepts segments from now on, if the command sets it.
     pub queue_takes: Option<bool>,
     /// The receive buffer by the setting; the window offered then waits for reads, as BSD's scripts check.
     pub receive_buffer: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Effect, String>
             }
             "echo" => echo(cfg, &mut effect, arguments)?,
             "tc" => queue(cfg, &mut effect, arguments)?,
-            // segments are single ones here whatever the interface may do
+            // segments are always single here, regardless of the interface
             "ethtool"
                 if arguments
                     .iter()

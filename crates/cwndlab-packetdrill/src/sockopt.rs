@@ -11,7 +11,7 @@ use cwndlab_tcp::State;
 use cwndlab_units::Time;
 
 /// Options that concern addresses, routes, the IP header's other fields or what a signal does; and the send buffer, which is
-/// not modelled: writes take everything at once, and those that do not are rejected.
+/// not modelled: writes accept everything immediately, and those that should not are rejected.
 const WITHOUT_EFFECT: [&str; 10] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",

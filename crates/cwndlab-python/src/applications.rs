@@ -98,7 +98,7 @@ impl Application {
         self.handle(now_ns, Event::Established { conn, side: side(client) })
     }
 
-    /// The bytes received in order at one end have reached what NotifyAt asked for.
+    /// The bytes received in order at one end have reached the total of NotifyAt.
     fn delivered(&mut self, now_ns: u64, conn: u32, client: bool, total: u64) -> Vec<Command> {
         self.handle(now_ns, Event::Delivered { conn, side: side(client), total, losses: Losses::default() })
     }

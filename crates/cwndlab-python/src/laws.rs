@@ -321,7 +321,7 @@ impl CongestionControl {
     #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
     fn on_start(&self, now_s: f64, mss: u32) {}
 
-    /// An ACK that tells something, in recovery too.
+    /// An ACK with new information, also during recovery.
     #[pyo3(signature = (ack, /))]
     #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
     fn on_ack(&self, ack: &Bound<'_, AckReport>) -> PyResult<()> {

@@ -17,7 +17,7 @@ use crate::scenario::parse;
 use crate::table::Table;
 
 /// The record tables of a run on a kernel, and their time 0 on the router's clock: from the testbed's result and the
-/// router's trace, beside which a file of queue samples may lie.
+/// router's trace, next to which there may be a file of queue samples.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, testbed_json, trace, *, snapshots_ns, observed_port, from_first_data, answer_ns))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]

@@ -18,7 +18,7 @@ use crate::records::Records;
 pyo3::create_exception!(_core, BudgetError, PyRuntimeError, "A run that needed more than its budget.");
 pyo3::create_exception!(_core, RunStopped, PyException, "A run that was asked to stop.");
 
-/// Python is asked once in so many looks at the budget, about every 100 ms: that takes the GIL.
+/// Python is called once in this many budget checks, about every 100 ms, because it takes the GIL.
 const LOOKS_PER_QUESTION: u32 = 8;
 
 pub fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
@@ -143,7 +143,7 @@ fn simulate(
     Ok(Records::new(recorder.finish(), summary))
 }
 
-/// What may end a run from outside: a signal (Ctrl-C), whoever started it, the clock on the wall.
+/// What may end a run from outside: a signal (Ctrl-C), the caller, or wall-clock time.
 struct Watch {
     stopped: Option<Py<PyAny>>,
     deadline: Option<Instant>,
@@ -192,7 +192,7 @@ impl Watch {
         self.stopped.as_ref().map_or(Ok(false), |stopped| stopped.call0(py)?.is_truthy(py))
     }
 
-    /// The exception for a run that ended early; one of a budget knows how far the run had come.
+    /// The exception for a run that ended early; a budget error includes how far the run had progressed.
     fn exception(&mut self, py: Python<'_>, error: &RunError) -> PyErr {
         if let Some(raised) = self.raised.take() {
             return raised;

@@ -33,7 +33,7 @@ impl Table {
         format!("<cwndlab table of {} rows: {}>", self.batch.num_rows(), self.column_names().join(", "))
     }
 
-    /// The Arrow PyCapsule interface. The schema asked for is a wish that the interface allows to be ignored.
+    /// The Arrow PyCapsule interface, which permits ignoring the requested schema.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

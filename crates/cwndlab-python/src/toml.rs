@@ -12,7 +12,7 @@ pub enum Step {
 
 /// The place of every key and list element: its path, line and column (characters), both from 1, in the order of the text.
 ///
-/// Empty where the text is not TOML: whoever reads the values says why.
+/// Empty if the text is not TOML: the parser of the values reports why.
 #[pyfunction]
 pub fn toml_places(text: &str) -> Vec<(Vec<Step>, usize, usize)> {
     let Ok(document) = Document::parse(text) else { return Vec::new() };

@@ -51,7 +51,7 @@ pub enum KernelError {
     },
 }
 
-/// What the testbed wrote of a run; other keys are of no interest here.
+/// What the testbed wrote about a run; other keys are ignored.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Testbed {
     /// When the workload started, on the machine's clock.
@@ -60,7 +60,7 @@ pub struct Testbed {
     pub router_start_ns: i64,
     /// The host at each of the router's ports, and its addresses.
     pub ports: Vec<(u32, Vec<Ipv4Addr>)>,
-    /// What the applications asked for.
+    /// The applications' requests.
     pub objects: Vec<Object>,
     /// Samples of the senders' windows.
     pub windows: Vec<Window>,
@@ -212,7 +212,7 @@ pub fn read(
     }
     run.file_objects(&mut recorder, &choices.snapshots);
     run.file_links(&mut recorder, &choices.snapshots);
-    // What was not asked for is empty, as the simulator's is.
+    // Tables that were not requested are empty, as in the simulator.
     let samples_queues = scenario.probes.queue_interval_ns.is_some() && !scenario.probes.queues.is_empty();
     if let Some(queues) = queues.filter(|_| samples_queues) {
         run.file_queues(&mut recorder, queues)?;

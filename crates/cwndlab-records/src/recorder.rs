@@ -1,4 +1,4 @@
-//! The recorder: the engine's [`Probe`], which files what it is told into the tables.
+//! The recorder: the engine's [`Probe`] that writes events into the tables.
 
 use cwndlab_engine::{ConnectionRecord, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample};
 use cwndlab_net::queue::Regions;

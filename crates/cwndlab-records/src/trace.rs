@@ -14,7 +14,7 @@ pub struct Flow {
     pub client: u32,
     /// Node of the server end.
     pub server: u32,
-    /// Index of the traffic entry: the server's port tells them apart.
+    /// Index of the traffic entry, which determines the server's port.
     pub traffic: u32,
     /// Whether it sends datagrams and is no TCP connection.
     pub datagrams: bool,

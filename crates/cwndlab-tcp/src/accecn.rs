@@ -40,7 +40,7 @@ impl Mode {
         }
     }
 
-    /// What a client that asked for AccECN makes of the SYN-ACK (table 2).
+    /// How a client that requested AccECN interprets the SYN-ACK (table 2).
     pub fn of_syn_ack(flags: Flags) -> Mode {
         match flags.ace() {
             0b000 | 0b111 => Mode::Off, // no ECN, or flags that were reflected
@@ -177,7 +177,7 @@ impl AccEcn {
         reflected(self.syn_codepoint)
     }
 
-    /// Any later segment arrived. Whether it is to be acknowledged at once: its codepoint is another than the last one's
+    /// Any later segment arrived. Returns whether to acknowledge it at once: its codepoint differs from the previous one's
     /// (change-triggered ACKs), or many marks are not reported yet (increment-triggered).
     pub fn on_arrival(&mut self, seg: &Segment) -> bool {
         if seg.ecn != 0 {
@@ -320,7 +320,7 @@ impl AccEcn {
     }
 }
 
-/// Chooses between the least and the largest number of marks that the ACE field admits, by the bytes that the option reports.
+/// Chooses between the smallest and the largest number of marks consistent with the ACE field, using the bytes in the option.
 fn resolve(least: u32, most: u32, ce_bytes: Option<u32>, progress: Progress) -> u32 {
     let Some(bytes) = ce_bytes else { return most };
     if bytes == 0 {

@@ -49,7 +49,7 @@ pub(crate) enum Due {
     Running,
 }
 
-/// What an arriving segment with data tells a policy.
+/// What an ACK policy needs to know about an arriving segment with data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
     pub now: Time,
@@ -190,7 +190,7 @@ impl AckState {
         }
     }
 
-    /// The peer's CWR came; whether that is acknowledged at once.
+    /// A CWR arrived from the peer. Returns whether to acknowledge it at once.
     pub fn answers_cwr(&mut self) -> bool {
         self.linux().is_some()
     }

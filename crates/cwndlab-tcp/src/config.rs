@@ -55,7 +55,7 @@ pub enum InitialWindow {
     Rfc6928,
 }
 
-/// The largest window ever used, whatever the receiver offers.
+/// The largest window ever used, even if the receiver offers more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MaxWindow {
@@ -71,7 +71,8 @@ pub enum MaxWindow {
 pub enum AckPolicy {
     /// Every segment at once.
     Every,
-    /// RFC 1122, 4.2.3.2 and RFC 5681, 4.2: every second full segment, out-of-order at once, else by a timer from arrival.
+    /// RFC 1122, 4.2.3.2 and RFC 5681, 4.2: every second full segment; out-of-order segments at once; otherwise by a timer
+    /// that starts on arrival.
     Delayed {
         /// at most 500 ms by RFC 1122
         timeout_ns: Time,
@@ -112,7 +113,7 @@ pub enum AckPolicy {
         on_ticks: bool,
     },
     /// Linux 6: up to 16 segments one by one at first and after trouble, then more than one full segment or a delay that
-    /// adapts between 40 and 200 ms; at once after a read of pushed data; out of order three at once, then one a millisecond.
+    /// adapts between 40 and 200 ms; at once after a read of pushed data; out of order three at once, then one per millisecond.
     Linux,
 }
 
@@ -157,7 +158,7 @@ pub enum WindowLawKind {
     LedbatPlusPlus(LedbatConfig),
     /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
     Dctcp,
-    /// A law from outside, which whoever runs the connection attaches ([`crate::Connection::attach_law`]).
+    /// An external law, attached by the caller ([`crate::Connection::attach_law`]).
     External {
         /// Which one: a digest of its code
         code: LawId,
@@ -396,7 +397,7 @@ pub struct TcpConfig {
     /// Explicit congestion notification (RFC 2481, RFC 3168).
     pub ecn: EcnKind,
     /// Whether an echo may take cwnd to one segment, and at one closes it until the retransmit timer expires
-    /// (RFC 3168, 6.1.2); otherwise two segments are the least.
+    /// (RFC 3168, 6.1.2); otherwise the minimum is two segments.
     pub ecn_to_one_segment: bool,
     /// Duplicate ACKs before fast retransmit.
     pub dup_thresh: u32,
@@ -441,7 +442,7 @@ pub struct TcpConfig {
     /// Whether data is paced, as by Linux with `fq` as the queue: by 200 % of cwnd a round trip while cwnd is below half of
     /// ssthresh, else by 120 %; the first ten segments of a connection are not.
     pub pacing: bool,
-    /// Most segments that leave at once where data is paced (Linux: `gso_max_segs`; 1 on a device without segmentation
+    /// Maximum number of segments sent at once when pacing (Linux: `gso_max_segs`; 1 on a device without segmentation
     /// offload); 0 = as many as the rate says.
     pub max_train_segments: u16,
     /// Retransmission timeout.

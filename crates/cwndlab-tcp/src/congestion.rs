@@ -1,8 +1,8 @@
 //! Congestion control decides a window (or a rate), and nothing else: it never retransmits and never sees the sender.
 //!
 //! Contract of the calls of [`Controller`], for every law:
-//! - `on_feedback(&AckReport)`: once per ACK that tells something, before losses are looked for.
-//! - `on_ack(&AckReport)`: once per ACK that tells something, in recovery too, after losses have been looked for.
+//! - `on_feedback(&AckReport)`: once per ACK with new information, before loss detection.
+//! - `on_ack(&AckReport)`: once per ACK with new information, also during recovery, after loss detection.
 //! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards `cwnd == ssthresh` (`Loss`, `Ecn`; CUBIC
 //!   lets cwnd go below for `Ecn`) or one segment (`Rto`, `RtoRepeat`).
 //! - `on_episode(episode, …)`: each step of an episode that the window follows. Recovery reports it; only the controller
@@ -44,14 +44,14 @@ pub struct Grant {
     pub cwnd_bytes: u64,
     /// Bytes a second at which data leaves.
     pub pacing_rate: Option<u64>,
-    /// How much leaves at once where data is paced.
+    /// Number of bytes sent at once when pacing.
     pub quantum: Quantum,
     /// Whether the law's window counts in recovery too: recovery then finds losses and chooses what to send again, and no
     /// step of its episodes writes the window but the timeout's (Linux: `cong_control`).
     pub owns_recovery: bool,
 }
 
-/// How much leaves at once where data is paced.
+/// Number of bytes sent at once when pacing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantum {
     /// As much as Linux sends at this rate (`tcp_tso_autosize`), and at least so many segments.

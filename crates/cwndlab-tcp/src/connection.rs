@@ -105,7 +105,7 @@ impl Control {
 }
 
 impl Connection {
-    /// Opens actively: sends a SYN. Without handshake the connection is established at once.
+    /// Opens actively: sends a SYN. Without a handshake the connection is established at once.
     pub fn client(cfg: &TcpConfig, iss: u32, now: Time) -> Self {
         let mut connection = Connection::new(cfg, iss, State::SynSent);
         if cfg.handshake.is_some() {
@@ -120,7 +120,7 @@ impl Connection {
         connection
     }
 
-    /// Waits for a SYN. Without handshake the connection is established at once.
+    /// Waits for a SYN. Without a handshake the connection is established at once.
     pub fn server(cfg: &TcpConfig, iss: u32, now: Time) -> Self {
         let mut connection = Connection::new(cfg, iss, State::Listen);
         if cfg.handshake.is_none() {
@@ -171,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// Both ends are configured alike, so what one offers is agreed. Both count from 0, as neither was told of the other's
+    /// Both ends have the same configuration, so every option offered is accepted. Both count from 0, as neither received the other's
     /// initial sequence number.
     fn skip_handshake(&mut self, cfg: &TcpConfig, now: Time) {
         self.iss = 0;
@@ -190,7 +190,7 @@ impl Connection {
         self.sender.start(cfg, now);
     }
 
-    /// The sending half begins anew with the effective segment size, before anything but a SYN was sent.
+    /// Restarts the sending half with the effective segment size, before anything but a SYN was sent.
     fn set_mss(&mut self, cfg: &TcpConfig, mss: u32) {
         let options = self.accurate_option_bytes(cfg) + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
         let mss = mss - options.min(mss - 1);
@@ -209,7 +209,7 @@ impl Connection {
         }
     }
 
-    /// Most payload bytes of the peer's segments, whatever it can send itself: the MSS offered, less what timestamps and AccECN's
+    /// Maximum payload of the peer's segments: the MSS offered, less what timestamps and AccECN's
     /// option take.
     fn offered_mss(&self, cfg: &TcpConfig) -> u32 {
         let options = if self.sender.extra.is_some() { self.accurate_option_bytes(cfg) } else { 0 };
@@ -276,7 +276,7 @@ impl Connection {
         self.note_timeout(cfg, now);
     }
 
-    /// The retransmission timer, where it counts from the last sending of the first segment that is out: Linux 2.0.32,
+    /// The retransmission timer, if it counts from the last transmission of the first outstanding segment: Linux 2.0.32,
     /// `tcp_reset_xmit_timer` (`tcp_timer.c` 43 to 74); one that should have fired does so after two ticks.
     #[inline]
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
@@ -352,7 +352,7 @@ impl Connection {
         }
     }
 
-    /// Whether received bytes count as read at once (default), or stay in the buffer until [`Connection::read`].
+    /// Whether received bytes count as read immediately (default), or stay in the buffer until [`Connection::read`].
     pub fn set_auto_read(&mut self, auto: bool) {
         self.receiver.auto_read = auto;
     }
@@ -460,7 +460,7 @@ pub(crate) fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }
 
-/// When an acknowledgment that is not sent at once must go.
+/// When a delayed ACK must be sent.
 fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
     match due {
         Due::Now => receiver.ack_now = true,

@@ -5,7 +5,7 @@
 //! - ECT on new data only, never on SYN, pure ACKs, probes or retransmissions: [`Echo::on_data_out`];
 //! - the receiver says ECE on every segment from a CE until a CWR: [`Echo::on_data_in`]; that of DCTCP (RFC 8257, section
 //!   3.2) as long as what arrives is marked: [`Echo::state_ends`];
-//! - the sender reduces once a window of data, whatever told it: [`Echo::reduced`], [`Echo::may_reduce`];
+//! - the sender reduces once per window of data, whatever the signal: [`Echo::reduced`], [`Echo::may_reduce`];
 //! - CWR on the first new data after any reduction: [`Echo::on_data_out`].
 
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub enum EcnKind {
     /// RFC 3168 with ECT(1).
     #[serde(rename = "rfc3168-ect1")]
     Rfc3168Ect1,
-    /// RFC 8257 with ECT(0): ECE tells of each packet; retransmissions are ECN-capable, too.
+    /// RFC 8257 with ECT(0): ECE reflects each packet; retransmissions are ECN-capable, too.
     Dctcp,
     /// The same with ECT(1), for the low-latency queue of L4S (RFC 9331).
     L4s,
@@ -103,7 +103,7 @@ impl EcnKind {
 /// The state of ECN at one end, both as sender and as receiver: zero where it is not in use.
 ///
 /// One word, as every connection has it: in the low byte the codepoint of new data ([`ECT`], 0 = not agreed on), whether the
-/// last reduction was for an echo ([`BY_ECHO`]), whether ECE tells of each packet ([`PER_PACKET`]; ECE is RFC 8257's DCTCP.CE
+/// last reduction was for an echo ([`BY_ECHO`]), whether ECE reflects each packet ([`PER_PACKET`]; ECE is RFC 8257's DCTCP.CE
 /// then), whether both ends speak AccECN ([`ACCURATE`]; ECE and CWR are parts of its counter then), and ECE and CWR in their places of the header while they are to be sent; above it the position up to which data was
 /// sent before the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -152,7 +152,7 @@ impl Echo {
         self.0 & ECT != 0
     }
 
-    /// Data came in: CE starts the echo, CWR ends it; a CWR that itself met congestion starts it anew
+    /// Data came in: CE starts the echo, CWR ends it; a CWR with CE restarts it
     /// (RFC 3168, section 6.1.3).
     pub fn on_data_in(&mut self, segment: &Header) {
         if segment.ecn == CE {
@@ -229,7 +229,7 @@ impl Echo {
         }
     }
 
-    /// The last reduction has been undone: nothing to tell of it, unless it has been told.
+    /// The last reduction has been undone: do not signal CWR for it, unless that has already happened.
     pub fn withdraw(&mut self) {
         self.0 &= !CWR;
     }

@@ -1,6 +1,6 @@
-//! What is outstanding: one account for every recovery, timer, estimator and window law, and what each ACK says of it.
+//! Outstanding data: one record shared by every recovery, timer, estimator and window law, and the report of each ACK.
 //!
-//! Ranges that SACK reports are kept for every connection with SACK; single segments only where something asks for the time
+//! Ranges that SACK reports are kept for every connection with SACK; individual segments only where something needs the time
 //! or the state of each ([`Keeps`]). Events enter once: [`Flight::on_sent`], [`Flight::on_block`], [`Flight::on_ack`].
 
 pub(crate) mod rate;
@@ -56,7 +56,7 @@ impl Flight {
         self.record.get_or_insert_default().keep(what);
     }
 
-    /// Measures the delivery rate; a round trip counts for the least one during `window`.
+    /// Measures the delivery rate; an RTT sample counts towards the minimum RTT for `window`.
     pub fn measure_rate(&mut self, window: Time) {
         self.record.get_or_insert_default().measure_rate(window);
     }
@@ -135,13 +135,13 @@ impl Flight {
         self.record.is_some()
     }
 
-    /// The first segment that is out.
+    /// The first outstanding segment.
     #[inline]
     pub fn first(&self) -> Option<&Sent> {
         self.record.as_ref()?.first()
     }
 
-    /// The last segment that is out.
+    /// The last outstanding segment.
     pub fn last(&self) -> Option<&Sent> {
         self.record.as_ref()?.last()
     }

@@ -1,4 +1,4 @@
-//! A TCP endpoint, sans-IO: it knows no simulator, no link, no clock and no socket.
+//! A sans-IO TCP endpoint, independent of simulator, links, clock and sockets.
 #![forbid(unsafe_code)]
 
 mod accecn;

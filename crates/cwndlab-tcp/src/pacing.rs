@@ -7,7 +7,7 @@ use crate::congestion::{Grant, Quantum};
 use crate::sender::Sender;
 use crate::TcpConfig;
 
-/// Segments that a connection sends at once, before pacing begins (Linux: the first ten).
+/// Number of segments that a connection sends before pacing starts (Linux: ten).
 const FREE_SEGMENTS: u8 = 10;
 /// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, in percent of cwnd a round trip.
 const SLOW_START_PERCENT: u128 = 200;

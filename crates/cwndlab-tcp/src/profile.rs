@@ -1,4 +1,4 @@
-//! Profiles: each a value for every knob, of an era.
+//! Profiles: each gives every knob the value of an era.
 
 use crate::config::{
     AckPolicy, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NewRenoConfig, Profile,

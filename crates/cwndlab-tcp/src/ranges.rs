@@ -1,4 +1,4 @@
-//! A set of stream positions, as ranges: what the receiver holds beyond a hole, and what the sender knows of it.
+//! A set of stream positions, stored as ranges: the receiver's data beyond a hole, and the sender's knowledge of it.
 
 use std::collections::VecDeque;
 

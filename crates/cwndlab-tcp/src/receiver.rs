@@ -21,7 +21,7 @@ pub(crate) struct Receiver {
     pub shift_plus_1: u8,
     /// In-order bytes that the application has not read; no window exceeds 2^30 (RFC 7323, section 2.3).
     pub unread: u32,
-    /// Whether the application reads at once.
+    /// Whether the application reads immediately.
     pub auto_read: bool,
     /// Position of the peer's FIN; 0 = none yet.
     pub fin_at: u64,
@@ -198,7 +198,7 @@ impl Receiver {
             let read = self.nxt - u64::from(self.unread) - u64::from(self.fin_received());
             return self.after_read(cfg, now, mss, read);
         }
-        // window update: half the buffer or a segment more than the peer knows of (RFC 9293, 3.8.6.2.2)
+        // window update: half the buffer, or a segment more than last advertised (RFC 9293, 3.8.6.2.2)
         let opened = (self.nxt + self.free(cfg)).saturating_sub(self.edge);
         opened >= u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2)
     }

@@ -146,7 +146,7 @@ impl Recovery {
         self.on_ack(cfg, s, ack)
     }
 
-    /// RFC 6675, section 4: the blocks of an ACK of new data may tell that the new first segment is lost. The agents of
+    /// RFC 6675, section 4: the blocks of an ACK of new data may show that the new first segment is lost. The agents of
     /// 1998 see to that themselves.
     #[cold]
     fn with_news(&mut self, cfg: &TcpConfig, s: &mut Sender, decision: Decision) -> Decision {
@@ -220,7 +220,7 @@ impl Recovery {
     }
 
     /// Bytes that cwnd, pipe or the episode's allowance still admit, once [`Recovery::next`] has given all that it gives;
-    /// none if the algorithm sends nothing now whatever they admit.
+    /// none if the algorithm sends nothing now, even if they would admit it.
     pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
         match self {
             Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => cumulative_room(cfg, s),
@@ -232,7 +232,7 @@ impl Recovery {
         }
     }
 
-    /// Bytes of the first piece that is deemed lost and goes again as soon as there is room.
+    /// Bytes of the first range marked lost, to be retransmitted as soon as there is room.
     pub fn waiting_bytes(&self, s: &Sender) -> Option<u64> {
         let highest = s.outstanding.highest_reported().unwrap_or(s.una);
         let hole = |high_rxt: u64, below: u64| {

@@ -85,7 +85,7 @@ impl RttEstimator {
     }
 
     /// The kernel's `tcp_rtt_estimator`: a shorter round trip than expected raises the deviation by a 32nd only; the timeout
-    /// follows its largest value of a round trip at once, and falls towards it by a quarter per round trip.
+    /// rises to its maximum within a round trip at once, and falls towards it by a quarter per round trip.
     #[inline(never)]
     fn sample_linux(&mut self, cfg: &RtoConfig, rtt: u32, una: u32, max: u32) {
         let least = (cfg.variance_floor_ns.as_nanos() / MICROSECOND).min(u64::from(u32::MAX)) as u32;
@@ -218,7 +218,7 @@ impl RttEstimator {
         scaled(cfg, self.raw_rttvar, RTTVAR_BITS)
     }
 
-    /// A round trip that counts for the least one only.
+    /// An RTT sample that is used only for the minimum RTT.
     #[inline]
     pub fn note_least(&mut self, rtt: Time) {
         self.min_rtt = self.min_rtt.min(rtt);

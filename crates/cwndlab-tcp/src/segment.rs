@@ -3,7 +3,7 @@
 //! Sequence numbers are the wire's 32 bits and wrap. Inside the endpoint they are 64-bit stream
 //! positions (SYN is position 0, the first byte of data position 1), unwrapped at this border.
 
-/// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1), in their places of the header but for AE,
+/// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1), at their header positions, except AE,
 /// which is the bit left of them in the header and takes the place of URG here, as urgent data is not modelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);

@@ -66,7 +66,7 @@ pub(crate) struct Sender {
     pub mss: u32,
     /// Pieces that may still be sent before the next ACK; `u8::MAX` = no such limit.
     pub burst_left: u8,
-    /// The first unacknowledged segment is to be sent now, whatever the window.
+    /// The first unacknowledged segment is to be sent now, regardless of the window.
     pub resend_first: bool,
     /// Binary digits of the largest window the peer ever offered (RFC 9293, 3.8.6.2.1: Max(SND.WND)).
     pub window_bits: u8,
@@ -94,7 +94,7 @@ pub(crate) struct Extra {
     pub socket: SocketOptions,
     /// Where the controller draws random numbers.
     pub random: Option<Rng>,
-    /// AccECN, where it is asked for.
+    /// AccECN state, if configured.
     pub accecn: Option<AccEcn>,
 }
 
@@ -164,7 +164,7 @@ impl Sender {
         }
     }
 
-    /// What counts against the window: less than `FlightSize` while everything goes again after a timeout.
+    /// What counts against the window: less than `FlightSize` during go-back-N after a timeout.
     #[inline]
     pub fn flight(&self) -> u64 {
         self.nxt - self.una

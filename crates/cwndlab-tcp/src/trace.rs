@@ -1,4 +1,4 @@
-//! What a sender went through, followed from outside: an endpoint that nobody follows does nothing for it.
+//! The history of a sender's states, observed from outside: it costs an endpoint nothing unless it is traced.
 
 use cwndlab_units::Time;
 
@@ -80,7 +80,7 @@ pub enum Traced {
     },
 }
 
-/// What an endpoint has counted, as far as it tells one event from another.
+/// The counters of an endpoint that distinguish one event from another.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Counts {
     /// Segments received, and bytes sent: what ends a silence.
@@ -199,7 +199,7 @@ impl Trace {
         report(Traced::Was { from, to: now, state: self.state, entered_by, left_by: None });
     }
 
-    /// From `at` on the sender is limited by this, whatever was noted of the time since.
+    /// From `at` on the sender is limited by this, overriding what was recorded for later times.
     fn enter(&mut self, limit: Limit, at: Time) {
         while self.limits.last().is_some_and(|last| last.1 >= at) {
             self.limits.pop();

@@ -15,7 +15,7 @@ use crate::segment_size::SegmentSize;
 /// Bits right of the binary point of the share that is payload (`TCP_RMEM_TO_WIN_SCALE`), and the share at first.
 const SHARE_BITS: u32 = 8;
 const FIRST_SHARE: u32 = 1 << (SHARE_BITS - 1);
-/// Memory of a packet beside its buffer (`struct sk_buff`), behind its data (`struct skb_shared_info`) and before it
+/// Memory of a packet in addition to its buffer (`struct sk_buff`), behind its data (`struct skb_shared_info`) and before it
 /// (`NET_SKB_PAD`); what buffers are rounded up to, bytes.
 const HEAD_BYTES: u32 = 256;
 const TAIL_BYTES: u32 = 320;
@@ -38,10 +38,10 @@ fn memory(packet_bytes: u32) -> u32 {
 /// The state of `struct tcp_sock` that sizes the window; all in bytes unless stated.
 #[derive(Clone, Debug)]
 pub(crate) struct TunedBuffer {
-    /// `sk_rcvbuf`, and the most it may grow to (`tcp_rmem`).
+    /// `sk_rcvbuf` and its maximum (`tcp_rmem`).
     buffer: u32,
     most: u32,
-    /// The most to offer whatever the buffer (the knob `receive_buffer_bytes`).
+    /// The maximum window to offer, regardless of the buffer (the knob `receive_buffer_bytes`).
     limit: u32,
     share: u32,
     window_clamp: u32,

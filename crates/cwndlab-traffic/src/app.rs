@@ -60,7 +60,7 @@ impl App {
         })
     }
 
-    /// The most memory that it takes at a time, about, beside its connections'.
+    /// Approximate maximum memory use at any time, excluding its connections.
     pub fn memory_bytes(&self) -> u64 {
         match self {
             App::Web(a) => a.memory_bytes(),

@@ -1,4 +1,4 @@
-//! Unresponsive traffic: datagrams at a pace of their own, whatever the network does to them.
+//! Unresponsive traffic: datagrams sent at a given pace, independent of the network.
 
 mod media;
 mod spec;
@@ -17,7 +17,7 @@ const RTP_HEADERS: u32 = HEADER_BYTES + 12;
 /// The total length of an IPv4 packet has 16 bits.
 const MAX_PACKET_BYTES: u64 = 65_535;
 
-/// A sender of datagrams. It hears nothing of the network and never slows down.
+/// A sender of datagrams. It receives no feedback and never slows down.
 #[derive(Clone)]
 pub struct Datagrams {
     from: Side,

@@ -84,7 +84,7 @@ pub enum Dist {
     },
 }
 
-/// Distributions shared by many applications of one scenario, so that a measured table stands there once.
+/// Distributions shared by the applications of a scenario, so that a measured table is stored once.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Distributions(pub BTreeMap<String, Dist>);

@@ -1,4 +1,4 @@
-//! What an application is told, and what it asks for.
+//! Events delivered to an application, and the commands it returns.
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -54,12 +54,12 @@ impl Losses {
     }
 }
 
-/// What an application is told. `conn` is the application's own slot number.
+/// An event delivered to an application. `conn` is the application's own slot number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Once, at the application's start time.
     Start,
-    /// The timer asked for has expired.
+    /// The application's timer has expired.
     Timer,
     /// One end is established. Data written in answer to the client's event must be able to ride on the
     /// third packet of the handshake (RFC 9293, section 3.5 allows data on it).
@@ -69,13 +69,13 @@ pub enum Event {
         /// which end
         side: Side,
     },
-    /// The in-order bytes received at `side` have reached what [`Command::NotifyAt`] asked for.
+    /// The in-order bytes received at `side` have reached the total of [`Command::NotifyAt`].
     Delivered {
         /// connection slot
         conn: u32,
         /// the receiving end
         side: Side,
-        /// in-order payload bytes delivered at `side` so far (at least what was asked for)
+        /// in-order payload bytes delivered at `side` so far (at least the requested total)
         total: u64,
         /// of the connection so far
         losses: Losses,

@@ -8,7 +8,7 @@ use crate::slots::Slots;
 use crate::spec::ShortFlowsSpec;
 use crate::{Command, Event, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
 
-/// Transfers that begin whatever became of those before: the clock of each runs from its SYN to its last byte in order.
+/// Transfers that start independently of earlier ones. Each is timed from its SYN to its last in-order byte.
 #[derive(Clone)]
 pub struct ShortFlows {
     tcp_client: u16,

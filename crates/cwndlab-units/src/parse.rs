@@ -159,7 +159,7 @@ fn parse_real(text: &str, kind: &Kind) -> Result<f64, ParseUnitError> {
     Ok(value)
 }
 
-/// A quantity of whatever kind its unit names.
+/// A quantity of the kind given by its unit.
 ///
 /// # Errors
 /// If the text is not a plain decimal with one of the units.
@@ -187,7 +187,7 @@ pub enum ConversionError {
     /// They do not measure the same.
     #[error("{wanted:?} is not a unit of a {what}; write one of {units}")]
     OtherKind {
-        /// The unit asked for.
+        /// The requested unit.
         wanted: String,
         /// What the values measure.
         what: &'static str,
@@ -199,7 +199,7 @@ pub enum ConversionError {
     NoKind {
         /// The values' unit.
         from: String,
-        /// The unit asked for.
+        /// The requested unit.
         wanted: String,
     },
 }

@@ -29,7 +29,7 @@ impl Rate {
 }
 
 /// [`Rate::serialization_time`] without a division: a fixed-point reciprocal, exact to the nanosecond
-/// for every packet up to 64 KiB at 1 kb/s and faster (the property test says so), ties aside.
+/// for every packet up to 64 KiB at 1 kb/s and faster (see the property test), except for ties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Serializer {
     /// ns per byte, with 32 fractional bits

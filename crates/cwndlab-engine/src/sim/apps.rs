@@ -144,7 +144,7 @@ impl<P: Probe> Simulation<P> {
         (slot != u32::MAX).then_some(slot << 1 | u32::from(side == Side::Server))
     }
 
-    /// What is under way now is recorded as it would be if the run ended: copies of the applications are told so.
+    /// Records unfinished objects as they would be recorded if the run ended now, using copies of the applications.
     pub(super) fn snapshot_apps(&mut self) {
         let mut commands = Vec::new();
         for app in 0..self.apps.len() {

@@ -23,7 +23,7 @@ pub(super) struct Conn {
     pub(super) configs: [u16; 2],
     /// In-order bytes at which the application wants to hear of each end.
     pub(super) notify_at: [u64; 2],
-    /// What the application has been told of each end.
+    /// Events of each end already delivered to the application.
     told: [Told; 2],
     /// Packets inside links, both ways: the slot is not used again before they are gone.
     pub(super) in_network: u32,
@@ -41,7 +41,7 @@ pub(super) struct Conn {
 /// No flow of datagrams.
 const TCP: u32 = u32::MAX;
 
-// At most 1 kB a live connection beside its links.
+// At most 1 kB for each live connection, excluding its links.
 const _: () = assert!(size_of::<Conn>() <= 1024);
 
 #[derive(Clone, Copy, Default)]
@@ -64,7 +64,7 @@ pub(super) const fn side_of(end: u32) -> Side {
     }
 }
 
-/// What links have told a connection, both ways; beside [`Conn`], as few packets meet congestion.
+/// Congestion signals from links, in both directions; kept outside [`Conn`] because few packets meet congestion.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Signals {
     pub(super) drops: u32,
@@ -80,7 +80,7 @@ pub(super) enum Notice {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Opens a connection for an application; both ends are then to be looked at. None if there is no room for it, which
+    /// Opens a connection for an application; both ends then have to be polled. None if there is no room for it, which
     /// ends the run.
     pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> Option<u32> {
         let slot = self.open(app, number, configs, None)?;
@@ -234,8 +234,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// After anything happened at an end: tells the application, sends what may be sent, arms the timer. `expired`: its
-    /// retransmission timer was what happened, which is told to the probe.
+    /// Called after anything happened at an end: notifies the application, sends what may be sent, arms the timer. `expired`: its
+    /// retransmission timer expired, which is reported to the probe.
     #[allow(clippy::inline_always)] // once per delivered packet; see `deliver`
     #[inline(always)]
     fn pump(&mut self, end: u32, mut expired: bool) {

@@ -8,7 +8,7 @@ use crate::events::EventQueue;
 use crate::packet::Packet;
 use crate::probe::Probe;
 
-/// Events between two looks: about 10 ms, so that a run ends soon after it is asked to.
+/// Events between two checks: about 10 ms, so that a run stops soon after a request to stop.
 const EVENTS: u64 = 1 << 16;
 /// The same with laws from outside, which take longer and may fail.
 const EVENTS_WITH_LAWS: u64 = 1 << 10;
@@ -16,7 +16,7 @@ const EVENTS_WITH_LAWS: u64 = 1 << 10;
 const PACKETS: u64 = 1 << 20;
 /// Connections between two looks: one page may open thousands.
 const CONNECTIONS: usize = 1 << 14;
-/// Time stands still after so many events at one instant, and some more for each source of events: all may start at once.
+/// Simulated time counts as stuck after this many events at one instant, plus some for each event source: all may start at once.
 const STANDSTILL: u64 = 1_000_000;
 const STANDSTILL_PER_SOURCE: u64 = 8;
 /// Memory of a packet under way: its place in a link's ring, and the sender's record of its segment.
@@ -38,7 +38,7 @@ pub(super) struct Watch {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Handles all events up to and including `until`, within the budget and while `go_on` says so.
+    /// Handles all events up to and including `until`, within the budget and while `go_on` returns true.
     pub(super) fn run_watched(&mut self, until: Time, go_on: &mut dyn FnMut() -> bool) -> Result<(), RunError> {
         let most = if self.laws.is_some() { EVENTS_WITH_LAWS } else { EVENTS };
         loop {
@@ -106,7 +106,7 @@ impl<P: Probe> Simulation<P> {
         self.watch.broken.is_none()
     }
 
-    /// Next to nothing follows: what is scheduled is forgotten, and an end that is still to be looked at sends one packet.
+    /// Ends the run: scheduled events are discarded, and an endpoint that still has to be polled sends at most one packet.
     pub(super) fn break_off(&mut self, error: RunError) {
         self.watch.broken.get_or_insert(error);
         self.watch.look_at_packet = 0;

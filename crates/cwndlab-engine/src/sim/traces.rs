@@ -13,7 +13,7 @@ impl ProbeSpec {
         self.limits || self.states
     }
 
-    /// Whether this is asked for.
+    /// Whether the probe wants these traces.
     fn asks_for(&self, traced: &Traced) -> bool {
         match traced {
             Traced::Limited { .. } => self.limits,
@@ -22,7 +22,7 @@ impl ProbeSpec {
     }
 }
 
-/// One trace for each end of a live connection; empty if none is asked for.
+/// One trace for each end of a live connection; empty if none is wanted.
 #[derive(Default)]
 pub(super) struct Traces(Vec<Option<(u32, Trace)>>);
 

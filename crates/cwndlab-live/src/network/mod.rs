@@ -80,7 +80,7 @@ struct Ahead {
 /// The smallest packet: an IPv4 header.
 const LEAST_BYTES: u32 = 20;
 
-/// Links, routes and the packets on them. Whoever drives it calls, with times that never go back:
+/// Links, routes and the packets on them. The driver calls, in non-decreasing order of time:
 /// [`Network::advance`] up to the time at which a packet was read, then [`Network::inject`] at that time;
 /// and waits no longer than [`Network::next_exit`].
 #[derive(Debug)]
@@ -155,7 +155,7 @@ impl Network {
     }
 
     /// A time before which nothing can be delivered of what is inside; [`Time::MAX`] if that is nothing. Whatever happens
-    /// until then shows to nobody outside and has its scheduled time whenever it is looked at.
+    /// until then is not visible outside and has its scheduled time no matter when it is processed.
     pub fn next_exit(&self) -> Time {
         self.exits.iter().copied().min().unwrap_or(Time::MAX)
     }

@@ -24,7 +24,7 @@ fn data(ecn: u8) -> Vec<u8> {
     packet
 }
 
-/// Injects `count` packets at once and gives all that happens: id, time, event.
+/// Injects `count` packets at once and returns everything that happens: id, time, event.
 fn run(network: &mut Network, count: u64, packet: &[u8]) -> Vec<(u64, Time, Event)> {
     let mut log = Vec::new();
     let header = Header::parse(packet).unwrap();

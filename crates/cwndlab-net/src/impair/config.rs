@@ -93,7 +93,7 @@ pub enum ImpairmentConfig {
         /// The cut, in standard deviations from the mean.
         #[serde(default = "three")]
         cut: f64,
-        /// Mean; `cut` times `sigma_ns`, the least that lets none be negative, if left out.
+        /// Mean; defaults to `cut` times `sigma_ns`, the smallest value for which no delay is negative.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mean_ns: Option<Time>,
         /// Whether a packet waits for those before it; otherwise they may overtake each other, as with netem.

@@ -36,7 +36,7 @@ impl<P: Packet + Copy> Link<P> {
         debug_assert!(!self.is_impaired() && !self.ring.is_empty());
         let head = self.ring.head();
         if self.undeparted == head {
-            // it departed before it arrived; only nobody has looked since
+            // the head packet has already departed; the ring is updated lazily
             self.undeparted += 1;
             self.backlog_bytes -= u64::from(self.wire_bytes(head));
         }

@@ -192,7 +192,7 @@ fn arrivals(link: &mut Link<TestPacket>, offered: &[(u64, u32)]) -> Vec<Time> {
         }
     };
     for &(at, bytes) in offered {
-        // an arrival comes before a departure of the same instant, which nobody has looked at yet
+        // an arrival is processed before a departure at the same instant that has not been applied yet
         run(link, Time::from_nanos(at.saturating_sub(1)));
         link.offer(Time::from_nanos(at), &packet(bytes));
     }

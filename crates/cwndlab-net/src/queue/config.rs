@@ -62,7 +62,7 @@ impl QueueConfig {
         }
     }
 
-    /// Names of the traffic that a class-based queue tells apart.
+    /// Names of the traffic that a class-based queue distinguishes.
     pub fn traffic(&self) -> Vec<&str> {
         match self {
             QueueConfig::Cbq(config) => config.traffic().collect(),

@@ -65,7 +65,7 @@ impl Backlog {
 pub enum Admit {
     /// Take it as it is.
     Enqueue,
-    /// Set CE ([`Packet::mark_ce`]) and take it. Only ever said of a packet that is ECN-capable.
+    /// Set CE ([`Packet::mark_ce`]) and accept the packet. Returned only for ECN-capable packets.
     Mark,
     /// Drop it.
     Drop(DropCause),

@@ -1,4 +1,4 @@
-//! What holds for every queue, over random traffic.
+//! Properties of every queue, under random traffic.
 
 use cwndlab_units::Rate;
 use proptest::prelude::*;

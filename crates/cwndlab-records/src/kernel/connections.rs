@@ -481,7 +481,7 @@ impl Half {
         let mut again = Again::No;
         if end > numbers.position && end <= self.seen.high {
             let timeout = self.heard.is_none_or(|heard| at.saturating_sub(heard) > answer.as_nanos());
-            let begins = numbers.position >= self.recover; // up to there all is of the same
+            let begins = numbers.position >= self.recover; // up to there all losses belong to the same
             again = match (timeout, begins && !numbers.flags.has(Flags::SYN)) {
                 (true, _) => Again::Timeout,
                 (false, true) => Again::Recovery,

@@ -10,7 +10,7 @@ const SYN: u8 = 0x02;
 const AE: u8 = 0x20;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
-/// Server port of the first traffic entry; the others follow. iperf's: tools show the payload as data, whatever it holds.
+/// Server port of the first traffic entry; the others follow. It is iperf's, for which tools show any payload as data.
 pub const FIRST_SERVER_PORT: u16 = 5001;
 const FIRST_CLIENT_PORT: u32 = 10_000;
 const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;

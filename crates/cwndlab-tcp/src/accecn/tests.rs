@@ -162,7 +162,7 @@ fn the_option_rules_the_wrap_out_or_shows_it() {
     assert_eq!(marked_after_ect0(5, [10_001 + 1000, 0, 1], 10), 0);
     // of 40 packets 16 bear CE by the bytes, and 0 modulo 8 by the field
     assert_eq!(marked_after_ect0(5, [24_001 + 1000, 16_000, 1], 40), 16);
-    // two counters besides the estimated one: the bytes are not relied on
+    // two counters besides the estimated one: the bytes are ignored
     assert_eq!(marked_after_ect0(5, [23_001 + 1000, 16_000, 1001], 40), 40);
     let progress = Progress { delivered_packets: 40, delivered_bytes: 40_000, ..progress(40) };
     assert_eq!(resolve(0, 40, Some(16_000), progress), 16);

@@ -45,7 +45,7 @@ impl Adaptive {
         Due::By(cfg.expiry(data.now, wait))
     }
 
-    /// Whether this is the first segment, and to be acknowledged at once.
+    /// Whether this is the first segment and must be acknowledged at once.
     fn estimate(&mut self, cfg: &TcpConfig, knobs: &Knobs, data: &Data) -> bool {
         let clock = (data.now + cfg.rto.tick_phase_ns).as_nanos() / tick(cfg).as_nanos();
         let since = (clock as u32).wrapping_sub(self.last).clamp(1, u32::from(u16::MAX)) as u16;

@@ -1,7 +1,7 @@
 //! Linux's receiver (net/ipv4 of Linux 6.12): quick acknowledgments at the start and after trouble, a delay that adapts, an
 //! acknowledgment after a read, and fewer of them while segments arrive out of order.
 //!
-//! Names of the kernel's functions stand beside what follows them. Times of the delay are in ticks of `rto.timer_hz`
+//! The kernel's function is named next to each rule. Times of the delay are in ticks of `rto.timer_hz`
 //! (jiffies); without such a clock a tick is a nanosecond.
 
 use super::{Arrival, Data, Due};
@@ -22,7 +22,7 @@ const DELAY_MIN: Time = Time::from_millis(40);
 const DELAY_MAX: Time = Time::from_millis(200);
 /// The most where nothing pushes (`tcp_send_delayed_ack`).
 const UNPUSHED_MAX: Time = Time::from_millis(500);
-/// ACKs of segments out of order that go at once, as the peer counts three (`TCP_FASTRETRANS_THRESH`).
+/// ACKs of out-of-order segments that are sent at once, because the peer counts three (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES_AT_ONCE: u8 = 3;
 /// `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
 const COMPRESSED_MOST: u8 = 44;
@@ -51,7 +51,7 @@ pub(crate) struct Linux {
     size: SegmentSize,
     /// What the last ACK acknowledged (`rcv_wup`).
     acknowledged: u64,
-    /// ACKs held back since the last one (`compressed_ack`), those that went at once before, and for which hole.
+    /// ACKs held back since the last one (`compressed_ack`), those sent at once before, and the hole they refer to.
     compressed: u8,
     duplicates: u8,
     hole: u64,
@@ -157,7 +157,7 @@ impl Linux {
         self.note_codepoint(cfg, data);
     }
 
-    /// A window that grows is told at once (`tcp_grow_window`).
+    /// A growing window is advertised at once (`tcp_grow_window`).
     fn note_growth(&mut self, data: &Data) {
         if data.effect.window_grew {
             self.quick |= 1;
@@ -234,7 +234,7 @@ impl Linux {
         Due::By(cfg.expiry(data.now, Time::from_nanos((due - now) * tick(rto))))
     }
 
-    /// ACKs of segments out of order: three at once, then one a millisecond at most (the second half of
+    /// ACKs of out-of-order segments: three at once, then at most one per millisecond (the second half of
     /// `__tcp_ack_snd_check`).
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         if !data.sack || self.compressed >= COMPRESSED_MOST {

@@ -18,7 +18,7 @@ const SHORTEST_TIMER: Time = Time::from_micros(1);
 /// A knob whose value an endpoint cannot run with. Names are those of the table of knobs, `rto.min_ns`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ConfigError {
-    /// The value is outside its range, whatever the other knobs are.
+    /// The value is outside its range, regardless of other knobs.
     #[error("{value} does not fit; it must be {right}")]
     OutOfRange {
         /// The knob.

@@ -1,4 +1,4 @@
-//! What a study's word stands for: the knobs that each alternative has in a profile.
+//! The knobs that each named alternative of a study has in a profile.
 
 use serde_json::{json, Map, Value};
 

@@ -11,7 +11,7 @@ use cwndlab_units::Time;
 pub struct WithoutEffect {
     /// Its name, as in the table of knobs.
     pub knob: &'static str,
-    /// The values beside which it has an effect.
+    /// The values of other knobs with which it has an effect.
     pub needs: &'static str,
 }
 

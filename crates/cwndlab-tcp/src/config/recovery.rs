@@ -113,7 +113,7 @@ pub enum RackTimers {
     #[serde(rename = "rfc8985")]
     Rfc8985,
     /// Only the one set last runs, as in Linux. In place of a probe or of the reordering timer, the timeout counts from when the
-    /// first unacknowledged segment was sent (RFC 7765 has a like rule); sent again, that segment starts it anew.
+    /// first unacknowledged segment was sent (RFC 7765 has a similar rule); retransmitting that segment restarts it.
     Linux,
 }
 
@@ -188,7 +188,7 @@ impl RecoveryConfig {
         }
     }
 
-    /// Knobs of NewReno, also where it stands in for a selective kind; the standard's where something else recovers.
+    /// Knobs of NewReno, also where it replaces a SACK-based kind; the standard's values for other recoveries.
     pub(crate) fn new_reno(&self) -> NewRenoConfig {
         match self {
             RecoveryConfig::NewReno(new_reno)

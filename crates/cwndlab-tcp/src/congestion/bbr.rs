@@ -1,7 +1,7 @@
 //! BBR version 1 as in Linux 6.12 (`net/ipv4/tcp_bbr.c`), in the kernel's integers: packets, microseconds, jiffies.
 //!
-//! The path is modelled by the most that it has delivered (10 round trips) and its least round trip (10 s). Names of the
-//! kernel's functions stand beside the rules.
+//! The path is modelled by its maximum delivery rate (10 round trips) and its minimum RTT (10 s). The
+//! kernel's functions are named next to the rules.
 
 mod aggregation;
 mod policer;

@@ -1,5 +1,5 @@
 //! BBR version 3 by draft-ietf-ccwg-bbr-06, or where [`Bbr3Rules::GoogleV3`] asks for it by Google's branch v3
-//! (`net/ipv4/tcp_bbr.c` in google/bbr). Volumes are bytes, rates bytes a second. Names of the draft's functions stand beside
+//! (`net/ipv4/tcp_bbr.c` in google/bbr). Volumes are bytes, rates bytes a second. The draft's functions are named next to
 //! the rules; sections are the draft's.
 
 mod aggregation;
@@ -341,7 +341,7 @@ impl Bbr3 {
         }
     }
 
-    /// `CheckDrainDone`. The branch knows no most time, compares with `max_bw`, and counts what the pacer will hold.
+    /// `CheckDrainDone`. The branch has no maximum time, compares with `max_bw`, and counts what the pacer will hold.
     fn leave_drain(&mut self, sample: &Sample) {
         if self.state != State::Drain {
             return;

@@ -113,7 +113,7 @@ impl Controller {
         }
     }
 
-    /// Begins anew with another `mss`, before anything but a SYN was sent.
+    /// Restarts with another `mss`, before anything but a SYN was sent.
     pub fn restart(&mut self, cfg: &TcpConfig, mss: u32) {
         let made = Controller::new(cfg, mss);
         let before = std::mem::replace(self, made);
@@ -209,7 +209,7 @@ impl Controller {
         self.in_slow_start() && matches!(&self.phase, Phase::Hystart(h) if h.in_css())
     }
 
-    /// A step of an episode; `mss` as in force. A law that owns its recovery follows only those that begin it anew.
+    /// A step of an episode; `mss` as in force. A law that controls its own recovery handles only those that restart it.
     pub fn on_episode(&mut self, episode: Episode, mss: u32) {
         if self.grant().owns_recovery && !matches!(episode, Episode::Restarted | Episode::StillInNetwork { .. }) {
             return;

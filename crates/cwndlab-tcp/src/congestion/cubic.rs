@@ -98,7 +98,7 @@ impl Cubic {
         cwnd_bytes.saturating_add(whole)
     }
 
-    /// An ACK that may not open the window: time stands still (section 5.8).
+    /// An ACK that may not open the window: time does not advance (section 5.8).
     pub fn on_limited_ack(&mut self, now: Time) {
         if !self.epoch_start.is_never() {
             self.epoch_start += now.saturating_sub(self.last_ack);

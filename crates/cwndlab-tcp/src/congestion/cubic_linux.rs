@@ -1,7 +1,7 @@
 //! CUBIC as the Linux kernel computes it (`tcp_cubic.c`): whole segments, integers, a clock of 1 ms, with its HyStart.
 //!
-//! Beside RFC 9438 it grows by a segment per 20 acknowledged while it knows no earlier maximum, takes the least round trip
-//! and not the smoothed one for the time to come, has alpha = 0.53 for ever, and its undo restores the window alone.
+//! Compared with RFC 9438, it grows by a segment per 20 acknowledged while there is no earlier maximum, uses the minimum RTT
+//! instead of SRTT to look ahead, keeps alpha = 0.53 permanently, and its undo restores only the window.
 
 use super::hystart_linux::HystartLinux;
 use super::AckReport;
@@ -21,9 +21,9 @@ const WINDOWS_PER_SEGMENT: u64 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
 const MOST_UNKNOWN: u32 = 20;
 const LEAST: u32 = 2;
 const SLOW: u32 = 100;
-/// While cwnd stays, the curve is looked at this often, ms (HZ / 32).
+/// While cwnd is unchanged, the curve is evaluated this often, ms (HZ / 32).
 const REFRESH_MS: u64 = 31;
-/// Round trips are not looked at in the first second of a stage.
+/// RTT samples are ignored in the first second of a stage.
 const DEAF: Time = Time::from_secs(1);
 
 /// On the heap, as its state is larger than the other laws'.
@@ -37,7 +37,7 @@ pub(super) struct CubicLinux {
     k: u64,
     /// Beginning of the stage of congestion avoidance; MAX = not begun.
     epoch_start: Time,
-    /// When the curve was last looked at, ms, and cwnd then.
+    /// When the curve was last evaluated, ms, and cwnd at that time.
     looked_ms: u64,
     looked_cwnd: u32,
     /// Segments to be acknowledged per segment of growth, and those acknowledged towards the next.

@@ -119,7 +119,7 @@ pub trait CongestionControl: fmt::Debug + Send {
         Ok(())
     }
 
-    /// An ACK that tells something, in recovery too. `growth_bytes`: what it acknowledges that may open the window. That is
+    /// An ACK with new information, also during recovery. `growth_bytes`: the acknowledged bytes that may open the window. That is
     /// 0 in recovery and where cwnd did not limit the sender, and excludes what the engine's slow start has used.
     fn on_ack(&mut self, ack: &AckReport, growth_bytes: u64, window: &mut Window) -> Result<(), LawError>;
 

@@ -1,5 +1,5 @@
 //! HyStart (Ha and Rhee 2011) as the Linux kernel's CUBIC runs it: it leaves slow start at once when round-trip times have
-//! grown by an eighth, or when the ACKs of a train are spread over more than half the least round-trip time.
+//! grown by an eighth, or when the ACKs of a train are spread over more than half the minimum RTT.
 
 use cwndlab_units::Time;
 
@@ -10,7 +10,7 @@ const DELAY_MIN_US: u32 = 4_000;
 const DELAY_MAX_US: u32 = 16_000;
 /// ACKs closer than this belong to one train.
 const ACK_DELTA_US: u32 = 2_000;
-/// Time the sender's own bursts may take, added to the least round-trip time; the kernel's upper bound of it.
+/// Time the sender's own bursts may take, added to the minimum RTT; the kernel's upper bound of it.
 const SEND_DELAY_US: u32 = 1_000;
 /// No measurement in this round.
 const NONE: u32 = u32::MAX;

@@ -6,16 +6,16 @@ use crate::config::WindowLawKind;
 
 /// Linux: `tcp_min_rtt_wlen`.
 const MIN_RTT_WINDOW: Time = Time::from_secs(300);
-/// How long a round trip counts for the least one with an external law (as BBR's `MinRTTFilterLen`).
+/// How long an RTT sample counts towards the minimum RTT with an external law (as BBR's `MinRTTFilterLen`).
 const EXTERNAL_MIN_RTT_WINDOW: Time = Time::from_secs(10);
 
 /// What a window law needs from its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
-    /// How long a round trip counts for the least one; `None` where the law does not ask for the delivery rate
+    /// How long an RTT sample counts towards the minimum RTT; `None` if the law does not use the delivery rate
     /// ([`crate::AckReport::rate`]), which is then not measured.
     pub min_rtt_window: Option<Time>,
-    /// Whether the law states a pacing rate, so that its connections pace whatever [`crate::TcpConfig::pacing`] says.
+    /// Whether the law sets a pacing rate, so that its connections pace regardless of [`crate::TcpConfig::pacing`].
     pub paces: bool,
     /// Whether the law draws random numbers ([`crate::Connection::set_random`]).
     pub draws: bool,
@@ -43,7 +43,7 @@ impl WindowLawKind {
             }
             // of the delivery rate only what is in flight
             WindowLawKind::Prague => Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, draws: false },
-            // it may state a rate; whoever attaches it gives it its random numbers
+            // it may set a rate; the caller that attaches it provides random numbers
             WindowLawKind::External { .. } => {
                 Needs { min_rtt_window: Some(EXTERNAL_MIN_RTT_WINDOW), paces: true, ..Needs::NONE }
             }

@@ -28,7 +28,7 @@ pub(super) struct Prague {
     alpha: f64,
     /// Time of the last ACK.
     now: Time,
-    /// Bytes a second and at once.
+    /// Bytes per second, and bytes sent at once.
     rate: Option<u64>,
     burst_bytes: u64,
     /// Rounds since slow start; the present one ends when this is acknowledged.

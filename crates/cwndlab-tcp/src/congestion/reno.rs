@@ -25,7 +25,7 @@ impl Reno {
     }
 }
 
-/// ns-2's law: the window is a real number of packets, each ACK counts once whatever it acknowledges.
+/// ns-2's law: the window is a real number of packets; each ACK counts once, however much it acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RenoPackets {
     pub cwnd_packets: f64,

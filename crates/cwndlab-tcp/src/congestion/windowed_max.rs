@@ -1,6 +1,6 @@
 //! The largest value of a window, by three samples (Linux: `lib/win_minmax.c`, after Kathleen Nichols).
 
-/// The best, second and third choice, each measured no earlier than the one before; times in any unit.
+/// The best, second and third choice, each measured no earlier than the previous one; times in any unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowedMax([Sample; 3]);
 

@@ -119,7 +119,7 @@ impl Connection {
         (self.accecn().map_or(Flags(0), |accecn| accecn.flags(bare)), codepoint)
     }
 
-    /// The option of a segment, and the SACK blocks that remain beside it.
+    /// The option of a segment, and the SACK blocks that fit with it.
     #[cold]
     pub(super) fn accurate_option(&mut self, cfg: &TcpConfig, sack: &mut SackBlocks) -> Option<AccEcnOption> {
         if !self.sender.ecn.is_accurate() || !cfg.ecn.has_option() {

@@ -24,7 +24,7 @@ impl Connection {
     pub(super) fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.una);
         if ack < self.sender.una as i64 {
-            // an old ACK may tell of what arrived later
+            // an old ACK may report later arrivals
             if matches!(self.recovery, Recovery::Rack(_)) {
                 let mut report = self.account_report(cfg, now, seg, AckKind::Old);
                 self.on_reporting_ack(cfg, &mut report);
@@ -140,7 +140,7 @@ impl Connection {
         let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(seg));
         let s = &mut self.sender;
         let acked = ack - s.una;
-        // without SACK each duplicate ACK told of a segment that had arrived
+        // without SACK, each duplicate ACK stands for a segment that arrived
         let told = u64::from(s.dup_acks) * u64::from(s.mss);
         s.una = ack;
         s.nxt = s.nxt.max(ack);

@@ -55,7 +55,7 @@ impl Connection {
         self.receiver.listens && !seg.flags.has(Flags::ACK) && (start > self.receiver.nxt as i64 || newer)
     }
 
-    /// Begins anew with a larger sequence number than any that was used (RFC 9293, 3.10.7.4; Linux: 65537 beyond).
+    /// Restarts with a sequence number larger than any used (RFC 9293, 3.10.7.4; Linux: 65537 beyond).
     pub(super) fn reopen(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.listen_again(cfg, self.wire(self.sender.max).wrapping_add(65_537));
         self.on_listen(cfg, now, seg);
@@ -84,7 +84,7 @@ impl Connection {
         self.note_ack(true);
     }
 
-    /// Closed before anything was exchanged: nobody needs to be told.
+    /// Closed before anything was exchanged: the peer is not notified.
     pub(super) fn fail_quietly(&mut self) {
         self.state = State::Closed;
         self.control = super::Control::None;

@@ -141,7 +141,7 @@ impl Connection {
         self.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
     }
 
-    /// The SYN or SYN-ACK goes again (RFC 6298, 5.5).
+    /// Retransmits the SYN or SYN-ACK (RFC 6298, 5.5).
     pub(super) fn on_syn_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         self.retries += 1;
         self.stats.timeouts += 1;

@@ -1,4 +1,4 @@
-//! What an endpoint can tell about its sending, in the terms of Linux's `tcp_info`.
+//! The state of an endpoint's sender, in terms of Linux's `tcp_info`.
 
 use cwndlab_units::Time;
 
@@ -36,7 +36,7 @@ pub struct Info {
     pub lost: u64,
     /// Of these, sent again and neither acknowledged nor lost again; known to RACK only.
     pub retransmitted: Option<u64>,
-    /// ACKs that told of reordering; known to RACK only.
+    /// ACKs that revealed reordering; counted only by RACK.
     pub reorderings: Option<u32>,
     /// Reductions that were found spurious and taken back; by RACK only.
     pub undos: u32,

@@ -113,7 +113,7 @@ impl Connection {
             return;
         }
         if start > self.receiver.edge as i64 {
-            // beyond the window: step 1; an empty one is not answered, or two ends could answer each other for ever
+            // beyond the window: step 1; an empty one is not answered, or two ends could answer each other endlessly
             self.receiver.ack_now |= seg.len > 0 || !plain;
             return;
         }
@@ -198,7 +198,7 @@ impl Connection {
         self.sender.ecn.on_data_in(seg);
     }
 
-    /// RST, SYN and FIN of a synchronized connection; whether the segment is to be looked at further.
+    /// RST, SYN and FIN of a synchronized connection; returns whether to process the segment further.
     #[inline(never)]
     fn on_control(&mut self, cfg: &TcpConfig, now: Time, start: i64, seg: &Segment) -> bool {
         if seg.flags.has(Flags::RST) {
@@ -207,7 +207,7 @@ impl Connection {
                 match self.state {
                     // both sides had closed: RFC 9293, 3.10.7.4 signals nothing
                     State::TimeWait | State::LastAck | State::Closing => self.end_quietly(),
-                    // the same section: a passive open listens again, and is told nothing; an active one was refused
+                    // the same section: a passive open listens again without an error; an active one was refused
                     State::SynReceived if self.receiver.listens && !self.closing => self.listen_again(cfg, self.iss),
                     State::SynReceived if !self.receiver.listens => self.fail(CloseReason::Refused),
                     _ => self.fail(CloseReason::Reset),

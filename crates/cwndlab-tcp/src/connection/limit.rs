@@ -26,7 +26,7 @@ pub enum Limit {
     Recovery,
     /// The pacer holds back what the windows admit.
     Pacing,
-    /// Less than a full segment waits: Nagle's algorithm (RFC 9293, section 3.7.4), or the application asked for it.
+    /// Less than a full segment waits: Nagle's algorithm (RFC 9293, section 3.7.4), or corking by the application.
     SmallSegment,
     /// Everything written is sent, and not all of it acknowledged.
     Application,
@@ -34,7 +34,7 @@ pub enum Limit {
     Idle,
     /// Our FIN is acknowledged, or the connection is over.
     Closed,
-    /// Nothing arrived and nothing was sent until the retransmission timer expired. [`crate::Trace`] alone knows, afterwards.
+    /// Nothing arrived and nothing was sent until the retransmission timer expired. Known only to [`crate::Trace`], afterwards.
     Timeout,
     /// The same until the timer of the tail loss probe expired (RFC 8985, section 7).
     Probe,
@@ -62,7 +62,7 @@ impl Connection {
             None => s.in_order(cfg, window, flight).err(),
         };
         match stop {
-            None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if room.is_none() => Limit::Recovery, // it is asked first
+            None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if room.is_none() => Limit::Recovery, // it is checked first
             None => Limit::Pacing,
             Some(Stop::NoData) => Limit::Application,
             Some(Stop::ReceiveWindow) => Limit::ReceiveWindow,

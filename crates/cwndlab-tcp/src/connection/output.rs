@@ -15,7 +15,7 @@ use crate::timers::Timer;
 /// Two NOPs and the option's head (RFC 2018, section 3); each block has 8 bytes.
 const SACK_HEAD_BYTES: u32 = 4;
 const SACK_BLOCK_BYTES: u32 = 8;
-/// Most blocks beside timestamps, and without.
+/// Maximum number of blocks with timestamps, and without.
 const BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
 const BLOCKS: usize = 4;
 
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// RFC 5681, section 4.1: after an idle time of more than an RTO the window starts anew.
+    /// RFC 5681, section 4.1: after an idle period longer than an RTO, the restart window applies.
     #[inline]
     fn restart_after_idle(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;

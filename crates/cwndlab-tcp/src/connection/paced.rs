@@ -9,8 +9,8 @@ use crate::segment::Segment;
 use crate::timers::Timer;
 
 impl Connection {
-    /// Whether data may go now. The pace is asked for once a train, with the window as it is then; what has gone since the
-    /// last call is charged first, so that sending itself knows nothing of pacing.
+    /// Whether data may be sent now. The pace is determined once per train, with the current window; data sent since the
+    /// last call is charged first, so that sending itself is independent of pacing.
     #[cold]
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.control != Control::AskPacer {

@@ -65,7 +65,7 @@ impl Connection {
         }
     }
 
-    /// An ACK has been processed: the timer's place is filled anew.
+    /// An ACK has been processed: re-arms the timer.
     #[inline]
     pub(super) fn arm_rack(&mut self, cfg: &TcpConfig) {
         if let Recovery::Rack(rack) = &mut self.recovery {

@@ -92,7 +92,7 @@ fn the_echo_of_dctcp_tells_of_each_packet_and_its_changes_end_a_state() {
         echo.on_data_in(&with(flags, ecn));
         seen.push((ends, echo.flags() == Flags::ECE));
     }
-    // RFC 8257, section 3.2, figure 1: a state ends with the first packet that is marked otherwise, whatever CWR says
+    // RFC 8257, section 3.2, figure 1: a state ends with the first packet that is marked differently, regardless of CWR
     let figure = [(false, false), (true, true), (false, true), (false, true), (true, false), (false, false)];
     assert_eq!(seen, figure);
     let mut classic = agreed();

@@ -69,7 +69,7 @@ pub(crate) struct LostSegment {
 pub(super) struct Measured {
     pub sampler: RateSampler,
     stamps: VecDeque<Stamp>,
-    /// Segments deemed lost that no controller has been told of.
+    /// Segments marked lost that have not been reported to the controller.
     lost: Vec<LostSegment>,
 }
 
@@ -130,13 +130,13 @@ pub(crate) struct RateSampler {
     first_sent_at: Time,
     /// The application limits the sender until more segments than this have been delivered; 0 = it does not.
     app_limited_until: u64,
-    /// Of the segments that the present ACK told of, the one sent last.
+    /// The most recently sent of the segments reported by the current ACK.
     newest: Option<(Stamp, Sent)>,
     min_rtt: WindowedMin,
 }
 
 impl RateSampler {
-    /// `min_rtt_window`: how long a round trip counts for the least one.
+    /// `min_rtt_window`: how long an RTT sample counts towards the minimum RTT.
     fn new(min_rtt_window: Time) -> Self {
         RateSampler {
             delivered: 0,
@@ -189,7 +189,7 @@ impl RateSampler {
         }
     }
 
-    /// An ACK is complete, its blocks included (`tcp_rate_gen`): a sample, unless it tells of nothing new or of less time than
+    /// An ACK is complete, its blocks included (`tcp_rate_gen`): returns a sample unless it reports nothing new or an interval shorter than
     /// a round trip takes.
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> Option<RateSample> {
         let now = whole_micros(now);
@@ -256,7 +256,7 @@ fn whole_micros(at: Time) -> Time {
 #[derive(Clone, Debug)]
 struct WindowedMin {
     window: Time,
-    /// Values that may become the least, each smaller than those behind it.
+    /// Candidates for the minimum, each smaller than those behind it.
     falling: VecDeque<(Time, Time)>,
 }
 

@@ -46,7 +46,7 @@ impl Sent {
     }
 }
 
-/// What is kept of segments, beside their state and when each was last sent.
+/// What is recorded for segments in addition to their state and the time of their last transmission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keeps {
     /// The order of transmissions (RACK).
@@ -78,13 +78,13 @@ pub(crate) struct Tally {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     list: VecDeque<Sent>,
-    /// Time and end of each transmission, oldest first; those that are of no more use are skipped later.
+    /// Time and end of each transmission, oldest first; obsolete entries are skipped later.
     order: VecDeque<(Time, u64)>,
     keeps: Keeps,
     pub tally: Tally,
     /// No segment that waits begins below this.
     hint: u64,
-    /// Segments up to here were out when something was sent again: no ACK tells any more which copy it answers (RFC 6298,
+    /// Segments up to here were outstanding when something was retransmitted: an ACK no longer identifies the copy that it answers (RFC 6298,
     /// section 3).
     repeated_to: u64,
     /// What was out at the last timeout ends here.

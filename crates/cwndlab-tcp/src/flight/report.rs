@@ -10,14 +10,14 @@ pub enum AckKind {
     New,
     /// A duplicate (RFC 5681, section 2); with SACK, one that reports something new (RFC 6675, section 2).
     Duplicate,
-    /// Below SND.UNA: it was overtaken, but its blocks may tell of later arrivals.
+    /// Below SND.UNA: it was overtaken, but its blocks may report later arrivals.
     Old,
     /// Neither: it comes with data, updates the window, or nothing is outstanding.
     #[default]
     Other,
 }
 
-/// What one ACK told the sender. Every field's unit is in its name; positions are of the stream.
+/// The content of one ACK for the sender. Each field's name includes its unit; positions are stream positions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckReport {
     /// When the ACK arrived.
@@ -32,7 +32,7 @@ pub struct AckReport {
     pub sacked_bytes: u64,
     /// Payload bytes newly known to have arrived: acknowledged or reported, and not known before.
     pub delivered_bytes: u64,
-    /// Of `acked_bytes`, what no SACK block and no duplicate ACK had told of before.
+    /// Of `acked_bytes`, those not reported before by a SACK block or duplicate ACK.
     pub fresh_bytes: u64,
     /// Bytes newly deemed lost: with RACK and with RFC 6675's SACK each segment, without SACK the first when it goes again.
     pub lost_bytes: u64,
@@ -46,7 +46,7 @@ pub struct AckReport {
     /// The same before this ACK.
     pub prior_in_flight_bytes: u64,
     /// Segments known to have arrived since the connection began, the SYN among them, and when the last of them were (or
-    /// sending began anew); 0 where `rate` is not measured.
+    /// sending restarted); 0 if `rate` is not measured.
     pub total_delivered_packets: u64,
     /// See `total_delivered_packets`.
     pub delivered_at: Time,
@@ -70,9 +70,9 @@ pub struct AckReport {
     pub has_dsack: bool,
     /// The stamp it echoes, where timestamps are agreed on; known to RACK only.
     pub echoed_stamp: Option<u32>,
-    /// Whether it tells of congestion: by ECE, or with AccECN by a counter that grew.
+    /// Whether it reports congestion: by ECE, or with AccECN by a counter that grew.
     pub ece: bool,
-    /// Whether the sender was limited by cwnd when it last sent (RFC 7661; RFC 9438, section 5.8); true where nobody asks
+    /// Whether the sender was limited by cwnd when it last sent (RFC 7661; RFC 9438, section 5.8); true if nothing needs it
     /// ([`crate::TcpConfig::grow_only_if_cwnd_limited`]).
     pub cwnd_limited: bool,
     /// Whether the sender is in loss recovery, with this ACK.

@@ -18,7 +18,7 @@ struct Reported {
     /// Bytes in `ranges` below the position `mark`.
     below_mark: u64,
     mark: u64,
-    /// Blocks learnt last: an ACK mostly repeats those of the one before (RFC 2018, section 4).
+    /// The most recent blocks: an ACK mostly repeats those of the previous one (RFC 2018, section 4).
     told: [(u64, u64); TOLD],
     /// Which of them is replaced next.
     oldest: u8,

@@ -213,7 +213,7 @@ pub const KNOBS: [Knob; 64] = [
     knob(
         "ecn_to_one_segment",
         "bool",
-        "Whether an echo may take cwnd to one segment, and at one closes it until the retransmit timer expires; otherwise two segments are the least.",
+        "Whether an echo may take cwnd to one segment, and at one closes it until the retransmit timer expires; otherwise the minimum is two segments.",
         ["ns-2: ecn_backoff_ and rtx timer at one segment", "RFC 3168, 6.1.2", "kernel: tcp_reno_ssthresh, bictcp_recalc_ssthresh: at least two"],
     ),
     knob(

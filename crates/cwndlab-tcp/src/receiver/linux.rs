@@ -22,7 +22,7 @@ impl Receiver {
         self.policy.on_established(now, mss, window);
     }
 
-    /// A segment came that may change what is echoed to the sender: a first mark is acknowledged soon, a CWR at once
+    /// A segment came that may change what is echoed to the sender: the first mark is acknowledged soon, a CWR at once
     /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
     pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Header, echo: Echo) {
         if seg.ecn == CE && echo.flags() == Flags(0) {
@@ -42,7 +42,7 @@ impl Receiver {
         (self.edge as u32).wrapping_sub(self.last_ack)
     }
 
-    /// Windows are offered in units of so many bits.
+    /// Shift count of the advertised window.
     pub(super) fn shift(&self) -> u8 {
         self.shift_plus_1.saturating_sub(1)
     }
@@ -56,7 +56,7 @@ impl Receiver {
         Held { unread: self.unread, beyond: self.beyond.as_deref() }
     }
 
-    /// Takes a segment; if the application reads at once, it does so then.
+    /// Accepts a segment; an application that reads immediately does so here.
     #[inline(never)]
     pub(super) fn take_linux(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let (mss, window, shift) = (new.mss, self.offered(), self.shift());
@@ -100,7 +100,7 @@ impl Receiver {
         due
     }
 
-    /// The application has read everything up to `read`, or begun with it, and reads on at once; whether that draws an ACK.
+    /// The application has read everything up to `read`, or started to, and continues reading. Returns whether an ACK is due.
     pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64) -> bool {
         if let Some(buffer) = self.policy.buffer_mut() {
             buffer.on_read(now, mss, read, self.nxt);

@@ -60,7 +60,7 @@ impl NewReno {
             s.cc.on_episode(Episode::Ended, s.mss);
             return HOLD;
         }
-        // step 3, partial acknowledgment: the next hole goes again, the window deflates by what was acknowledged
+        // step 3, partial acknowledgment: retransmit the next hole, deflate the window by what was acknowledged
         // less one segment
         s.resend_first = true;
         if cfg.recovery.new_reno().partial_window_deflation {

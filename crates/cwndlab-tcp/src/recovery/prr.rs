@@ -21,7 +21,7 @@ pub(super) struct Reduction {
 
 impl Reduction {
     /// `RecoverFS` (RFC 9937, section 6.1): the flight less what SACK had reported before the ACK that begins the episode,
-    /// which tells of `delivered` bytes; or the window itself, `before` bytes, as in Linux.
+    /// which reports `delivered` bytes; or the window itself, `before` bytes, as in Linux.
     pub fn new(cfg: &TcpConfig, s: &Sender, before: u64, delivered: u64) -> Self {
         let base = match cfg.reduce_from {
             ReductionBase::FlightSize => (s.flight_size() - s.outstanding.reported_bytes()) + delivered,

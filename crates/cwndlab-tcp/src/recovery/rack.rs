@@ -34,7 +34,7 @@ enum Phase {
     Loss,
 }
 
-/// What the record says of the segments that one ACK told of; complete before [`Rack::on_ack`].
+/// What the record holds about the segments that one ACK reported; complete before [`Rack::on_ack`].
 #[derive(Clone, Debug, Default)]
 struct Arrivals {
     now: Time,
@@ -48,7 +48,7 @@ struct Arrivals {
     original: bool,
     /// `RACK.fack` before it: its own segments count in ascending order, so they do not reorder each other.
     fack: u64,
-    /// It told of reordering, by acknowledging and by SACK.
+    /// It revealed reordering, by acknowledgment and by SACK.
     reordered: [bool; 2],
     /// It acknowledged a segment that had been sent again.
     repeated: bool,
@@ -56,7 +56,7 @@ struct Arrivals {
     first_rtt: Option<Time>,
     last_rtt: Option<Time>,
     sack_rtts: Option<(Time, Time)>,
-    /// Some segment that it told of counts for `RACK_update`.
+    /// Some segment that it reported counts for `RACK_update`.
     moved: bool,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Rack {
     multiplier: u32,
     persist: u8,
     dsack_round: u64,
-    /// `TLP.end_seq` (0 = no probe is out), `TLP.is_retrans`.
+    /// `TLP.end_seq` (0 = no probe is outstanding), `TLP.is_retrans`.
     probe_end: u64,
     probe_repeats: bool,
     /// A probe is to be sent now.
@@ -170,7 +170,7 @@ impl Rack {
         s.outstanding.on_ack(s.una, |segment| self.arrived(segment, mss, min_rtt, false))
     }
 
-    /// The round trips that this tells, for the estimator and for the window law: as in Linux, of the first and of the last
+    /// The RTT samples of this ACK for the estimator and the window law: as in Linux, those of the first and of the last
     /// segment, if none of them was ever sent again.
     pub fn acknowledged_rtts(&mut self) -> Option<(Time, Time)> {
         let ack = &self.arrivals;
@@ -415,7 +415,7 @@ impl Rack {
         self.probe_due = false;
         self.deadlines.probe = Time::MAX;
         self.deadlines.reordering = Time::MAX;
-        // one segment beside what is thought to be on its way still (Linux: tcp_enter_loss)
+        // one segment in addition to what is assumed to be in flight (Linux: tcp_enter_loss)
         s.cc.on_episode(Episode::StillInNetwork { pipe: s.outstanding.tally().pipe }, s.mss);
     }
 

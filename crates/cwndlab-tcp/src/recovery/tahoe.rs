@@ -19,7 +19,7 @@ impl Tahoe {
         self.recover = s.max - 1;
         cut(cfg, s);
         s.cc.on_episode(Episode::Restarted, s.mss);
-        // everything from the first hole on goes again, as the window opens
+        // everything from the first hole on is retransmitted as the window opens
         s.nxt = s.una;
         s.resend_first = false;
         true

@@ -1,4 +1,4 @@
-//! What a probe is told of packets beside their segments: identification, timeouts, windows that close.
+//! What a probe receives in addition to segments: identification, timeouts, windows that close.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -43,7 +43,7 @@ pub struct CbqClassConfig {
     /// Leaf classes of a lower number are served first; those of the same share by weighted round robin.
     #[serde(default)]
     pub priority: u8,
-    /// Never sends above its rate. Otherwise it may borrow, and may use a link that nobody else wants.
+    /// Never sends above its rate. Otherwise the class may borrow and may use an idle link.
     #[serde(default)]
     pub bounded: bool,
     /// Names of the traffic whose packets are its, for a leaf; both ways, and in the simulator only.

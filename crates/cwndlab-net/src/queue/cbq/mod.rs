@@ -49,7 +49,7 @@ struct Class {
 #[derive(Clone, Debug)]
 struct Leaf<P> {
     class: usize,
-    /// Neither the class nor an ancestor is bounded: it may use a link that nobody else wants.
+    /// Neither the class nor an ancestor is bounded: it may use an otherwise idle link.
     free: bool,
     queue: ArrivalQueue,
     fifo: Fifo<P>,
@@ -285,7 +285,7 @@ impl<P> Cbq<P> {
                 return Some(leaf);
             }
         }
-        // Nobody is entitled to the link: it goes to whoever may use what is left over.
+        // No class is entitled to send: serve a class that may use idle capacity.
         let usable = |leaf: &&usize| self.leaves[**leaf].free && self.leaves[**leaf].fifo.len() > 0;
         let (round, place) = self.rounds.iter().enumerate().find_map(|(at, round)| {
             let (before, after) = round.leaves.split_at(round.turn);

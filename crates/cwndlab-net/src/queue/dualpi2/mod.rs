@@ -190,7 +190,7 @@ impl<P> DualPi2<P> {
         (over_s / self.config.range_ns.as_secs_f64()).min(1.0)
     }
 
-    /// Whether the low-latency queue is next: always, but for the share that the classic one is sure of.
+    /// Whether the low-latency queue is served next: always, except for the share guaranteed to the classic queue.
     fn low_is_next(&self) -> bool {
         self.low.fifo.len() > 0 && (self.classic.fifo.len() == 0 || self.owed <= 0.0)
     }

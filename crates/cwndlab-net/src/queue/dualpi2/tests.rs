@@ -7,7 +7,7 @@ fn packet(id: u64, ecn: Ecn) -> TestPacket {
     TestPacket { ecn, ..TestPacket::new(id) }
 }
 
-/// A queue whose controller stands still at `base`.
+/// A queue whose controller is fixed at `base`.
 fn fixed(base: f64) -> DualPi2<TestPacket> {
     let config = DualPi2Config { alpha: 0.0, beta: 0.0, ..DualPi2Config::default() };
     let mut queue = DualPi2::new(config, RATE, 1);
@@ -110,7 +110,7 @@ fn a_long_idle_time_costs_no_loop_of_updates() {
     assert!(queue.next_update > now && queue.next_update <= now + Time::from_millis(16));
 }
 
-/// Linux's form, whose controller stands still at `base`.
+/// Linux's form, with the controller fixed at `base`.
 fn fixed_linux(base: f64) -> DualPi2<TestPacket> {
     let config = DualPi2Config { form: DualPi2Form::Linux, alpha: 0.0, beta: 0.0, ..DualPi2Config::default() };
     let mut queue = DualPi2::new(config, RATE, 7);

@@ -22,7 +22,7 @@ pub struct FqCodelConfig {
     pub quantum: u32,
     /// Packets in all queues together (5.2.3).
     pub limit: u32,
-    /// The most packets dropped at once from the flow with most bytes when the limit is passed (4.1.2; half of the
+    /// Maximum number of packets dropped at once from the flow with the most bytes when the limit is exceeded (4.1.2; half of the
     /// flow's packets if that is less).
     pub drop_batch: u32,
     /// `CoDel`'s target, in nanoseconds.
@@ -100,7 +100,7 @@ struct Flow<P> {
     law: ControlLaw,
     /// Bytes it may still send in its turn; negative after a packet larger than what was left.
     deficit: i64,
-    /// Whether it stands in one of the two lists.
+    /// Whether the flow is on one of the two lists.
     listed: bool,
 }
 
@@ -180,7 +180,7 @@ impl<P: Packet> FqCodel<P> {
             }
             list.pop_front();
             if from_new {
-                // A flow that ran empty stays listed for a round, or it could come back as new for ever.
+                // A flow that ran empty stays listed for a round; otherwise it could always return as a new flow.
                 self.old_flows.push_back(index);
             } else {
                 flow.listed = false;

@@ -47,7 +47,7 @@ fn a_flow_that_comes_back_at_once_is_not_new_again() {
     let mut queue = queue(FqCodelConfig { quantum: 2000, ..FqCodelConfig::default() });
     fill(&mut queue, 1, 10, 1000);
     fill(&mut queue, 2, 1, 500);
-    assert_eq!(served(&mut queue, 4), [1, 1, 2, 1]); // 2 ran empty and stands behind 1 in the old list
+    assert_eq!(served(&mut queue, 4), [1, 1, 2, 1]); // 2 ran empty and follows 1 in the old list
     fill(&mut queue, 2, 1, 500);
     assert_eq!(served(&mut queue, 2), [1, 2]); // new, it would go first
 }

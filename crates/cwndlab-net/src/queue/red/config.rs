@@ -22,7 +22,7 @@ pub enum RedRules {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
-    /// The most that may be held; a packet beyond it is dropped whatever the average is.
+    /// Capacity; a packet that exceeds it is dropped regardless of the average.
     pub limit: u64,
     /// What thresholds, average and limit count. With bytes, large packets are also dropped with a probability in
     /// proportion to their size (section 7 of the paper).

@@ -11,7 +11,7 @@ use rand::Rng as _;
 use super::{Admit, Backlog, Unit};
 use crate::{DropCause, Ecn, Rng};
 
-/// In `count`: the next packet is let pass, whatever the probability (`RedRules::Ns2`).
+/// Value of `count` that lets the next packet pass regardless of the probability (`RedRules::Ns2`).
 const SKIP_ONE: u32 = u32::MAX;
 
 /// RED over the link's own ring.

@@ -21,7 +21,7 @@ fn red(config: RedConfig) -> Red {
     Red::new(config, RATE)
 }
 
-/// RED whose average is `average` already, whatever arrives.
+/// RED with a constant average, independent of arrivals.
 fn red_at(average: f64, config: RedConfig) -> Red {
     Red { average, weight: 1e-300, ..red(config) }
 }

@@ -1,10 +1,10 @@
-//! How many more packets than expected are acknowledged at once (Linux: `bbr_update_ack_aggregation`).
+//! How many more packets than expected are acknowledged in a burst (Linux: `bbr_update_ack_aggregation`).
 
 use super::RATE_UNIT;
 
 /// Round trips after which the older of the two maxima is forgotten (`bbr_extra_acked_win_rtts`).
 const WINDOW_ROUNDS: u32 = 5;
-/// Packets after which an epoch begins anew (`bbr_ack_epoch_acked_reset_thresh`).
+/// Packets after which a new epoch starts (`bbr_ack_epoch_acked_reset_thresh`).
 const MOST_ACKED: u64 = 1 << 20;
 /// Most time's worth of packets to allow for (`bbr_extra_acked_max_us`).
 const MOST_US: u64 = 100_000;

@@ -12,7 +12,7 @@ const ALIKE_BYTES: u64 = 4000 / 8;
 /// Round trips for which the estimate serves (`bbr_lt_bw_max_rtts`).
 const SERVES_ROUNDS: u32 = 48;
 
-/// What one ACK tells of it; counts in packets.
+/// The relevant content of one ACK; counts are in packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Interval {
     /// Newly lost by this ACK; lost and delivered in all.

@@ -1,4 +1,4 @@
-//! One ACK in the kernel's units (`struct rate_sample` and what the socket knows).
+//! One ACK in the kernel's units (`struct rate_sample` and fields of the socket).
 
 use cwndlab_units::Time;
 

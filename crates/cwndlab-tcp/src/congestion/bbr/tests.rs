@@ -16,7 +16,7 @@ struct Flow {
     delivered: u64,
 }
 
-/// What an ACK is to say besides one packet delivered a millisecond after the last.
+/// How an ACK differs from one that delivers one packet a millisecond after the last.
 #[derive(Clone, Copy)]
 struct Ack {
     packets: u64,

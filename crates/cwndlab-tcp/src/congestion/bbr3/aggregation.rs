@@ -1,4 +1,4 @@
-//! How many more bytes than expected are acknowledged at once (`UpdateACKAggregation`, draft section 5.5.9).
+//! How many more bytes than expected are acknowledged in a burst (`UpdateACKAggregation`, draft section 5.5.9).
 
 use cwndlab_units::Time;
 
@@ -50,7 +50,7 @@ impl Aggregation {
         Aggregation { began: Time::ZERO, delivered: 0, filter }
     }
 
-    /// The interval begins anew.
+    /// A new interval starts.
     pub fn restart(&mut self, now: Time) {
         (self.began, self.delivered) = (now, 0);
     }

@@ -38,7 +38,7 @@ impl Ecn {
         }
     }
 
-    /// An ACK, which tells of marks or not.
+    /// Processes an ACK, with or without marks.
     pub fn on_ack(&mut self, marked: bool) {
         self.in_round |= self.eligible && marked;
     }

@@ -20,7 +20,7 @@ pub(super) struct Latest {
     pub loss: bool,
     /// Branch: `loss_in_cycle`
     pub loss_in_cycle: bool,
-    /// Separate ranges lost in this round (branch: ACKs that told of losses), and where the last range ends.
+    /// Separate ranges lost in this round (branch: ACKs that reported losses), and where the last range ends.
     pub ranges: u32,
     pub range_end: u64,
 }

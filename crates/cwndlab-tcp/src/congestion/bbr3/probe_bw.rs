@@ -136,7 +136,7 @@ impl Bbr3 {
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
-    /// `IsTimeToProbeBW`; with ECN the branch probes at once when marks have ceased.
+    /// `IsTimeToProbeBW`; with ECN, the branch probes immediately when marking stops.
     fn probe_if_due(&mut self, sample: &Sample) -> bool {
         let calm = !self.latest.loss_in_cycle && sample.repair == Repair::None;
         if calm && self.ecn.is_some_and(|ecn| ecn.reprobes()) {

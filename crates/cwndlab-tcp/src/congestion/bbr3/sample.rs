@@ -6,7 +6,7 @@ use crate::congestion::bbr::Repair;
 use crate::congestion::AckReport;
 use crate::flight::LostSegment;
 
-/// What an ACK, or a lost segment, says of the path. The draft's names (section 2.3) stand beside ours.
+/// The path information in an ACK or a lost segment. The draft's names (section 2.3) are given next to ours.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub now: Time,
@@ -34,7 +34,7 @@ pub(super) struct Sample {
     pub held: Time,
     /// `RS.rtt`
     pub rtt: Option<Time>,
-    /// Whether the ACK tells of marks.
+    /// Whether the ACK reports marks.
     pub marked: bool,
     pub repair: Repair,
 }

@@ -1,4 +1,4 @@
-//! What holds for every law, whatever happens.
+//! Invariants of every law under arbitrary events.
 
 use super::*;
 use crate::config::Profile;

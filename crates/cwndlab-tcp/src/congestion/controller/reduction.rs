@@ -89,7 +89,7 @@ impl Controller {
             };
         }
         if timeout {
-            // RFC 5681, section 3.1: the loss window is one segment, whatever the initial window.
+            // RFC 5681, section 3.1: the loss window is one segment, regardless of the initial window.
             self.set_cwnd(u64::from(mss), mss);
             match &mut self.law {
                 Law::Cubic(cubic) => cubic.forget_w_max(),

@@ -83,7 +83,7 @@ fn packets_grow_per_ack_whatever_it_acknowledges() {
     }
 }
 
-/// ns-2 halves min(cwnd, `window_`), with two packets as the least ssthresh, and halves again at each timeout.
+/// ns-2 halves min(cwnd, `window_`), with a minimum ssthresh of two packets, and halves again at each timeout.
 #[test]
 fn packets_halve_the_usable_window() {
     let cfg = Profile::Ns2_1998.config(); // window 20

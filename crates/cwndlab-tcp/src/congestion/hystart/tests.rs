@@ -92,7 +92,7 @@ fn css_ends_in_congestion_avoidance_after_five_rounds() {
     assert_eq!(s.round(&[150_000; 10])[0], Growth::Exit);
 }
 
-/// The delay fell below the baseline of CSS: slow start goes on, and CSS may be entered anew.
+/// The delay fell below the baseline of CSS: slow start continues, and CSS may be entered again.
 #[test]
 fn css_ends_in_slow_start_if_the_delay_falls_again() {
     let mut s = Script::new();

@@ -5,7 +5,7 @@ fn ack(h: &mut HystartLinux, at_us: u64, una: u64, rtt_us: u64) -> bool {
     h.on_ack(Time::from_micros(at_us), una, 1_000_000, Some(Time::from_micros(rtt_us)), 20)
 }
 
-/// The ninth sample decides (the kernel counts eight before it compares), at more than an eighth above the least.
+/// The ninth sample decides (the kernel counts eight before it compares), at more than an eighth above the minimum.
 #[test]
 fn delay_above_an_eighth_ends_slow_start_at_the_ninth_sample() {
     for (rtt_us, exits) in [(225_001, true), (216_001, true), (216_000, false)] {

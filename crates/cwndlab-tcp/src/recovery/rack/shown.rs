@@ -1,4 +1,4 @@
-//! What an endpoint tells of RACK in `tcp_info`.
+//! RACK's fields of `tcp_info`.
 
 use super::{Phase, Rack};
 use crate::config::TcpConfig;
@@ -12,7 +12,7 @@ impl Rack {
         self.phase == Phase::Reduced
     }
 
-    /// ACKs that told of reordering.
+    /// ACKs that revealed reordering.
     pub fn reorderings(&self) -> u32 {
         self.reorderings
     }

@@ -66,7 +66,7 @@ impl Rack {
             return;
         }
         let beyond = s.una > self.probe_end;
-        // the original and the probe have both arrived: DSACK says so, or a plain duplicate ACK
+        // the original and the probe have both arrived, as shown by a D-SACK or a plain duplicate ACK
         let both = ack.has_dsack || (ack.kind != AckKind::New && self.arrivals.delivered == 0);
         if !self.probe_repeats || both {
             self.probe_end = 0;

@@ -1,6 +1,6 @@
 //! One timer for three (RFC 8985, section 8): the probe's, that of reordering, the retransmission timeout.
 //!
-//! By the RFC the earliest of the three is armed. Linux ([`RackTimers::Linux`](crate::RackTimers)) knows only the one that it set last: a probe or the
+//! By the RFC the earliest of the three is armed. Linux ([`RackTimers::Linux`](crate::RackTimers)) keeps only the one set last: a probe or the
 //! reordering timer takes the place of the timeout, which then counts from when the first segment was sent.
 
 use cwndlab_units::Time;
@@ -25,7 +25,7 @@ pub(super) enum Pending {
     Probe,
 }
 
-/// When each of the three is due, and which of them the timer's place holds. Linux knows only the latter and the time of
+/// When each of the three is due, and which of them the timer's place holds. Linux keeps only the latter and the time of
 /// reordering.
 #[derive(Clone, Debug)]
 pub(super) struct Deadlines {
@@ -161,7 +161,7 @@ impl Rack {
         Some(srtt * 2 + if s.outstanding.len() == 1 { MAX_ACK_DELAY } else { allowance(cfg) })
     }
 
-    /// The retransmission timeout has expired, and is set anew.
+    /// The retransmission timeout has expired and is restarted.
     pub fn timed_out(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
         if cfg.recovery.has_linux_timers() {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
@@ -173,7 +173,7 @@ impl Rack {
         let place = timers.at(Timer::Retransmit);
         if s.una == s.max || place.is_never() {
             (self.deadlines.armed, self.deadlines.pending) = (place, Pending::Timeout);
-            return; // nothing is out, or the persist timer's
+            return; // nothing is outstanding, or the persist timer runs
         }
         if !cfg.recovery.has_linux_timers() {
             self.arm_earliest(place);

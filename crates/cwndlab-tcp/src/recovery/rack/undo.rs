@@ -75,7 +75,7 @@ impl Rack {
     pub(super) fn doubt_recovery(&mut self, s: &mut Sender, ack: &AckReport) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.doubt.answers_original(echo) {
-            // the hole was filled by a segment that was late; copies on their way will tell of themselves
+            // a late segment filled the hole; copies in flight will be reported by D-SACK
             if s.outstanding.tally().again > 0 {
                 return false;
             }

@@ -16,7 +16,7 @@ pub(super) struct Usage {
 }
 
 impl Rack {
-    /// The window begins anew after an idle time.
+    /// The window restarts after an idle period.
     pub fn note_restart(&mut self, now: Time) {
         self.usage = Usage { most: 0, full_at: now };
     }

@@ -18,7 +18,7 @@ pub(super) struct Flow {
     pub lost: u64,
 }
 
-/// What an ACK is to say besides one packet delivered a millisecond after the last; volumes in packets.
+/// How an ACK differs from one that delivers one packet a millisecond after the last; volumes in packets.
 #[derive(Clone, Copy)]
 pub(super) struct Ack {
     pub packets: u64,

@@ -1,4 +1,4 @@
-//! A path for the law alone: a bottleneck, and a sender whose packets are numbered anew when they are sent again, so that
+//! A path for the law alone: a bottleneck, and a sender that renumbers retransmitted packets, so that
 //! each ACK is of one transmission. Rate samples are taken as in the draft's section 4.1.2.
 
 use std::collections::VecDeque;
@@ -30,7 +30,7 @@ pub(super) struct Path {
     pub rate: u64,
     pub buffer: u64,
     pub rtt: Time,
-    /// ACKs come at multiples of this, all at once.
+    /// ACKs arrive in bursts at multiples of this.
     pub slot: Time,
     /// One packet in so many is lost, at random.
     pub loss: Option<f64>,
