@@ -35,7 +35,9 @@ impl<T: Copy> Ring<T> {
             self.grow(&make());
         }
         let mask = self.slots.len() - 1;
-        self.slots[self.tail as usize & mask] = make();
+        // take the slot first, or the value is kept on the stack while the index is checked
+        let slot = &mut self.slots[self.tail as usize & mask];
+        *slot = make();
         self.tail += 1;
     }
     #[inline]

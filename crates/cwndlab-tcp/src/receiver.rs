@@ -204,19 +204,27 @@ impl Receiver {
     }
 
     /// The window to offer in units of the agreed scale, and at most what the header's 16 bits hold.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet
+    #[inline(always)]
     pub fn offer(&mut self, cfg: &TcpConfig) -> u32 {
+        if self.unread > 0 || !self.auto_read || self.policy.buffer().is_some() {
+            return self.offer_rest(cfg);
+        }
+        // the whole buffer is free
+        let unit = (cfg.receive_buffer_bytes >> self.shift()).min(0xffff) << self.shift();
+        self.edge = (self.nxt + unit).max(self.edge);
+        (self.edge - self.nxt).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// The same where some of the buffer is not free, or its size changes.
+    #[inline(never)]
+    fn offer_rest(&mut self, cfg: &TcpConfig) -> u32 {
         if self.policy.buffer().is_some() {
             return self.offer_tuned();
         }
         let free = self.free(cfg);
         let unit = (free >> self.shift()).min(0xffff) << self.shift();
         let mut edge = (self.nxt + unit).max(self.edge);
-        if self.auto_read && self.unread == 0 {
-            // the whole buffer is free
-            self.edge = edge;
-            return (edge - self.nxt).min(u64::from(u32::MAX)) as u32;
-        }
         // a window that grew by less than a segment stays closed (RFC 9293, 3.8.6.2.2)
         let gain = edge - self.edge;
         if gain < u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) && self.edge > self.nxt && !self.auto_read {

@@ -33,7 +33,8 @@ pub(super) enum Outlook {
 
 impl Connection {
     /// The next segment to send, or none. Call until none.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet, and once more to find that nothing goes
+    #[inline(always)]
     pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         match self.outlook(cfg) {
             Outlook::Nothing => None,
