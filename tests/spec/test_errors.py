@@ -400,6 +400,20 @@ duration = "3s"
     ]
 
 
+def test_a_wrong_run_hides_no_wrong_knob_and_one_knob_no_other() -> None:
+    text = """
+title = "x"
+measure = ["goodput"]
+dumbbell = { rate = "5Mbps", rtt = "40ms", flows = [{ cc = "cubic" }] }
+run = { duration = "3 parsecs" }
+tcp = { dup_tresh = 3, nagle = "x" }
+"""
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(text)
+    keys = [error.key for error in (caught.value, *caught.value.others)]
+    assert keys == ["run.duration", "tcp.dup_tresh", "tcp.nagle"]
+
+
 def test_errors_that_only_compiling_finds_are_reported_at_once() -> None:
     text = edited(
         ('limit = "25pkt"', 'limit = "25foo"'),

@@ -16,7 +16,7 @@ from typing import Any
 from cwndlab._core import parse_quantity, tcp_renamed
 from cwndlab.errors import nearest
 
-from .validate import Invalid
+from .validate import Collected, Invalid
 
 Path = tuple[str | int, ...]
 
@@ -64,49 +64,58 @@ def tcp(
     template: Mapping[str, Any], given: Mapping[str, Any], path: Path, choices: Choices = NO_CHOICES
 ) -> dict[str, Any]:
     """The profile's configuration with the study's overrides."""
-    made = dict(template)
+    made, wrong = dict(template), Collected()
     for key, value in given.items():
-        at = (*path, key)
-        if key in choices.alternatives:
-            made[key] = _alternative(template[key], value, at, choices.alternatives[key])
-            continue
-        if key in choices.switches:
-            made[key] = _switch(template[key], value, at, choices.switches[key])
-            continue
-        if key in ("initial_window", "max_window") and key in template:
-            made[key] = _window(value, at)
-            continue
-        if isinstance(value, Mapping):
-            _known(key, template, at)
-            nested = template[key]
-            # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } })
-            # replaces.
-            plain = isinstance(nested, Mapping) and not any(isinstance(it, Mapping) for it in nested.values())
-            made[key] = tcp(nested, value, at) if plain else free(value, at)
-            continue
-        kind = quantity(value, at) if isinstance(value, str) else None
-        if kind is None:
-            _known(key, template, at)
-            if isinstance(value, str) and not isinstance(template[key], str | Mapping):
-                raise Invalid(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}", 0)
-            if not isinstance(value, str) and isinstance(template[key], bool) != isinstance(value, bool):
-                raise Invalid(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}", 0)
-            made[key] = value
-            continue
-        suffixed = _with_suffix(key, kind[0])
-        if suffixed in template:
-            made[suffixed] = kind[1]
-        elif key in template and kind[0] in ("size", "packets") and not key.endswith(("_ns", "_bps")):
-            made[key] = kind[1]
-        else:
-            _known(key, template, at)
-            raise Invalid(
-                at,
-                f"{value!r} is a {kind[0]}, which this knob is not",
-                f"it is {_describe(template[key])}",
-                0,
-            )
+        with wrong:
+            _override(made, template, value, (*path, key), choices)
+    wrong.report()
     return made
+
+
+def _override(
+    made: dict[str, Any], template: Mapping[str, Any], value: Any, at: Path, choices: Choices
+) -> None:
+    """Puts one knob into a configuration; `at` ends with its name."""
+    key = str(at[-1])
+    if key in choices.alternatives:
+        made[key] = _alternative(template[key], value, at, choices.alternatives[key])
+        return
+    if key in choices.switches:
+        made[key] = _switch(template[key], value, at, choices.switches[key])
+        return
+    if key in ("initial_window", "max_window") and key in template:
+        made[key] = _window(value, at)
+        return
+    if isinstance(value, Mapping):
+        _known(key, template, at)
+        nested = template[key]
+        # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } })
+        # replaces.
+        plain = isinstance(nested, Mapping) and not any(isinstance(it, Mapping) for it in nested.values())
+        made[key] = tcp(nested, value, at) if plain else free(value, at)
+        return
+    kind = quantity(value, at) if isinstance(value, str) else None
+    if kind is None:
+        _known(key, template, at)
+        if isinstance(value, str) and not isinstance(template[key], str | Mapping):
+            raise Invalid(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}", 0)
+        if not isinstance(value, str) and isinstance(template[key], bool) != isinstance(value, bool):
+            raise Invalid(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}", 0)
+        made[key] = value
+        return
+    suffixed = _with_suffix(key, kind[0])
+    if suffixed in template:
+        made[suffixed] = kind[1]
+    elif key in template and kind[0] in ("size", "packets") and not key.endswith(("_ns", "_bps")):
+        made[key] = kind[1]
+    else:
+        _known(key, template, at)
+        raise Invalid(
+            at,
+            f"{value!r} is a {kind[0]}, which this knob is not",
+            f"it is {_describe(template[key])}",
+            0,
+        )
 
 
 def word(value: Any) -> str:

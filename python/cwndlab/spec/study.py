@@ -123,6 +123,7 @@ class StudySpec:
                 except StudyError as error:
                     raise self.place.locate(error, tuple(key.split("."))) from None
                 written.append((path, key, value))
+        sections: dict[str, Any] = {}
         try:
             names = Names(parameters, values)
             sections = {key: resolve(item, names, (key,)) for key, item in raw.items() if key != "parameters"}
@@ -132,6 +133,9 @@ class StudySpec:
             findings = Findings()
             for one in (error, *getattr(error, "others", ())):
                 findings.note(_blamed(one, place, written))
+            if isinstance(error, Invalid):
+                for one in _further(sections, error, then):
+                    findings.note(_blamed(one, place, written))
             raise findings.error() from None
         except StudyError as error:  # a parameter
             path = tuple(error.key.split(".")) if error.key else ()
@@ -163,11 +167,40 @@ def _copied(value: Any) -> Any:
     return [_copied(one) for one in value] if isinstance(value, list) else value
 
 
+#: Stand for keys that do not fit and cannot be left out, while the rest is checked.
+NEEDED: dict[str | int, str] = {"duration": "1h", "rate": "1Mbps", "delay": "1ms"}
+
+
+def _further(
+    sections: Mapping[str, Any], known: Invalid, then: Callable[[schema.Model], object]
+) -> list[Invalid]:
+    """What else is wrong in a cell: without the keys that do not fit, as far as they can be left out."""
+    rest, paths = _copied(sections), [one.path for one in (known, *known.others)]
+    for path in paths:
+        part = rest
+        for step in path[:-1]:
+            part = part.get(step) if isinstance(part, dict) else None
+        if isinstance(part, dict) and path and part.pop(path[-1], None) is not None and path[-1] in NEEDED:
+            part[path[-1]] = NEEDED[path[-1]]
+    try:
+        then(validate(schema.Model, rest))
+    except Invalid as more:
+        return [one for one in (more, *more.others) if not any(_nested(one.path, path) for path in paths)]
+    except StudyError:  # it follows from what was left out
+        pass
+    return []
+
+
+def _nested(one: KeyPath, other: KeyPath) -> bool:
+    """Whether one path leads to the other's key, or to something inside it."""
+    return one[: len(other)] == other or other[: len(one)] == one
+
+
 def _blamed(error: Unresolved | Invalid, place: Place, written: Sequence[Written]) -> StudyError:
     """An error in a cell's model at its key, or at that of the axis that set the value."""
     problem = error.error if isinstance(error, Unresolved) else as_study_error(error)
     for path, key, value in reversed(written):
-        if error.path and (error.path[: len(path)] == path or path[: len(error.path)] == error.path):
+        if error.path and _nested(error.path, path):
             problem.problem += f" (in {dotted(place.raw, error.path)}, set by {key} = {value!r})"
             return place.locate(problem, tuple(key.split(".")))
     return place.locate(problem, error.path)
