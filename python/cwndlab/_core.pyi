@@ -30,6 +30,7 @@ __all__ = [
     "parse_rate",
     "parse_time",
     "read_kernel_run",
+    "record_tables",
     "run",
     "tcp_choices",
     "tcp_knobs",
