@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLE = ROOT / "target" / "wheel" / "examples" / "bench"
+EXAMPLE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "wheel" / "examples" / "bench"
 CELLS = ROOT / "build" / "bench"
 
 

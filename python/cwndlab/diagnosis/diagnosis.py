@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .conversation import Conversation
 from .waits import CAUSES, ORDINARY, Wait, find_waits
@@ -38,7 +37,7 @@ class Diagnosis:
             lines.append(str(wait))
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """For JSON."""
         return {
             "cause": self.cause,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any
 
 from .conversation import Conversation, Packet
 from .waits import CAUSES, Wait
@@ -41,7 +40,7 @@ class Explanation:
         lines = [f"  {step.time_ns / 1e9:.6f} s  {step.text}" for step in self.steps]
         return "\n".join([head, *lines])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """For JSON."""
         return {
             "conversation": self.conversation,

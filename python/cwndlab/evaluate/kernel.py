@@ -15,7 +15,7 @@ from .subjects import STAND_IN
 #: The set-up of the kernel's TCP for evaluations, unless `--stack` names another.
 STACK = "linux-laws"
 #: Names of congestion controls that no mainline kernel has.
-NOT_MAINLINE = ("bbr3",)
+NOT_MAINLINE = ("bbr3", "prague")
 
 
 def stack_for(given: str | None, law: str | None, folder: Path) -> str:
