@@ -38,7 +38,12 @@ class Study(MeasuredStudy):
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Self:
-        """A shipped study by its name, or a file, or a folder that holds a study.toml."""
+        """A shipped study by its name, or a file, or a folder that holds a study.toml.
+
+        Raises:
+            StudyError: there is no such study, or it is invalid; with file, line, column and key.
+
+        """
         return spec.load(cls, name_or_path)
 
     @classmethod
@@ -84,17 +89,31 @@ class Study(MeasuredStudy):
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
-        """A study from the text of a study file."""
+        """A study from the text of a study file.
+
+        Raises:
+            StudyError: the text is invalid; with line, column and key.
+
+        """
         return spec.from_toml(cls, text, name=name)
 
     def set(self, changes: Keys) -> Self:
         """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
         (`{"run.duration": "10s"}`).
+
+        Raises:
+            StudyError: there is no such axis, axis value or key, or the changed study is invalid.
+
         """
         return spec.changed(self, changes)
 
     def configured(self, changes: Keys, controls: Sequence[LawCode] = ()) -> Self:
-        """The study with congestion controls of the user's own and changes, which may use their names."""
+        """The study with congestion controls of the user's own and changes, which may use their names.
+
+        Raises:
+            StudyError: as `set`.
+
+        """
         keys = {key: value for key, value in changes.items() if "." in key}
         axes = {key: value for key, value in changes.items() if "." not in key}
         study = self.set(keys) if keys else self
@@ -173,7 +192,12 @@ class Study(MeasuredStudy):
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
     ) -> Plan:
-        """The plan: every cell, compiled, and how many replicates of each."""
+        """The plan: every cell, compiled, and how many replicates of each.
+
+        Raises:
+            StudyError: an option is out of range, or there is no such sensitivity axis.
+
+        """
         return make_plan(self, replicates=replicates, seed=seed, sensitivity=sensitivity)
 
     def run(self, out: str | Path | None = None, **options: Unpack[FurtherOptions]) -> RunResult:

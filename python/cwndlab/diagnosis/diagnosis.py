@@ -38,7 +38,7 @@ class Diagnosis:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The same as a dictionary for JSON: times in seconds, from the start of the run or capture."""
         return {
             "cause": self.cause,
             "waited_s": self.waited_s,

@@ -84,7 +84,12 @@ class RunResult:
         return f"<RunResult of {self.study.name}: {size}{failed}, seed {self.plan.seed}>"
 
     def estimate(self, quantity: str, **axes: Scalar) -> Estimate:
-        """The estimate of one quantity in the one cell with these axis values."""
+        """The estimate of one quantity in the one cell with these axis values.
+
+        Raises:
+            StudyError: no cell, or several, have these axis values, or there is no such quantity.
+
+        """
         cell = self.results.only(axes)
         return self._estimate(cell.id, quantity)
 
@@ -250,6 +255,11 @@ class RunResult:
     def figure(self, id_: str) -> Drawing:
         """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are
         its files.
+
+        Raises:
+            KeyError: the study has no figure of this name.
+            StudyError: nothing was measured for it.
+
         """
         return draw(self._figure(id_), self.results)
 
