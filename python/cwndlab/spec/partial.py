@@ -8,8 +8,14 @@ from typing import Any
 from .shorthand import Short
 from .validate import Collected, Invalid, Path, validate
 
-#: Stand for keys of a network that do not fit and cannot be left out, while the rest is checked.
-NEEDED: dict[str, Any] = {"rate": "1Mbps", "rtt": "1ms", "flows": [{}]}
+#: Stand for keys that do not fit and cannot be left out, while the rest is checked.
+STAND_INS: dict[str | int, Any] = {
+    "duration": "1h",
+    "rate": "1Mbps",
+    "delay": "1ms",
+    "rtt": "1ms",
+    "flows": [{}],
+}
 
 
 def readable(given: dict[str, Any], wrong: Collected) -> Short:
@@ -18,7 +24,7 @@ def readable(given: dict[str, Any], wrong: Collected) -> Short:
         return validate(Short, given)
     given = copy.deepcopy(given)
     for one in wrong.found:
-        _leave_out(given, one.path)
+        leave_out(given, one.path)
     try:
         return validate(Short, given)
     except Invalid:
@@ -26,21 +32,19 @@ def readable(given: dict[str, Any], wrong: Collected) -> Short:
         raise
 
 
-def _leave_out(given: dict[str, Any], path: Path) -> None:
+def leave_out(given: dict[str, Any], path: Path) -> None:
     """Takes the key at a path out; one that must be there gets a value that fits."""
-    network = given.get(str(path[0]))
-    if len(path) == 1 or not isinstance(network, dict):
-        given.pop(str(path[0]), None)
-        return
-    key, *further = path[1:]
-    groups = network.get(str(key))
-    if key in ("flows", "cross") and further and isinstance(groups, list):
-        index, *inside = further
-        if inside and isinstance(groups[int(index)], dict):
-            groups[int(index)].pop(inside[0], None)
+    key, *further = path
+    inside = given.get(str(key))
+    index = further[0] if further else None
+    if isinstance(inside, list) and isinstance(index, int) and isinstance(inside[index], dict):
+        if len(further) > 1:
+            leave_out(inside[index], tuple(further[1:]))
         else:
-            groups[int(index)] = {}
-    elif key in NEEDED:
-        network[str(key)] = NEEDED[str(key)]
+            inside[index] = {}
+    elif further and isinstance(inside, dict):
+        leave_out(inside, tuple(further))
+    elif key in STAND_INS:
+        given[str(key)] = copy.deepcopy(STAND_INS[key])
     else:
-        network.pop(str(key), None)
+        given.pop(str(key), None)

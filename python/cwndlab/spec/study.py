@@ -16,6 +16,7 @@ from . import schema
 from .findings import Findings
 from .locate import dotted, place_of
 from .measures import Shape
+from .partial import leave_out
 from .resolve import Names, Unresolved, put, resolve, steps
 from .validate import Invalid, as_study_error, validate
 from .values import same_value
@@ -167,21 +168,14 @@ def _copied(value: Any) -> Any:
     return [_copied(one) for one in value] if isinstance(value, list) else value
 
 
-#: Stand for keys that do not fit and cannot be left out, while the rest is checked.
-NEEDED: dict[str | int, str] = {"duration": "1h", "rate": "1Mbps", "delay": "1ms"}
-
-
 def _further(
     sections: Mapping[str, Any], known: Invalid, then: Callable[[schema.Model], object]
 ) -> list[Invalid]:
     """What else is wrong in a cell: without the keys that do not fit, as far as they can be left out."""
     rest, paths = _copied(sections), [one.path for one in (known, *known.others)]
     for path in paths:
-        part = rest
-        for step in path[:-1]:
-            part = part.get(step) if isinstance(part, dict) else None
-        if isinstance(part, dict) and path and part.pop(path[-1], None) is not None and path[-1] in NEEDED:
-            part[path[-1]] = NEEDED[path[-1]]
+        if path:
+            leave_out(rest, path)
     try:
         then(validate(schema.Model, rest))
     except Invalid as more:
