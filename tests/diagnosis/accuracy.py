@@ -8,7 +8,8 @@ from typing import Any
 
 from prepared_stalls import STALLS, study
 
-from cwndlab.runs.explain import OneCell, explain_capture, explain_run
+from cwndlab.runs.again import OneCell
+from cwndlab.runs.explain import explain_capture, explain_run
 from cwndlab.runs.trace import trace
 
 VARIANTS: list[dict[str, Any]] = [

@@ -12,7 +12,8 @@ from prepared_stalls import STALLS, study
 from cwndlab import Study
 from cwndlab.cli import app
 from cwndlab.diagnosis.diagnosis import Diagnosis
-from cwndlab.runs.explain import OneCell, explain_capture, explain_run
+from cwndlab.runs.again import OneCell
+from cwndlab.runs.explain import explain_capture, explain_run
 from cwndlab.runs.trace import trace
 
 

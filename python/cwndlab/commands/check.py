@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -12,7 +11,7 @@ from cwndlab.runs.progress import span
 
 from .loading import load
 from .options import SENSITIVITY, CcOption, JsonOption, MetricOption, MoreSets, SetOption, StudyArgument
-from .output import echo, same_replicates
+from .output import echo, echo_json, same_replicates
 
 
 def check(
@@ -39,7 +38,7 @@ def check(
     if json_:
         cells = [{"cell": cell.id, "replicates": plan.replicates_of(cell)} for cell in plan.cells]
         data = {"study": loaded.name, "title": loaded.title, "seed": plan.seed, "cells": cells}
-        echo(json.dumps(data, indent=1, ensure_ascii=False))
+        echo_json(data)
         return
     echo(f"{loaded.name}: {loaded.title}")
     width = 2 + max(map(len, [*loaded.outline.axes, *loaded.outline.sensitivity]), default=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +10,8 @@ import typer
 from cwndlab.errors import StudyError
 
 from .loading import load
-from .options import CcOption, JsonOption, MoreSets, SeedOption, SetOption
-from .output import echo
+from .options import CcOption, JsonOption, MoreSets, SeedOption, SetOption, parsed
+from .output import echo, echo_json
 
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
@@ -38,9 +37,11 @@ def explain(
 ) -> None:
     """Explain what kept senders from sending: in a capture or one run (of the first cell --set leaves)."""
     from cwndlab.diagnosis.from_capture import is_capture
-    from cwndlab.runs.explain import OneCell, explain_capture, explain_run
+    from cwndlab.runs.again import OneCell
+    from cwndlab.runs.explain import explain_capture, explain_run
+    from cwndlab.spec.units import parse_seconds
 
-    moment = None if at is None else _moment(at)
+    moment = None if at is None else parsed(at, parse_seconds, "--at")
     if is_capture(Path(study)):
         if more or set_ or flow or cc or seed is not None or replicate:
             raise StudyError("a capture takes only --at, --longest and --json")
@@ -58,14 +59,7 @@ def explain(
 
 
 def _show(found: Diagnosis, json_: bool) -> None:
-    echo(json.dumps(found.to_dict(), indent=1) if json_ else str(found))
-
-
-def _moment(at: str) -> float:
-    """Seconds of "14.4s"; StudyError if it is no time."""
-    from cwndlab.spec.units import parse_seconds
-
-    try:
-        return parse_seconds(at)
-    except ValueError as error:
-        raise StudyError(str(error), key="--at") from None
+    if json_:
+        echo_json(found.to_dict())
+    else:
+        echo(str(found))

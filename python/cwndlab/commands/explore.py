@@ -10,7 +10,7 @@ import typer
 from cwndlab.errors import OutputError, StudyError
 
 from .loading import load
-from .options import MoreSets, SetOption, _studies
+from .options import MoreSets, SetOption, studies
 from .output import echo
 
 
@@ -20,7 +20,7 @@ def explore(
         typer.Argument(
             metavar="[STUDY]",
             help="a shipped study's name, a study file, or a lesson's name; default: the lessons",
-            autocompletion=_studies,
+            autocompletion=studies,
         ),
     ] = None,
     more: MoreSets = None,
@@ -46,7 +46,7 @@ def explore(
         if set_ or more:
             raise StudyError("the lessons have no keys to set", key="--set", right="name a study")
         pages = lessons.pages()
-    elif study in lessons.names():
+    elif study in lessons.NAMES:
         pages = {"index.html": lessons.page(study)}
     else:
         pages = {"index.html": page(explored(load(study, set_, more)))}

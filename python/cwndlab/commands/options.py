@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 import typer
 
 from cwndlab.errors import StudyError
 
+T = TypeVar("T")
 
-def _studies(incomplete: str) -> list[str]:
+
+def parsed(text: str, parse: Callable[[str], T], option: str) -> T:
+    """An option's value; StudyError at the option if it cannot be read."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise StudyError(str(error), key=option) from None
+
+
+def studies(incomplete: str) -> list[str]:
     """The shipped studies that begin so, for the shell's completion; files complete by themselves."""
     from cwndlab.spec.load import shipped
 
@@ -21,7 +32,7 @@ BACKENDS = ("simulator", "linux", "linux-virtual")
 
 StudyArgument = Annotated[
     str,
-    typer.Argument(metavar="STUDY", help="a shipped study's name, or a study file", autocompletion=_studies),
+    typer.Argument(metavar="STUDY", help="a shipped study's name, or a study file", autocompletion=studies),
 ]
 SetOption = Annotated[
     list[str] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import unicodedata
@@ -31,6 +32,11 @@ def plain_row(row: Mapping[str, object]) -> dict[str, object]:
 def echo(text: str = "", *, err: bool = False) -> None:
     """Prints a line, or several."""
     typer.echo(printable(text), err=err)
+
+
+def echo_json(data: object) -> None:
+    """Prints data as JSON."""
+    echo(json.dumps(data, indent=1, ensure_ascii=False))
 
 
 def progress(quiet: bool, indent: str = "") -> AbstractContextManager[Progress]:

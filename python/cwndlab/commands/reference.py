@@ -15,7 +15,7 @@ from cwndlab.errors import StudyError, nearest
 
 from . import kinds
 from .options import JsonOption
-from .output import columns, echo
+from .output import columns, echo, echo_json
 
 if TYPE_CHECKING:
     from cwndlab.metrics import Metric
@@ -56,7 +56,7 @@ def metrics(name: MetricName = None, as_json: JsonOption = False) -> None:
     if name is None:
         found = [known.get(metric) for metric in known.names()]
         if as_json:
-            echo(json.dumps([_metric_data(metric) for metric in found], indent=1, ensure_ascii=False))
+            echo_json([_metric_data(metric) for metric in found])
         else:
             echo(columns([(metric.name, metric.title) for metric in found]))
         return
@@ -65,7 +65,7 @@ def metrics(name: MetricName = None, as_json: JsonOption = False) -> None:
         raise StudyError(f'there is no metric "{name}"', right=right)
     metric = known.get(known.ALIASES.get(name, name))
     if as_json:
-        echo(json.dumps(_metric_data(metric), indent=1, ensure_ascii=False))
+        echo_json(_metric_data(metric))
     else:
         echo(_metric_text(metric))
 
@@ -77,14 +77,17 @@ def knobs(name: KnobName = None, as_json: JsonOption = False) -> None:
     found: dict[str, dict[str, Any]] = {knob["name"]: knob for knob in json.loads(tcp_knobs())}
     if name is None:
         rows = [(knob["name"], f"{knob['type']}. {knob['doc']}") for knob in found.values()]
-        echo(json.dumps(list(found.values()), indent=1, ensure_ascii=False) if as_json else columns(rows))
+        if as_json:
+            echo_json(list(found.values()))
+        else:
+            echo(columns(rows))
         return
     plain = {re.sub(r"_(ns|bytes|segments)\Z", "", known): known for known in found}
     knob = found.get(name) or found.get(plain.get(name, ""))
     if knob is None:
         raise StudyError(f'there is no TCP knob "{name}"', right=nearest(name, [*found, *plain]))
     if as_json:
-        echo(json.dumps(knob, indent=1, ensure_ascii=False))
+        echo_json(knob)
         return
     echo(f"{knob['name']}: {knob['type']}\n{knob['doc']}\n")
     echo(columns([(p, f"{_value(v)}  ({knob['sources'][p]})") for p, v in knob["values"].items()]))
@@ -110,7 +113,7 @@ def _show(section: kinds.Section, name: str | None, as_json: bool) -> None:
         raise StudyError(f'there is no {section.what} "{name}"', right=nearest(name, section.kinds))
     if as_json:
         data = section.data(name) if name is not None else [section.data(kind) for kind in section.kinds]
-        echo(json.dumps(data, indent=1, ensure_ascii=False))
+        echo_json(data)
     elif name is None:
         echo(columns([(kind, section.sourced(kind)) for kind in section.kinds]))
     else:

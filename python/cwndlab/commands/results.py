@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 from cwndlab.errors import StudyError
 
 from .options import JsonOption
-from .output import echo, plain_row
+from .output import echo, echo_json, plain_row
 
 
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")]) -> None:
@@ -74,7 +73,7 @@ def compare(
     if json_:
         moved = [plain_row({**asdict(move), "significant": move.significant}) for move in found.moved]
         data = {"equal": found.same, "moved": moved, "only_a": found.only_a, "only_b": found.only_b}
-        echo(json.dumps(data, indent=1, ensure_ascii=False))
+        echo_json(data)
         return
     for move in found.moved:
         sign = "moved" if move.significant else "within noise"

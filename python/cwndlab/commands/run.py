@@ -29,6 +29,7 @@ from .options import (
     StudyArgument,
     ThreadsOption,
     limits_of,
+    parsed,
 )
 from .output import echo, progress, same_replicates
 
@@ -155,10 +156,7 @@ def _tell(failures: Sequence[Failure]) -> None:
 def _size(text: str | None) -> int | None:
     from cwndlab._core import parse_bytes
 
-    try:
-        return None if text is None else parse_bytes(text)
-    except ValueError as error:
-        raise StudyError(str(error), key="--max-memory") from None
+    return None if text is None else parsed(text, parse_bytes, "--max-memory")
 
 
 def _share(until: str | None) -> float | None:
@@ -166,10 +164,7 @@ def _share(until: str | None) -> float | None:
         return None
     from cwndlab.spec.units import parse_share
 
-    try:
-        value = parse_share(until)
-    except ValueError as error:
-        raise StudyError(str(error), key="--until") from None
+    value = parsed(until, parse_share, "--until")
     if not 0 < value < 1:
         raise StudyError(f"{until} is no precision", key="--until", right="between 0% and 100%")
     return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from cwndlab.report.index import tally
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Verdict
 
-from .output import echo, estimated, plain_row
+from .output import echo, echo_json, estimated, plain_row
 
 if TYPE_CHECKING:
     from cwndlab.runs.result import RunResult
@@ -66,4 +65,4 @@ def estimates(result: RunResult) -> None:
 def as_json(result: RunResult, seconds: float) -> None:
     """The same with all estimates, as JSON."""
     rows = [plain_row(row) for row in result.estimates.to_pylist()]
-    echo(json.dumps({**summary(result, seconds), "estimates": rows}, indent=1, ensure_ascii=False))
+    echo_json({**summary(result, seconds), "estimates": rows})

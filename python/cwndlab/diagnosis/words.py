@@ -5,10 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from .conversation import Conversation, Packet
+from .conversation import ACK, Conversation, Packet
 from .waits import CAUSES, Wait
-
-_MS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ def _end(conversation: Conversation, wait: Wait) -> list[Step]:
 
 def _named(packet: Packet) -> str:
     if packet.is_syn:
-        return "the SYN-ACK" if packet.flags & 16 else "the SYN"
+        return "the SYN-ACK" if packet.flags & ACK else "the SYN"
     if not packet.len:
         return "the FIN"
     return f"bytes {packet.seq} to {packet.end - 1}"

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
-
 import pyarrow as pa
 
 from cwndlab.plan.probes import SENDER_PROBES
 from cwndlab.records.budget import PARTS, TABLES, Budget, CriticalPaths
-from cwndlab.records.kept import KeptRecords
-from cwndlab.records.view import RunView
+
+from .again import Repeatable, view_again
 
 #: The probes that fill the tables that budgets are made of.
 PROBES = {"connections": True} | {
     probe: True for probe, tables in SENDER_PROBES.items() if not tables.isdisjoint(TABLES)
 }
-
-
-class Repeatable(Protocol):
-    """Whose runs can be simulated again: a campaign."""
-
-    def scenario(self, cell: str) -> Mapping[str, Any]:
-        """The scenario of a cell."""
-
-    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
-        """The tables of a replicate, simulated again with these keys of the scenario changed."""
 
 
 def budget_table(source: Repeatable, cell: str, replicate: int, kind: str | None = None) -> pa.Table:
@@ -35,8 +22,7 @@ def budget_table(source: Repeatable, cell: str, replicate: int, kind: str | None
     OutputError where that is not possible.
     """
     scenario = source.scenario(cell)
-    tables = source.again(cell, replicate, {"probes": {**scenario["probes"], **PROBES}})
-    view = RunView(KeptRecords(tables), scenario)
+    view = view_again(source, cell, replicate, scenario, PROBES)
     paths = CriticalPaths(view.columns, scenario, int(scenario["duration_ns"]))
     found = [] if kind == "connection" else list(paths.of_objects(kind))
     if kind in (None, "connection"):

@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from cwndlab.core import core
 from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.diagnosis.from_records import conversations
 from cwndlab.errors import nearest
-from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import sender
-from cwndlab.records.kept import KeptRecords
-from cwndlab.records.view import RunView
 from cwndlab.spec.units import parse_seconds
 from cwndlab.spec.unresponsive import is_unresponsive
 
-from .budget import Repeatable
-from .work import classes
-
-
-@dataclass(frozen=True)
-class OneCell:
-    """A cell whose runs are simulated when they are asked for (`Repeatable`)."""
-
-    cell: Cell
-    seed: int
-
-    def scenario(self, cell: str) -> Mapping[str, Any]:
-        """The scenario."""
-        found: Mapping[str, Any] = json.loads(self.cell.scenario)
-        return found
-
-    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
-        """The tables of a replicate, with these keys of the scenario changed."""
-        scenario = json.dumps({**self.scenario(cell), **changes}, allow_nan=False)
-        laws = classes(self.cell.study.laws.values())
-        records = core().run(scenario, self.seed, replicate, laws=laws)
-        return {name: pa.table(records.table(name)) for name in records.names}
+from .again import Repeatable, view_again
 
 
 def explain_run(
@@ -59,8 +30,7 @@ def explain_run(
     traffic = _traffic(scenario["traffic"], flow)
     node = sender(scenario["traffic"][traffic])
     on = {"connections": True, "limits": True, "states": True, "cwnd": True, "segments_at": node}
-    tables = source.again(cell, replicate, {"probes": {**scenario["probes"], **on}})
-    view = RunView(KeptRecords(tables), scenario)
+    view = view_again(source, cell, replicate, scenario, on)
     return diagnose(conversations(view.columns, scenario, traffic, node), at_s, longest)
 
 

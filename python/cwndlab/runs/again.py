@@ -1,0 +1,60 @@
+"""Runs simulated again, with further probes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from cwndlab.core import core
+from cwndlab.plan.plan import Cell
+from cwndlab.records.kept import KeptRecords
+from cwndlab.records.view import RunView
+
+from .work import classes
+
+
+class Repeatable(Protocol):
+    """Whose runs can be simulated again: a campaign, or one cell."""
+
+    def scenario(self, cell: str) -> Mapping[str, Any]:
+        """The scenario of a cell."""
+
+    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
+        """The tables of a replicate, simulated again with these keys of the scenario changed."""
+
+
+@dataclass(frozen=True)
+class OneCell:
+    """A cell whose runs are simulated when they are asked for (`Repeatable`)."""
+
+    cell: Cell
+    seed: int
+
+    def scenario(self, cell: str) -> Mapping[str, Any]:
+        """The scenario."""
+        found: Mapping[str, Any] = json.loads(self.cell.scenario)
+        return found
+
+    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
+        """The tables of a replicate, with these keys of the scenario changed."""
+        scenario = json.dumps({**self.scenario(cell), **changes}, allow_nan=False)
+        laws = classes(self.cell.study.laws.values())
+        records = core().run(scenario, self.seed, replicate, laws=laws)
+        return {name: pa.table(records.table(name)) for name in records.names}
+
+
+def view_again(
+    source: Repeatable, cell: str, replicate: int, scenario: Mapping[str, Any], probes: Mapping[str, object]
+) -> RunView:
+    """One run of a cell with this scenario, simulated again with further probes.
+
+    Raises:
+        OutputError: the run cannot be simulated again.
+
+    """
+    tables = source.again(cell, replicate, {"probes": {**scenario["probes"], **probes}})
+    return RunView(KeptRecords(tables), scenario)
