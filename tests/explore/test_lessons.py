@@ -9,7 +9,7 @@ from cwndlab.explore.controls import explored
 from cwndlab.spec.values import text
 
 
-@pytest.mark.parametrize("name", lessons.names())
+@pytest.mark.parametrize("name", lessons.NAMES)
 def test_what_a_lesson_suggests_is_on_its_page(name: str) -> None:
     derived = explored(lessons.study(name))
     offered = {c.name: {text(stop.value) for stop in c.stops} for c in derived.controls}

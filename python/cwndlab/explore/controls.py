@@ -15,6 +15,7 @@ from cwndlab import _core
 from cwndlab.errors import StudyError
 from cwndlab.plan.plan import Cell, make_plan
 from cwndlab.spec import load, schema
+from cwndlab.spec.expand import SHORT
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.values import label, same_value, text
 
@@ -23,7 +24,6 @@ from .table import Settings, State, Table
 
 #: Sections that a study of single cells has no use for.
 DROPPED = ("grids", "cells", "tables", "figures", "marks", "sensitivity", "combinations")
-SHORT = ("dumbbell", "parking_lot")
 
 
 @dataclass(frozen=True)

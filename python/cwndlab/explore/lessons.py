@@ -15,14 +15,9 @@ from . import page as pages_of
 from .controls import explored
 
 FOLDER = Path(__file__).parent.parent / "lessons"
-#: The order in which they build on each other.
-ORDER = ("slow-start", "loss-recovery", "bufferbloat", "cubic-bbr", "queues", "ecn-l4s")
+#: The lessons, in the order in which they build on each other.
+NAMES = ("slow-start", "loss-recovery", "bufferbloat", "cubic-bbr", "queues", "ecn-l4s")
 INDEX = "index.html"
-
-
-def names() -> tuple[str, ...]:
-    """What `page` takes."""
-    return ORDER
 
 
 def study(name: str) -> MeasuredStudy:
@@ -44,6 +39,6 @@ def page(name: str, index: str = "") -> str:
 
 def pages() -> dict[str, str]:
     """The pages of all lessons by file name, the one that leads to them first."""
-    entries = [(f"{name}.html", study(name)) for name in ORDER]
+    entries = [(f"{name}.html", study(name)) for name in NAMES]
     index = render.lessons([(file, one.title, one.outline.about or "") for file, one in entries])
-    return {INDEX: index} | {f"{name}.html": page(name, INDEX) for name in ORDER}
+    return {INDEX: index} | {f"{name}.html": page(name, INDEX) for name in NAMES}

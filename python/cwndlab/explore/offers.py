@@ -61,35 +61,24 @@ def _tidy(value: float) -> int | float:
     return int(rounded) if float(rounded).is_integer() else rounded
 
 
-def short(table: dict[str, Any]) -> list[str]:
-    """Writes lists into a `[dumbbell]` or `[parking_lot]` where it has one value: each becomes an axis.
-
-    Returns:
-        The keys, in place.
-
-    """
-    made = []
+def short(table: dict[str, Any]) -> None:
+    """Writes lists into a `[dumbbell]` or `[parking_lot]` where it has one value: each becomes an axis."""
     for key in ("rate", "rtt", "buffer"):
         value = table.get(key, 1.0 if key == "buffer" else None)
         if values := around(value):
             table[key] = [value, *(other for other in values if other != value)]
-            made.append(key)
     queue = table.get("queue", "drop-tail")
     if isinstance(queue, str | dict):
         kind = queue if isinstance(queue, str) else queue.get("kind", "drop-tail")
         table["queue"] = [queue, *(other for other in QUEUES if other != kind)]
-        made.append("queue")
     loss = table.get("loss", "0%")
     if isinstance(loss, str):
         table["loss"] = [loss, *(other for other in LOSSES if other != loss)]
-        made.append("loss")
     for flow in table.get("flows", []):
         law = flow.get("cc", "cubic")
         if isinstance(law, str) and "window_law" not in flow.get("tcp", {}) and "app" not in flow:
             flow["name"] = flow.get("name", law)
             flow["cc"] = [law, *(other for other in LAWS if other != law)]
-            made.append("cc")
-    return made
 
 
 def network(study: StudySpec, start: Cell) -> dict[str, Axis]:

@@ -148,7 +148,7 @@ class Settings:
             state = self._thawed(state)
             known = len(self._whole)
             other = self._other(state)
-            places = {PROBLEM} if PROBLEM in other else {PROBLEM, *other, *self._depends}
+            places = dict.fromkeys([PROBLEM] if PROBLEM in other else [PROBLEM, *other, *self._depends])
             wrong = [p for p in places if self._expected(state, p) != self._value(state, p)]
             if len(self._whole) > known:
                 continue  # the places are others now
