@@ -29,7 +29,7 @@ class Row:
 
     @property
     def off(self) -> float:
-        """Measured less expected; relative to the expected value unless `absolute`."""
+        """Measured minus expected; relative to the expected value unless `absolute`."""
         difference = self.measured - self.expected
         return difference if self.absolute else difference / self.expected
 

@@ -62,7 +62,7 @@ class Core(Protocol):
     """The engine behind one function each."""
 
     def __hash__(self) -> int:
-        """By identity: what one core read is not another's."""
+        """By identity: what one core has read belongs to it alone."""
 
     def version(self) -> str:
         """Version of the engine."""

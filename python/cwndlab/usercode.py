@@ -17,7 +17,7 @@ _SOURCE = "__cwndlab_source__"
 
 
 def check_not_loading() -> None:
-    """StudyError in a file that is run for what it defines: it would start the study again."""
+    """StudyError in a file that is being run for its definitions: a run there would start the study again."""
     if (file := getattr(_busy, "file", None)) is not None:
         raise StudyError(
             f"{file} runs a study while what it defines is loaded",

@@ -20,9 +20,9 @@ from .protocol import Job, Outcome, Work
 #: The scheduler costs some milliseconds a task, so a task is this much work.
 BATCH_S = 3.0
 MAX_BATCH = 2000
-#: A batch that went down with its worker is given out so many times again.
+#: How often a batch is given out again after its worker died with it.
 RETRIES = 5
-#: So long a scheduler and its first worker may take to answer.
+#: How long a scheduler and its first worker may take to answer.
 CONNECT_S = 10.0
 
 

@@ -31,7 +31,7 @@ _LINK_TYPES = {
 _RAW = (12, 14, 101, 228, 229)
 """LINKTYPE_RAW and its aliases, LINKTYPE_IPV4, LINKTYPE_IPV6."""
 
-#: By so much less acknowledgments are moved, as round trips differ.
+#: Acknowledgments are moved by this much less than a round trip, since round trips differ.
 _MARGIN_NS = 500_000
 #: What follows a packet this soon may belong to the same burst.
 _BURST_NS = 2_000_000

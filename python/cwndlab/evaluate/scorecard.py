@@ -169,7 +169,7 @@ def _outcome(pack: Pack, criterion: Criterion, subject: str, evaluator: Evaluato
 def _asked(
     pack: Pack, criterion: Criterion, key: Literal["requires", "applies"], subject: str, evaluator: Evaluator
 ) -> bool | None:
-    """What becomes of a condition of a criterion, asked of one subject; None if that is undecided."""
+    """Whether a condition of a criterion holds for one subject; None if that is undecided."""
     written: str = getattr(criterion, key)
     try:
         value = evaluator.evaluate(written.replace(PLACEHOLDER, f'"{subject}"'))

@@ -45,4 +45,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Logs nothing: requests are no news to who made them."""
+        """Logs nothing: whoever makes the requests knows of them."""

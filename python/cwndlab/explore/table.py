@@ -24,11 +24,11 @@ Place: TypeAlias = tuple[str | int, ...]
 #: The values of a scenario by place, each as JSON.
 Leaves: TypeAlias = Mapping[Place, str]
 
-#: What a scenario has not.
+#: Stands for a value that a scenario does not have.
 ABSENT = ""
 #: The place of the message of a setting that does not compile.
 PROBLEM: Place = ("!",)
-#: Settings are compiled for the tables up to this number.
+#: Settings that are compiled for the tables, at most.
 MOST = 1500
 #: Random settings that must be right in a row.
 SAMPLES = 60

@@ -21,14 +21,14 @@ _MEASURED = {"metric", "options", "within", "unit", "derived", "window", "phase"
 
 
 def code_digest(metric: str | None) -> str:
-    """Digest of a metric's code; of what all metrics share, for None."""
+    """Digest of a metric's code; for None, of the code that all metrics share."""
     own = None if metric is None else _own.find(metric)
     return _digest(metric) if own is None else f"{own.code.digest} {_digest(None)}"
 
 
 @cache
 def _digest(metric: str | None) -> str:
-    """Digest of a metric's module and of what it imports; of what all metrics share, for None."""
+    """Digest of a metric's module and of what it imports; for None, of the code that all metrics share."""
     todo = ["metrics"] if metric is None else [f"metrics.{metric}", "metrics"]
     found: dict[str, bytes] = {}
     while todo:

@@ -9,7 +9,7 @@ from cwndlab.spec.validate import Invalid
 
 from .probes import TablesOf
 
-#: The record tables that only the simulator fills: no kernel tells what limits a sender, or of its timers.
+#: The record tables that only the simulator fills: no kernel reports what limits a sender, or its timers.
 SIMULATED = frozenset({"limits", "states", "timeouts"})
 
 

@@ -66,7 +66,7 @@ def _about(traffic: Any, present: Collection[str]) -> bool:
 
 
 def only(probes: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
-    """These probes without those whose tables are not read."""
+    """These probes, less those whose tables are not read."""
     kept = dict(probes)
     if "segments" not in tables:
         kept["segments_at"] = None

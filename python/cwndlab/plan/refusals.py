@@ -14,7 +14,7 @@ from .scenario import Compiled, origin
 
 
 def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
-    """What the core says of a scenario, at the study's own key; of several errors the first one's."""
+    """What the core says of a scenario, at the study's own key (of several errors, at that of the first)."""
     message, *others = message.split("\n")
     column = re.search(r" at line 1 column (\d+)", message)
     plain = re.sub(r"^scenario: |[ ]at line 1 column \d+", "", message)

@@ -131,7 +131,7 @@ class WindowedRun:
         return cast(T, self._derived[key])
 
     def parts(self, interval_s: float) -> list[WindowedRun]:
-        """The window's intervals of this length, from its start on; what is left at its end is left out.
+        """The window's whole intervals of this length, from its start on.
 
         A quantity with the option `interval` has counters kept at their edges.
         """

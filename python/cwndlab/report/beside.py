@@ -46,7 +46,7 @@ class Row:
     kernel: float
     kernel_low: float
     kernel_high: float
-    #: Kernel less simulator and its 95 % interval, over the replicates that both have: paired, as replicate
+    #: Kernel minus simulator and its 95 % interval, over the replicates that both have: paired, as replicate
     #: k draws the same on both.
     difference: float
     difference_low: float
@@ -121,7 +121,7 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[Row]:
 
 
 def _apart(x: Floats, y: Floats, exact: bool, paired: bool) -> tuple[float, float, float]:
-    """Kernel less simulator over the replicates that both have."""
+    """Kernel minus simulator over the replicates that both have."""
     if exact and len(x):  # one run represents all of them
         x = np.full(len(y), x[0])
     found = difference(x, y, paired=paired)
@@ -129,7 +129,7 @@ def _apart(x: Floats, y: Floats, exact: bool, paired: bool) -> tuple[float, floa
 
 
 def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, str]]) -> Iterator[Row]:
-    """The numbers that no table has and one of both measured."""
+    """The numbers that are in no table and that either side measured."""
     for cell in kernel.cells:
         for quantity, unit in kernel.units.items():
             key = (cell.id, quantity)
@@ -198,7 +198,7 @@ def _row(row: Row, results: Results) -> BesideRow:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """agreement.csv: every number, unrounded as far as six digits count."""
+    """agreement.csv: every number, to six significant digits."""
     lines = [[_number(v) if isinstance(v, float) else v for v in astuple(row)] for row in rows]
     return csv_text([field.name for field in fields(Row)], lines)
 
@@ -217,7 +217,7 @@ def _number(value: float) -> str:
 
 
 def _text(value: float, low: float, high: float, digits: int | None, sign: str = "") -> str:
-    """A number and its interval, to the digits that the interval leaves; without one to those given."""
+    """A number and its interval, to the digits that the interval makes significant; without an interval, to those given."""
     if not math.isfinite(value):
         return "–"
     width = high - low

@@ -1,4 +1,4 @@
-"""What all charts have in common: sizes, colours, legends, and how they become pictures."""
+"""What all charts have in common: sizes, colours, legends, and the conversion to pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the quantities of a study are: each metric's words and formula, with the options it was asked with."""
+"""What the quantities of a study are: each metric's description and formula, with its options."""
 
 from __future__ import annotations
 

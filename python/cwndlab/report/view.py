@@ -71,7 +71,7 @@ def interval_text(interval: Interval, digits: int | None) -> str:
             return f"{number(interval.low)} … {number(interval.high)}"
         digits = max(0, 2 - math.floor(math.log10(scale)))
     width = interval.high - interval.low
-    # One digit more where the interval would look like a point, never endlessly.
+    # One digit more where the interval would look like a point, up to a limit.
     while width > 0 and width < 2 * 10.0**-digits and digits < 9:
         digits += 1
     return f"{number(interval.low, digits)} … {number(interval.high, digits)}"
@@ -170,7 +170,7 @@ def _unseen(judged: JudgedTable) -> str:
 
 
 def _unsure(spec: Table, judged: JudgedTable) -> str:
-    """The changes that a single run could not distinguish from none, given the scatter of our runs."""
+    """The changes that a single run could not tell from no change, given the scatter of our runs."""
     cells: dict[str, list[str]] = {}
     compared = 0
     for key, line in zip(judged.rows, judged.cells, strict=True):
@@ -227,7 +227,7 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
 
 
 def _deciding(judgement: Judgement | None, digits: int | None) -> str:
-    """The interval in which the published number would lie, where that it does not decides the verdict."""
+    """The interval in which the published number should lie, where the verdict depends on its lying outside."""
     if judgement is None or judgement.verdict is not Verdict.DIFFERS:
         return ""
     if not judgement.prediction_high > judgement.prediction_low:

@@ -159,7 +159,7 @@ def _draw(
 
 
 def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:
-    """Each figure of the kernel's, and after it the simulator's."""
+    """Each figure of the kernel's, followed by the simulator's."""
     other = {drawing.id: drawing for drawing in simulated}
     pairs = []
     for drawing in kernel:

@@ -190,15 +190,15 @@ class Campaign:
         return self._partial[known]
 
     def _order(self) -> Iterator[tuple[str, int]]:
-        """What is missing; with a shared store from a place of your own, so that several who began together
-        do not walk in step and do the same.
+        """What is missing; with a shared store from a random place on, so that several that began together
+        do not all perform the same runs.
         """
         if self.shared is None:
             yield from self._missing()
             return
         missing = sum(1 for _ in self._missing())
         own = random.SystemRandom().randrange(max(missing, 1))
-        # What comes before `own` is missing still when the second walk begins, and comes first in it.
+        # What comes before `own` is still missing when the second walk begins, and comes first in it.
         yield from islice(self._missing(), own, None)
         yield from islice(self._missing(), own)
 
@@ -248,7 +248,7 @@ class Campaign:
     # ── sequential stopping ───────────────────────────────────────────────────────────────────────────────
 
     def _extend(self) -> bool:
-        """Requests more replicates where the rule is not fulfilled, independent of the order of runs."""
+        """Requests more replicates where the rule is not yet met, regardless of the order of runs."""
         assert self.rule is not None
         more, forecasts = 0, self._forecasts()
         for cell, wanted in self.wanted.items():
@@ -338,7 +338,7 @@ class Campaign:
         return made
 
     def _results(self, cells: Mapping[str, str], read: Mapping[str, str] | None = None) -> Results:
-        """Results under the names `cells` has as keys, from the cells it has as values; `read` names the
+        """Results by cell: `cells` leads from each name to the cell whose runs it gets; `read` names the
         quantities that stand in for others.
         """
         quantities = {q.name: q for q in self.work.quantities}

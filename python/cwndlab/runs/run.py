@@ -177,7 +177,7 @@ def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -
     """Writes the report. A kernel's report includes the simulator's results; missing ones are run."""
     beside = None
     if campaign.backend:
-        # Their keys are their own, so that one store holds both.
+        # The simulator's runs have other keys, so one store holds both.
         plan = campaign.plan.beside_a_kernel()
         simulated = Campaign(plan, campaign.store, Threads(None), campaign.rule)
         simulated.run()

@@ -161,7 +161,7 @@ def _observed(study: Study) -> Study:
 def _worst_cell(
     result: RunResult, point: Mapping[str, float], quantity: str, worse: Callable[[float, float], bool]
 ) -> Tried:
-    """A point with its worst cell; one without a value is worst if none has one."""
+    """A point with its worst cell; a cell without a value only if none has one."""
     found = [
         Tried(point, cell.axes, result.estimate(quantity, **cell.axes))
         for cell in result.results.select(point)

@@ -155,7 +155,7 @@ class _Network:
         self.nodes: list[str] = []
         self.links: list[Raw] = []
         self.traffic: list[Raw] = []
-        #: What each value of an axis of round-trip times that change sets.
+        #: For each axis with round-trip times that change: what its values set.
         self.changing: dict[str, list[Raw]] = {}
         tcp = self.raw.setdefault("tcp", {})
         if isinstance(tcp, dict):

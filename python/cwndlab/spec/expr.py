@@ -18,7 +18,7 @@ from cwndlab.errors import StudyError, nearest
 
 MAX_LENGTH = 400
 _LARGEST = 2**63
-#: Of a 64-bit integer or a float there are not more; Python computes the power of ten first, however large.
+#: A 64-bit integer or a float has no more; Python computes the power of ten first, however large.
 _DIGITS = 20
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

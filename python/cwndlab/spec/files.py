@@ -12,7 +12,7 @@ from pathlib import Path
 from cwndlab.errors import StudyError, nearest
 
 MAX_BYTES = 8_000_000
-#: What a run writes into its folder, where it also copies the files that the study names.
+#: Names that a run writes into its folder, where it also copies the files that the study names.
 RESULTS = frozenset(
     {"store", "records", "kernel", "trace", "figures", "study.toml", "provenance.json", "stack.toml"}
     | {"report.html", "report.md", "verdicts.csv", "claims.csv", "agreement.csv"}

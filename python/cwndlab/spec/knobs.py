@@ -157,7 +157,7 @@ def _alternative(
 def _switch(
     current: Mapping[str, Any] | None, value: Any, at: Path, knobs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """What can be off: false, true (as it is, or as in the profile), or a table of its knobs."""
+    """A knob that can be off: false, true (as it is, or as in the profile), or a table of its knobs."""
     if value is False:
         return None
     if value is True or isinstance(value, Mapping):

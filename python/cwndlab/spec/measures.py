@@ -22,7 +22,7 @@ LOG_FACTOR = 8
 
 @dataclass(frozen=True)
 class Shape:
-    """What is to know about a metric here: its options, its unit, and whether it gives a list of numbers."""
+    """What this module needs to know of a metric: its options, its unit, and whether it gives a list of numbers."""
 
     options: frozenset[str]
     unit: str
@@ -51,7 +51,7 @@ class Measure:
     scope: Scope
     options: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[Part, ...] = (Part(),)
-    #: Whether transfers without end have none.
+    #: Whether it does not exist for transfers without end.
     ends: bool = False
 
 

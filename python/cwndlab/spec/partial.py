@@ -1,4 +1,4 @@
-"""Short forms of which parts are wrong: the rest is read, so that one message names all that is wrong."""
+"""Reads short forms that are wrong in part, so that one message names everything that is wrong."""
 
 from __future__ import annotations
 

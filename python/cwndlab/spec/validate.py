@@ -63,7 +63,7 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
         found = [Invalid(*_explain(model, data, detail)) for detail in error.errors(include_url=False)]
     except RecursionError:
         raise Invalid((), "it is nested too deeply", None, 0) from None
-    # A union's other branches follow.
+    # The errors of a union's other branches follow from this one.
     found.sort(key=lambda item: (item.rank, -len(item.path)))
     told: list[Invalid] = []
     for item in found:

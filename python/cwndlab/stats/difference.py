@@ -13,7 +13,7 @@ from cwndlab.stats.intervals import EXACT, FEWEST, NOT_MEASURABLE, Floats, Inter
 
 
 def difference(x: Floats, y: Floats, *, paired: bool, deterministic: bool = False) -> Interval:
-    """Mean of y less mean of x, with its 95 % interval (NaN where there are too few replicates).
+    """Mean of y minus mean of x, with its 95 % interval (NaN where there are too few replicates).
 
     Paired over the replicates that both have where replicate k saw the same random numbers in both;
     otherwise Welch's.

@@ -180,7 +180,7 @@ class Evaluator:
 
     def __init__(self, results: Results) -> None:
         self.results = results
-        #: By identity, with the node itself so that no other takes its place.
+        #: By identity; the node is kept so that no other gets its identity.
         self._nodes: dict[int, tuple[ast.expr, Field]] = {}
         self._quantities: dict[str, Field] = {}
 

@@ -197,7 +197,7 @@ def less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False, within: R
 
 
 def _apart(a: Floats, b: Floats, within: Range) -> Floats:
-    """The difference on the scale of the range, or on the plain one where a value lies on a bound."""
+    """The difference on the scale of the range, or on the plain scale where a value lies on a bound."""
     placed = scale.to_scale(a, within), scale.to_scale(b, within)
     x, y = placed if all(bool(np.isfinite(p).all()) for p in placed) else (a, b)
     return np.asarray(y - x)
@@ -242,7 +242,7 @@ def truth(x: Field, key: Key = ()) -> bool | None:
 
 
 def count(matrix: Floats) -> Floats:
-    """How many conditions (rows) are true: at best guess, surely, and at most."""
+    """How many conditions (rows) are true: by the estimates, surely, and at most."""
     sure = float(np.count_nonzero(matrix == 1.0))
     open_ = float(np.count_nonzero(np.isnan(matrix)))
     return np.array([sure, sure, sure + open_])

@@ -204,7 +204,7 @@ def _too_noisy(measured: Interval, margin: float) -> str:
 def _keeps_trend(
     published: float, rounding: float, measured: Interval, signed: bool, neighbours: Sequence[Neighbour]
 ) -> bool:
-    """Whether an interval shows the paper's sign or order, and none the contrary."""
+    """Whether an interval shows the paper's sign or order, and none shows the contrary."""
     shown = 0
     if signed and abs(published) > rounding:
         shown += (against := _sign(measured) * math.copysign(1.0, published)) > 0

@@ -137,7 +137,7 @@ def where(place: str | Path) -> str:
 
 
 def prepare(place: str) -> None:
-    """Makes the store, or looks that what is there is one; OutputError otherwise."""
+    """Makes the store, or checks that what is there is one; OutputError otherwise."""
     if "://" not in place:
         folder = Path(place)
         with writing(folder):
@@ -239,7 +239,7 @@ def _records_name(key: str) -> str:
 
 
 def fetch(jobs: Sequence[Job], asked: str, shared: Objects) -> dict[str, Outcome | str]:
-    """By key: an outcome, fetched or with its records alone; or, in words, the damage of what should be."""
+    """By key: an outcome, whole or with its records alone; or, in words, what is damaged."""
     lines = shared.get([_line_name(job.key, asked) for job in jobs])
     # Records are wanted to be kept, or to be measured where only the values are missing.
     wanted = [job for job, line in zip(jobs, lines, strict=True) if line is None or job.keep_records]

@@ -229,19 +229,19 @@ class Driver:
             connection.ends[not self.client_opens].establish(sock)
 
     def over(self, connection: Connection, *, failed: bool) -> None:
-        """The application's number of a connection is free again."""
+        """Frees the application's number of a connection."""
         del self._connections[connection.number]
         self.execute(self.application.finished(now_ns(), connection.number, failed))
 
 
 class Connection:
-    """A connection of an application; both its ends are here."""
+    """A connection of an application, with both its ends."""
 
     def __init__(self, driver: Driver, number: int) -> None:
         self.driver, self.number = driver, number
         #: By whether it is the client's.
         self.ends = {client: End(self, client) for client in (True, False)}
-        #: Whether it is gone for the application. One end may still be draining.
+        #: Whether the application is done with it. One end may still be draining.
         self.is_over = False
 
     def fail(self) -> None:

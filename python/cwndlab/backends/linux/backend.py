@@ -34,7 +34,7 @@ from .netns import make_folder, sweep
 
 #: Number of simultaneous testbeds; a run takes real time but little CPU time.
 AT_ONCE = 24
-#: A run that the machine disturbed is done again, at most so often in all; how often is kept with it.
+#: How often a run may be attempted if the machine disturbs it; the number of attempts is kept with the run.
 ATTEMPTS = 3
 ROUTER = "cwndlab-router"
 
@@ -229,7 +229,7 @@ class Kernel:
         return _Running(job, scenario, folder, process, attempt, began, began + self.allowed_s(scenario))
 
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
-        """The process that performs a run, its content given to it."""
+        """Starts the process that performs a run, and gives it the job."""
         errors = tempfile.TemporaryFile("w+", dir=folder)
         process = subprocess.Popen(
             [sys.executable, "-m", "cwndlab.backends.linux.testbed"],
@@ -246,7 +246,7 @@ class Kernel:
         return process
 
     def ended(self, length_s: float, wall_s: float) -> None:
-        """A run has ended: what may be inferred for the time that others take."""
+        """Learns from a run that has ended how long others will take."""
 
     def last_words(self, folder: Path) -> str:
         """The output of a run that ended without a result."""
@@ -255,7 +255,7 @@ class Kernel:
     def _finish(
         self, run: _Running, work: Work, deliver: Callable[[Outcome], None], router: Path
     ) -> _Running | None:
-        """Delivers what came of it, or begins it again if the machine disturbed it."""
+        """Delivers the outcome, or begins the run again if the machine disturbed it."""
         run.process.kill()
         run.process.wait()
         try:

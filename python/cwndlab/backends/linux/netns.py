@@ -44,7 +44,7 @@ PREFIX = "cwndlab-live-"
 
 
 class SetupError(RuntimeError):
-    """What this machine does not have or permit; every other run would fail of it, too."""
+    """What this machine does not have or permit; every other run would fail for the same reason."""
 
 
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -200,7 +200,7 @@ def window_bytes(sender: Tcp, receiver: Tcp) -> int | None:
     if isinstance(largest, Mapping):
         limits.append(int(largest["segments"]) * payload if "segments" in largest else int(largest["bytes"]))
     limit = min(limits)
-    # A larger one than the kernel's own buffers would take is none.
+    # Beyond the size of the kernel's own buffers it limits nothing.
     return limit if limit < 1 << 20 else None
 
 

@@ -45,11 +45,11 @@ SO_MAX_PACING_RATE = 47
 FIRST_PORT = 5001
 #: Client port of the first entry of datagrams; the first that IANA assigns to nobody.
 FIRST_CLIENT_PORT = 49152
-#: TCP_INFO and the application's own lateness are sampled so often.
+#: How often TCP_INFO and the application's own lateness are sampled.
 SAMPLE_S = 0.005
 #: The applications start this long after the router, which leaves time to create them.
 LEAD_NS = 300_000_000
-#: What is on its way comes before what is to be sent.
+#: The router comes first: packets on their way before new ones.
 ROUTER_PRIORITY, PRIORITY = 20, 10
 
 

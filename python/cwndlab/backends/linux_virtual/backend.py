@@ -34,7 +34,7 @@ class VirtualKernel(Kernel):
     backend = "linux-virtual"
     #: A second attempt would give the same result.
     attempts: int = 1
-    #: It depends on the packets and on the machine, so the first finished run shows it.
+    #: Not known before a run has finished: it depends on the packets and on the machine.
     pace: float | None = None
     image: build.Image = field(default_factory=build.find)
     #: The guests that were started, with their processors.

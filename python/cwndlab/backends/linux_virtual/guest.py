@@ -57,7 +57,7 @@ def main() -> None:
         _mount("folder", str(FOLDER), "hostfs", "/proc/self/cwd")
         _mount("proc", "/proc", "proc")
         _mount("sysfs", "/sys", "sysfs")
-        # Of a real-time process the timers go off at their time, not up to 50 µs after it.
+        # The timers of a real-time process go off on time, not up to 50 µs late.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         job = json.loads((FOLDER / "job.json").read_text())
         if job:
