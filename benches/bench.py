@@ -36,7 +36,7 @@ class Workload:
 
     #: The two durations (s) on which instructions are counted: past the start, short for callgrind.
     counted_s: tuple[float, float]
-    #: Whether ns-2 runs it, and whether callgrind counts ns-2's instructions: ns-2 takes minutes to make its agents.
+    #: Whether ns-2 runs it, and whether its instructions are counted: it takes minutes to make its agents.
     ns2: bool = False
     ns2_counted: bool = False
     #: Duration of the timed run; None is the workload's own.

@@ -45,4 +45,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Logs nothing: whoever makes the requests knows of them."""
+        """Logs nothing: the only client is the user's own browser."""

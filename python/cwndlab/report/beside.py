@@ -217,7 +217,7 @@ def _number(value: float) -> str:
 
 
 def _text(value: float, low: float, high: float, digits: int | None, sign: str = "") -> str:
-    """A number and its interval, to the digits that the interval makes significant; without an interval, to those given."""
+    """A number and its interval, to the interval's significant digits; without one, to the given digits."""
     if not math.isfinite(value):
         return "–"
     width = high - low

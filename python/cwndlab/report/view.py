@@ -170,7 +170,7 @@ def _unseen(judged: JudgedTable) -> str:
 
 
 def _unsure(spec: Table, judged: JudgedTable) -> str:
-    """The changes that a single run could not tell from no change, given the scatter of our runs."""
+    """The changes that a single run could not distinguish from none, given the scatter of our runs."""
     cells: dict[str, list[str]] = {}
     compared = 0
     for key, line in zip(judged.rows, judged.cells, strict=True):
@@ -227,7 +227,7 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
 
 
 def _deciding(judgement: Judgement | None, digits: int | None) -> str:
-    """The interval in which the published number should lie, where the verdict depends on its lying outside."""
+    """The interval that the published number misses, where the verdict rests on that."""
     if judgement is None or judgement.verdict is not Verdict.DIFFERS:
         return ""
     if not judgement.prediction_high > judgement.prediction_low:

@@ -22,7 +22,7 @@ LOG_FACTOR = 8
 
 @dataclass(frozen=True)
 class Shape:
-    """What this module needs to know of a metric: its options, its unit, and whether it gives a list of numbers."""
+    """What this module needs to know of a metric: options, unit, and whether it gives a list of numbers."""
 
     options: frozenset[str]
     unit: str
