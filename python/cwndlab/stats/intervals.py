@@ -238,7 +238,7 @@ def compare(
 
 
 def _compared_medians(kind: str, a: Floats, b: Floats, value: float, level: float) -> Interval:
-    """From the intervals of both medians, which share the risk of missing the truth; pairs gain nothing here."""
+    """From the intervals of both medians, which share the risk of missing it; pairs gain nothing here."""
     each = 1.0 - (1.0 - level) / 2.0
     x, y = median(a, level=each), median(b, level=each)
     method = f"{'difference' if kind == 'difference' else 'ratio'} of medians, order statistics of both"
