@@ -72,17 +72,21 @@ def bars(spec: Figure, results: Results) -> tuple[Any, dict[str, list[Row]], str
         rows[f"panel{number}"] = [
             {"x": label, "y": spent, "part": name, "order": names.index(name)}
             for place, bars in places.items()
-            for label, mean in _labelled(place, bars)
+            for label, mean in _labelled(results, spec.x, place, bars)
             for name, spent in _folded(mean, shown).items()
         ]
-        title = "" if panel is None else f"{spec.panels} = {panel}"
+        title = "" if panel is None or spec.panels is None else results.setting(spec.panels, panel)
         charts.append(
             sized(
                 _chart(
                     spec,
                     results,
                     f"panel{number}",
-                    [label for place, bars in places.items() for label, _ in _labelled(place, bars)],
+                    [
+                        label
+                        for place, bars in places.items()
+                        for label, _ in _labelled(results, spec.x, place, bars)
+                    ],
                     names,
                     kind,
                 ),
@@ -139,9 +143,12 @@ def _means(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, floa
     return found
 
 
-def _labelled(place: Scalar | None, bars: dict[str, dict[str, float]]) -> list[tuple[str, dict[str, float]]]:
-    """The bars at one place, each with what it is stacked on."""
-    return [(f"{place}, {name}" if name else str(place), mean) for name, mean in bars.items()]
+def _labelled(
+    results: Results, axis: str, place: Scalar | None, bars: dict[str, dict[str, float]]
+) -> list[tuple[str, dict[str, float]]]:
+    """The bars at one place of an axis, each with its label."""
+    at = "" if place is None else results.value_title(axis, place)
+    return [(", ".join(part for part in (at, name) if part), mean) for name, mean in bars.items()]
 
 
 def _folded(mean: dict[str, float], shown: list[str]) -> dict[str, float]:

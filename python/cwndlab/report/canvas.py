@@ -80,7 +80,7 @@ def stack(charts: Sequence[Any], spec: Figure) -> Any:
         charts = [chart.properties(height=LOW) for chart in charts]
     if len(charts) == 1:
         return charts[0]
-    return alt.concat(*charts, columns=spec.columns, spacing=26)
+    return alt.concat(*charts, columns=spec.columns or 1, spacing=26)
 
 
 def legend_of(names: Sequence[str], symbol: str, spec: Figure) -> alt.Legend | None:
@@ -93,9 +93,17 @@ def legend_of(names: Sequence[str], symbol: str, spec: Figure) -> alt.Legend | N
     return alt.Legend(symbolType=symbol, symbolStrokeWidth=2.5, columns=columns, columnPadding=14)
 
 
+def in_columns(spec: Figure, panels: int) -> Figure:
+    """The figure with as many columns as suit this number of panels, unless it says how many."""
+    if spec.columns is not None or spec.width is not None or panels < 2:
+        return spec
+    return spec.model_copy(update={"columns": 2 if panels in (2, 4) else 3})
+
+
 def panel_width(spec: Figure) -> int:
     """The width of one panel in pixels: what the figure asks for, or what its columns leave."""
-    return spec.width or (WIDTH if spec.columns == 1 else (WIDTH + 220) // spec.columns)
+    columns = spec.columns or 1
+    return spec.width or (WIDTH if columns == 1 else (WIDTH + 220) // columns)
 
 
 def panel_height(spec: Figure) -> int:

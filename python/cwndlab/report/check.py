@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.outputs import Figure, Table
 from cwndlab.stats import series
 from cwndlab.stats.claims import judge_claims
@@ -13,6 +14,7 @@ from cwndlab.stats.listing import judge_listing
 from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results, Value
 from cwndlab.stats.tables import judge_table, reference
 
+from .finding import finding_text
 from .judge import Outputs
 
 _NOTHING: dict[str, type] = {
@@ -52,6 +54,11 @@ def check(outputs: Outputs, results: Results) -> None:
     for figure in outputs.figures:
         _check_figure(figure, results)
     judge_claims(outputs.claims, results)
+    finding_text(outputs.finding, results)
+    ids = [figure.id for figure in outputs.figures]
+    if outputs.key_figure and outputs.key_figure not in ids:
+        problem = f"there is no figure {outputs.key_figure!r}"
+        raise StudyError(problem, key="key_figure", right=nearest(outputs.key_figure, ids))
 
 
 def _check_figure(figure: Figure, results: Results) -> None:

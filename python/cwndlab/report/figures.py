@@ -6,6 +6,7 @@ theme; the files in figures/ get a white ground. Packet-level graphs draw one ma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -18,7 +19,7 @@ from cwndlab.report.packets import DRAWN, EDGE, INK, RANK, decimate, sequence_la
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import Columns, Results
+from cwndlab.stats.results import AxisValue, Columns, Results, listed
 
 from . import budget
 from .canvas import (
@@ -28,6 +29,7 @@ from .canvas import (
     PALETTE,
     PANELS,
     Row,
+    in_columns,
     legend_of,
     panel_height,
     panel_width,
@@ -48,6 +50,10 @@ PROBES = {"segments": 'segments_at = "NODE"', "queues": 'queues = ["a>b"]', "cwn
 """How a study has a table recorded."""
 
 
+#: Ends the id of a figure of the simulator's results in a kernel's report.
+SIMULATOR = "-simulator"
+
+
 @dataclass(frozen=True)
 class Drawing:
     """A figure, ready to be shown."""
@@ -58,6 +64,17 @@ class Drawing:
     alt: str
     """What is to be seen, in words, for those who do not see it."""
     svg: str
+
+    @property
+    def figure(self) -> str:
+        """Id of the study's figure, which the simulator's next to a kernel's has too."""
+        return self.id.removesuffix(SIMULATOR)
+
+    @property
+    def width(self) -> int:
+        """In pixels, where its text has the size of the page's."""
+        found = re.match(r'<svg [^>]*?width="(\d+)', self.svg)
+        return int(found[1]) if found else 0
 
     @property
     def svg_file(self) -> str:
@@ -81,6 +98,8 @@ class Drawing:
 def draw(spec: Figure, results: Results) -> Drawing:
     """Draws a figure, of other cells than it asks for if those were left out of the run."""
     spec, instead = series.of_run_cells(spec, results)
+    shown = list(series.figure_cells(spec, results))
+    spec = in_columns(spec, len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown}))
     chart, rows, words = _KINDS[spec.kind](spec, results)
     title = f"{spec.title} (here {instead})" if instead else spec.title
     return Drawing(spec.id, title, spec.about, words, to_svg(chart, rows))
@@ -93,8 +112,8 @@ def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
     return with_data(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
 
 
-def _panel_title(spec: Figure, panel: object) -> str:
-    return "" if panel is None else f"{spec.panels} = {panel}"
+def _panel_title(spec: Figure, results: Results, panel: AxisValue | None) -> str:
+    return "" if panel is None or spec.panels is None else results.setting(spec.panels, panel)
 
 
 # ── from values: line, bar, cdf ────────────────────────────────────────────
@@ -111,9 +130,10 @@ def _xy(spec: Figure, results: Results) -> tuple[str, str]:
     unit = series.unit_of(spec, results)
     name = _quantity_title(spec, results)
     if spec.compare is not None:
-        against = ", ".join(f"{k}={v}" for k, v in spec.compare.to.items())
-        short = spec.drawn[0].replace("_", " ")
-        name = f"{spec.compare.kind} of {short} against {against}"
+        against = ", ".join(
+            results.setting(axis, v) for axis, value in spec.compare.to.items() for v in listed(value)
+        )
+        name = f"{spec.compare.kind} of {name} against {against}"
     y = spec.y_title or (f"{name} ({unit})" if unit else name)
     x = spec.x_title or ("number" if spec.x == INDEX else results.title(spec.x or ""))
     return x, y
@@ -145,7 +165,7 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
         name = f"panel{number}"
         rows[name] = [
             {
-                "x": _number(p.x) if numeric else str(p.x),
+                "x": _number(p.x) if numeric else _category(spec, results, p.x),
                 "y": p.interval.value,
                 "low": p.interval.low if np.isfinite(p.interval.low) else p.interval.value,
                 "high": p.interval.high if np.isfinite(p.interval.high) else p.interval.value,
@@ -164,7 +184,7 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
             scale = alt.Scale(zero=False, nice=not whole)
             x: Any = alt.X("x:Q", title=x_title, axis=axis, scale=_log() if spec.log_x else scale)
         else:
-            order = [str(v) for v in places]
+            order = [_category(spec, results, v) for v in places]
             x = alt.X("x:N", title=x_title, sort=order, axis=alt.Axis(labelAngle=0))
         if spec.log_y:  # an interval that reaches 0 is drawn from its value on
             rows[name] = [
@@ -191,10 +211,14 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
             layers.append(error if bars else error.encode(color=colour, strokeWidth=nested))
         if not bars and not many:
             layers.append(base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour))
-        charts.append(sized(alt.layer(*layers), _panel_title(spec, panel), spec))
+        charts.append(sized(alt.layer(*layers), _panel_title(spec, results, panel), spec))
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(names)}" if len(names) > 1 else ""
     return stack(charts, spec), rows, words
+
+
+def _category(spec: Figure, results: Results, value: AxisValue) -> str:
+    return results.value_title(spec.x or "", value)
 
 
 def _number(value: object) -> float:
@@ -252,7 +276,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Any, Any, str]:
                 ),
             )
         )
-        charts.append(sized(chart, _panel_title(spec, panel), spec))
+        charts.append(sized(chart, _panel_title(spec, results, panel), spec))
     return stack(charts, spec), rows, f"cumulative distribution of {x_title}"
 
 
@@ -287,7 +311,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Any, Any, str]:
             line.encode(x=x, y=y, color=colour, order="place:Q", detail="cell:N"),
             point.encode(x=x, y=y, color=colour),
         )
-        charts.append(sized(layers, _panel_title(spec, panel), spec))
+        charts.append(sized(layers, _panel_title(spec, results, panel), spec))
     words = f"{y_title} against {x_title}: median and 1-sigma ellipse of the runs for {', '.join(names)}"
     return stack(charts, spec), rows, words
 
@@ -299,7 +323,7 @@ def _records(spec: Figure, results: Results) -> list[tuple[str, str, Columns]]:
     """Cell, panel title and records of each panel; missing records are an error that names the probe."""
     table, found = RECORDED[spec.kind], []
     for panel, name, cell in series.figure_cells(spec, results):
-        title = ", ".join(part for part in (_panel_title(spec, panel), name) if part)
+        title = ", ".join(part for part in (_panel_title(spec, results, panel), name) if part)
         try:
             found.append((cell.id, title, results.records(cell.id, table)))
         except KeyError:

@@ -29,6 +29,12 @@ class Outputs:
     source: str = ""
     url: str = ""
     about: str = ""
+    readme: str = ""
+    """Its text, as Markdown."""
+    finding: str = ""
+    """What was found, with expressions in braces."""
+    key_figure: str = ""
+    """Id of the figure shown with the finding; empty: the first."""
     tables: Sequence[AnyTable] = ()
     figures: Sequence[Figure] = ()
     marks: Sequence[StudyMark] = ()

@@ -56,7 +56,9 @@ class NumberView:
     cell: str = ""
     """Id of the study's cell; empty if the number does not belong to one."""
     deciding: str = ""
-    """The interval that decided a verdict of difference."""
+    """The interval in which a published number would be compatible."""
+    claims: tuple[int, ...] = ()
+    """The claims that rest on it: their numbers on the page, from 1."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class TableView:
     footnotes: tuple[str, ...]
     remarks: tuple[str, ...]
     has_published: bool
+    figures: tuple[Drawing, ...] = ()
+    """Those shown next to it."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,8 @@ class ListingView:
     rows: tuple[ListingRow, ...]
     footnotes: tuple[str, ...]
     remarks: tuple[str, ...]
+    figures: tuple[Drawing, ...] = ()
+    """Those shown next to it."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +152,10 @@ class ClaimView:
     parts: tuple[PartView, ...]
     note: str
     sensitivity: str
+    numbers: int = 0
+    """How many numbers of the tables it rests on."""
+    tables: tuple[tuple[str, str], ...] = ()
+    """The tables that show them: id and title."""
 
 
 @dataclass(frozen=True)
@@ -263,6 +273,7 @@ class ReportView:
     claim_counts: tuple[CountView, ...]
     tables: tuple[TableView | ListingView, ...]
     figures: tuple[Drawing, ...]
+    """Those that belong to no table."""
     claims: tuple[ClaimView, ...]
     sensitivity: SensitivityView | None
     omitted: tuple[str, ...]
@@ -276,6 +287,14 @@ class ReportView:
     chance: str = ""
     """How many published numbers would be incompatible by chance."""
     live: LiveView | None = None
+    finding: str = ""
+    """What was found, in a sentence or two."""
+    key_figure: Drawing | None = None
+    readme: str = ""
+    """As HTML."""
 
-
-# ── numbers as text ────────────────────────────────────────────
+    @property
+    def drawings(self) -> tuple[Drawing, ...]:
+        """All figures, in the order of the page."""
+        key = () if self.key_figure is None else (self.key_figure,)
+        return (*key, *(figure for table in self.tables for figure in table.figures), *self.figures)

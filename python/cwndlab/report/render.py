@@ -50,7 +50,7 @@ def _source(name: str) -> str:
 
 def html(view: ReportView) -> str:
     """The report as one self-contained page, complete without its scripts: no request to anywhere."""
-    svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-", f.title, f.alt)) for f in view.figures}
+    svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-", f.title, f.alt)) for f in view.drawings}
     template = _environment(False).get_template("report.html.j2")
     return template.render(view=_with_safe_url(view), css=Markup(_source("style.css")), svg=svg)
 

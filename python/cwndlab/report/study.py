@@ -83,11 +83,22 @@ def _outputs(study: StudySpec, folder: Path) -> Outputs:
         source=_citation(source) if source is not None else "",
         url=(source.url or "") if source is not None else "",
         about=outline.about or "",
+        readme=_readme(folder),
+        finding=outline.finding or "",
+        key_figure=outline.key_figure or "",
         tables=outline.tables or _plain_table(study),
         figures=outline.figures,
         marks=outline.marks,
         claims=study.claims.claims,
     )
+
+
+def _readme(folder: Path) -> str:
+    """The study's README; the report lacks one that cannot be read."""
+    try:
+        return (folder / "README.md").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
@@ -135,6 +146,8 @@ def unmeasured(study: StudySpec, cells: Sequence[Cell]) -> Results:
 def _placed(study: StudySpec, error: StudyError) -> StudyError:
     """The error with the line of its key, "figures.ID.x", in the study's file or in claims.toml."""
     outline, key = study.outline, error.key or ""
+    if key in ("finding", "key_figure"):
+        return study.place.locate(error, (key,))
     for section, ids in (
         ("tables", [table.id for table in outline.tables]),
         ("figures", [figure.id for figure in outline.figures]),

@@ -6,14 +6,14 @@ Statistics come ready from `cwndlab.stats`; here they are only put into words, d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from cwndlab.spec.outputs import Listing, Table
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen
 from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
+from cwndlab.stats.results import Results
 from cwndlab.stats.sensitivity import Held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import MARKED, Judgement, Verdict, by_chance, decimals
@@ -33,7 +33,8 @@ from .model import (
 )
 
 MINUS = "\N{MINUS SIGN}"
-NO_TITLES: Mapping[str, str] = MappingProxyType({})
+#: Calls every axis and every value as the study does.
+NO_WORDS = Results((), {}, {})
 
 
 def signed(text: str) -> str:
@@ -110,13 +111,17 @@ class _Footnotes:
         return self.texts.index(text) + 1
 
 
-def table_view(spec: Table, judged: JudgedTable, titles: Mapping[str, str] = NO_TITLES) -> TableView:
-    """Lays out a table; `titles` are what axes are called."""
+def table_view(
+    spec: Table, judged: JudgedTable, words: Results = NO_WORDS, claims: Sequence[JudgedClaim] = ()
+) -> TableView:
+    """Lays out a table; `words` say what axes and their values are called, `claims` may rest on it."""
     notes = _Footnotes()
     rows = tuple(
         RowView(
-            tuple(str(v) for v in key),
-            tuple(_number_view(spec, cell, notes) for cell in line),
+            tuple(words.value_title(axis, v) for axis, v in zip(spec.rows, key, strict=True)),
+            tuple(
+                replace(_number_view(spec, cell, notes), claims=_resting(spec, cell, claims)) for cell in line
+            ),
         )
         for key, line in zip(judged.rows, judged.cells, strict=True)
     )
@@ -140,13 +145,13 @@ def table_view(spec: Table, judged: JudgedTable, titles: Mapping[str, str] = NO_
         rows = tuple(replace(r, numbers=tuple(replace(n, interval="") for n in r.numbers)) for r in rows)
     for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
         remarks.append("Rounding of the source: " + reason)
-    if unsure := _unsure(spec, judged):
+    if unsure := _unsure(spec, judged, words):
         remarks.append(unsure)
     return TableView(
         spec.id,
         spec.title,
         spec.about or "",
-        tuple(titles.get(a, a.replace("_", " ")) for a in spec.rows),
+        tuple(words.title(axis) for axis in spec.rows),
         tuple(groups),
         tuple(c.heading for c in spec.columns),
         rows,
@@ -154,6 +159,23 @@ def table_view(spec: Table, judged: JudgedTable, titles: Mapping[str, str] = NO_
         tuple(remarks),
         any(c.published for line in judged.cells for c in line),
     )
+
+
+def _resting(spec: Table, cell: JudgedCell, claims: Sequence[JudgedClaim]) -> tuple[int, ...]:
+    """The claims that rest on a number of a table, by their numbers on the page."""
+    key = (cell.cell, spec.columns[cell.column].quantity)
+    return tuple(number for number, claim in enumerate(claims, start=1) if key in claim.rests_on)
+
+
+def with_tables(claim: ClaimView, number: int, tables: Sequence[TableView | ListingView]) -> ClaimView:
+    """The claim with the tables whose numbers it rests on; `number` is its own."""
+    found, count = [], 0
+    for table in tables:
+        if isinstance(table, TableView):
+            mine = sum(number in one.claims for row in table.rows for one in row.numbers)
+            count += mine
+            found += [(table.id, table.title)] if mine else []
+    return replace(claim, numbers=count, tables=tuple(found))
 
 
 def _unseen(judged: JudgedTable) -> str:
@@ -169,7 +191,7 @@ def _unseen(judged: JudgedTable) -> str:
     return f" {n} runs may miss what happens in up to {100 * unseen(n):.0f} % of all runs."
 
 
-def _unsure(spec: Table, judged: JudgedTable) -> str:
+def _unsure(spec: Table, judged: JudgedTable, words: Results) -> str:
     """The changes that a single run could not distinguish from none, given the scatter of our runs."""
     cells: dict[str, list[str]] = {}
     compared = 0
@@ -181,14 +203,15 @@ def _unsure(spec: Table, judged: JudgedTable) -> str:
             compared += 1
             none = 1.0 if column.compare.kind == "ratio" else 0.0
             if judgement.prediction_low < none < judgement.prediction_high:
-                cells.setdefault("/".join(str(v) for v in key), []).append(column.heading)
+                row = (words.value_title(axis, v) for axis, v in zip(spec.rows, key, strict=True))
+                cells.setdefault("/".join(row), []).append(column.heading)
     if not compared:
         return ""
     rule = "Too unstable to judge by one run (95 % of single runs lie on both sides of no change)"
     if not cells:
         return f"{rule}: none of the {compared} changes."
     named = "; ".join(f"{row} ({', '.join(headings)})" for row, headings in cells.items())
-    rows = "/".join(a.replace("_", " ") for a in spec.rows)
+    rows = "/".join(words.title(axis) for axis in spec.rows)
     return f"{rule}, {sum(map(len, cells.values()))} of {compared} changes, {rows}: {named}."
 
 
@@ -226,9 +249,13 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
     )
 
 
+_DECIDED = (*_EXPLAINED, Verdict.DIFFERS)
+"""Verdicts for which a reader asks where single runs lie."""
+
+
 def _deciding(judgement: Judgement | None, digits: int | None) -> str:
-    """The interval that the published number misses, where the verdict rests on that."""
-    if judgement is None or judgement.verdict is not Verdict.DIFFERS:
+    """The interval in which the published number would be compatible, for every verdict but `agrees`."""
+    if judgement is None or judgement.verdict not in _DECIDED:
         return ""
     if not judgement.prediction_high > judgement.prediction_low:
         return ""
@@ -247,13 +274,13 @@ def _two_parts(judgement: Judgement | None, digits: int | None) -> str:
     return f"{compatible}{runs}, {close} (within {number(judgement.margin)})"
 
 
-def listing_view(spec: Listing, judged: JudgedListing) -> ListingView:
+def listing_view(spec: Listing, judged: JudgedListing, words: Results = NO_WORDS) -> ListingView:
     """Lays out a listing, line by line."""
     notes = _Footnotes()
     rows = []
     before = ""
     for line, entries in zip(judged.published, judged.lines, strict=True):
-        group = ", ".join(f"{axis} = {value}" for axis, value in line.axes.items())
+        group = words.settings(line.axes)
         rows.append(
             ListingRow(
                 group if group != before else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,8 @@ from . import beside as besides
 from . import render
 from .beside import Beside
 from .embed import Runnable, embed
-from .figures import Drawing, draw
+from .figures import SIMULATOR, Drawing, draw
+from .finding import counted, finding_text
 from .judge import Judged, Omitted, Outputs, Variation, judge, omissions
 from .model import (
     BesideView,
@@ -35,7 +36,19 @@ from .model import (
     SensitivityView,
     TableView,
 )
-from .view import NO_TITLES, chance_text, claim_view, count, listing_view, number, percent, table_view
+from .placing import places
+from .readme import readme_html
+from .view import (
+    NO_WORDS,
+    chance_text,
+    claim_view,
+    count,
+    listing_view,
+    number,
+    percent,
+    table_view,
+    with_tables,
+)
 
 CSV_COLUMNS = (
     *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
@@ -73,9 +86,7 @@ def write(
         rows = besides.rows_of(judge(outputs, beside.results), judged, beside, results)
         save(directory / "agreement.csv", besides.to_csv(rows))
         section = besides.view(beside, rows, results, {spec.id: spec.title for spec in outputs.tables})
-    view = build_view(
-        outputs, judged, drawings, facts, _outcomes(outputs, variations), section, results.titles
-    )
+    view = build_view(outputs, judged, drawings, facts, _outcomes(outputs, variations), section, results)
     view = replace(view, live=_live(view, runnable))
     save(directory / "verdicts.csv", verdicts_csv(judged))
     if judged.claims:
@@ -103,15 +114,20 @@ def build_view(
     facts: Sequence[Fact],
     outcomes: Sequence[Outcome] = (),
     beside: BesideView | None = None,
-    titles: Mapping[str, str] = NO_TITLES,
+    results: Results = NO_WORDS,
 ) -> ReportView:
     """The view model of a report."""
+    finding = _finding(outputs, judged, results)
+    key, rest = _key_figure(drawings, outputs.key_figure)
+    at = places(judged.tables, outputs.figures, results)
     views: list[TableView | ListingView] = []
     for spec, table in judged.tables:
+        mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == spec.id)
         if isinstance(table, JudgedTable) and isinstance(spec, Table):
-            views.append(table_view(spec, table, titles))
+            views.append(replace(table_view(spec, table, results, judged.claims), figures=mine))
         elif isinstance(table, JudgedListing) and isinstance(spec, Listing):
-            views.append(listing_view(spec, table))
+            views.append(replace(listing_view(spec, table, results), figures=mine))
+    shown = [view.id for view in views]
     grids = [spec for spec in outputs.tables if isinstance(spec, Table)]
     under = held(outcomes)
     return ReportView(
@@ -122,8 +138,11 @@ def build_view(
         counts=count(judged.verdicts),
         claim_counts=count([c.verdict for c in judged.claims]),
         tables=tuple(views),
-        figures=tuple(drawings),
-        claims=tuple(claim_view(c, under.get(c.claim.id)) for c in judged.claims),
+        figures=tuple(drawing for drawing in rest if at.get(drawing.figure) not in shown),
+        claims=tuple(
+            with_tables(claim_view(claim, under.get(claim.claim.id)), number, views)
+            for number, claim in enumerate(judged.claims, start=1)
+        ),
         sensitivity=_sensitivity(judged, outcomes),
         omitted=omissions(judged.omitted),
         facts=tuple(facts),
@@ -133,7 +152,26 @@ def build_view(
         missing=outputs.missing,
         beside=beside,
         chance=chance_text(judged.judgements),
+        finding=finding,
+        key_figure=key,
+        readme=readme_html(outputs.readme),
     )
+
+
+def _key_figure(drawings: Sequence[Drawing], wanted: str) -> tuple[Drawing | None, Sequence[Drawing]]:
+    """The figure that is shown with the finding, and the others."""
+    chosen = next((d for d in drawings if d.figure == wanted), drawings[0] if drawings else None)
+    return chosen, [drawing for drawing in drawings if drawing is not chosen]
+
+
+def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:
+    """The study's own finding, or how its claims ended where its cells were not run."""
+    if outputs.finding:
+        try:
+            return finding_text(outputs.finding, results)
+        except StudyError as error:
+            judged.omitted.append(Omitted("finding", "finding", error))
+    return counted(judged.claims)
 
 
 def _margins(grids: Sequence[Table]) -> str:
@@ -166,7 +204,7 @@ def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Draw
         pairs.append(replace(drawing, title=f"{drawing.title} (kernel)"))
         if drawing.id in other:
             twin = other[drawing.id]
-            pairs.append(replace(twin, id=f"{twin.id}-simulator", title=f"{twin.title} (simulator)"))
+            pairs.append(replace(twin, id=f"{twin.id}{SIMULATOR}", title=f"{twin.title} (simulator)"))
     return pairs
 
 

@@ -25,8 +25,8 @@ from cwndlab.records.view import Columns
 from cwndlab.records.window import window_of
 from cwndlab.spec.choices import COMBINATIONS, words
 from cwndlab.spec.outputs import Table
-from cwndlab.spec.schema import Quantity
-from cwndlab.spec.values import text
+from cwndlab.spec.schema import AxisValue, Quantity
+from cwndlab.spec.values import label, text
 from cwndlab.stats.results import BUDGET_OF, CellInfo, NotRunError, Results
 from cwndlab.stats.stopping import StoppingRule
 from cwndlab.stats.tables import reference
@@ -357,7 +357,7 @@ class Campaign:
             statistics={name: quantity.statistic for name, quantity in quantities.items()},
             ranges={name: metrics.range_of(quantity, quantities) for name, quantity in quantities.items()},
             names=self.plan.study.outline.cells,
-            titles=self._titles(),
+            **self._words(),
             study_axes=tuple(self.plan.study.outline.axes),
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic=lambda cell: self._exact(self.cells[cells[cell]]),
@@ -374,14 +374,20 @@ class Campaign:
         start, end = window_of(self.scenario(cell), quantity.window_name)
         return start / 1e9, end / 1e9
 
-    def _titles(self) -> dict[str, str]:
-        """What axes and quantities are called, the axes with their units."""
+    def _words(self) -> dict[str, Any]:
+        """What axes, their values and quantities are called, and the units of axes."""
         outline = self.plan.study.outline
-        titles = {q.name: q.title for q in outline.quantities if q.title}
-        for name, axis in outline.axes.items():
-            if axis.title or axis.unit:
-                titles[name] = (axis.title or name) + (f" ({axis.unit})" if axis.unit else "")
-        return titles
+        titled = {q.name: q for q in outline.quantities} | outline.axes
+        return {
+            "titles": {name: one.title for name, one in titled.items() if one.title},
+            "axis_units": {name: axis.unit for name, axis in outline.axes.items() if axis.unit},
+            "value_titles": {
+                (name, label(value.name)): value.title
+                for name, axis in outline.axes.items()
+                for value in axis.values
+                if isinstance(value, AxisValue) and value.title
+            },
+        }
 
     @property
     def damaged(self) -> list[str]:

@@ -29,7 +29,8 @@ SHORT = tuple(Short.model_fields)
 NETWORKS = ("dumbbell", "parking_lot")
 #: The sections of a full study: what is simulated, varied, asked and shown.
 ORDER = (
-    *("title", "source", "about", "parameters", "topology", "traffic", "distributions", "tcp", "run"),
+    *("title", "source", "about", "finding", "key_figure", "parameters", "topology", "traffic"),
+    *("distributions", "tcp", "run"),
     *("probes", "limits", "phases", "axes", "grids", "cells", "sensitivity", "combinations"),
     *("quantities", "tables", "figures", "marks"),
 )

@@ -223,8 +223,8 @@ class Figure(Part):
     """Of one panel, in pixels; default: 620."""
     height: int | None = Field(default=None, ge=60, le=2000)
     """Of one panel, in pixels; default: 300, or 220 with more than two panels."""
-    columns: int = Field(default=1, ge=1, le=6)
-    """How many panels stand next to each other."""
+    columns: int | None = Field(default=None, ge=1, le=6)
+    """How many panels stand next to each other; default: 2 of 2 or 4, 3 of others, 1 if `width` is given."""
 
     @model_validator(mode="after")
     def _complete(self) -> Figure:

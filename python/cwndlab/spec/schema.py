@@ -378,6 +378,11 @@ class Outline(Strict):
     title: str
     source: Source | None = None
     about: str | None = None
+    finding: str | None = Field(
+        None,
+        description="what was found, in two sentences; {median(delay[iw=3]):1} shows it with one decimal",
+    )
+    key_figure: str | None = Field(None, description="id of the figure shown with it; default: the first")
     parameters: dict[Name, Scalar] = {}
     axes: dict[Name, Axis] = {}
     grids: list[Grid] = []

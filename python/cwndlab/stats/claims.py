@@ -39,6 +39,8 @@ class JudgedClaim:
     detail: str
     """Where it holds and where not, cell by cell."""
     parts: tuple[Part, ...]
+    rests_on: frozenset[tuple[str, str]] = frozenset()
+    """The numbers (cell and quantity) that it asks for."""
 
 
 def judge_claims(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> list[JudgedClaim]:
@@ -70,6 +72,7 @@ def _located(claim: Claim, error: ExpressionError, file: str) -> StudyError:
 def _judge(claim: Claim, evaluator: Evaluator, file: str) -> JudgedClaim:
     if claim.assert_ is None:
         return JudgedClaim(claim, Verdict.SUSPECT if claim.suspect else Verdict.NOT_CHECKED, "", ())
+    evaluator.used.clear()
     try:
         tree = parse(claim.assert_)
         value = evaluator.value(tree)
@@ -85,7 +88,7 @@ def _judge(claim: Claim, evaluator: Evaluator, file: str) -> JudgedClaim:
     if claim.suspect:
         detail = f"{verdict.value} as it stands. {detail}".strip()
         verdict = Verdict.SUSPECT
-    return JudgedClaim(claim, verdict, detail, parts)
+    return JudgedClaim(claim, verdict, detail, parts, frozenset(evaluator.used))
 
 
 _VERDICTS = {True: Verdict.HOLDS, False: Verdict.FAILS, None: Verdict.UNDECIDED}

@@ -183,6 +183,9 @@ class Evaluator:
         #: By identity; the node is kept so that no other gets its identity.
         self._nodes: dict[int, tuple[ast.expr, Field]] = {}
         self._quantities: dict[str, Field] = {}
+        self._cells: dict[str, list[str]] = {}
+        #: The numbers (cell and quantity) that were asked for since this was emptied.
+        self.used: set[tuple[str, str]] = set()
 
     def evaluate(self, text: str) -> Field:
         """The value of an expression; ExpressionError names the place of what is wrong."""
@@ -355,6 +358,8 @@ class Evaluator:
         asked = repr((name, where, positions))
         if asked not in self._quantities:
             self._quantities[asked] = self._selected(name, where, positions, column)
+            self._cells[asked] = [cell.id for cell in self.results.select(where)]
+        self.used |= {(cell, name) for cell in self._cells[asked]}
         return self._quantities[asked]
 
     def _selected(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._range import ANY, Range
-from cwndlab.spec.values import label, same_value
+from cwndlab.spec.values import label, same_value, text
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import Interval
 
@@ -80,7 +80,9 @@ class Results:
     `data[(cell id, quantity)]` holds one entry per replicate, in replicate order: a number (NaN = not
     measurable in this run) or a list of numbers. Replicate k of every cell used the same random numbers.
     `statistics` says over replicates `mean` (the default) or `median`; `names` are named cells;
-    `titles` say in words what an axis or a quantity is; `ranges` which values a quantity can take.
+    `titles` say in words what an axis or a quantity is, `axis_units` in which unit an axis is, and
+    `value_titles` what the value of an axis with this label is called; `ranges` which values a quantity can
+    take.
     `deterministic` tells for each cell whether nothing in it is random, so that one replicate suffices; equal
     replicates alone are no proof of it.
     `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off, and
@@ -99,6 +101,8 @@ class Results:
     statistics: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, Mapping[str, AxisValue]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
+    axis_units: Mapping[str, str] = field(default_factory=dict)
+    value_titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
@@ -139,8 +143,25 @@ class Results:
         return self.units[quantity]
 
     def title(self, name: str) -> str:
-        """What an axis or a quantity is called in figures."""
+        """What an axis or a quantity is called, an axis with its unit."""
+        unit = self.axis_units.get(name)
+        return self._title(name) + (f" ({unit})" if unit else "")
+
+    def _title(self, name: str) -> str:
         return self.titles.get(name) or name.replace("_", " ")
+
+    def value_title(self, axis: str, value: AxisValue) -> str:
+        """What a value of an axis is called, without its unit."""
+        return self.value_titles.get((axis, label(value))) or text(value)
+
+    def setting(self, axis: str, value: AxisValue) -> str:
+        """An axis at a value in words: "round trip: 10 ms"."""
+        title, unit = self.value_title(axis, value), self.axis_units.get(axis)
+        return f"{self._title(axis)}: {title}" + (f" {unit}" if unit else "")
+
+    def settings(self, axes: Mapping[str, AxisValue]) -> str:
+        """Several axes at their values in words."""
+        return ", ".join(self.setting(axis, value) for axis, value in axes.items())
 
     def statistic(self, quantity: str) -> str:
         """How the quantity is summed up over replicates: `mean` or `median`."""

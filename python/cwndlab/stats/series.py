@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.spec.values import same_value, text
+from cwndlab.spec.values import same_value
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.intervals import Floats, Interval
@@ -69,7 +69,7 @@ def of_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
         left = [value for value in listed(wanted) if any(same_value(value, known) for known in run)]
         if run and not left:
             where[axis] = run[0]
-            instead.append(f"{axis} = {text(run[0])}")
+            instead.append(results.setting(axis, run[0]))
         elif run:
             where[axis] = left if isinstance(wanted, list) else left[0]
     return spec.model_copy(update={"where": where}), ", ".join(instead)
@@ -87,14 +87,14 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
         raise error.located(file=None, line=None, key=f"figures.{spec.id}") from None
     for cell in cells:
         panel = cell.axes.get(spec.panels) if spec.panels else None
-        name = ", ".join(
-            f"{a} {cell.axes[a]}"
-            if len(spec.series) > 1 or not isinstance(cell.axes[a], str)
-            else str(cell.axes[a])
-            for a in spec.series
-            if a in cell.axes
-        )
+        name = ", ".join(_named(results, a, cell.axes[a]) for a in spec.series if a in cell.axes)
         yield panel, name, cell
+
+
+def _named(results: Results, axis: str, value: AxisValue) -> str:
+    """A value in a legend: a name alone, a number with what it is of."""
+    is_name = isinstance(value, str) and not value[:1].isdigit()
+    return results.value_title(axis, value) if is_name else results.setting(axis, value)
 
 
 def points(spec: Figure, results: Results) -> list[Point]:
