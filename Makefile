@@ -1,4 +1,5 @@
-# make run    sets up, runs every shipped study, ends by naming the report
+# make run    sets up, runs the memos' own tests and one of BBR, ends by naming the reports
+# make studies   every shipped study whole: its variants, today's stacks, BBR and L4S
 # make test   sets up, passes every test
 # make check  formatters, linters, layers, types     make bench  speed     make docs  the manual
 # make setup  .venv/ and the Rust core, again only when something changed
@@ -18,17 +19,30 @@ OUT    ?= build/reports
 SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -name build.rs -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
-# Of the study bbr the question that takes seconds: the others send thousands of millions of packets.
-PART_bbr = --set question=slow-line
+# What `make run` runs: together a minute or two. Of `bbr` the other questions send thousands of millions of packets, so
+# `make studies` leaves them out, too.
+MAIN     = fall-floyd-1996 rfc2415 rfc2416 rfc2884 bbr
+PART_rfc2415 = --set grid=tables_1_to_3,tables_4_and_5,table_6
+PART_rfc2884 = --set grid=fairness,bulk,transactions,traced
+SHORT_bbr    = --set question=slow-line
 
-.PHONY: run test test-rust test-python check bench wheel digests fuzz validate images gallery docs setup lock clean
+.PHONY: run studies test test-rust test-python check bench wheel digests fuzz validate images gallery docs setup lock clean
 .DEFAULT_GOAL := run
 
 run: setup
 	@rm -rf $(OUT)
-	@$(foreach study,$(STUDIES),$(BIN)/cwndlab run $(study) $(PART_$(study)) -o $(OUT)/$(study) &&) true
+	@$(foreach study,$(MAIN),$(BIN)/cwndlab run $(study) $(SHORT_$(study)) $(PART_$(study)) -o $(OUT)/$(study) &&) true
+	$(call reported)
+
+studies: setup
+	@rm -rf $(OUT)
+	@$(foreach study,$(STUDIES),$(BIN)/cwndlab run $(study) $(SHORT_$(study)) -o $(OUT)/$(study) &&) true
+	$(call reported)
+
+define reported
 	@[ ! -e python/cwndlab/report/live/engine.wasm.gz ] || $(BIN)/cwndlab explore -o $(OUT)/lessons
 	@$(BIN)/python -m cwndlab.report $(OUT)
+endef
 
 test: test-rust test-python
 
