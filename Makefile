@@ -57,6 +57,7 @@ test-python: setup $(VENV)/.dev $(VENV)/.web
 check: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/codespell
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/links.py
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .

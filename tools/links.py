@@ -1,0 +1,78 @@
+"""Check the links of the Markdown files: the files and headings that they name exist.
+
+External links are not fetched. Headings are named as GitHub names them; the manual (`make docs`) does the
+same and checks its own pages again.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+ROOT = Path(__file__).resolve().parent.parent
+#: What is no link or heading in spite of its looks.
+BLOCK = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)|<!--.*?-->", re.S | re.M)
+CODE = re.compile(r"`[^`\n]+`")
+LINK = re.compile(r"\]\(\s*<?([^)>\s]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^\]]+\]:\s*(\S+)", re.M)
+EXTERNAL = re.compile(r"[a-z][a-z+.-]*:", re.I)
+#: Headings and explicit targets: `## Name`, `(name)=`, `<a id="name">`.
+HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.M)
+TARGET = re.compile(r"^\((\S+)\)=$|<a (?:id|name)=\"([^\"]+)\"", re.M)
+
+
+def prose(file: Path) -> str:
+    """A file without its blocks of code and comments; lines stay."""
+    return BLOCK.sub(lambda found: "\n" * found[0].count("\n"), file.read_text())
+
+
+@cache
+def anchors(file: Path) -> frozenset[str]:
+    """The names of a file's headings; a second heading of a name has `-1` behind it."""
+    text = prose(file)
+    found, seen = set(), Counter[str]()
+    for heading in HEADING.findall(text):
+        plain = re.sub(r"\]\([^)]*\)", "", heading)  # the text of a link
+        slug = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+        found.add(f"{slug}-{seen[slug]}" if seen[slug] else slug)
+        seen[slug] += 1
+    return frozenset(found | {a or b for a, b in TARGET.findall(text)})
+
+
+def faults(file: Path) -> Iterator[tuple[int, str]]:
+    """Line and message for each link of a file that leads nowhere."""
+    text = CODE.sub("", prose(file))
+    for found in LINK.finditer(text):
+        link = unquote(found[1] or found[2])
+        if EXTERNAL.match(link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (file.parent / path).resolve() if path else file
+        message = ""
+        if not target.exists():
+            message = "there is no such file"
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+            message = f"{target.relative_to(ROOT)} has no heading of this name"
+        if message:
+            yield text.count("\n", 0, found.start()) + 1, f"{link}: {message}"
+
+
+def main() -> int:
+    """Print what leads nowhere; 1 if there is any."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    failed = False
+    for file in (ROOT / name for name in names if (ROOT / name).exists()):
+        for line, message in faults(file):
+            failed = True
+            print(f"{file.relative_to(ROOT)}:{line}: {message}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
