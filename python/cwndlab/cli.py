@@ -79,14 +79,14 @@ def list_studies(json_: JsonOption = False) -> None:
 
 
 def expand(study: StudyArgument, more: MoreSets = None, set_: SetOption = None) -> None:
-    """Print a study in full: what `dumbbell`, `parking_lot` and `measure` stand for."""
+    """Print a study with its short forms (`dumbbell`, `parking_lot`, `measure`) written out."""
     from cwndlab.spec.toml import dumps
 
     echo(dumps(load(study, set_, more).raw).rstrip("\n"))
 
 
 def doctor() -> None:
-    """Tell what is installed and works, and what an extra would add."""
+    """Report what is installed and works, and what each extra would add."""
     from cwndlab.runs.doctor import examine
 
     good = True

@@ -20,7 +20,9 @@ def check(
     set_: SetOption = None,
     cc: CcOption = None,
     metric: MetricOption = None,
-    replicates: Annotated[int | None, typer.Option(help="of each cell")] = None,
+    replicates: Annotated[
+        int | None, typer.Option(help="replicates of each cell; default: the study's")
+    ] = None,
     sensitivity: Annotated[
         str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
     ] = None,

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 CcOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--cc", metavar="NAME|FILE.py:CLASS", help="a congestion control to evaluate; several: again"
+        "--cc", metavar="NAME|FILE.py:CLASS", help="a congestion control to evaluate; may be repeated"
     ),
 ]
 QueueOption = Annotated[
     list[str] | None,
-    typer.Option("--queue", metavar="KIND|{ kind = … }", help="a queue to evaluate; several: again"),
+    typer.Option("--queue", metavar="KIND|{ kind = … }", help="a queue to evaluate; may be repeated"),
 ]
 
 
@@ -41,7 +41,11 @@ def evaluate(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="ID", help="the criteria whose names begin so: 5.1, 5.2-delay-added"),
+        typer.Option(
+            "--only",
+            metavar="ID",
+            help="only criteria whose identifiers begin with this: 5.1, 5.2-delay-added",
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -50,7 +54,9 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./NAME-scorecard")
     ] = None,
-    replicates: Annotated[int | None, typer.Option(help="of each cell; default: the studies'")] = None,
+    replicates: Annotated[
+        int | None, typer.Option(help="replicates of each cell; default: the studies'")
+    ] = None,
     seed: SeedOption = None,
     threads: ThreadsOption = None,
     cluster: ClusterOption = None,
@@ -66,7 +72,7 @@ def evaluate(
     list_: Annotated[bool, typer.Option("--list", help="list the packs and what they ask")] = False,
     json_: Annotated[bool, typer.Option("--json", help="print scorecard.json")] = False,
 ) -> None:
-    """Evaluate congestion controls or queues by what the standards ask, compared with known ones."""
+    """Evaluate congestion controls or queues by the standards' criteria, next to known ones."""
     from cwndlab.evaluate import evaluate as evaluation
     from cwndlab.evaluate import pack as packs
     from cwndlab.evaluate import subjects

@@ -27,15 +27,15 @@ def explain(
         str | None, typer.Option(metavar="NAME", help="a traffic entry; default: the first")
     ] = None,
     at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="as 14.4s; default: the longest waits")
+        str | None, typer.Option(metavar="TIME", help="the moment, as 14.4s; default: the longest waits")
     ] = None,
-    longest: Annotated[int, typer.Option(min=1, help="how many waits, without --at")] = 5,
+    longest: Annotated[int, typer.Option(min=1, help="how many waits to explain, without --at")] = 5,
     cc: CcOption = None,
     seed: SeedOption = None,
     replicate: Annotated[int, typer.Option(min=0)] = 0,
     json_: JsonOption = False,
 ) -> None:
-    """Explain what kept senders from sending: in a capture or one run (of the first cell --set leaves)."""
+    """Explain what kept senders from sending, in a capture or in a run of the first cell --set leaves."""
     from cwndlab.diagnosis.from_capture import is_capture
     from cwndlab.runs.again import OneCell
     from cwndlab.runs.explain import explain_capture, explain_run

@@ -28,13 +28,16 @@ def explore(
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", metavar="FILE", help="write the page, do not serve it; for the lessons a folder"
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="write the page to a file instead of serving it (lessons: to a folder)",
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="of this machine; default: a free one")] = 0,
     browser: Annotated[bool, typer.Option(help="open the page in a browser")] = True,
 ) -> None:
-    """Open a page with a slider for each parameter of a study and graphs that follow.
+    """Open a page with a slider for each parameter of a study, and graphs that follow the sliders.
 
     The page starts from the first cell that --set leaves. It runs the engine itself and works offline.
     """

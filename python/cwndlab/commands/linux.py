@@ -10,7 +10,7 @@ import typer
 
 from .output import echo, printable
 
-linux = typer.Typer(no_args_is_help=True, help="The kernel that runs in virtual time.")
+linux = typer.Typer(no_args_is_help=True, help="Build the kernel that runs in virtual time.")
 
 
 @linux.callback()

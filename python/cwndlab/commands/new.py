@@ -69,11 +69,11 @@ def new(
         list[str],
         typer.Argument(
             metavar="[cc] NAME",
-            help="of the study; NAME.toml is written. After cc: of a congestion control in Python, a folder",
+            help="of a study (writes NAME.toml) or, after cc, of a congestion control (writes a folder)",
         ),
     ],
 ) -> None:
-    """Write a commented study that runs, as a start; `new cc NAME`: a congestion control with its study."""
+    """Create a commented study to start from; `new cc NAME` creates a congestion control in Python."""
     kind, name = ("study", words[0]) if len(words) == 1 else (words[0], words[1])
     if len(words) > 2 or kind not in KINDS or not name.strip():
         raise StudyError(

@@ -21,7 +21,7 @@ def parsed(text: str, parse: Callable[[str], T], option: str) -> T:
 
 
 def studies(incomplete: str) -> list[str]:
-    """The shipped studies that begin so, for the shell's completion; files complete by themselves."""
+    """The shipped studies whose names begin with this, for the shell's completion."""
     from cwndlab.spec.load import shipped
 
     return [name for name in shipped() if name.startswith(incomplete)]
@@ -70,24 +70,24 @@ CcOption = Annotated[
     typer.Option(
         "--cc",
         metavar="[NAME=]FILE.py:CLASS",
-        help="a congestion control of your own, run by the engine; its name is then a window_law",
+        help="a congestion control in Python, whose name the study can use as a window_law",
     ),
 ]
 MetricOption = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="FILE.py", help="metrics of your own, which the file defines"),
+    typer.Option("--metric", metavar="FILE.py", help="a file that defines metrics of your own"),
 ]
 LimitOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="of a kernel's run, beyond which it is invalid: max-lateness=20ms, steal=10%, …",
+        help="a limit of validity of runs on a kernel: max-lateness=20ms, steal=10%, …",
     ),
 ]
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
-SENSITIVITY = "a sensitivity axis of the study, combinations of all, or both"
+SENSITIVITY = "also run a sensitivity axis of the study, combinations of all axes, or both"
 
 
 def limits_of(given: list[str] | None, backend: str) -> list[str]:

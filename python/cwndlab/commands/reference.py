@@ -50,7 +50,7 @@ ImpairmentName = Annotated[str | None, _argument(lambda: list(kinds.IMPAIRMENTS.
 
 
 def metrics(name: MetricName = None, as_json: JsonOption = False) -> None:
-    """List the metrics, or show one: formula, unit, range, options."""
+    """List the metrics, or describe one: formula, unit, range, options."""
     from cwndlab import metrics as known
 
     if name is None:
@@ -71,7 +71,7 @@ def metrics(name: MetricName = None, as_json: JsonOption = False) -> None:
 
 
 def knobs(name: KnobName = None, as_json: JsonOption = False) -> None:
-    """List the knobs of TCP, or show one: values of all profiles, with their sources."""
+    """List the TCP knobs, or describe one: its value in each profile, with the source."""
     from cwndlab._core import tcp_knobs
 
     found: dict[str, dict[str, Any]] = {knob["name"]: knob for knob in json.loads(tcp_knobs())}
@@ -94,17 +94,17 @@ def knobs(name: KnobName = None, as_json: JsonOption = False) -> None:
 
 
 def queues(name: QueueName = None, as_json: JsonOption = False) -> None:
-    """List the kinds of queues, or show one: keys with their defaults."""
+    """List the kinds of queues, or describe one: its keys and their defaults."""
     _show(kinds.QUEUES, name, as_json)
 
 
 def apps(name: AppName = None, as_json: JsonOption = False) -> None:
-    """List the kinds of applications, or show one: keys with their defaults."""
+    """List the kinds of applications, or describe one: its keys and their defaults."""
     _show(kinds.APPLICATIONS, name, as_json)
 
 
 def impairments(name: ImpairmentName = None, as_json: JsonOption = False) -> None:
-    """List the kinds of impairments of a link, or show one: keys with their defaults."""
+    """List the kinds of impairments of a link, or describe one: its keys and their defaults."""
     _show(kinds.IMPAIRMENTS, name, as_json)
 
 

@@ -14,15 +14,15 @@ from .options import JsonOption
 from .output import echo, echo_json, plain_row
 
 
-def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")]) -> None:
-    """Write the report of a finished run again."""
+def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="a result folder of `run`")]) -> None:
+    """Rewrite the report of a finished run."""
     from cwndlab.runs.run import report_again
 
     echo(f"report: {report_again(folder)}")
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `run -o` was given")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a result folder of `run`")],
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FOLDER", help="default: DIR/records")
     ] = None,
@@ -35,13 +35,15 @@ def export(
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="DIR_A")],
-    b: Annotated[Path, typer.Argument(metavar="DIR_B")],
+    a: Annotated[Path, typer.Argument(metavar="DIR_A", help="a result folder of `run`")],
+    b: Annotated[Path, typer.Argument(metavar="DIR_B", help="another one")],
     traces: Annotated[
         bool,
-        typer.Option("--trace", help="the first event in which the traces (folders or CSV files) differ"),
+        typer.Option(
+            "--trace", help="show the first event in which the traces (of folders, or CSV files) differ"
+        ),
     ] = False,
-    tolerance: Annotated[str, typer.Option(help="of the times of a trace")] = "2ms",
+    tolerance: Annotated[str, typer.Option(help="how far the times of a trace may differ")] = "2ms",
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="write a page with both runs in each figure")
     ] = None,

@@ -41,23 +41,25 @@ def run(
     study: StudyArgument,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="DIR", help="where everything is written; default: ./STUDY-out"),
+        typer.Option("-o", "--out", metavar="DIR", help="output folder; default: ./STUDY-out"),
     ] = None,
     more: MoreSets = None,
     set_: SetOption = None,
     cc: CcOption = None,
     metric: MetricOption = None,
     seed: SeedOption = None,
-    replicates: Annotated[int | None, typer.Option(help="of each cell; default: the study's")] = None,
+    replicates: Annotated[
+        int | None, typer.Option(help="replicates of each cell; default: the study's")
+    ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="2%", help="run until each number's 95 % interval is within this")
+        str | None, typer.Option(metavar="2%", help="add replicates until each 95 % interval is this narrow")
     ] = None,
     threads: ThreadsOption = None,
     cluster: ClusterOption = None,
     store: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="a folder or s3://… that others share: what is there is not run again"
+            metavar="URL", help="a shared folder or s3://… store: results found there are not run again"
         ),
     ] = None,
     sensitivity: Annotated[
@@ -67,10 +69,11 @@ def run(
     stack: StackOption = None,
     limit: LimitOption = None,
     max_events: Annotated[
-        int | None, typer.Option(help="that one run of the simulator may take; default: 10^9")
+        int | None, typer.Option(help="most events of one run of the simulator; default: 10^9")
     ] = None,
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="of one run of the simulator; default: 384MiB")
+        str | None,
+        typer.Option(metavar="SIZE", help="most memory of one run of the simulator; default: 384MiB"),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="exit with code 3 if a claim of the study fails")
@@ -79,7 +82,7 @@ def run(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="print every estimate")] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Run a study. A second run in the same folder does only what is missing."""
+    """Run a study and write its report. A second run in the same folder runs only what is missing."""
     from cwndlab.commands import summary
     from cwndlab.runs.options import RunOptions
     from cwndlab.runs.run import run_study

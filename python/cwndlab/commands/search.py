@@ -24,13 +24,14 @@ def search(
         str, typer.Option("--over", metavar="KEY=LOW..HIGH,…", help="buffer=0.1..16,rtt=5ms..300ms")
     ],
     worst: Annotated[
-        str | None, typer.Option("--worst", metavar="QUANTITY", help="what is to be as bad as it gets")
+        str | None,
+        typer.Option("--worst", metavar="QUANTITY", help="the quantity whose worst value is searched"),
     ] = None,
     lowest: Annotated[
-        str | None, typer.Option("--lowest", metavar="QUANTITY", help="what is to be as low as it gets")
+        str | None, typer.Option("--lowest", metavar="QUANTITY", help="the quantity to minimize")
     ] = None,
     highest: Annotated[
-        str | None, typer.Option("--highest", metavar="QUANTITY", help="what is to be as high as it gets")
+        str | None, typer.Option("--highest", metavar="QUANTITY", help="the quantity to maximize")
     ] = None,
     budget: Annotated[int, typer.Option(min=1, help="runs that the search may take")] = 300,
     out: Annotated[
@@ -39,10 +40,12 @@ def search(
     set_: SetOption = None,
     cc: CcOption = None,
     seed: SeedOption = None,
-    replicates: Annotated[int | None, typer.Option(help="of each point; default: the study's")] = None,
+    replicates: Annotated[
+        int | None, typer.Option(help="replicates of each point; default: the study's")
+    ] = None,
     threads: ThreadsOption = None,
 ) -> None:
-    """Search a space of parameters for the corner in which a quantity is worst."""
+    """Search a parameter space for the point at which a quantity is worst."""
     from cwndlab.runs.options import RunOptions
     from cwndlab.search import space as spaces
     from cwndlab.search import worst as searching

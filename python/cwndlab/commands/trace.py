@@ -45,7 +45,7 @@ def trace(
     stack: StackOption = None,
     limit: LimitOption = None,
 ) -> None:
-    """Print what the study's observation point sees in one run (of the first cell that --set leaves)."""
+    """Print the packets of one run, of the first cell that --set leaves, as seen at the observation point."""
     from cwndlab.files import write_atomic, writing
     from cwndlab.runs.options import RunOptions
     from cwndlab.runs.run import kernel_of
