@@ -1,7 +1,8 @@
-"""`cwndlab explain`: what kept a sender from sending."""
+"""`cwndlab explain`: what kept a sender from sending, and why numbers are not the paper's."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from cwndlab.errors import StudyError
 
-from .loading import load
+from .loading import changes_of, load
 from .options import CcOption, JsonOption, MoreSets, SeedOption, SetOption, parsed
 from .output import echo, echo_json
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 def explain(
     study: Annotated[
-        str, typer.Argument(metavar="STUDY|CAPTURE", help="a study's name or file, or a pcap or pcapng file")
+        str,
+        typer.Argument(
+            metavar="STUDY|CAPTURE|DIR", help="a study, a pcap or pcapng file, or what `run -o` was given"
+        ),
     ],
     more: MoreSets = None,
     set_: SetOption = None,
@@ -33,9 +37,15 @@ def explain(
     cc: CcOption = None,
     seed: SeedOption = None,
     replicate: Annotated[int, typer.Option(min=0)] = 0,
+    budgets: Annotated[
+        bool, typer.Option("--budgets", help="of DIR: where the time goes without and with the best choice")
+    ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Explain what kept senders from sending, in a capture or in a run of the first cell --set leaves."""
+    """Explain what kept senders from sending, in a capture or in a run of the first cell --set leaves.
+
+    Of a finished run (DIR): why numbers are not the paper's, as far as choices of --sensitivity were run.
+    """
     from cwndlab.diagnosis.from_capture import is_capture
     from cwndlab.runs.again import OneCell
     from cwndlab.runs.explain import explain_capture, explain_run
@@ -46,6 +56,10 @@ def explain(
         if more or set_ or flow or cc or seed is not None or replicate:
             raise StudyError("a capture takes only --at, --longest and --json")
         return _show(explain_capture(study, moment, longest), json_)
+    if Path(study, "provenance.json").is_file():
+        if flow or cc or at or seed is not None or replicate:
+            raise StudyError("a finished run takes only --set, --budgets and --json")
+        return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
     plan = load(study, set_, more, cc=cc).plan(seed=seed)
     cell = plan.cells[0]
     cell.check()
@@ -56,6 +70,27 @@ def explain(
     except KeyError as error:
         raise StudyError(str(error.args[0]), key="--flow") from None
     _show(found, json_)
+
+
+def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: bool) -> None:
+    """The numbers of a finished run that are not the paper's, of the cells with these axis values."""
+    from cwndlab.report.discrepancies import explained_text
+    from cwndlab.runs.run import open_results
+
+    result = open_results(folder)
+    results = result.results
+    wanted = {axis: [results.axis_value(axis, v) for v in text.split(",")] for axis, text in where.items()}
+    cells = {cell.id for cell in results.select(wanted)}
+    found = [one for one in result.discrepancies() if one.cell in cells]
+    if json_:
+        echo_json([one.to_dict() | ({"budgets": one.budgets()} if budgets else {}) for one in found])
+        return
+    for one in found:
+        echo(str(one))
+        if budgets and (text := one.budgets()):
+            echo(f"  {text}")
+    text = explained_text(found, len(result.study.outline.sensitivity), run=bool(result.variations))
+    echo(text or "no number differs from a published one that choices could explain")
 
 
 def _show(found: Diagnosis, json_: bool) -> None:

@@ -58,7 +58,7 @@ def bars(spec: Figure, results: Results) -> tuple[Any, dict[str, list[Row]], str
         if place in panels:
             problem, right = f"several cells at {spec.x} = {place}", "fix their axes in `where`"
             raise StudyError(problem, key=f"figures.{spec.id}", right=right)
-        panels[place] = _means(_records(spec, results, cell.id), spec.traffic)
+        panels[place] = mean_times(_records(spec, results, cell.id), spec.traffic)
     means = [mean for panel in found.values() for bars in panel.values() for mean in bars.values()]
     shown: list[str] = [
         part for part in PARTS if any(m.get(part, 0) >= SMALL * sum(m.values()) > 0 for m in means)
@@ -130,8 +130,8 @@ def _records(spec: Figure, results: Results, cell: str) -> Columns:
         raise StudyError(f"cell {cell}: {error.args[0]}", key=f"figures.{spec.id}") from None
 
 
-def _means(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Mean seconds by part: of the objects of each traffic entry, or of all under ""."""
+def mean_times(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Mean seconds by part in a budget table: of the objects of each traffic entry, or of all under ""."""
     found: dict[str, dict[str, float]] = {}
     group = np.array([name.split(".", 1)[0] for name in columns["flow"].tolist()], dtype=object)
     for name in traffic or ("",):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import AnyTable, Claim, Figure, Listing, Table
 from cwndlab.spec.outputs import Mark as StudyMark
+from cwndlab.spec.schema import Quantity
 from cwndlab.spec.values import label
 from cwndlab.stats.claims import JudgedClaim, judge_claims
 from cwndlab.stats.listing import JudgedListing, judge_listing
@@ -42,6 +43,10 @@ class Outputs:
     definitions: Sequence[Definition] = ()
     missing: str = ""
     """Which runs are not among the results, and why."""
+    quantities: Mapping[str, Quantity] = field(default_factory=dict)
+    """The study's quantities by name."""
+    choices: int = 0
+    """How many sensitivity axes the study has."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class Variation:
     results: Results
     combined: bool = False
     """Whether it is a combination of several choices."""
+    cells: frozenset[str] = frozenset()
+    """The cells that were run with it; the results of the others are the study's own."""
 
 
 @dataclass(frozen=True)

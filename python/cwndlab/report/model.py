@@ -41,6 +41,14 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class WhyView:
+    """What was measured that may explain a number which is not the paper's."""
+
+    summary: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class NumberView:
     """One number of a table: ours, its interval, the paper's, the difference, the verdict."""
 
@@ -59,6 +67,7 @@ class NumberView:
     """The interval in which a published number would be compatible."""
     claims: tuple[int, ...] = ()
     """The claims that rest on it: their numbers on the page, from 1."""
+    why: WhyView | None = None
 
 
 @dataclass(frozen=True)
@@ -286,6 +295,8 @@ class ReportView:
     beside: BesideView | None = None
     chance: str = ""
     """How many published numbers would be incompatible by chance."""
+    explained: str = ""
+    """How many numbers that are not the paper's have an explanation."""
     live: LiveView | None = None
     finding: str = ""
     """What was found, in a sentence or two."""

@@ -32,14 +32,14 @@ def write_report(
     results: Results,
     folder: Path,
     content: Mapping[str, Any],
-    variations: Sequence[tuple[str, str, Results]] = (),
+    variations: Sequence[Variation] = (),
     beside: Beside | None = None,
 ) -> Path:
     """Writes verdicts, figures and the report from the folder's own copy of the study."""
     study = plan.study
     outline = study.outline
     outputs = replace(
-        _outputs(study, folder),
+        outputs_of(study, folder),
         missing=missing(content),
         definitions=definitions(outline.quantities, results),
     )
@@ -48,15 +48,7 @@ def write_report(
         results,
         folder,
         facts=facts(content),
-        variations=[
-            Variation(
-                outline.sensitivity[axis].title or axis if axis in outline.sensitivity else axis,
-                value,
-                varied,
-                combined=axis not in outline.sensitivity,
-            )
-            for axis, value, varied in variations
-        ],
+        variations=variations,
         beside=beside,
         runnable=_runnable(plan, results, content),
     )
@@ -75,7 +67,8 @@ def _runnable(plan: Plan, results: Results, content: Mapping[str, Any]) -> Runna
     return Runnable(scenarios, replicates, content["seed"], content["engine"], results.digest)
 
 
-def _outputs(study: StudySpec, folder: Path) -> Outputs:
+def outputs_of(study: StudySpec, folder: Path) -> Outputs:
+    """What a study asks to be shown; `folder` has its published numbers."""
     outline, source = study.outline, study.outline.source
     return Outputs(
         title=study.title,
@@ -90,6 +83,8 @@ def _outputs(study: StudySpec, folder: Path) -> Outputs:
         figures=outline.figures,
         marks=outline.marks,
         claims=study.claims.claims,
+        quantities={quantity.name: quantity for quantity in outline.quantities},
+        choices=len(outline.sensitivity),
     )
 
 
@@ -125,7 +120,7 @@ def check_outputs(study: StudySpec) -> None:
     cells = make_plan(replace(study, chosen={})).cells
     results = unmeasured(study, cells)
     try:
-        check(_outputs(study, study.folder or Path()), results)
+        check(outputs_of(study, study.folder or Path()), results)
     except StudyError as error:
         raise _placed(study, error) from None
     _check_records(study, results, {cell.id: cell for cell in cells})

@@ -6,7 +6,7 @@ Statistics come ready from `cwndlab.stats`; here they are only put into words, d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cwndlab.spec.outputs import Listing, Table
@@ -30,6 +30,7 @@ from .model import (
     PartView,
     RowView,
     TableView,
+    WhyView,
 )
 
 MINUS = "\N{MINUS SIGN}"
@@ -176,6 +177,15 @@ def with_tables(claim: ClaimView, number: int, tables: Sequence[TableView | List
             count += mine
             found += [(table.id, table.title)] if mine else []
     return replace(claim, numbers=count, tables=tuple(found))
+
+
+def with_reasons(view: TableView, why: Mapping[tuple[int, int], WhyView]) -> TableView:
+    """The table with the explanations of its numbers, by row and column."""
+    rows = (
+        replace(row, numbers=tuple(replace(n, why=why.get((k, at))) for at, n in enumerate(row.numbers)))
+        for k, row in enumerate(view.rows)
+    )
+    return replace(view, rows=tuple(rows))
 
 
 def _unseen(judged: JudgedTable) -> str:

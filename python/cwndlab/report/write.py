@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,14 @@ from cwndlab.stats.verdict import Judgement, Verdict, rule_text
 from . import beside as besides
 from . import render
 from .beside import Beside
+from .discrepancies import (
+    NO_DISCREPANCIES,
+    Discrepancies,
+    Discrepancy,
+    discrepancies,
+    explained_text,
+    listed,
+)
 from .embed import Runnable, embed
 from .figures import SIMULATOR, Drawing, draw
 from .finding import counted, finding_text
@@ -35,6 +43,7 @@ from .model import (
     SensitivityRow,
     SensitivityView,
     TableView,
+    WhyView,
 )
 from .placing import places
 from .readme import readme_html
@@ -47,6 +56,7 @@ from .view import (
     number,
     percent,
     table_view,
+    with_reasons,
     with_tables,
 )
 
@@ -86,7 +96,9 @@ def write(
         rows = besides.rows_of(judge(outputs, beside.results), judged, beside, results)
         save(directory / "agreement.csv", besides.to_csv(rows))
         section = besides.view(beside, rows, results, {spec.id: spec.title for spec in outputs.tables})
-    view = build_view(outputs, judged, drawings, facts, _outcomes(outputs, variations), section, results)
+    outcomes = outcomes_of(outputs, variations)
+    found = discrepancies(judged, results, outcomes, outputs.quantities)
+    view = build_view(outputs, judged, drawings, facts, outcomes, section, results, found)
     view = replace(view, live=_live(view, runnable))
     save(directory / "verdicts.csv", verdicts_csv(judged))
     if judged.claims:
@@ -98,6 +110,14 @@ def write(
     save(directory / "report.md", render.markdown(view))
     save(directory / "report.html", render.html(view))
     return view
+
+
+def discrepancies_of(
+    outputs: Outputs, results: Results, variations: Sequence[Variation]
+) -> list[Discrepancy]:
+    """The numbers of all tables that are not the paper's, with what each choice makes of them."""
+    outcomes = outcomes_of(outputs, variations)
+    return listed(discrepancies(judge(outputs, results), results, outcomes, outputs.quantities))
 
 
 def _live(view: ReportView, runnable: Runnable | str) -> LiveView | None:
@@ -115,6 +135,7 @@ def build_view(
     outcomes: Sequence[Outcome] = (),
     beside: BesideView | None = None,
     results: Results = NO_WORDS,
+    found: Discrepancies = NO_DISCREPANCIES,
 ) -> ReportView:
     """The view model of a report."""
     finding = _finding(outputs, judged, results)
@@ -124,7 +145,9 @@ def build_view(
     for spec, table in judged.tables:
         mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == spec.id)
         if isinstance(table, JudgedTable) and isinstance(spec, Table):
-            views.append(replace(table_view(spec, table, results, judged.claims), figures=mine))
+            grid = table_view(spec, table, results, judged.claims)
+            why = _why(found.get(spec.id, {})) if outcomes else {}
+            views.append(replace(with_reasons(grid, why), figures=mine))
         elif isinstance(table, JudgedListing) and isinstance(spec, Listing):
             views.append(replace(listing_view(spec, table, results), figures=mine))
     shown = [view.id for view in views]
@@ -152,10 +175,20 @@ def build_view(
         missing=outputs.missing,
         beside=beside,
         chance=chance_text(judged.judgements),
+        explained=explained_text(listed(found), outputs.choices, run=bool(outcomes)),
         finding=finding,
         key_figure=key,
         readme=readme_html(outputs.readme),
     )
+
+
+def _why(found: Mapping[tuple[int, int], Discrepancy]) -> dict[tuple[int, int], WhyView]:
+    """The explanations of a table's numbers; time budgets only of those that differ, as they take time."""
+    made = {}
+    for at, one in found.items():
+        budgets = one.budgets() if one.verdict is Verdict.DIFFERS else ""
+        made[at] = WhyView(one.summary, (*one.lines, *([budgets] if budgets else [])))
+    return made
 
 
 def _key_figure(drawings: Sequence[Drawing], wanted: str) -> tuple[Drawing | None, Sequence[Drawing]]:
@@ -208,12 +241,23 @@ def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Draw
     return pairs
 
 
-def _outcomes(outputs: Outputs, variations: Sequence[Variation]) -> list[Outcome]:
+def outcomes_of(outputs: Outputs, variations: Sequence[Variation]) -> list[Outcome]:
+    """What each choice makes of the tables and claims."""
     outcomes = []
     for variation in variations:
         other = judge(outputs, variation.results)
         tables = [t for _, t in other.tables if isinstance(t, JudgedTable)]
-        outcomes.append(Outcome(variation.axis, variation.value, tables, other.claims, variation.combined))
+        outcomes.append(
+            Outcome(
+                variation.axis,
+                variation.value,
+                tables,
+                other.claims,
+                variation.combined,
+                variation.results,
+                variation.cells,
+            )
+        )
     return outcomes
 
 

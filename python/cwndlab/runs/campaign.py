@@ -23,6 +23,7 @@ from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import kernel_run
 from cwndlab.records.view import Columns
 from cwndlab.records.window import window_of
+from cwndlab.report.judge import Variation
 from cwndlab.spec.choices import COMBINATIONS, words
 from cwndlab.spec.outputs import Table
 from cwndlab.spec.schema import AxisValue, Quantity
@@ -312,12 +313,12 @@ class Campaign:
         """What statistics and report get, without the cells of sensitivity axes."""
         return self._results({cell.id: cell.id for cell in self.plan.cells if cell.sensitivity is None})
 
-    def variations(self) -> list[tuple[str, str, Results]]:
-        """Axis (or "combinations"), value, and the results of the study with this choice made.
+    def variations(self) -> list[Variation]:
+        """The results of the study under each choice that was run, and under combinations of choices.
 
         What comes to the study itself (the same scenarios, the same quantities) is left out.
         """
-        study = self.plan.study
+        study, known = self.plan.study, self.plan.study.outline.sensitivity
         found: dict[tuple[str, str], dict[str, str]] = {}
         for cell in self.plan.cells:
             if cell.sensitivity is not None:
@@ -332,9 +333,13 @@ class Campaign:
         made = []
         for (axis, value), cells in found.items():
             choices = self.cells[next(iter(cells.values()))].choices
-            read = {a: b for n, v in choices.items() for a, b in study.outline.sensitivity[n].read(v).items()}
+            read = {a: b for n, v in choices.items() for a, b in known[n].read(v).items()}
             if read or any(self._keys[cell] != self._keys[varied] for varied, cell in cells.items()):
-                made.append((axis, value, self._results(base | cells, read)))
+                title = (known[axis].title or axis) if axis in known else axis
+                other = frozenset(v for v, cell in cells.items() if read or self._keys[cell] != self._keys[v])
+                made.append(
+                    Variation(title, value, self._results(base | cells, read), axis not in known, other)
+                )
         return made
 
     def _results(self, cells: Mapping[str, str], read: Mapping[str, str] | None = None) -> Results:

@@ -16,7 +16,11 @@ import pyarrow.compute as pc
 from cwndlab.diagnosis.diagnosis import Diagnosis
 from cwndlab.errors import OutputError, StudyError, nearest
 from cwndlab.plan.plan import Plan
+from cwndlab.report.discrepancies import Discrepancy
 from cwndlab.report.figures import Drawing, chart, draw
+from cwndlab.report.judge import Variation
+from cwndlab.report.study import outputs_of
+from cwndlab.report.write import discrepancies_of
 from cwndlab.spec.outputs import Figure
 from cwndlab.spec.schema import Scalar
 from cwndlab.spec.study import StudySpec
@@ -59,6 +63,8 @@ class RunResult:
     performed: int = 0
     #: What the store found damaged and computed again.
     damaged: list[str] = field(default_factory=list)
+    #: The results under each choice of `--sensitivity` that was run.
+    variations: list[Variation] = field(default_factory=list, repr=False)
 
     @classmethod
     def of(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
@@ -76,6 +82,7 @@ class RunResult:
             measured=campaign.measured,
             performed=campaign.performed,
             damaged=campaign.damaged,
+            variations=campaign.variations(),
         )
 
     def __repr__(self) -> str:
@@ -251,6 +258,16 @@ class RunResult:
         moment = None if at is None else parse_seconds(at)
         chosen = self.records.cell(cell, **axes)
         return explain_run(self.records.source, chosen, replicate, flow, moment, longest)
+
+    def discrepancies(self) -> list[Discrepancy]:
+        """The published numbers that ours differ from or only follow in trend (docs/guide/differences.md).
+
+        Each has the choices of `--sensitivity` that were run and move it: by how much, and whether nearer to
+        the published value. `print` shows it in sentences; `budgets()` simulates two runs again and compares
+        where the time of the objects goes; `to_dict()` is for programs.
+        """
+        outputs = outputs_of(self.study, self.folder or self.study.folder or Path())
+        return discrepancies_of(outputs, self.results, self.variations)
 
     def figure(self, id_: str) -> Drawing:
         """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are

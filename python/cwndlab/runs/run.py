@@ -184,7 +184,7 @@ def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -
         beside = agreement.beside(RunResult.of(simulated), result)
         result.simulated = beside.results
     assert result.folder is not None
-    return write_report(campaign.plan, result.results, result.folder, content, campaign.variations(), beside)
+    return write_report(campaign.plan, result.results, result.folder, content, result.variations, beside)
 
 
 def _executor(options: RunOptions, study: StudySpec) -> Executor:

@@ -5,13 +5,13 @@ combinations of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from cwndlab.stats.claims import JudgedClaim
-from cwndlab.stats.results import Estimate
+from cwndlab.stats.results import Estimate, Results
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.stats.verdict import Verdict
 
@@ -32,6 +32,10 @@ class Outcome:
     claims: Sequence[JudgedClaim]
     combined: bool = False
     """Whether it is a combination of choices."""
+    results: Results = field(default_factory=lambda: Results((), {}, {}))
+    """What the tables and claims were judged by."""
+    cells: Collection[str] = ()
+    """The cells that were run with the choice; the others are the study's own."""
 
 
 @dataclass(frozen=True)

@@ -287,7 +287,7 @@ def per_run(results: Results, cell: CellInfo, column: Column) -> Floats:
     return intervals.relate(column.compare.kind, values[:n], other[:n])
 
 
-def _leave_one_out(results: Results, cell: CellInfo, column: Column) -> Floats:
+def leave_one_out(results: Results, cell: CellInfo, column: Column) -> Floats:
     """What a column shows, and what it would without one replicate; the one value where nothing is random."""
     own = results.leave_one_out(cell.id, column.quantity)
     if column.compare is None:
@@ -305,7 +305,7 @@ def _range(results: Results, column: Column) -> Range:
 def _further(results: Results, cell: CellInfo, column: Column, runs: int, *, exact: bool) -> Interval:
     """Where the column's number from as many further runs would lie."""
     values, within = per_run(results, cell, column), _range(results, column)
-    samples = _leave_one_out(results, cell, column) if runs > 1 else None
+    samples = leave_one_out(results, cell, column) if runs > 1 else None
     return intervals.prediction(values, runs, within, samples=samples, deterministic=exact)
 
 
@@ -332,9 +332,9 @@ def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -
             apart.append((step, other.cell, other.spec))
     if not apart:
         return []
-    own, level = _leave_one_out(results, draft.cell, draft.spec), 1.0 - (1.0 - LEVEL) / len(apart)
+    own, level = leave_one_out(results, draft.cell, draft.spec), 1.0 - (1.0 - LEVEL) / len(apart)
     return [
-        Neighbour(step, intervals.apart(_leave_one_out(results, cell, column), own, level=level))
+        Neighbour(step, intervals.apart(leave_one_out(results, cell, column), own, level=level))
         for step, cell, column in apart
     ]
 

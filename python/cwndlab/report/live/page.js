@@ -5,6 +5,11 @@
  * @typedef {{ seed: string, cells: Record<string, Cell>, sections: unknown[] }} Cells
  */
 
+/** Whether an event is about the fold in a cell, which opens by itself. @param {Event} event */
+function isInFold(event) {
+  return event.target instanceof Element && event.target.closest("details") !== null;
+}
+
 class Page {
   /** @param {Uint8Array<ArrayBuffer>} engine @param {Cells} cells */
   constructor(engine, cells) {
@@ -27,9 +32,9 @@ class Page {
       if (!(target instanceof HTMLElement)) continue;
       const cell = target.dataset.cell ?? "";
       target.tabIndex = 0;
-      target.addEventListener("click", () => this.open(cell));
+      target.addEventListener("click", (event) => isInFold(event) || this.open(cell));
       target.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
+        if ((event.key !== "Enter" && event.key !== " ") || isInFold(event)) return;
         event.preventDefault();
         this.open(cell);
       });

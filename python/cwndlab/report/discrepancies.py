@@ -1,0 +1,232 @@
+"""Numbers that are not the paper's, each with what was measured that may explain it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeAlias
+
+from cwndlab.spec.outputs import Table
+from cwndlab.spec.schema import Quantity
+from cwndlab.stats.moves import Move, Moves, moves_of
+from cwndlab.stats.results import BUDGET_OF, Results
+from cwndlab.stats.sensitivity import Outcome
+from cwndlab.stats.tables import JudgedTable
+from cwndlab.stats.verdict import Verdict, relative_difference
+
+from .budget import mean_times
+from .judge import Judged
+from .view import number, percent
+
+#: So many of the choices that move a number are named.
+NAMED = 3
+#: The kind of objects whose time a metric measures, apart from those that name it in `kind`.
+_KINDS = {"median_page_delay": "page", "median_file_delay": "file", "transaction_rate": "transaction"}
+#: A part of a budget is named if it changes by this share of the object's time.
+_CHANGED = 0.05
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """A published number that ours differs from, or only follows in its trend."""
+
+    table: str
+    cell: str
+    quantity: str
+    unit: str
+    measured: float
+    published: float
+    verdict: Verdict
+    moves: Moves
+    #: The study's own results.
+    results: Results = field(repr=False)
+    #: Which objects' time the quantity measures: "page", "file", …; empty if it measures something else.
+    kind: str = ""
+    #: Their traffic entry; empty: all.
+    traffic: str = ""
+
+    @property
+    def explained(self) -> bool:
+        """Whether at least one choice that was run brings it nearer to the published number."""
+        return bool(self.moves.nearer)
+
+    @property
+    def summary(self) -> str:
+        """What the choices do to it, in a few words."""
+        moves = self.moves
+        if not moves.tried:
+            return "no choice was run"
+        if moves.undecided:
+            return "too few replicates to tell"
+        if not moves.moves:
+            return "no choice moves it"
+        if not moves.nearer:
+            return "no choice brings it nearer"
+        return f"{len(moves.nearer)} of {moves.tried} choices bring it nearer"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What was measured, in sentences."""
+        moves = self.moves
+        if not moves.tried:
+            return ("No choice that the paper leaves open was run for this number.",)
+        if moves.undecided:
+            return (f"There are too few replicates to tell which of the {moves.tried} choices move it.",)
+        if not moves.moves:
+            one, several = "The choice that was run does", f"The {moves.tried} choices that were run do"
+            return (f"{one if moves.tried == 1 else several} not move it.",)
+        farther = [move for move in moves.moves if not move.nearer]
+        lines = [f"Nearer: {self._words(move)}." for move in moves.nearer[:NAMED]]
+        if more := len(moves.nearer) - NAMED:
+            lines += [f"{more} more bring it nearer by less."] if more > 0 else []
+        if farther:
+            least = "" if len(farther) == 1 else f" ({len(farther)} choices; this one by least)"
+            lines.append(f"Farther{least}: {self._words(farther[0])}.")
+        return tuple(lines)
+
+    def budgets(self) -> str:
+        """The mean time of the cell's objects, without and with the choice that explains most.
+
+        Both runs (first replicates) are simulated again. Empty if the quantity is no time, if no choice
+        brings it nearer, or if the runs cannot be simulated again.
+        """
+        if not self.kind or not self.moves.nearer:
+            return ""
+        best = self.moves.nearer[0]
+        try:
+            tables = [r.records(self.cell, f"{BUDGET_OF}{self.kind}") for r in (self.results, best.results)]
+            before, after = (mean_times(table, (self.traffic,))[self.traffic] for table in tables)
+        except KeyError:
+            return ""
+        whole = sum(before.values())
+        parts = [(part, before.get(part, 0.0), after.get(part, 0.0)) for part in {**before, **after}]
+        parts = sorted((p for p in parts if abs(p[2] - p[1]) > _CHANGED * whole), key=lambda p: p[1] - p[2])
+        changed = ", ".join(f"{part} {1e3 * a:.0f} → {1e3 * b:.0f}" for part, a, b in parts)
+        return (
+            f"With {best.axis} = {best.value} the mean {self.kind} of the first run takes "
+            f"{1e3 * sum(after.values()):.0f} ms instead of {1e3 * whole:.0f}: "
+            f"{changed or f'no part changes by {100 * _CHANGED:.0f} % of it'}."
+        )
+
+    def _words(self, move: Move) -> str:
+        """A choice and what it does."""
+        unit = f" {self.unit}" if self.unit else ""
+        change = move.change
+        by = f"{'+' if change.value > 0 else ''}{number(change.value)}"
+        if change.high > change.low:
+            by += f", {number(change.low)} … {number(change.high)}"
+        share = f"; {100 * move.closed:.0f} % of the difference" if move.closed > 0 else ""
+        then = f"; the verdict would be “{move.verdict}”" if move.verdict not in (None, self.verdict) else ""
+        return f"{move.axis} = {move.value} gives {number(move.number)}{unit} ({by}){share}{then}"
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        apart = percent(relative_difference(self.measured, self.published))
+        head = f"{self.table}, {self.cell}, {self.quantity}: {number(self.measured)}{unit}"
+        head += f", published {number(self.published)}{f' ({apart})' if apart else ''}: {self.verdict}"
+        return "\n".join([head, *(f"  {line}" for line in self.lines)])
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON; null stands for what could not be measured."""
+        return {
+            "table": self.table,
+            "cell": self.cell,
+            "quantity": self.quantity,
+            "unit": self.unit,
+            "measured": _plain(self.measured),
+            "published": self.published,
+            "verdict": self.verdict.value,
+            "choices_run": self.moves.tried,
+            "moves": [
+                {
+                    "choice": move.axis,
+                    "value": move.value,
+                    "measured": move.number,
+                    "change": move.change.value,
+                    "change_low": _plain(move.change.low),
+                    "change_high": _plain(move.change.high),
+                    "closed": move.closed,
+                    "nearer": move.nearer,
+                    "verdict": move.verdict and move.verdict.value,
+                }
+                for move in self.moves.moves
+            ],
+        }
+
+
+#: Table -> row and column -> what is known of a number that is not the paper's.
+Discrepancies: TypeAlias = Mapping[str, Mapping[tuple[int, int], Discrepancy]]
+NO_DISCREPANCIES: Discrepancies = MappingProxyType({})
+
+
+def discrepancies(
+    judged: Judged,
+    results: Results,
+    outcomes: Sequence[Outcome],
+    quantities: Mapping[str, Quantity] | None = None,
+) -> Discrepancies:
+    """The numbers of judged tables that are not the paper's, with what each choice makes of them."""
+    found: dict[str, dict[tuple[int, int], Discrepancy]] = {}
+    for spec, table in judged.tables:
+        if not isinstance(spec, Table) or not isinstance(table, JudgedTable):
+            continue
+        for at, moves in moves_of(spec, table, results, outcomes).items():
+            cell = moves.cell
+            assert cell.estimate is not None and cell.published is not None and cell.judgement is not None
+            column = spec.columns[cell.column]
+            quantity = (quantities or {}).get(column.quantity)
+            found.setdefault(spec.id, {})[at] = Discrepancy(
+                spec.id,
+                cell.cell,
+                cell.quantity,
+                cell.estimate.unit,
+                cell.estimate.value,
+                cell.published.value,
+                cell.judgement.verdict,
+                moves,
+                results,
+                *(_objects(quantity) if quantity is not None else ("", "")),
+            )
+    return found
+
+
+def listed(found: Discrepancies) -> list[Discrepancy]:
+    """In the order of the tables."""
+    return [one for table in found.values() for one in table.values()]
+
+
+def explained_text(found: Sequence[Discrepancy], choices: int, *, run: bool) -> str:
+    """How many numbers have an explanation; empty where a study has no choices to explain them by.
+
+    Args:
+        found: the numbers.
+        choices: how many sensitivity axes the study has.
+        run: whether any of them was run.
+
+    """
+    if not found or not choices:
+        return ""
+    if not run:
+        return (
+            f"No number that differs is explained: none of the {choices} choices that the paper leaves open "
+            "was run (`--sensitivity all`)."
+        )
+    parts = []
+    for verdict, words in ((Verdict.DIFFERS, "differ"), (Verdict.TREND, "only follow the trend")):
+        mine = [one for one in found if one.verdict is verdict]
+        if mine:
+            parts.append(f"{sum(one.explained for one in mine)} of {len(mine)} numbers that {words}")
+    return f"A choice that was run brings {' and '.join(parts)} nearer to the published value."
+
+
+def _objects(quantity: Quantity) -> tuple[str, str]:
+    """The kind of objects whose time a quantity measures, and their traffic entry; empty words otherwise."""
+    kind, traffic = quantity.options.get("kind"), quantity.options.get("traffic")
+    found = kind if isinstance(kind, str) else _KINDS.get(quantity.metric or "", "")
+    return found, traffic if isinstance(traffic, str) else ""
+
+
+def _plain(value: float) -> float | None:
+    return None if math.isnan(value) else value
