@@ -57,6 +57,15 @@ await page.locator("#live .legend button").first().click();
 seen.legendHides = (await picture()) !== whole;
 await page.locator("#live .legend button").first().click();
 
+// A sentence of the explanation shows its moment.
+const sentence = page.locator("#live-waits > li > button").first();
+const plain0 = await picture();
+await sentence.click();
+const zoomedIn = await picture();
+await page.locator("#live-waits ul button").first().click();
+seen.explained = [await sentence.textContent(), zoomedIn !== plain0, (await picture()) !== zoomedIn];
+await page.locator("#live-reset").click();
+
 // By keyboard alone: close, go to the next cell, open it, zoom, pan, reset.
 await page.keyboard.press("Escape");
 seen.escapeCloses = !(await page.locator("#live").evaluate((one) => one.open));
@@ -64,7 +73,7 @@ seen.focusReturns = await cells.first().evaluate((one) => one === document.activ
 await cells.last().focus();
 await page.keyboard.press("Enter");
 seen.keyboardCheck = await checked();
-for (let k = 0; k < 20; k++) {
+for (let k = 0; k < 40; k++) {
   if (await canvas(0).evaluate((one) => one === document.activeElement)) break;
   await page.keyboard.press("Tab");
 }
@@ -76,11 +85,20 @@ const panned = await picture();
 await page.keyboard.press("0");
 seen.keyboard = [zoomed !== before, panned !== zoomed, (await picture()) === before];
 
+seen.claimsOfCell = await page.locator("#live-claims").textContent();
+
 await page.setViewportSize({ width: 390, height: 844 });
 seen.narrow = [await overflow("#live"), await overflow("html")];
 await shot("narrow.png");
 
+await page.keyboard.press("Escape");
 await page.setViewportSize({ width: 1280, height: 900 });
+const claim = page.locator("article[data-claim]").first();
+await claim.locator(".rests a").first().click();
+seen.trail = [await page.locator("#claim-trail-text").textContent(), await page.locator("td.of-claim:visible").count(), await claim.getAttribute("id")];
+await page.locator("#claim-back").click();
+seen.trail.push(await page.evaluate(() => document.activeElement.id), await page.locator("td.of-claim").count());
+
 await page.goto(pathToFileURL(damaged).href);
 await page.locator("html.live").waitFor();
 await cells.first().click();

@@ -66,7 +66,7 @@ def seen(report: Path) -> Any:
 @needs_module
 def test_a_click_on_a_number_runs_its_cell_with_the_bytes_of_the_table(seen: Any) -> None:
     assert seen["check"].startswith("✓ Same bytes as replicate 0")
-    assert seen["title"].startswith("variant = tahoe, iw = 1")
+    assert seen["title"].startswith("TCP variant: Tahoe, initial window: 1 packets")
     assert "segments sent by both ends" in seen["totals"]
     assert min(seen["colours"]) > 3  # every graph has axes and series
 
@@ -96,6 +96,22 @@ def test_everything_works_by_keyboard_alone(seen: Any) -> None:
 def test_rows_without_a_difference_can_be_hidden(seen: Any) -> None:
     everything, different, filtered, again = seen["rows"]
     assert 0 < different == filtered < everything == again
+
+
+@needs_module
+def test_a_sentence_shows_its_moment_in_the_graphs(seen: Any) -> None:
+    text, zoomed, marked = seen["explained"]
+    assert re.match(r"[\d.]+ to [\d.]+ s \(2\.50 s\): loss recovery", text)
+    assert zoomed and marked
+
+
+@needs_module
+def test_a_claim_leads_to_its_numbers_and_back(seen: Any) -> None:
+    text, marked, claim, focused, left = seen["trail"]
+    assert text == f"{claim.removeprefix('claim-')}: number 1 of {marked}"
+    assert focused == claim
+    assert marked > left == 0
+    assert claim.removeprefix("claim-") in seen["claimsOfCell"]
 
 
 @needs_module
@@ -145,9 +161,8 @@ def test_the_embedded_scenarios_are_those_that_ran(report: Path) -> None:
 
 
 @needs_module
-def test_writing_a_report_again_runs_no_cell(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_a_report_again_measures_no_cell(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = cells_of(report.read_text())
-    monkeypatch.setattr(cwndlab._core, "run", None)
     monkeypatch.setattr(cwndlab._core, "Scenario", None)
     cwndlab.runs.run.report_again(report.parent)
     assert cells_of(report.read_text()) == before

@@ -6,22 +6,33 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeAlias
 
 from cwndlab.core import core
+from cwndlab.diagnosis.diagnosis import Diagnosis
+from cwndlab.diagnosis.words import Explanation
 
 from .model import LiveView
 
 #: A cell with more packet-hops is not offered: its reader would wait for ten seconds and more.
 MAX_HOPS = 40_000_000
 
+#: Packet-hops of the longest cell that is explained, and of all cells of a report that are.
+MAX_EXPLAINED, EXPLAINED = 20_000, 100_000
+
 #: On the page's own thread, each after those it uses; the others run in its Worker.
 GRAPH_SCRIPTS = ("axes.js", "plot.js", "panel.js", "graphs.js")
+PAGE_SCRIPTS = {"page.js": ("reading.js",)}
 WORKER_SCRIPTS = ("run.js", "worker.js")
+
+
+Explain: TypeAlias = Callable[[str], Diagnosis | None]
+"""What kept the senders of a cell's replicate 0 from sending; None if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,9 @@ class Runnable:
     """Digest of the engine that ran them."""
     digest: Callable[[str], tuple[str, int]]
     """Digest of all records of a cell's replicate 0, "" if it is not known, and its packet-hops."""
+    title: Callable[[str], str] = str
+    """What a cell is called."""
+    explain: Explain = field(default=lambda cell: None)
 
 
 def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
@@ -43,15 +57,19 @@ def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
     module = engine_module(runnable.engine)
     if isinstance(module, str):
         return LiveView(why_not=module)
-    known = {}
+    known, waits = {}, {}
+    left = EXPLAINED
     for name in runnable.scenarios:
         if name in shown:
             digest, hops = runnable.digest(name)
             if digest and hops <= MAX_HOPS:
                 known[name] = digest
+            if digest and hops <= min(MAX_EXPLAINED, left) and (found := runnable.explain(name)) is not None:
+                waits[name] = [_wait(one) for one in found.waits]
+                left -= hops
     if not known:
         return LiveView(why_not="No cell of its tables is short enough to run on a page.")
-    content = {"seed": str(runnable.seed), **_pooled(runnable, known)}
+    content = {"seed": str(runnable.seed), **_pooled(runnable, known, waits)}
     return LiveView(
         engine=base64.b64encode(module).decode(),
         cells=packed(content),
@@ -65,7 +83,7 @@ def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
 @lru_cache(maxsize=2)
 def script(last: str) -> str:
     """A page's script, in one function so that nothing of it is global; `last` is the part of its own."""
-    return '"use strict";{\n' + "".join(map(_read, (*GRAPH_SCRIPTS, last))) + "}"
+    return '"use strict";{\n' + "".join(map(_read, (*GRAPH_SCRIPTS, *PAGE_SCRIPTS.get(last, ()), last))) + "}"
 
 
 def script_hash(last: str) -> str:
@@ -98,14 +116,35 @@ def engine_module(engine: str) -> bytes | str:
     return module.read_bytes()
 
 
-def _pooled(runnable: Runnable, digests: Mapping[str, str]) -> dict[str, Any]:
+def _wait(found: Explanation) -> dict[str, Any]:
+    """A wait as the page reads it."""
+    serial = re.search(r"connection (\d+)", found.conversation)
+    return {
+        "connection": int(serial[1]) if serial else 0,
+        "start": found.start_s,
+        "end": found.end_s,
+        "text": found.summary,
+        "steps": [(step.time_ns / 1e9, step.text) for step in found.steps],
+    }
+
+
+def _pooled(
+    runnable: Runnable, digests: Mapping[str, str], waits: Mapping[str, list[dict[str, Any]]]
+) -> dict[str, Any]:
     """The cells, with each section that several scenarios share written once."""
     places: dict[str, int] = {}
     cells = {}
     for name, digest in digests.items():
         scenario = json.loads(runnable.scenarios[name])
         sections = {key: places.setdefault(_json(value), len(places)) for key, value in scenario.items()}
-        cells[name] = {"sections": sections, "replicates": runnable.replicates.get(name, 1), "digest": digest}
+        cells[name] = {
+            "title": runnable.title(name),
+            "sections": sections,
+            "replicates": runnable.replicates.get(name, 1),
+            "digest": digest,
+        }
+        if name in waits:
+            cells[name]["waits"] = waits[name]
     return {"cells": cells, "sections": [json.loads(section) for section in places]}
 
 

@@ -163,6 +163,8 @@ class ClaimView:
     sensitivity: str
     numbers: int = 0
     """How many numbers of the tables it rests on."""
+    same_cells: bool = False
+    """Whether those are other numbers of the same cells."""
     tables: tuple[tuple[str, str], ...] = ()
     """The tables that show them: id and title."""
 

@@ -20,7 +20,7 @@ from cwndlab.stats.results import CellInfo, Results
 from .beside import Beside
 from .check import check, without_values
 from .definitions import definitions
-from .embed import Runnable
+from .embed import Explain, Runnable
 from .facts import facts, missing
 from .figures import PROBES, RECORDED
 from .judge import Outputs, Variation
@@ -34,8 +34,12 @@ def write_report(
     content: Mapping[str, Any],
     variations: Sequence[Variation] = (),
     beside: Beside | None = None,
+    explain: Explain = lambda cell: None,
 ) -> Path:
-    """Writes verdicts, figures and the report from the folder's own copy of the study."""
+    """Writes verdicts, figures and the report from the folder's own copy of the study.
+
+    `explain` says what kept the senders of a cell's first replicate from sending.
+    """
     study = plan.study
     outline = study.outline
     outputs = replace(
@@ -50,12 +54,12 @@ def write_report(
         facts=facts(content),
         variations=variations,
         beside=beside,
-        runnable=_runnable(plan, results, content),
+        runnable=_runnable(plan, results, content, explain),
     )
     return folder / "report.html"
 
 
-def _runnable(plan: Plan, results: Results, content: Mapping[str, Any]) -> Runnable | str:
+def _runnable(plan: Plan, results: Results, content: Mapping[str, Any], explain: Explain) -> Runnable | str:
     """What the page needs to run the study's cells, or why it cannot."""
     if content.get("backend"):
         return "The runs are of a kernel, so the page cannot run its cells."
@@ -64,7 +68,16 @@ def _runnable(plan: Plan, results: Results, content: Mapping[str, Any]) -> Runna
     replicates = {cell["id"]: cell["replicates"] for cell in content["cells"]}
     cells = [cell for cell in plan.cells if cell.sensitivity is None and cell.id in replicates]
     scenarios = {cell.id: cell.scenario for cell in cells}
-    return Runnable(scenarios, replicates, content["seed"], content["engine"], results.digest)
+    axes = {cell.id: cell.axes for cell in cells}
+    return Runnable(
+        scenarios,
+        replicates,
+        content["seed"],
+        content["engine"],
+        results.digest,
+        title=lambda cell: results.settings(axes[cell]),
+        explain=explain,
+    )
 
 
 def outputs_of(study: StudySpec, folder: Path) -> Outputs:

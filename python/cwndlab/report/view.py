@@ -6,10 +6,11 @@ Statistics come ready from `cwndlab.stats`; here they are only put into words, d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
-from cwndlab.spec.outputs import Listing, Table
+from cwndlab.spec.outputs import AnyTable, Listing, Table
 from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen
 from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
@@ -34,6 +35,8 @@ from .model import (
 )
 
 MINUS = "\N{MINUS SIGN}"
+Key: TypeAlias = tuple[str, str]
+"""Cell and quantity of a number."""
 #: Calls every axis and every value as the study does.
 NO_WORDS = Results((), {}, {})
 
@@ -113,15 +116,19 @@ class _Footnotes:
 
 
 def table_view(
-    spec: Table, judged: JudgedTable, words: Results = NO_WORDS, claims: Sequence[JudgedClaim] = ()
+    spec: Table, judged: JudgedTable, words: Results = NO_WORDS, grounds: Sequence[Collection[Key]] = ()
 ) -> TableView:
-    """Lays out a table; `words` say what axes and their values are called, `claims` may rest on it."""
+    """Lays out a table.
+
+    `words` say what axes and their values are called, `grounds` on which numbers each claim rests.
+    """
     notes = _Footnotes()
     rows = tuple(
         RowView(
             tuple(words.value_title(axis, v) for axis, v in zip(spec.rows, key, strict=True)),
             tuple(
-                replace(_number_view(spec, cell, notes), claims=_resting(spec, cell, claims)) for cell in line
+                replace(_number_view(spec, cell, notes), claims=_resting(spec, cell, grounds))
+                for cell in line
             ),
         )
         for key, line in zip(judged.rows, judged.cells, strict=True)
@@ -162,21 +169,50 @@ def table_view(
     )
 
 
-def _resting(spec: Table, cell: JudgedCell, claims: Sequence[JudgedClaim]) -> tuple[int, ...]:
+def _resting(spec: Table, cell: JudgedCell, grounds: Sequence[Collection[Key]]) -> tuple[int, ...]:
     """The claims that rest on a number of a table, by their numbers on the page."""
-    key = (cell.cell, spec.columns[cell.column].quantity)
-    return tuple(number for number, claim in enumerate(claims, start=1) if key in claim.rests_on)
+    key = _key(spec, cell)
+    return tuple(number for number, ground in enumerate(grounds, start=1) if key in ground)
 
 
-def with_tables(claim: ClaimView, number: int, tables: Sequence[TableView | ListingView]) -> ClaimView:
-    """The claim with the tables whose numbers it rests on; `number` is its own."""
+def _key(spec: Table, cell: JudgedCell) -> Key:
+    return cell.cell, spec.columns[cell.column].quantity
+
+
+def grounds_of(
+    claims: Sequence[JudgedClaim], tables: Sequence[tuple[AnyTable, JudgedTable | JudgedListing]]
+) -> list[Collection[Key]]:
+    """The numbers of the tables on which each claim rests, or if there are none, those of the same cells."""
+    shown = {
+        _key(spec, cell)
+        for spec, table in tables
+        if isinstance(spec, Table) and isinstance(table, JudgedTable)
+        for row in table.cells
+        for cell in row
+    }
+    found: list[Collection[Key]] = []
+    for claim in claims:
+        cells = {cell for cell, _ in claim.rests_on}
+        found.append(claim.rests_on & shown or {key for key in shown if key[0] in cells})
+    return found
+
+
+def with_tables(
+    claim: ClaimView,
+    judged: JudgedClaim,
+    ground: Collection[Key],
+    number: int,
+    tables: Sequence[TableView | ListingView],
+) -> ClaimView:
+    """The claim with the tables that show its ground; `number` is its own."""
     found, count = [], 0
     for table in tables:
         if isinstance(table, TableView):
             mine = sum(number in one.claims for row in table.rows for one in row.numbers)
             count += mine
             found += [(table.id, table.title)] if mine else []
-    return replace(claim, numbers=count, tables=tuple(found))
+    same_cells = not any(key in judged.rests_on for key in ground)
+    return replace(claim, numbers=count, tables=tuple(found), same_cells=same_cells)
 
 
 def with_reasons(view: TableView, why: Mapping[tuple[int, int], WhyView]) -> TableView:

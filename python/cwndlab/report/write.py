@@ -52,6 +52,7 @@ from .view import (
     chance_text,
     claim_view,
     count,
+    grounds_of,
     listing_view,
     number,
     percent,
@@ -141,11 +142,12 @@ def build_view(
     finding = _finding(outputs, judged, results)
     key, rest = _key_figure(drawings, outputs.key_figure)
     at = places(judged.tables, outputs.figures, results)
+    grounds = grounds_of(judged.claims, judged.tables)
     views: list[TableView | ListingView] = []
     for spec, table in judged.tables:
         mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == spec.id)
         if isinstance(table, JudgedTable) and isinstance(spec, Table):
-            grid = table_view(spec, table, results, judged.claims)
+            grid = table_view(spec, table, results, grounds)
             why = _why(found.get(spec.id, {})) if outcomes else {}
             views.append(replace(with_reasons(grid, why), figures=mine))
         elif isinstance(table, JudgedListing) and isinstance(spec, Listing):
@@ -163,8 +165,8 @@ def build_view(
         tables=tuple(views),
         figures=tuple(drawing for drawing in rest if at.get(drawing.figure) not in shown),
         claims=tuple(
-            with_tables(claim_view(claim, under.get(claim.claim.id)), number, views)
-            for number, claim in enumerate(judged.claims, start=1)
+            with_tables(claim_view(claim, under.get(claim.claim.id)), claim, ground, number, views)
+            for number, (claim, ground) in enumerate(zip(judged.claims, grounds, strict=True), start=1)
         ),
         sensitivity=_sensitivity(judged, outcomes),
         omitted=omissions(judged.omitted),

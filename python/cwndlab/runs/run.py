@@ -13,7 +13,8 @@ from cwndlab.backends.dask import Cluster
 from cwndlab.backends.processes import Processes
 from cwndlab.backends.protocol import Executor
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
-from cwndlab.errors import StudyError
+from cwndlab.diagnosis.diagnosis import Diagnosis
+from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
@@ -28,6 +29,7 @@ from cwndlab.usercode import check_not_loading
 from . import agreement
 from . import folder as folders
 from .campaign import Campaign
+from .explain import explain_run
 from .options import OptionFields, RunOptions
 from .progress import Progress
 from .progress import default as default_progress
@@ -36,6 +38,10 @@ from .stream import Finished, Stream
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
+
+
+#: Waits that a report explains in each cell.
+EXPLAINED = 5
 
 
 def run_study(
@@ -184,7 +190,23 @@ def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -
         beside = agreement.beside(RunResult.of(simulated), result)
         result.simulated = beside.results
     assert result.folder is not None
-    return write_report(campaign.plan, result.results, result.folder, content, result.variations, beside)
+    return write_report(
+        campaign.plan,
+        result.results,
+        result.folder,
+        content,
+        result.variations,
+        beside,
+        lambda cell: _explained(campaign, cell),
+    )
+
+
+def _explained(campaign: Campaign, cell: str) -> Diagnosis | None:
+    """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
+    try:
+        return explain_run(campaign, cell, 0, None, None, EXPLAINED)
+    except (KeyError, OutputError):
+        return None
 
 
 def _executor(options: RunOptions, study: StudySpec) -> Executor:

@@ -79,6 +79,7 @@ class Graphs {
   /** Forgets what is drawn. */
   clear() {
     this.shots = [];
+    for (const plot of this.plots) plot.marked = null;
     this.link.replaceChildren();
     this.sender.replaceChildren();
   }
@@ -165,6 +166,13 @@ class Graphs {
     const start = Math.min(Math.max(0, from), this.end - width);
     for (const plot of this.plots) plot.span = [start, start + width];
     this.draw();
+  }
+
+  /** Shows a span of time with a moment, or a part of it, marked. @param {Span} moment @param {Span} span */
+  mark(moment, span) {
+    for (const plot of this.plots) plot.marked = moment;
+    this.zoom(span);
+    this.sequence.element.scrollIntoView({ block: "nearest" });
   }
 
   /** From 0 to the last event of the graphs. */

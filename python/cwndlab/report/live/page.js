@@ -1,7 +1,8 @@
 // The dialog in which a cell of the report is run again.
 
 /**
- * @typedef {{ sections: Record<string, number>, replicates: number, digest: string }} Cell
+ * @typedef {{ connection: number, start: number, end: number, text: string, steps: [time: number, text: string][] }} Wait
+ * @typedef {{ title: string, sections: Record<string, number>, replicates: number, digest: string, waits?: Wait[] }} Cell
  * @typedef {{ seed: string, cells: Record<string, Cell>, sections: unknown[] }} Cells
  */
 
@@ -20,6 +21,9 @@ class Page {
     this.status = element("live-status", HTMLElement);
     this.check = element("live-check", HTMLElement);
     this.replicate = element("live-replicate", HTMLInputElement);
+    this.claims = element("live-claims", HTMLElement);
+    this.why = element("live-why", HTMLElement);
+    this.waits = element("live-waits", HTMLElement);
     this.graphs = new Graphs((node, connection) => this.start(node, connection));
     /** @type {Worker | null} */
     this.worker = null;
@@ -47,7 +51,11 @@ class Page {
   /** @param {string} cell */
   open(cell) {
     this.cell = cell;
-    this.title.textContent = cell.replaceAll(",", ", ").replaceAll("=", " = ");
+    this.title.textContent = this.cells.cells[cell].title;
+    const claims = claimsOf(cell);
+    this.claims.replaceChildren(...claims.flatMap((link, k) => [k === 0 ? "Claims that rest on it: " : ", ", link]));
+    for (const link of claims) link.addEventListener("click", () => this.dialog.close());
+    this.explain(this.cells.cells[cell].waits);
     this.replicate.value = "0";
     this.replicate.disabled = this.cells.cells[cell].replicates < 2;
     this.graphs.clear();
@@ -60,6 +68,50 @@ class Page {
     const { sections } = this.cells.cells[this.cell];
     const parts = Object.entries(sections).map(([key, place]) => [key, this.cells.sections[place]]);
     return /** @type {Scenario} */ (Object.fromEntries(parts));
+  }
+
+  /** Lists what kept the sender from sending; each sentence shows its moment in the graphs. @param {Wait[] | undefined} waits */
+  explain(waits) {
+    element("live-unexplained", HTMLElement).hidden = waits !== undefined;
+    /** @param {string} text @param {Wait} wait @param {Span} span */
+    const sentence = (text, wait, span) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.addEventListener("click", () => {
+        for (const other of this.waits.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
+        button.setAttribute("aria-current", "true");
+        this.point(wait, span);
+      });
+      return button;
+    };
+    const items = (waits ?? []).map((wait) => {
+      const item = document.createElement("li");
+      const steps = document.createElement("ul");
+      steps.append(...wait.steps.map(([time, text]) => {
+        const step = document.createElement("li");
+        step.append(sentence(`${time.toFixed(6)} s: ${text}`, wait, [time, time]));
+        return step;
+      }));
+      const length = wait.end - wait.start;
+      const span = `${wait.start.toFixed(3)} to ${wait.end.toFixed(3)} s (${length >= 1 ? `${length.toPrecision(3)} s` : `${(1000 * length).toPrecision(3)} ms`})`;
+      item.append(sentence(`${span}: ${wait.text}`, wait, [wait.start, wait.end]), steps);
+      return item;
+    });
+    if (waits?.length === 0) items.push(Object.assign(document.createElement("li"), { textContent: "Nothing kept it waiting." }));
+    this.waits.replaceChildren(...items);
+  }
+
+  /** Zooms to a wait with the events that led to it, and marks one moment. @param {Wait} wait @param {Span} moment */
+  point(wait, moment) {
+    const times = [wait.start, wait.end, ...wait.steps.map(([time]) => time)];
+    const [from, to] = [Math.min(...times), Math.max(...times)];
+    const room = 0.1 * (to - from) || 0.001;
+    if (this.graphs.sender.value !== String(wait.connection)) {
+      this.graphs.sender.value = String(wait.connection);
+      this.graphs.choose(wait.connection);
+    }
+    this.graphs.mark(moment, [from - room, to + room]);
   }
 
   stop() {
@@ -80,6 +132,7 @@ class Page {
     this.status.textContent = "Running\u2026";
     this.check.textContent = "";
     this.check.className = "";
+    this.why.hidden = replicate !== 0; // the sentences are of that run
     const began = performance.now();
     const worker = startWorker(this.engine);
     this.worker = worker;
@@ -114,58 +167,13 @@ class Page {
   }
 }
 
-/** Hides table rows in which no number differs from the paper's. */
-function filterRows() {
-  const filter = document.getElementById("live-differs");
-  if (!(filter instanceof HTMLInputElement)) return;
-  filter.addEventListener("change", () => {
-    for (const row of document.querySelectorAll("table.grid tbody tr")) {
-      row.toggleAttribute("hidden", filter.checked && row.querySelector("td[data-cell]") !== null && !row.querySelector("td.differs"));
-    }
-  });
-}
-
-/** What a cell is sorted by: its measured number, else its text. @param {Element | undefined} cell */
-function sortKey(cell) {
-  const text = ((cell?.querySelector(".measured") ?? cell)?.textContent ?? "").trim();
-  const value = text === "" ? NaN : Number(text.replace("\u2212", "-"));
-  return { text, value };
-}
-
-/** A button in each heading of a table sorts its rows. */
-function sortTables() {
-  for (const table of document.querySelectorAll("table.grid")) {
-    const body = table.querySelector("tbody");
-    const headings = [...(table.querySelector("thead tr:last-child")?.children ?? [])];
-    for (const [column, heading] of headings.entries()) {
-      if (!body) continue;
-      const button = document.createElement("button");
-      button.type = "button";
-      button.className = "sort";
-      button.append(...heading.childNodes);
-      heading.append(button);
-      button.addEventListener("click", () => {
-        const down = heading.getAttribute("aria-sort") === "ascending";
-        for (const other of headings) other.removeAttribute("aria-sort");
-        heading.setAttribute("aria-sort", down ? "descending" : "ascending");
-        const rows = [...body.rows].map((row) => ({ row, key: sortKey(row.children[column]) }));
-        rows.sort(({ key: a }, { key: b }) => {
-          const words = Number.isNaN(a.value) || Number.isNaN(b.value);
-          const order = words ? a.text.localeCompare(b.text, "en", { numeric: true }) : a.value - b.value;
-          return down ? -order : order;
-        });
-        body.append(...rows.map(({ row }) => row));
-      });
-    }
-  }
-}
-
 async function main() {
   if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function") return;
   const text = (/** @type {string} */ id) => element(id, HTMLElement).textContent ?? "";
   const [engine, cells] = await Promise.all([unpack(text("live-engine")), unpack(text("live-cells"))]);
   filterRows();
   sortTables();
+  if (document.getElementById("claim-trail")) new ClaimTrail();
   new Page(engine, JSON.parse(new TextDecoder().decode(cells)));
   for (const hint of document.querySelectorAll("[data-live]")) hint.removeAttribute("hidden");
   document.documentElement.classList.add("live");

@@ -26,6 +26,8 @@ class Plot {
     this.span = [0, 1];
     /** @type {number | null} */
     this.cursor = null;
+    /** @type {Span | null} A moment or a part that is pointed out. */
+    this.marked = null;
     /** @type {number | null} Where a drag began, in pixels. */
     this.dragged = null;
     this.canvas = document.createElement("canvas");
@@ -184,6 +186,12 @@ class Plot {
     context.beginPath();
     context.rect(MARGIN.left, MARGIN.top - 2, width, bottom - MARGIN.top + 4);
     context.clip();
+    if (this.marked !== null) {
+      context.fillStyle = color("--fair-band");
+      const left = px(this.marked[0]);
+      const across = Math.max(3, px(this.marked[1]) - left);
+      context.fillRect(left - (across === 3 ? 1.5 : 0), MARGIN.top, across, bottom - MARGIN.top);
+    }
     for (const one of this.series) {
       if (one.shown) this.drawSeries(context, one, color(one.color), px, py);
     }
