@@ -214,6 +214,7 @@ def test_what_a_study_says_never_becomes_markup(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in page
     assert "<script" not in page
     assert page.count("</style>") == 1
+    assert "IW=3" not in page[: page.index("</style>")]  # headings are escaped in style rules
     assert "{{7*7}}" in page
     text = re.sub(r"(?<!\\)`[^`\n]*`", "", (evil_dir / "report.md").read_text())
     assert "<script" not in text
@@ -253,6 +254,17 @@ def test_a_figure_with_more_than_a_drawing_is_refused() -> None:
     assert "M0,0.12" in inline_svg(start + clipped)
     with pytest.raises(ValueError, match="refers to"):
         inline_svg(f'{start}<rect fill="url(https://x.example/)"/></svg>')
+
+
+def test_equal_marks_of_a_figure_share_their_shape() -> None:
+    mark = '<path transform="translate({},2.5)" d="M0,0L1,1" fill="#123456"/>'
+    other = '<path transform="translate(9,9)" d="M0,0L2,2" fill="#123456"/>'
+    start = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><g>'
+    page = inline_svg(start + "".join(mark.format(x) for x in range(20)) + other + "</g></svg>", "f-")
+    assert page.count('d="M0,0L1,1"') == 1
+    assert page.count('href="#f-mark0"') == 20
+    assert '<use href="#f-mark0" x="7" y="2.5" />' in page
+    assert 'd="M0,0L2,2"' in page and page.count("<use") == 20
 
 
 def test_a_part_that_was_not_run_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
     return LiveView(
         engine=base64.b64encode(module).decode(),
         cells=packed(content),
-        runnable=frozenset(known),
+        runnable={name: place for place, name in enumerate(sorted(known))},
         script=script("page.js"),
         script_hash=script_hash("page.js"),
         worker=worker(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cwndlab.stats.verdict import Verdict
@@ -264,8 +265,8 @@ class LiveView:
     """The WebAssembly module, compressed with gzip, in base64."""
     cells: str = ""
     """JSON of the scenarios, compressed with gzip, in base64."""
-    runnable: frozenset[str] = frozenset()
-    """Ids of the cells."""
+    runnable: Mapping[str, int] = field(default_factory=dict)
+    """Cell -> its place among those in `cells`."""
     script: str = ""
     script_hash: str = ""
     """SHA-256 in base64, for the page's Content-Security-Policy."""

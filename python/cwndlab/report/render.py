@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from markupsafe import Markup
 from cwndlab.stats.difference import Comparison
 
 from .figures import Drawing
-from .model import CountView, ReportView
+from .model import CountView, ReportView, TableView
 from .svg import inline_svg
 
 
@@ -52,7 +52,30 @@ def html(view: ReportView) -> str:
     """The report as one self-contained page, complete without its scripts: no request to anywhere."""
     svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-", f.title, f.alt)) for f in view.drawings}
     template = _environment(False).get_template("report.html.j2")
-    return template.render(view=_with_safe_url(view), css=Markup(_source("style.css")), svg=svg)
+    css = Markup(_source("style.css") + "".join(_all_labels(view)))
+    return template.render(view=_with_safe_url(view), css=css, svg=svg)
+
+
+def _all_labels(view: ReportView) -> Iterator[str]:
+    """The headings of the columns of all tables: on a telephone each number has its own."""
+    for table in view.tables:
+        if isinstance(table, TableView) and table.rows:
+            numbers = [number.heading for number in table.rows[0].numbers]
+            yield from _labels(f"table-{table.id}", [*table.row_headings, *numbers])
+    if view.sensitivity:
+        yield from _labels("sensitivity", ["choice", "value", "claims that hold", *view.sensitivity.headings])
+
+
+def _labels(section: str, headings: Sequence[str]) -> Iterator[str]:
+    """A style rule for each column: a label in every cell would make a page a tenth longer."""
+    for k, heading in enumerate(headings, start=1):
+        column = f"#{_css_escaped(section)} .grid tr > :nth-child({k})"
+        yield f'{column} {{ --label: "{_css_escaped(heading)}" }}\n'
+
+
+def _css_escaped(text: str) -> str:
+    """Text for a string or a name in a style sheet: nothing in it can end either."""
+    return re.sub(r"[^A-Za-z0-9_-]", lambda sign: f"\\{ord(sign[0]):x} ", text)
 
 
 def explore(view: Any) -> str:

@@ -51,6 +51,7 @@ def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "
     root.set("viewBox", root.get("viewBox") or f"0 0 {root.get('width')} {root.get('height')}")
     for attribute in ("width", "height"):
         root.attrib.pop(attribute, None)
+    _share_marks(root, prefix)
     labels = {tag: text for tag, text in (("title", title), ("desc", description)) if text}
     for position, (tag, text) in enumerate(labels.items()):
         element = ElementTree.Element(tag, id=f"{prefix}{tag}")
@@ -60,6 +61,32 @@ def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "
         root.set("role", "img")
         root.set("aria-labelledby", " ".join(f"{prefix}{tag}" for tag in labels))
     return ElementTree.tostring(root, encoding="unicode")
+
+
+#: As many equal marks pay for writing their shape once.
+_MANY = 6
+_PLACE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
+
+
+def _share_marks(root: ElementTree.Element, prefix: str) -> None:
+    """Writes the shape of marks that differ only in their place once: packet graphs get half as long."""
+    shapes = ElementTree.Element("defs")
+    for parent in list(root.iter()):
+        alike: dict[tuple[tuple[str, str], ...], list[tuple[ElementTree.Element, re.Match[str]]]] = {}
+        for mark in parent:
+            place = _PLACE.fullmatch(mark.get("transform", ""))
+            if mark.tag == "path" and place and "id" not in mark.attrib:
+                look = tuple((k, v) for k, v in mark.attrib.items() if k != "transform")
+                alike.setdefault(look, []).append((mark, place))
+        for look, marks in alike.items():
+            if len(marks) < _MANY:
+                continue
+            name = f"{prefix}mark{len(shapes)}"
+            shapes.append(ElementTree.Element("path", {"id": name, **dict(look)}))
+            for mark, place in marks:
+                mark.tag, mark.attrib = "use", {"href": f"#{name}", "x": place[1], "y": place[2]}
+    if len(shapes):
+        root.append(shapes)
 
 
 def on_white(svg: str) -> str:

@@ -16,6 +16,8 @@ class Page {
   constructor(engine, cells) {
     this.engine = engine;
     this.cells = cells;
+    /** The cells' names in the order in which the tables count them. */
+    this.names = Object.keys(cells.cells);
     this.dialog = element("live", HTMLDialogElement);
     this.title = element("live-title", HTMLElement);
     this.status = element("live-status", HTMLElement);
@@ -34,7 +36,7 @@ class Page {
   listen() {
     for (const target of document.querySelectorAll("td[data-cell]")) {
       if (!(target instanceof HTMLElement)) continue;
-      const cell = target.dataset.cell ?? "";
+      const cell = this.names[Number(target.dataset.cell)];
       target.tabIndex = 0;
       target.addEventListener("click", (event) => isInFold(event) || this.open(cell));
       target.addEventListener("keydown", (event) => {
@@ -52,7 +54,7 @@ class Page {
   open(cell) {
     this.cell = cell;
     this.title.textContent = this.cells.cells[cell].title;
-    const claims = claimsOf(cell);
+    const claims = claimsOf(this.names.indexOf(cell));
     this.claims.replaceChildren(...claims.flatMap((link, k) => [k === 0 ? "Claims that rest on it: " : ", ", link]));
     for (const link of claims) link.addEventListener("click", () => this.dialog.close());
     this.explain(this.cells.cells[cell].waits);

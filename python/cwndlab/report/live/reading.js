@@ -110,9 +110,9 @@ class ClaimTrail {
   }
 }
 
-/** Links to the claims that rest on a cell, for the dialog that shows it. @param {string} cell */
+/** Links to the claims that rest on a cell, for the dialog that shows it. @param {number} cell */
 function claimsOf(cell) {
-  const found = new Set([...document.querySelectorAll(`td[data-cell="${CSS.escape(cell)}"]`)].flatMap((one) =>
+  const found = new Set([...document.querySelectorAll(`td[data-cell="${cell}"]`)].flatMap((one) =>
     one instanceof HTMLElement ? (one.dataset.claims ?? "").split(" ").filter(Boolean) : []));
   return [...found].map(Number).sort((a, b) => a - b).flatMap((number) => {
     const claim = document.querySelector(`article[data-claim="${number}"]`);
