@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 import cwndlab
+from cwndlab.errors import OutputError
 from cwndlab.report.embed import Runnable, embed
 from cwndlab.report.judge import Outputs
+from cwndlab.report.pdf import print_pdf
 from cwndlab.report.write import write
 from cwndlab.stats.results import Results
 
@@ -136,6 +138,20 @@ def test_nothing_is_fetched_and_no_error_is_logged(seen: Any) -> None:
 @needs_module
 def test_the_report_is_complete_without_scripts(seen: Any) -> None:
     assert seen["withoutScripts"]
+
+
+def test_a_pdf_has_the_headings_as_bookmarks(report: Path, tmp_path: Path) -> None:
+    if CHROMIUM is None:
+        pytest.skip("needs chromium")
+    content = print_pdf(report, tmp_path / "report.pdf").read_bytes()
+    bookmarks = re.findall(rb"/Title \(([^)]*)\)", content)
+    assert {b"Claims", b"The whole minute", b"Both starts of Tahoe", b"What was run"} <= set(bookmarks)
+
+
+def test_a_pdf_without_a_browser_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OutputError, match="install Chromium"):
+        print_pdf(tmp_path / "report.html", tmp_path / "report.pdf")
 
 
 @needs_module

@@ -14,11 +14,21 @@ from .options import JsonOption
 from .output import echo, echo_json, plain_row
 
 
-def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="a result folder of `run`")]) -> None:
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a result folder of `run`")],
+    pdf: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="also print it, with bookmarks; needs Chromium")
+    ] = None,
+) -> None:
     """Rewrite the report of a finished run."""
     from cwndlab.runs.run import report_again
 
-    echo(f"report: {report_again(folder)}")
+    page = report_again(folder)
+    echo(f"report: {page}")
+    if pdf is not None:
+        from cwndlab.report.pdf import print_pdf
+
+        echo(f"PDF: {print_pdf(page, pdf)}")
 
 
 def export(
