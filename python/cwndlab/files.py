@@ -1,12 +1,13 @@
-"""Writing files: whole or not at all, with errors that say what to do."""
+"""Writing files: whole or not at all, with errors that say what to do; and rows of CSV and JSON."""
 
 from __future__ import annotations
 
 import csv
 import errno
 import io
+import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -35,6 +36,11 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(columns)
     writer.writerows(rows)
     return out.getvalue()
+
+
+def plain_row(row: Mapping[str, object]) -> dict[str, object]:
+    """A row with null in place of what JSON has no number for."""
+    return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in row.items()}
 
 
 def write_atomic(path: Path, data: bytes) -> None:

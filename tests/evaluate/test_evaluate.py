@@ -102,7 +102,7 @@ def test_a_law_that_never_backs_off_fills_a_path_that_loses_every_second_packet(
         [subjects.congestion_control(STUBBORN)],
         tmp_path,
         RunOptions(replicates=3),
-        changes={"dumbbell.loss": ["50%"]},
+        changes={"dumbbell.loss": ["50%"], "dumbbell.rate": "2Mbps"},
     )
     outcomes = made.cards[0].rows[0].outcomes
     assert outcomes["stubborn"] is Outcome.NOT_MET
@@ -126,6 +126,15 @@ def test_a_scorecard_is_written_for_people_and_for_programs(tmp_path: Path) -> N
     suite = ElementTree.parse(out / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
     assert evaluate.evaluate([made], [cubic], out).performed == 0, "what was run is kept"
+
+
+def test_evaluations_of_two_subjects_share_the_runs_of_their_references(tmp_path: Path) -> None:
+    made, options = small(tmp_path / "pack"), RunOptions(store=tmp_path / "store", threads=1)
+    first = evaluate.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "cubic", options)
+    assert first.performed == 12, "of cubic and reno, at two buffers"
+    second = evaluate.evaluate([made], [subjects.congestion_control("dctcp")], tmp_path / "dctcp", options)
+    assert second.performed == 6, "of dctcp"
+    assert second.cards[0].rows[0].values["reno"] == first.cards[0].rows[0].values["reno"]
 
 
 def test_each_cell_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,6 +148,14 @@ def test_a_change_of_the_bottleneck_keeps_its_form_and_halves_the_round_trip() -
     assert links[2]["impairments"][1]["extra_ns"] == [0, 20_500_000]
 
 
+def test_the_link_of_a_group_of_senders_may_be_down() -> None:
+    text = QUESTION.replace('{ cc = "reno" }', '{ cc = "reno", down = [["7s", "8s"]] }')
+    links = Study.from_toml(text).plan().cells[0].compiled.scenario["links"]
+    changing = {number: link["capacity"] for number, link in enumerate(links) if "capacity" in link}
+    assert list(changing) == [6, 7], "of Reno's senders, each way"
+    assert changing[6]["rates_bps"] == [10**9, 0, 10**9]
+
+
 def test_datagrams_have_no_tcp_and_push_from_the_sender() -> None:
     app = '{ app = { kind = "cbr", rate = "5Mbps", packet = "500B", ecn = "ect1" } }'
     study = Study.from_toml(QUESTION.replace('{ cc = "reno" }', app))

@@ -13,7 +13,7 @@ from cwndlab.errors import StudyError
 from cwndlab.runs.progress import span
 
 from .loading import changes_of
-from .options import BackendOption, ClusterOption, SeedOption, ThreadsOption
+from .options import BackendOption, ClusterOption, SeedOption, StoreOption, ThreadsOption
 from .output import columns, echo, progress
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def evaluate(
     seed: SeedOption = None,
     threads: ThreadsOption = None,
     cluster: ClusterOption = None,
+    store: StoreOption = None,
     backend: BackendOption = "simulator",
     stack: Annotated[
         str | None,
@@ -93,7 +94,13 @@ def evaluate(
         chosen = [one.only(only) for one in chosen]
     out = out or Path("-".join(subject.name for subject in wanted) + "-scorecard")
     options = RunOptions(
-        replicates=replicates, seed=seed, threads=threads, cluster=cluster, backend=backend, stack=stack
+        replicates=replicates,
+        seed=seed,
+        threads=threads,
+        cluster=cluster,
+        store=store,
+        backend=backend,
+        stack=stack,
     )
 
     def shown(study: str) -> AbstractContextManager[Progress]:

@@ -51,6 +51,12 @@ ThreadsOption = Annotated[int | None, typer.Option(help="default: all processors
 ClusterOption = Annotated[
     str | None, typer.Option(metavar="URL", help="a dask scheduler, as tcp://host:8786")
 ]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="a shared folder or s3://… store: results found there are not run again"
+    ),
+]
 BackendOption = Annotated[
     str,
     typer.Option(

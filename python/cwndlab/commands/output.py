@@ -6,7 +6,6 @@ import json
 import math
 import sys
 import unicodedata
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -22,11 +21,6 @@ def printable(text: str) -> str:
     return "".join(
         c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf") else "\ufffd" for c in text
     )
-
-
-def plain_row(row: Mapping[str, object]) -> dict[str, object]:
-    """A row with null in place of what JSON has no number for."""
-    return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in row.items()}
 
 
 def echo(text: str = "", *, err: bool = False) -> None:

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from cwndlab.errors import StudyError
+from cwndlab.files import plain_row
 
 from .options import JsonOption
-from .output import echo, echo_json, plain_row
+from .output import echo, echo_json
 
 
 def report(

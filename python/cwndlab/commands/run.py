@@ -26,6 +26,7 @@ from .options import (
     SeedOption,
     SetOption,
     StackOption,
+    StoreOption,
     StudyArgument,
     ThreadsOption,
     limits_of,
@@ -56,12 +57,7 @@ def run(
     ] = None,
     threads: ThreadsOption = None,
     cluster: ClusterOption = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="a shared folder or s3://… store: results found there are not run again"
-        ),
-    ] = None,
+    store: StoreOption = None,
     sensitivity: Annotated[
         str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
     ] = None,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.files import plain_row
 from cwndlab.report.index import tally
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Verdict
 
-from .output import echo, echo_json, estimated, plain_row
+from .output import echo, echo_json, estimated
 
 if TYPE_CHECKING:
     from cwndlab.runs.result import RunResult

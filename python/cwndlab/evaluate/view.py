@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
+from cwndlab.files import plain_row
 from cwndlab.report.model import Mark
 from cwndlab.report.view import interval_text, number
 from cwndlab.stats.intervals import Interval
@@ -68,6 +69,8 @@ class PackView:
     url: str
     about: str
     rows: tuple[CriterionView, ...]
+    #: Names of those that are not subjects themselves.
+    references: tuple[str, ...]
     #: The subjects, each with how many thresholds it meets, misses, or leaves open.
     counts: tuple[tuple[str, tuple[tuple[int, Mark], ...]], ...]
     #: Studies and their reports.
@@ -84,6 +87,7 @@ def pack_view(card: Scorecard) -> PackView:
         file.url,
         file.about.strip(),
         tuple(_row(row, card) for row in card.rows),
+        card.references,
         tuple((subject, _counts(card, subject)) for subject in card.subjects),
         tuple((name, href(card.pack.name, name)) for name in card.pack.studies),
     )
@@ -197,10 +201,9 @@ def _row_data(row: Row, card: Scorecard) -> dict[str, Any]:
     }
 
 
-def _interval_data(interval: Interval) -> dict[str, float | int | str | None]:
+def _interval_data(interval: Interval) -> dict[str, object]:
     ends = {"estimate": interval.value, "ci_low": interval.low, "ci_high": interval.high}
-    known = {name: end if math.isfinite(end) else None for name, end in ends.items()}
-    return {**known, "replicates": interval.n, "method": interval.method}
+    return plain_row({**ends, "replicates": interval.n, "method": interval.method})
 
 
 def as_junit(cards: Sequence[Scorecard]) -> bytes:

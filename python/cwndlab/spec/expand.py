@@ -356,12 +356,15 @@ class _Network:
             delay = self._host_delay(flow.rtt, f"{own}_rtt", (*at, "rtt"))
         rate = f"{max(HOST_RATE, FASTER * self._fastest()) // 1_000_000}Mbps"
         host: Raw = {"name": f"{name}_access", "between": [sender, first], "rate": rate, "delay": delay}
+        if flow.down is not None:
+            host["down"] = flow.down
         if parse_time(self.network.jitter) > 0:
             jitter = {"kind": "jitter", "max": self.network.jitter, "keep_order": True}
             host["forward"] = {"impairments": [jitter]}
         for link in (host, {"name": f"{name}_exit", "between": [last, receiver], "rate": rate}):
             where: Path = ("topology", "links", len(self.links))
             self.origin(where, at)
+            self.origin((*where, "down"), (*at, "down"))
             if flow.rtt is None and link is host:
                 self.origin((*where, "delay"), ("rtt",))
             self.links.append(link)

@@ -38,6 +38,9 @@ QueueKind = str | dict[str, Any]
 Change = Annotated[dict[str, Any], Field(examples=[{"at": {"0s": "100Mbps", "20s": "10Mbps"}}])]
 
 
+Intervals = Values[Annotated[list[Time], Field(min_length=2, max_length=2)]]
+
+
 class Flow(Strict):
     """A group of flows with the same sender and receiver."""
 
@@ -46,6 +49,9 @@ class Flow(Strict):
     count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = 1
     rtt: Time | Values[Time] | None = Field(None, description="base round-trip time; default: the network's")
     start: Time | Drawn = Drawn(uniform=["0s", "1s"])
+    down: Intervals | None = Field(
+        None, description="intervals in which the link of its senders carries nothing, each way"
+    )
     bytes: Size | None = Field(None, description="size of the transfer; without it, it has no end")
     app: dict[str, object] | None = Field(None, description="another application than a bulk transfer")
     tcp: dict[str, object] = Field({}, description="further knobs of its TCP")
@@ -64,7 +70,7 @@ class Network(Strict):
 
     rate: Rate | Change | Values[Rate | Change] = Field(description="of the bottleneck, each way")
     rtt: Time | Change | Values[Time | Change] = Field(description="base round-trip time, without queues")
-    down: Values[Annotated[list[Time], Field(min_length=2, max_length=2)]] | None = Field(
+    down: Intervals | None = Field(
         None, description="intervals in which the bottleneck sends nothing, each way"
     )
     buffer: Buffer | Values[Buffer] = Field(1.0, description='in multiples of the BDP, or "100pkt", "64KiB"')
