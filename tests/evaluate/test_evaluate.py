@@ -226,6 +226,7 @@ def test_a_kernel_runs_what_it_has(tmp_path: Path) -> None:
 
 def test_subjects_are_named_as_people_write_them() -> None:
     assert subjects.congestion_control(f"mine={STUBBORN}").name == "mine"
+    assert subjects.congestion_control("ledbat++").name == "ledbat-plus-plus"
     assert subjects.queue("fq_codel").queue == {"kind": "fq_codel"}
     named = subjects.queue('slow={ kind = "pie", target = "30ms" }')
     assert (named.name, named.queue) == ("slow", {"kind": "pie", "target": "30ms"})

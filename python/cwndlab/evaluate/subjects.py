@@ -11,6 +11,7 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.laws import LawCode, built_in, from_file
+from cwndlab.spec.congestion import NAMES
 from cwndlab.spec.laws import with_laws
 from cwndlab.spec.load import rebuilt
 from cwndlab.study import Study
@@ -62,6 +63,7 @@ def congestion_control(given: str, *, on_kernel: bool = False) -> Subject:
     if re.search(r"\.py(:|$)", given):
         law = from_file(given)
         return Subject("cc", law.name, law=law)
+    given = NAMES.get(given, given)
     if on_kernel and given not in built_in() and _NAME.match(given):
         return Subject("cc", given, kernel=given)
     if given not in built_in():

@@ -18,7 +18,8 @@ from .validate import Invalid, Path
 
 KEYS = ("cc", "congestion_control")
 _STANDARD = {"slow_start": "standard"}
-_NAMES = {"newreno": "reno", "new-reno": "reno", "ledbat++": "ledbat-plus-plus"}
+#: Names that people give to window laws of the engine.
+NAMES: Mapping[str, str] = {"newreno": "reno", "new-reno": "reno", "ledbat++": "ledbat-plus-plus"}
 _WITH: Mapping[str, Mapping[str, Any]] = {
     "dctcp": {**_STANDARD, "ecn": "dctcp"},
     "prague": {**_STANDARD, "ecn": "accecn-ect1"},
@@ -40,7 +41,7 @@ def spelled_out(
         other = "window_law" if "window_law" in given else KEYS[1]
         raise Invalid((*path, written[0]), f"`{other}` says this already", "leave out one of them", 0)
     name = given[written[0]]
-    law = _NAMES.get(name, name) if isinstance(name, str) else name
+    law = NAMES.get(name, name) if isinstance(name, str) else name
     known = (*built_in(), *own_laws)
     if law not in known:
         right = f"{nearest(str(name), known)}; one of your own needs --cc FILE.py:CLASS"
