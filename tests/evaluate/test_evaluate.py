@@ -85,7 +85,12 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
         [chosen],
         [subjects.congestion_control(STUBBORN), subjects.congestion_control(TIMID)],
         tmp_path,
-        changes={"dumbbell.buffer": [1], "run.duration": "10s", "run.warmup": "4s"},
+        changes={
+            "dumbbell.rate": "10Mbps",
+            "dumbbell.buffer": [1],
+            "run.duration": "10s",
+            "run.warmup": "4s",
+        },
     )
     rows = {row.criterion.id: row for row in made.cards[0].rows}
     assert [rows[name].outcomes["stubborn"] for name in harms] == [Outcome.NOT_MET] * 3
