@@ -1,13 +1,15 @@
 """`make gallery`: scorecards of all shipped congestion controls and queues, as pages of the manual.
 
-Takes the folders that `cwndlab evaluate` wrote; each of their packs becomes a page.
+Takes the folders that `cwndlab evaluate` wrote. Each of their packs becomes a page, with its studies' claims.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,22 @@ def cell(found: Mapping[str, Any] | None) -> str:
     return f"{text} {MARKS.get(found['outcome'], '')}".rstrip()
 
 
-def page(scorecard: Mapping[str, Any], of: Mapping[str, Any]) -> str:
+def claims(results: Path, name: str) -> list[str]:
+    """The claims of a pack's studies, each with its verdict and its note, as a list."""
+    found = []
+    for file in sorted(pack.load(name).folder.glob("*/claims.toml")):
+        declared = tomllib.loads(file.read_text(encoding="utf-8"))["claims"]
+        with (results / file.parent.name / "claims.csv").open(encoding="utf-8", newline="") as judged:
+            verdicts = {row["claim"]: row["verdict"] for row in csv.DictReader(judged)}
+        for claim in declared:
+            note = " ".join(claim.get("note", "").split())
+            found.append(
+                f'- **{verdicts[claim["id"]]}**: "{claim["text"]}" ({claim["section"]}). {note}'.rstrip()
+            )
+    return found
+
+
+def page(scorecard: Mapping[str, Any], of: Mapping[str, Any], claimed: Sequence[str] = ()) -> str:
     """The page of one pack of a scorecard."""
     file = pack.load(of["name"]).file
     names = [subject["name"] for subject in scorecard["subjects"]]
@@ -47,6 +64,8 @@ def page(scorecard: Mapping[str, Any], of: Mapping[str, Any]) -> str:
         shown = [cell(row["numbers"].get(name)) for name in names]
         section = row["id"].split("/")[1]
         lines.append(f"| {section} | {row['shows']}{unit} | {' | '.join(shown)} |")
+    if claimed:
+        lines += ["", "## Claims", "", "What documents say, as conditions on these runs:", "", *claimed]
     return "\n".join(lines) + "\n"
 
 
@@ -57,7 +76,8 @@ def main(folders: list[str]) -> None:
         scorecard = json.loads((Path(folder) / "scorecard.json").read_text(encoding="utf-8"))
         for of in scorecard["packs"]:
             path = FOLDER / f"{of['name']}.md"
-            path.write_text(page(scorecard, of), encoding="utf-8")
+            claimed = claims(Path(folder) / of["name"], of["name"])
+            path.write_text(page(scorecard, of, claimed), encoding="utf-8")
             print(f"{path.name}: {path.stat().st_size} bytes")
 
 

@@ -13,7 +13,9 @@ def test_a_page_has_a_column_for_each_subject_and_a_mark_for_each_limit() -> Non
     none = {"estimate": None, "ci_low": None, "ci_high": None, "outcome": None, "replicates": 4}
     row = {"id": "rfc9743/7.4-x", "shows": "packets lost", "unit": "%", "numbers": {"a": found, "b": none}}
     scorecard = {"cwndlab": "0", "subjects": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}
-    text = runpy.run_path(str(TOOL))["page"](scorecard, {"name": "rfc9743", "rows": [row]})
+    of = {"name": "rfc9743", "rows": [row]}
+    text = runpy.run_path(str(TOOL))["page"](scorecard, of, ["- **fails**: a claim"])
     assert "| section | measured | a | b | c |" in text
     assert "| 7.4-x | packets lost (%) | 12.3 (11 … 13) ✗ | n/a | n/a |" in text
     assert "4 to 5 runs" in text
+    assert text.endswith("- **fails**: a claim\n")
