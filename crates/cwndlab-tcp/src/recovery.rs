@@ -291,9 +291,12 @@ impl Recovery {
 
     /// Whether the window alone decides what goes, where nothing was reported.
     #[inline]
-    pub fn is_calm(&self) -> bool {
-        // FACK of 1998 may wait outside recovery, too
-        !matches!(self, Recovery::Rack(_) | Recovery::Fack1998(_)) && !self.in_recovery()
+    pub fn is_calm(&self, s: &Sender) -> bool {
+        match self {
+            Recovery::Rack(rack) => rack.is_calm(s),
+            Recovery::Fack1998(_) => false, // it may wait outside recovery, too
+            _ => !self.in_recovery(),
+        }
     }
 
     #[inline]

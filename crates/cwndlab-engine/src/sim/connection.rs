@@ -413,8 +413,7 @@ impl<P: Probe> Simulation<P> {
         let side = (end & 1) as usize;
         let conn = &self.conns[(end >> 1) as usize];
         let tcp = &conn.ends[side];
-        let cfg = &self.configs[usize::from(conn.configs[side])];
-        let state = tcp.info(cfg).state;
+        let state = tcp.congestion_state();
         let window = (conn.serial, tcp.cwnd_bytes(), tcp.ssthresh_bytes(), state);
         if self.last_windows.len() <= end as usize {
             self.last_windows.resize(end as usize + 1, (u32::MAX, 0, 0, state));
@@ -423,6 +422,7 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         self.last_windows[end as usize] = window;
+        let cfg = &self.configs[usize::from(conn.configs[side])];
         let sample = WindowSample {
             cwnd_bytes: window.1,
             ssthresh_bytes: window.2,

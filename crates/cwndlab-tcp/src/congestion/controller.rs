@@ -392,6 +392,12 @@ impl Controller {
         self.ask(ack.mss, |law, window| law.on_ack(ack, growth, window));
     }
 
+    /// Whether the law takes every ACK, also one that acknowledges and reports nothing.
+    #[inline]
+    pub fn hears_every_ack(&self) -> bool {
+        matches!(self.law, Law::External(_))
+    }
+
     /// Has a law from outside set the window.
     fn ask(&mut self, mss: u32, call: impl FnOnce(&mut dyn CongestionControl, &mut Window) -> Result<(), LawError>) {
         if let Law::External(external) = &mut self.law {

@@ -243,11 +243,17 @@ impl Connection {
         blocks: Option<&Segment>,
     ) -> (bool, Option<u32>) {
         let dsack = blocks.and_then(|seg| dsack(seg, self.iss, self.sender.una));
-        let echo = (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr);
+        let echo = self.echoed_stamp(seg);
         if let Recovery::Rack(rack) = &mut self.recovery {
             rack.begin_ack(cfg, &self.sender, now, dsack, echo);
         }
         (dsack.is_some(), echo)
+    }
+
+    /// The stamp that a segment echoes, where timestamps are agreed on.
+    #[inline]
+    pub(super) fn echoed_stamp(&self, seg: &Header) -> Option<u32> {
+        (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr)
     }
 
     #[inline(always)]

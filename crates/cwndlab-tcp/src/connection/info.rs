@@ -72,48 +72,65 @@ pub struct DeliveredCe {
 }
 
 impl Connection {
-    /// The sender's state, for assertions and displays.
-    pub fn info(&self, cfg: &TcpConfig) -> Info {
+    /// How the sender sees the path.
+    pub fn congestion_state(&self) -> CongestionState {
         let s = &self.sender;
-        let mss = u64::from(s.mss);
-        let outstanding = s.max - s.una;
-        let (mut sacked, mut lost) = (s.outstanding.reported_bytes(), 0);
-        if self.agreed.sack {
-            let edge = s.outstanding.lost_below(cfg.dup_thresh, s.mss);
-            lost = edge
-                .saturating_sub(s.una)
-                .saturating_sub(s.outstanding.reported_bytes() - s.outstanding.reported_from(edge.max(s.una)));
-        } else {
-            sacked = (u64::from(s.dup_acks) * mss).min(outstanding.saturating_sub(mss));
-        }
-        let mut reordering = cfg.dup_thresh;
-        let (mut in_loss, mut reduced, mut retransmitted, mut reorderings) = (false, false, None, None);
-        let (mut undos, mut loss_probes, mut reordering_timeouts) = (0, 0, 0);
-        if let Recovery::Rack(rack) = &self.recovery {
-            let tally = s.outstanding.tally();
-            (sacked, lost) = (u64::from(tally.sacked) * mss, u64::from(tally.lost) * mss);
-            (reordering, retransmitted) = (rack.reordering(cfg), Some(u64::from(tally.again)));
-            reorderings = Some(rack.reorderings());
-            (undos, loss_probes, reordering_timeouts) = rack.counts();
-            (in_loss, reduced) = (rack.in_loss(), rack.is_reduced());
-        }
-        let timed_out = self.retries > 0 && outstanding > 0;
-        let state = if in_loss || timed_out || s.nxt < s.max {
+        let (in_loss, reduced) = match &self.recovery {
+            Recovery::Rack(rack) => (rack.in_loss(), rack.is_reduced()),
+            _ => (false, false),
+        };
+        let timed_out = self.retries > 0 && s.max > s.una;
+        if in_loss || timed_out || s.nxt < s.max {
             CongestionState::Loss
         } else if self.in_recovery() {
             CongestionState::Recovery
         } else if reduced {
             CongestionState::Cwr
-        } else if sacked > 0 {
+        } else if self.arrived_bytes() > 0 {
             CongestionState::Disorder
         } else {
             CongestionState::Open
-        };
+        }
+    }
+
+    /// Bytes outstanding that are known to have arrived: reported by SACK, or without SACK by duplicate ACKs.
+    fn arrived_bytes(&self) -> u64 {
+        let (s, mss) = (&self.sender, u64::from(self.sender.mss));
+        if matches!(self.recovery, Recovery::Rack(_)) {
+            u64::from(s.outstanding.tally().sacked) * mss
+        } else if self.agreed.sack {
+            s.outstanding.reported_bytes()
+        } else {
+            (u64::from(s.dup_acks) * mss).min(s.flight_size().saturating_sub(mss))
+        }
+    }
+
+    /// The sender's state, for assertions and displays.
+    pub fn info(&self, cfg: &TcpConfig) -> Info {
+        let s = &self.sender;
+        let mss = u64::from(s.mss);
+        let mut lost = 0;
+        if self.agreed.sack {
+            let edge = s.outstanding.lost_below(cfg.dup_thresh, s.mss);
+            lost = edge
+                .saturating_sub(s.una)
+                .saturating_sub(s.outstanding.reported_bytes() - s.outstanding.reported_from(edge.max(s.una)));
+        }
+        let mut reordering = cfg.dup_thresh;
+        let (mut retransmitted, mut reorderings) = (None, None);
+        let (mut undos, mut loss_probes, mut reordering_timeouts) = (0, 0, 0);
+        if let Recovery::Rack(rack) = &self.recovery {
+            let tally = s.outstanding.tally();
+            lost = u64::from(tally.lost) * mss;
+            (reordering, retransmitted) = (rack.reordering(cfg), Some(u64::from(tally.again)));
+            reorderings = Some(rack.reorderings());
+            (undos, loss_probes, reordering_timeouts) = rack.counts();
+        }
         Info {
-            state,
+            state: self.congestion_state(),
             mss: s.mss,
-            unacked: outstanding.div_ceil(mss),
-            sacked: sacked / mss,
+            unacked: s.flight_size().div_ceil(mss),
+            sacked: self.arrived_bytes() / mss,
             lost: lost.div_ceil(mss),
             retransmitted,
             reorderings,

@@ -52,7 +52,7 @@ impl Connection {
         let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.una)));
         let data = seg.len > 0;
         let plain = if data {
-            acked == 0 && !s.ecn.minds(seg) && !matches!(self.recovery, Recovery::Rack(_))
+            acked == 0 && !s.ecn.minds(seg) && self.is_unreported(cfg, now, seg)
         } else {
             acked > 0 && acked <= s.max - s.una
         };
@@ -63,10 +63,11 @@ impl Connection {
         if self.agreed.timestamps && seg.has_timestamps || data && cfg.one_way_agents {
             self.receiver.note_timestamp(start as i64, seg.ts_val);
         }
-        let ack = s.una + acked;
+        let ack = self.sender.una + acked;
         self.note_window(ack, seg);
         if data {
             self.note_window_update();
+            self.arm_rack(cfg);
             self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
         } else {
             let mut report = self.account_new(cfg, now, seg, None, ack);
@@ -74,6 +75,17 @@ impl Connection {
             self.arm_rack(cfg);
         }
         true
+    }
+
+    /// Whether an ACK of nothing new, without blocks, comes to no report, or RACK has taken it here.
+    #[inline]
+    fn is_unreported(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
+        let echo = self.echoed_stamp(seg);
+        let s = &self.sender;
+        match &mut self.recovery {
+            Recovery::Rack(rack) => s.una == s.max && !s.cc.hears_every_ack() && rack.take_idle(cfg, s, now, echo),
+            _ => true,
+        }
     }
 
     /// Any segment, in any state.

@@ -27,6 +27,8 @@ pub(super) enum Outlook {
     PureAck,
     /// A full segment of new data.
     FullSegment,
+    /// Nothing: the congestion window is full, which is noted.
+    FullWindow,
     /// To be found out.
     Open,
 }
@@ -42,6 +44,11 @@ impl Connection {
             Outlook::FullSegment => {
                 let (start, len) = (self.sender.nxt, self.sender.mss);
                 Some(self.data_segment(cfg, now, Piece { start, len }))
+            }
+            Outlook::FullWindow => {
+                self.sender.stopped_by_cwnd = true;
+                self.note_usage(cfg, now);
+                None
             }
             Outlook::Open => self.poll_any(cfg, now),
         }
@@ -67,14 +74,20 @@ impl Connection {
             && !self.receiver.ack_now
             && s.extra.is_none()
             && s.outstanding.nothing_reported()
-            && self.recovery.is_calm();
+            && self.recovery.is_calm(s);
         if !plain {
             return Outlook::Open;
         }
         let in_flight = s.nxt - s.una + mss;
         if in_flight > s.cc.cwnd() {
             // where unused windows do not grow, their use is noted
-            return if cfg.grow_only_if_cwnd_limited { Outlook::Open } else { Outlook::Nothing };
+            return if !cfg.grow_only_if_cwnd_limited {
+                Outlook::Nothing
+            } else if self.state.may_send() && s.burst_left > 0 && !s.drains(cfg) {
+                Outlook::FullWindow
+            } else {
+                Outlook::Open
+            };
         }
         let admitted = self.state.may_send()
             && in_flight <= s.most(cfg)

@@ -276,7 +276,7 @@ impl Record {
 
     fn lose(&mut self, index: usize) {
         let sent = self.list[index];
-        self.hint = self.hint.min(sent.start);
+        self.hint = if self.tally.waiting == 0 { sent.start } else { self.hint.min(sent.start) };
         self.tally.lost_bytes += sent.end - sent.start;
         self.set(index, (sent.flags | LOST) & !AGAIN);
         if let Some(rate) = &mut self.rate {
@@ -346,7 +346,6 @@ impl Record {
     /// The first segment that waits to be sent again.
     pub fn next_waiting(&mut self) -> Option<Sent> {
         if self.tally.waiting == 0 {
-            self.hint = u64::MAX;
             return None;
         }
         let from = self.index(self.hint);

@@ -133,6 +133,24 @@ impl Rack {
         self.phase == Phase::Recovery
     }
 
+    /// Whether the window alone decides what goes, where nothing was reported.
+    #[inline]
+    pub fn is_calm(&self, s: &Sender) -> bool {
+        self.phase == Phase::Open && !self.probe_due && !self.new_only && s.outstanding.tally().waiting == 0
+    }
+
+    /// Data has arrived in order with an ACK that acknowledges and reports nothing, and nothing is outstanding: does what
+    /// [`Rack::begin_ack`] and [`Rack::on_ack`] do of it. False, and nothing done, where these may do more.
+    #[inline]
+    pub fn take_idle(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, echo: Option<u32>) -> bool {
+        if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.doubt.is_open() {
+            return false;
+        }
+        self.begin_ack(cfg, s, now, None, echo);
+        self.deadlines.reordering = Time::MAX;
+        true
+    }
+
     /// Opens the account of an ACK: what its DSACK says arrived twice, the stamp that it echoes.
     pub fn begin_ack(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, dsack: Option<(u64, u64)>, echo: Option<u32>) {
         let tested_echo = echo.filter(|_| !cfg.departs_as_linux());

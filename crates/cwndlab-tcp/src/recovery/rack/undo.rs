@@ -46,6 +46,11 @@ impl Doubt {
         }
     }
 
+    /// Whether a reduction may still be taken back.
+    pub fn is_open(&self) -> bool {
+        self.since != 0
+    }
+
     /// All that was sent again had arrived before.
     fn explained(&self) -> bool {
         self.since != 0 && self.unexplained == Some(0)
