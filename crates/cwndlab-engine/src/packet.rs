@@ -5,7 +5,7 @@ use cwndlab_tcp::{AccEcnOption, Header, SackBlocks, Segment};
 use cwndlab_units::Time;
 
 /// A segment under way. Its SACK blocks and AccECN option live in a side table, since few packets carry any.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
     header: Header,
     /// Connection slot and, in the lowest bit, the end it goes to (0 = client).

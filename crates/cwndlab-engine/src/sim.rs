@@ -51,6 +51,10 @@ struct Wire {
     passes: bool,
 }
 
+// A power of two: an index costs a shift.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Wire>() == 256);
+
 impl Wire {
     /// Takes a packet of these bytes if the link is plain and its queue has room: whether it has. Only if it is
     /// [`Wire::ordinary`].
@@ -62,9 +66,9 @@ impl Wire {
         now: Time,
         index: u32,
         wire_bytes: u32,
-        packet: impl Fn() -> Packet,
+        write: impl FnOnce(&mut Packet),
     ) -> bool {
-        let Some(arrival) = self.link.offer_plain(now, wire_bytes, packet) else { return false };
+        let Some(arrival) = self.link.offer_plain(now, wire_bytes, write) else { return false };
         // behind another packet it changes nothing
         if self.arrival_armed.is_never() {
             self.arrival_armed = arrival;
@@ -266,7 +270,11 @@ impl<P: Probe> Simulation<P> {
             self.events.push(next, index);
         }
         self.summary.hops += 1;
-        if !to.ordinary || !to.take(&mut self.events, self.now, hop, packet.wire_bytes(), || packet.onward()) {
+        let onward = |place: &mut Packet| {
+            *place = *packet;
+            place.route += 1;
+        };
+        if !to.ordinary || !to.take(&mut self.events, self.now, hop, packet.wire_bytes(), onward) {
             let packet = packet.onward();
             self.offer_any(hop, &packet);
         }

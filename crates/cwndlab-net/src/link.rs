@@ -42,7 +42,18 @@ pub struct LinkCounters {
     pub max_packets: u32,
 }
 
-impl LinkCounters {
+/// What a link keeps of [`LinkCounters`]: the numbers of arrivals and of accepted packets follow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    bytes: u64,
+    drops: [u64; DropCause::COUNT],
+    marks: u64,
+    busy: Time,
+    sojourn: Time,
+    max_packets: u32,
+}
+
+impl Sums {
     fn count_drops<P>(&mut self, dropped: &[Dropped<P>]) {
         for (cause, _) in dropped {
             self.drops[*cause as usize] += 1;
@@ -62,7 +73,7 @@ pub enum Offered {
     Dropped(DropCause),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct InFlight<P> {
     packet: P,
     arrival: Time,
@@ -111,6 +122,9 @@ struct Impaired<P> {
 #[derive(Debug)]
 pub struct Link<P> {
     serializer: Serializer,
+    /// Size of the last packet and the time that sending it took: most packets of a link have one size.
+    last_bytes: u32,
+    last_service: Time,
     delay: Time,
     header_bytes: u32,
     /// When the transmitter has sent everything accepted so far.
@@ -123,8 +137,7 @@ pub struct Link<P> {
     /// With fewer packets than this the queue takes any: it need not be asked.
     room_for: u32,
     discipline: Discipline<P>,
-    /// Without `arrivals` and `accepted`, which [`Link::counters`] fills in.
-    counters: LinkCounters,
+    counters: Sums,
     rng: Rng,
     impaired: Option<Box<Impaired<P>>>,
     /// In place of the serializer, where the rate changes.
@@ -152,6 +165,8 @@ impl<P: Packet + Copy> Link<P> {
         };
         Link {
             serializer: Serializer::new(rate),
+            last_bytes: 0,
+            last_service: Time::ZERO,
             delay,
             header_bytes,
             free_at: Time::ZERO,
@@ -164,7 +179,7 @@ impl<P: Packet + Copy> Link<P> {
             },
             plain: matches!(discipline, Discipline::AtArrival(_)),
             discipline,
-            counters: LinkCounters::default(),
+            counters: Sums::default(),
             rng,
             impaired: None,
             capacity: None,
@@ -254,7 +269,7 @@ impl<P: Packet + Copy> Link<P> {
         if packets >= self.room_for {
             return self.admit_asking(now, bytes, packet);
         }
-        self.accept::<false>(now, packets, bytes, || *packet);
+        self.accept::<false>(now, packets, bytes, |place| *place = *packet);
         Offered::Queued
     }
 
@@ -268,14 +283,15 @@ impl<P: Packet + Copy> Link<P> {
         };
         match answer {
             Admit::Enqueue => {
-                self.accept::<false>(now, backlog.packets, bytes, || *packet);
+                self.accept::<false>(now, backlog.packets, bytes, |place| *place = *packet);
                 Offered::Queued
             }
             Admit::Mark => {
-                let mut marked = *packet;
-                marked.mark_ce();
                 self.counters.marks += 1;
-                self.accept::<false>(now, backlog.packets, bytes, || marked);
+                self.accept::<false>(now, backlog.packets, bytes, |place| {
+                    *place = *packet;
+                    place.mark_ce();
+                });
                 Offered::Marked
             }
             Admit::Drop(cause) => {
@@ -288,9 +304,9 @@ impl<P: Packet + Copy> Link<P> {
     /// A packet enters behind `packets` others: when it will arrive. `PLAIN`: the link is, so its rate is not looked up.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn accept<const PLAIN: bool>(&mut self, now: Time, packets: u32, bytes: u32, make: impl Fn() -> P) -> Time {
+    fn accept<const PLAIN: bool>(&mut self, now: Time, packets: u32, bytes: u32, write: impl FnOnce(&mut P)) -> Time {
         self.counters.max_packets = self.counters.max_packets.max(packets + 1);
-        let arrival = self.transmit::<PLAIN>(self.free_at.max(now), self.free_at > now, bytes, make);
+        let arrival = self.transmit::<PLAIN>(self.free_at.max(now), self.free_at > now, bytes, write);
         self.counters.sojourn += self.free_at - now;
         arrival
     }
@@ -299,17 +315,24 @@ impl<P: Packet + Copy> Link<P> {
     /// it was in the queue before.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn transmit<const PLAIN: bool>(&mut self, begin: Time, waited: bool, bytes: u32, make: impl Fn() -> P) -> Time {
+    fn transmit<const PLAIN: bool>(&mut self, begin: Time, waited: bool, bytes: u32, write: impl FnOnce(&mut P)) -> Time {
         let service = match &mut self.capacity {
             Some(capacity) if !PLAIN => capacity.finish(begin, waited, bytes) - begin,
-            _ => self.serializer.time(bytes),
+            _ if bytes == self.last_bytes => self.last_service,
+            _ => {
+                (self.last_bytes, self.last_service) = (bytes, self.serializer.time(bytes));
+                self.last_service
+            }
         };
         self.backlog_bytes += u64::from(bytes);
         self.free_at = begin + service;
         self.counters.bytes += u64::from(bytes);
         self.counters.busy += service;
         let arrival = self.free_at + self.delay;
-        self.ring.push_with(|| InFlight { packet: make(), arrival });
+        self.ring.push_with(|place| {
+            place.arrival = arrival;
+            write(&mut place.packet);
+        });
         arrival
     }
 
@@ -432,8 +455,9 @@ impl<P: Packet + Copy> Link<P> {
         };
         // every accepted packet has had a place in the ring
         let accepted = self.ring.tail();
-        let arrivals = accepted + waiting + self.counters.drops.iter().sum::<u64>();
-        LinkCounters { arrivals, accepted, ..self.counters }
+        let Sums { bytes, drops, marks, busy, sojourn, max_packets } = self.counters;
+        let arrivals = accepted + waiting + drops.iter().sum::<u64>();
+        LinkCounters { arrivals, accepted, bytes, drops, marks, busy, sojourn, max_packets }
     }
 
     /// What was counted up to `now`: no time after it is in `busy` and `sojourn`.

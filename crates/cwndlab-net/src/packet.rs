@@ -15,8 +15,9 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// A packet as links and queues see it. The simulator's is a 56-byte value, the router's an index of a buffer.
-pub trait Packet {
+/// A packet as links and queues see it. The simulator's is a 56-byte value, the router's an index of a buffer. The default
+/// value only fills unused places of a link's ring.
+pub trait Packet: Default {
     /// Bytes that occupy the link and the byte-limited queue, before the link's own header overhead.
     fn wire_bytes(&self) -> u32;
     /// The ECN field.

@@ -9,7 +9,7 @@ pub(crate) struct Ring<T> {
     tail: u64,
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     pub(crate) const fn new() -> Ring<T> {
         Ring { slots: Vec::new(), head: 0, tail: 0 }
     }
@@ -27,17 +27,15 @@ impl<T: Copy> Ring<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.head == self.tail
     }
-    /// Pushes what `make` returns. A closure, so that the value is written into its slot and not copied there.
+    /// Pushes an element, which `write` writes into its slot: a value passed by copy would go by the stack.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
-    pub(crate) fn push_with(&mut self, make: impl Fn() -> T) {
+    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut T)) {
         if self.tail - self.head == self.slots.len() as u64 {
-            self.grow(&make());
+            self.grow();
         }
         let mask = self.slots.len() - 1;
-        // take the slot first, or the value is kept on the stack while the index is checked
-        let slot = &mut self.slots[self.tail as usize & mask];
-        *slot = make();
+        write(&mut self.slots[self.tail as usize & mask]);
         self.tail += 1;
     }
     #[inline]
@@ -65,12 +63,12 @@ impl<T: Copy> Ring<T> {
         &self.slots[position as usize & (self.slots.len() - 1)]
     }
 
-    /// Doubles the ring (`filler` only gives the new slots a value).
+    /// Doubles the ring.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, filler: &T) {
+    fn grow(&mut self) {
         let capacity = (self.slots.len() * 2).max(4);
-        let mut slots = vec![*filler; capacity];
+        let mut slots = vec![T::default(); capacity];
         for position in self.head..self.tail {
             slots[position as usize & (capacity - 1)] = *self.at(position);
         }
@@ -90,7 +88,7 @@ mod tests {
             let (mut ring, mut model) = (Ring::new(), VecDeque::new());
             for step in pushes {
                 if let Some(value) = step {
-                    ring.push_with(|| value);
+                    ring.push_with(|slot| *slot = value);
                     model.push_back(value);
                 } else {
                     prop_assert_eq!(ring.pop(), model.pop_front());

@@ -2,7 +2,7 @@
 
 use crate::{Ecn, Packet};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TestPacket {
     pub id: u64,
     pub bytes: u32,

@@ -14,6 +14,7 @@ mod timed;
 
 pub use info::{CongestionState, DeliveredCe, Info};
 pub use limit::Limit;
+pub use output::Polled;
 
 use cwndlab_units::Time;
 

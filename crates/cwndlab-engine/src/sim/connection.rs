@@ -1,7 +1,7 @@
 //! Connections of the run: two endpoints, the routes between them, their timers.
 
 use cwndlab_net::Packet as _;
-use cwndlab_tcp::{Connection, LawError, State, WindowLawKind};
+use cwndlab_tcp::{Connection, LawError, Polled, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
 use rand::RngCore as _;
@@ -279,7 +279,8 @@ impl<P: Probe> Simulation<P> {
         let conn = &mut self.conns[slot];
         let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
         let config = &self.configs[usize::from(conn.configs[side])];
-        while let Some(segment) = &tcp.poll_transmit(config, self.now) {
+        let mut last = Polled::default();
+        while let Some(segment) = &tcp.poll_further(config, self.now, &mut last) {
             conn.in_network += 1;
             self.summary.injected += 1;
             let packet = Packet::new(segment, peer(end), route, &mut self.sacks);
@@ -288,7 +289,8 @@ impl<P: Probe> Simulation<P> {
             }
             let hop = self.hops[route as usize];
             let Some(wire) = self.wires.get_mut(hop as usize).filter(|wire| wire.ordinary) else { return Some(packet) };
-            if !wire.take(&mut self.events, self.now, hop, packet.wire_bytes(), || packet.onward()) {
+            let write = |place: &mut Packet| *place = packet.onward();
+            if !wire.take(&mut self.events, self.now, hop, packet.wire_bytes(), write) {
                 return Some(packet);
             }
         }

@@ -17,7 +17,7 @@ use crate::header::{Header, Tcp};
 const DELIVER: u32 = u32::MAX;
 
 /// A packet inside the router.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LivePacket {
     /// Number of the packet in order of entry, from 0; a duplicate has its original's.
     pub id: u64,

@@ -9,17 +9,17 @@ impl<P: Packet + Copy> Link<P> {
     /// As [`Link::offer`] to a plain link whose queue takes any packet now: when the packet will arrive at the far end.
     /// `None`, and nothing done, if the queue must be asked. Call only if [`Link::is_plain`].
     ///
-    /// `make` returns the packet, of `wire_bytes`: it is written into its place and not copied there.
+    /// `write` writes the packet, of `wire_bytes`, into its place.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
-    pub fn offer_plain(&mut self, now: Time, wire_bytes: u32, make: impl Fn() -> P) -> Option<Time> {
+    pub fn offer_plain(&mut self, now: Time, wire_bytes: u32, write: impl FnOnce(&mut P)) -> Option<Time> {
         debug_assert!(self.plain);
         self.forget_departed(now);
         let packets = (self.ring.tail() - self.undeparted) as u32;
         if packets >= self.room_for {
             return None;
         }
-        Some(self.accept::<true>(now, packets, wire_bytes + self.header_bytes, make))
+        Some(self.accept::<true>(now, packets, wire_bytes + self.header_bytes, write))
     }
 
     /// The packet that arrives next, if the link is not impaired; one must be under way.

@@ -33,12 +33,44 @@ pub(super) enum Outlook {
     Open,
 }
 
+/// How [`Connection::poll_further`] found the last segment; at first the default.
+#[derive(Clone, Copy, Debug)]
+pub struct Polled(Outlook);
+
+impl Default for Polled {
+    fn default() -> Self {
+        Polled(Outlook::Open)
+    }
+}
+
 impl Connection {
     /// The next segment to send, or none. Call until none.
+    #[inline]
+    pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
+        let outlook = self.outlook(cfg);
+        self.follow(cfg, now, outlook)
+    }
+
+    /// As [`Connection::poll_transmit`], called until it returns none, with nothing done to the connection in between: what the
+    /// last segment leaves as it was is not asked again.
     #[allow(clippy::inline_always)] // once per packet, and once more to find that nothing goes
     #[inline(always)]
-    pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        match self.outlook(cfg) {
+    pub fn poll_further(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Option<Segment> {
+        let s = &self.sender;
+        let outlook = match last.0 {
+            Outlook::PureAck => Outlook::Nothing,
+            Outlook::FullSegment if s.nxt + u64::from(s.mss) <= s.end => self.window_outlook(cfg),
+            _ => self.outlook(cfg),
+        };
+        debug_assert_eq!(outlook, self.outlook(cfg));
+        *last = Polled(outlook);
+        self.follow(cfg, now, outlook)
+    }
+
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn follow(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Option<Segment> {
+        match outlook {
             Outlook::Nothing => None,
             Outlook::PureAck => Some(self.pure_ack(cfg, now)),
             Outlook::FullSegment => {
@@ -78,6 +110,14 @@ impl Connection {
         if !plain {
             return Outlook::Open;
         }
+        self.window_outlook(cfg)
+    }
+
+    /// The same where the windows decide whether a full segment of new data goes.
+    #[inline]
+    fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
+        let s = &self.sender;
+        let mss = u64::from(s.mss);
         let in_flight = s.nxt - s.una + mss;
         if in_flight > s.cc.cwnd() {
             // where unused windows do not grow, their use is noted
