@@ -2,6 +2,7 @@
 
 mod accurate;
 mod ack;
+mod calm;
 mod close;
 mod handshake;
 mod info;

@@ -299,6 +299,22 @@ impl Recovery {
         }
     }
 
+    /// Whether nothing follows from an ACK of new data but that the window grows, where nothing was reported and no ACK was
+    /// a duplicate.
+    #[inline]
+    pub fn only_grows(&self) -> bool {
+        match self {
+            Recovery::Tahoe(_) => true,
+            Recovery::Reno(r) => !r.active && !r.resumes,
+            Recovery::NewReno(r) => !r.active,
+            Recovery::Sack(r) => !r.episode.active,
+            Recovery::Fack(r) => !r.episode.active,
+            Recovery::Prr(r) => !r.episode.active,
+            Recovery::Sack1998(r) => !r.active && !r.hold && !r.timed_out,
+            Recovery::Rack(_) | Recovery::Fack1998(_) => false,
+        }
+    }
+
     #[inline]
     pub fn in_recovery(&self) -> bool {
         match self {

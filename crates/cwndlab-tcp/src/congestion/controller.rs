@@ -10,7 +10,7 @@ use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
 use super::ledbat_plus_plus::{self, LedbatPlusPlus};
 use super::prague::{Prague, Windows};
-use super::reno::{new_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
+use super::reno::{new_bytes, slow_start_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
 use super::search::Search;
 use super::{AckKind, AckReport, Episode, Grant, Quantum, Start};
 use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
@@ -333,13 +333,7 @@ impl Controller {
             }
             return;
         }
-        if let Law::RenoPackets(p) = &mut self.law {
-            p.on_ack(self.cwnd < self.ssthresh);
-            self.cwnd = p.cwnd_bytes(ack.mss).min(MAX_WINDOW_BYTES);
-            return;
-        }
-        if let Law::RenoLinux2(law) = &mut self.law {
-            self.cwnd = law.on_ack(self.cwnd, self.ssthresh, ack.mss).min(MAX_WINDOW_BYTES);
+        if self.count_ack(ack.mss) {
             return;
         }
         if let Law::External(_) = &self.law {
@@ -378,6 +372,48 @@ impl Controller {
             | Law::External(_) => self.cwnd,
         };
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
+    }
+
+    /// Takes an ACK of new data if the law counts ACKs, not bytes; whether it does.
+    #[inline]
+    fn count_ack(&mut self, mss: u32) -> bool {
+        let cwnd = match &mut self.law {
+            Law::RenoPackets(p) => {
+                p.on_ack(self.cwnd < self.ssthresh);
+                p.cwnd_bytes(mss)
+            }
+            Law::RenoLinux2(law) => law.on_ack(self.cwnd, self.ssthresh, mss),
+            _ => return false,
+        };
+        self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
+        true
+    }
+
+    /// Whether [`Controller::on_plain_ack`] may be called: the law looks at nothing of an ACK but what it acknowledges.
+    #[inline]
+    pub fn takes_plain_acks(&self) -> bool {
+        let law = matches!(self.law, Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_));
+        law && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
+    }
+
+    /// As [`Controller::on_feedback`] and [`Controller::on_ack`], for an ACK that may open the window and acknowledges these
+    /// bytes, of which nothing was known before.
+    #[allow(clippy::inline_always)] // see connection/ack.rs
+    #[inline(always)]
+    pub fn on_plain_ack(&mut self, cfg: &TcpConfig, acked_bytes: u64, mss: u32) {
+        if self.count_ack(mss) {
+            return;
+        }
+        let mut left = acked_bytes;
+        if self.in_slow_start() {
+            left = self.widen(cfg, slow_start_bytes(cfg, acked_bytes, acked_bytes, mss));
+            if left == 0 {
+                return;
+            }
+        }
+        if let Law::Reno(reno) = &mut self.law {
+            self.cwnd = reno.avoid(self.cwnd, left, mss).min(MAX_WINDOW_BYTES);
+        }
     }
 
     /// An ACK, for a law from outside: it gets those that do not open the window, too.
@@ -436,6 +472,12 @@ impl Controller {
                 return new_bytes(cfg, ack);
             }
         }
+        self.widen(cfg, increase)
+    }
+
+    /// The window grows by as much of `increase` as slow start lets it; returns bytes left for congestion avoidance.
+    #[inline]
+    fn widen(&mut self, cfg: &TcpConfig, increase: u64) -> u64 {
         let room = u64::from(self.ssthresh.min(MAX_WINDOW_BYTES).saturating_sub(self.cwnd));
         self.cwnd += increase.min(room) as u32;
         // Only a limit-free slow start hands on what it could not use: with L = 1 an ACK counts once.

@@ -111,8 +111,14 @@ pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
 /// Bytes by which slow start may open the window for this ACK (RFC 5681, equation 2; RFC 3465, section 2.3: L).
 #[inline]
 pub(super) fn slow_start_increase(cfg: &TcpConfig, ack: &AckReport) -> u64 {
+    slow_start_bytes(cfg, ack.acked_bytes, new_bytes(cfg, ack), ack.mss)
+}
+
+/// The same of an ACK that acknowledges `acked_bytes`, of which `new_bytes` count.
+#[inline]
+pub(super) fn slow_start_bytes(cfg: &TcpConfig, acked_bytes: u64, new_bytes: u64, mss: u32) -> u64 {
     match cfg.slow_start_limit_segments {
-        0 => new_bytes(cfg, ack),
-        limit => ack.acked_bytes.min(u64::from(limit) * u64::from(ack.mss)),
+        0 => new_bytes,
+        limit => acked_bytes.min(u64::from(limit) * u64::from(mss)),
     }
 }

@@ -265,14 +265,28 @@ impl Connection {
         self.stats.fast_retransmits += u32::from(decision.began);
         if s.una == s.max && s.cc.cwnd() == 0 {
             // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
-        } else if s.una == s.max {
-            self.timers.stop(Timer::Retransmit); // RFC 6298, 5.2
-        } else if decision.restart_timer {
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
-            // 5.3
+        } else if s.una == s.max || decision.restart_timer {
+            self.restart_timer(cfg, now);
         }
         let held = report.ece && self.on_echo(cfg, now, report.prior_flight_bytes, true);
         self.conclude(cfg, report, decision, !held);
+        self.after_new_ack(cfg, now, ack);
+    }
+
+    /// New data is acknowledged: the retransmission timer stops or starts anew (RFC 6298, 5.2 and 5.3).
+    #[inline(always)]
+    pub(super) fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
+        let s = &self.sender;
+        if s.una == s.max {
+            self.timers.stop(Timer::Retransmit);
+        } else {
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
+        }
+    }
+
+    /// The window has taken an ACK of new data.
+    #[inline(always)]
+    pub(super) fn after_new_ack(&mut self, cfg: &TcpConfig, now: Time, ack: u64) {
         if self.sender.outstanding.keeps_segments() && Flight::times_segments(cfg) {
             self.measure_segments(cfg, now);
         }
@@ -360,7 +374,7 @@ impl Connection {
 
     /// Takes a round-trip time if this ACK gives one: Karn's rule, or RFC 7323's timestamps.
     #[inline(always)]
-    fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
+    pub(super) fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
         if cfg.rto.per_segment {
             return None; // taken once the window has grown: `measure_segments`

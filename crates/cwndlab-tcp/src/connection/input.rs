@@ -69,7 +69,7 @@ impl Connection {
             self.note_window_update();
             self.arm_rack(cfg);
             self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
-        } else {
+        } else if !self.take_calm_ack(cfg, now, seg, ack) {
             let mut report = self.account_new(cfg, now, seg, None, ack);
             self.on_new_ack(cfg, ack, &mut report);
             self.arm_rack(cfg);

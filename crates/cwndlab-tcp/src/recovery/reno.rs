@@ -12,7 +12,7 @@ pub(crate) struct Reno {
     /// and the agents of 1998 have it.
     recover: u64,
     /// A timeout came in recovery, and the next ACK of new data opens cwnd to ssthresh ([`RenoConfig::outlives_timeout`](crate::RenoConfig)).
-    resumes: bool,
+    pub resumes: bool,
 }
 
 impl Reno {

@@ -16,9 +16,9 @@ pub(crate) struct Sack1998 {
     /// Segments in the pipe; may go below zero.
     pipe: i32,
     /// No ACK of new data since the last timeout: duplicates mean nothing.
-    timed_out: bool,
+    pub timed_out: bool,
     /// The ACK that begins an episode releases the first segment and nothing else.
-    hold: bool,
+    pub hold: bool,
 }
 
 impl Sack1998 {
