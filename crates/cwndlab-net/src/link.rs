@@ -315,7 +315,13 @@ impl<P: Packet + Copy> Link<P> {
     /// it was in the queue before.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn transmit<const PLAIN: bool>(&mut self, begin: Time, waited: bool, bytes: u32, write: impl FnOnce(&mut P)) -> Time {
+    fn transmit<const PLAIN: bool>(
+        &mut self,
+        begin: Time,
+        waited: bool,
+        bytes: u32,
+        write: impl FnOnce(&mut P),
+    ) -> Time {
         let service = match &mut self.capacity {
             Some(capacity) if !PLAIN => capacity.finish(begin, waited, bytes) - begin,
             _ if bytes == self.last_bytes => self.last_service,
