@@ -10,10 +10,13 @@ import pytest
 from prepared_stalls import STALLS, study
 
 from cwndlab import Study
+from cwndlab.backends.linux_virtual.doctor import reason_not_virtual
 from cwndlab.cli import app
 from cwndlab.diagnosis.diagnosis import Diagnosis
-from cwndlab.runs.again import OneCell
+from cwndlab.runs.again import OneCell, OneKernelCell
 from cwndlab.runs.explain import explain_capture, explain_run
+from cwndlab.runs.options import RunOptions
+from cwndlab.runs.run import kernel_of
 from cwndlab.runs.trace import trace
 
 
@@ -127,6 +130,87 @@ def test_a_pcap_of_the_first_bytes_of_each_packet_is_enough(cause: str, tmp_path
     one, other = explain_capture(whole), explain_capture(short)
     assert one.cause == other.cause == cause
     assert other.waited_s[cause] == pytest.approx(one.waited_s[cause], abs=1e-3)
+
+
+def packet(
+    time_s: float, out: bool, seq: int, length: int, ack: int, window: int, flags: int = dpkt.tcp.TH_ACK
+) -> tuple[float, bytes]:
+    """A captured segment; `out` is from the side that sends data."""
+    ends = (bytes([10, 0, 0, 1]), 5001), (bytes([10, 0, 0, 2]), 80)
+    (source, sport), (target, dport) = ends if out else ends[::-1]
+    tcp = dpkt.tcp.TCP(sport=sport, dport=dport, seq=seq, ack=ack, win=window, flags=flags)
+    tcp.data = bytes(length)
+    ip = dpkt.ip.IP(src=source, dst=target, p=dpkt.ip.IP_PROTO_TCP, data=tcp)
+    ip.len = len(ip)
+    return time_s, bytes(ip)
+
+
+def captured(folder: Path, *packets: tuple[float, bytes]) -> Diagnosis:
+    file = folder / "made.pcap"
+    with file.open("wb") as target:
+        writer = dpkt.pcap.Writer(target, linktype=dpkt.pcap.DLT_RAW)
+        for time, data in packets:
+            writer.writepkt(data, time)
+    return explain_capture(file)
+
+
+def test_probes_of_a_closed_window_need_no_data_to_be_seen(tmp_path: Path) -> None:
+    probes = [(packet(t, True, 1999, 0, 1, 100), packet(t + 0.01, False, 1, 0, 2000, 0)) for t in (1.0, 3.0)]
+    sent, full = packet(0, True, 1000, 1000, 1, 100), packet(0.01, False, 1, 0, 2000, 0)
+    found = captured(tmp_path, sent, full, *(one for pair in probes for one in pair))
+    assert found.cause == "zero-window" and found.waited_s["zero-window"] == pytest.approx(3.0)
+    assert found.waits[0].steps[-1].text == "a window probe sent"
+
+
+def test_a_window_of_unknown_scale_is_only_closed_at_zero(tmp_path: Path) -> None:
+    rounds = [
+        (
+            packet(0.1 * k, True, 1000 * k, 1000, 1, 100),
+            packet(0.1 * k + 0.09, False, 1, 0, 1000 * k + 1000, 400),
+        )
+        for k in range(5)
+    ]
+    found = captured(tmp_path, *(one for pair in rounds for one in pair))
+    assert found.cause not in ("zero-window", "receive-window")
+
+
+def test_a_capture_that_begins_in_a_wait_shows_it(tmp_path: Path) -> None:
+    closed, opened = packet(0, False, 1, 0, 1000, 0), packet(2.0, False, 1, 0, 1000, 64000)
+    found = captured(tmp_path, closed, opened, packet(2.0001, True, 1000, 1000, 1, 100))
+    assert found.cause == "zero-window" and found.waited_s["zero-window"] == pytest.approx(2.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(("asked_s", "answered_s"), [(0.11, 1.1), (1.09, 1.1)])
+def test_what_the_first_data_waits_for_after_the_handshake_is_an_application(
+    tmp_path: Path, asked_s: float, answered_s: float
+) -> None:
+    syn = dpkt.tcp.TH_SYN
+    found = captured(
+        tmp_path,
+        packet(0, False, 0, 0, 0, 60000, syn),
+        packet(0.0001, True, 0, 0, 1, 60000, syn | dpkt.tcp.TH_ACK),
+        packet(0.1, False, 1, 0, 1, 60000),
+        packet(asked_s, False, 1, 200, 1, 60000),
+        packet(asked_s + 0.0001, True, 1, 0, 201, 60000),
+        packet(answered_s, True, 1, 1000, 201, 60000),
+    )
+    assert found.cause == "application"
+    assert found.waits[0].steps[0].text == "200 bytes arrived from the peer"
+    assert found.waits[0].steps[0].time_ns == pytest.approx(asked_s * 1e9)
+
+
+def test_a_kernels_trace_names_the_cause_and_the_time_of_the_simulators_run() -> None:
+    if reason := reason_not_virtual():
+        pytest.skip(f"virtual time: {reason}")
+    prepared = study("lost-syn").set({"run.duration": "2s"})
+    kernel = kernel_of(RunOptions(backend="linux-virtual"), prepared)
+    assert kernel is not None
+    cell = prepared.plan(seed=1).cells[0]
+    found = explain_run(OneKernelCell(cell, 1, kernel), cell.id, 0, "flow", None, 1)
+    assert found.cause == "lost-syn"
+    simulated = of_records(prepared)
+    for cause in ("lost-syn", "handshake"):
+        assert found.waited_s[cause] == pytest.approx(simulated.waited_s[cause], rel=0.1)
 
 
 def test_a_run_explains_itself() -> None:

@@ -11,7 +11,7 @@ import typer
 from cwndlab.errors import StudyError
 
 from .loading import changes_of, load
-from .options import CcOption, JsonOption, MoreSets, SeedOption, SetOption, parsed
+from .options import BackendOption, CcOption, JsonOption, MoreSets, SeedOption, SetOption, StackOption, parsed
 from .output import echo, echo_json
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def explain(
     ] = None,
     longest: Annotated[int, typer.Option(min=1, help="how many waits to explain, without --at")] = 5,
     cc: CcOption = None,
+    backend: BackendOption = "simulator",
+    stack: StackOption = None,
     seed: SeedOption = None,
     replicate: Annotated[int, typer.Option(min=0)] = 0,
     budgets: Annotated[
@@ -47,26 +49,31 @@ def explain(
     Of a finished run (DIR): why numbers are not the paper's, as far as choices of --sensitivity were run.
     """
     from cwndlab.diagnosis.from_capture import is_capture
-    from cwndlab.runs.again import OneCell
+    from cwndlab.runs.again import OneCell, OneKernelCell
     from cwndlab.runs.explain import explain_capture, explain_run
+    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.run import kernel_of
     from cwndlab.spec.units import parse_seconds
 
     moment = None if at is None else parsed(at, parse_seconds, "--at")
     if is_capture(Path(study)):
-        if more or set_ or flow or cc or seed is not None or replicate:
+        if more or set_ or flow or cc or seed is not None or replicate or backend != "simulator":
             raise StudyError("a capture takes only --at, --longest and --json")
         return _show(explain_capture(study, moment, longest), json_)
     if Path(study, "provenance.json").is_file():
-        if flow or cc or at or seed is not None or replicate:
+        if flow or cc or at or seed is not None or replicate or backend != "simulator":
             raise StudyError("a finished run takes only --set, --budgets and --json")
         return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
-    plan = load(study, set_, more, cc=cc).plan(seed=seed)
+    loaded = load(study, set_, more, cc=cc)
+    kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
+    plan = loaded.plan(seed=seed)
     cell = plan.cells[0]
     cell.check()
     if len(plan.cells) > 1:
         echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
+    source = OneCell(cell, plan.seed) if kernel is None else OneKernelCell(cell, plan.seed, kernel)
     try:
-        found = explain_run(OneCell(cell, plan.seed), cell.id, replicate, flow, moment, longest)
+        found = explain_run(source, cell.id, replicate, flow, moment, longest)
     except KeyError as error:
         raise StudyError(str(error.args[0]), key="--flow") from None
     _show(found, json_)

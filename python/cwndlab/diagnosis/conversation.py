@@ -72,7 +72,11 @@ class Conversation:
     mss: int
     #: Where the packets were seen: at the "sender" or the "receiver".
     seen_at: str
-    #: What is known for certain; None of a capture.
+    #: What is known for certain; None of captures and of kernels' runs.
     known: Known | None = None
+    #: Whether every packet that was dropped on the way has its `drop`.
+    drops_known: bool = False
+    #: Whether windows have their true size; if not, only a window of 0 is one for certain.
+    scale_known: bool = True
     #: What the reader should know of the source.
     notes: list[str] = field(default_factory=list)

@@ -168,6 +168,7 @@ def _conversation(connection: _Connection) -> Conversation:
         # Segmentation offload makes captured segments larger than what was sent.
         mss=max(1, min([largest, *offered]) if largest else min(offered, default=1460)),
         seen_at="sender",
+        scale_known=not notes,
         notes=notes,
     )
     if _at_receiver(conversation):

@@ -1,4 +1,4 @@
-"""Conversations of a simulated run, of its record tables."""
+"""Conversations of a run, simulated or on a kernel, of its record tables."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def _conversation(
         mss=max((packet.len for packet in packets if packet.out), default=0) or int(config["mss"]),
         seen_at="sender",
         known=_known(columns, serial, client),
+        drops_known=True,
     )
 
 
@@ -62,9 +63,10 @@ def _packets(table: Columns, scenario: Mapping[str, Any], serial: int, client: b
     names = ("time_ns", "event", "from_client", "seq", "len", "ack", "window_bytes", "flags", "sack")
     more = ("ts_val", "ts_ecr", "ip_id", "link", "cause")
     packets: list[Packet] = []
-    under_way: dict[tuple[int, int], Packet] = {}
+    under_way: dict[tuple[int | None, int], Packet] = {}
     for row in zip(*(table[name][rows].tolist() for name in (*names, *more)), strict=True):
-        time, event, from_client, seq, length, ack, window, flags, sack, val, ecr, number, link, cause = row
+        time, event, from_client, seq, length, ack, window, flags, sack, val, ecr, ip_id, link, cause = row
+        number = _some(ip_id)  # unknown of a kernel's packets: a drop is of the last one with its bytes
         out = from_client == client
         if event in ("drop", "mark"):
             packet = under_way.get((number, seq)) if out else None
@@ -98,15 +100,20 @@ def _drop(link: Mapping[str, Any], time_ns: int, cause: str) -> Drop:
     return Drop(time_ns, str(link["name"]), why, by_policer=policed)
 
 
-def _known(columns: Callable[[str], Columns], serial: int, client: bool) -> Known:
+def _known(columns: Callable[[str], Columns], serial: int, client: bool) -> Known | None:
+    """What the tables of the sender tell; None if they are empty, as those of kernels are."""
+
     def rows(table: str, *names: str) -> list[tuple[Any, ...]]:
         found = columns(table)
         mine = (found["connection"] == serial) & (np.asarray(found["from_client"], np.bool_) == client)
         return list(zip(*(found[name][mine].tolist() for name in names), strict=True))
 
+    limits = sorted(rows("limits", "from_ns", "to_ns", "limit"))
+    if not limits:
+        return None
     timers = rows("timeouts", "time_ns", "timer", "set_ns", "backoffs")
     return Known(
-        limits=sorted(rows("limits", "from_ns", "to_ns", "limit")),
+        limits=limits,
         timers={time: (timer, since, count) for time, timer, since, count in timers},
         windows=rows("cwnd", "time_ns", "cwnd_bytes", "ssthresh_bytes"),
     )

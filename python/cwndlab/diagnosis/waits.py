@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from .conversation import ECE, FIN, SYN, Conversation, Packet
+from .conversation import ACK, ECE, FIN, SYN, Conversation, Packet
 from .policing import is_policed
 
 #: The causes, in words.
@@ -113,7 +113,7 @@ class _Replay:
         self.largest = 0
         self.rtt_ns = shortest_rtt(conversation)
         self.least_ns = 0 if short else self.rtt_ns // 10
-        self.policed = conversation.known is None and is_policed(conversation.packets, self.rtt_ns)
+        self.policed = not conversation.drops_known and is_policed(conversation.packets, self.rtt_ns)
         self.waits: list[Wait] = []
         known = conversation.known
         self.limit_starts = [start for start, _, _ in known.limits] if known is not None else []
@@ -123,13 +123,19 @@ class _Replay:
         for at, packet in enumerate(self.of.packets):
             if not packet.out:
                 self.receive(packet)
-            elif packet.len or packet.flags & (SYN | FIN):
+            elif packet.len or packet.flags & (SYN | FIN) or self.is_probe(packet):
                 self.send(at, packet)
         return self.waits
 
+    def is_probe(self, packet: Packet) -> bool:
+        """Whether a segment without data probes a closed window: it repeats the last acknowledged number."""
+        return self.window == 0 and packet.seq < self.una
+
     def receive(self, packet: Packet) -> None:
         """An arrival at the sender."""
-        self.opened = packet.window > self.window >= 0 and packet.ack == self.una
+        if self.last_out is None and not packet.is_syn and not packet.len:
+            self.last_out = packet  # the capture began later than the connection: its sender was waiting
+        self.opened = self.opens(packet)
         if packet.ack > self.una:
             self.una, self.dupacks = packet.ack, 0
             if self.una >= self.recover:
@@ -145,11 +151,22 @@ class _Replay:
         self.echoed = bool(packet.flags & ECE) and not packet.is_syn
         self.last_in = packet
 
+    def opens(self, packet: Packet) -> bool:
+        """Whether an arrival tells that the receiver's application has read after a while without reading.
+
+        One that reads at once opens the window at once, too, if its kernel counts more than the payload.
+        """
+        if packet.len or packet.ack != self.una or not 0 <= self.window < packet.window:
+            return False
+        late = self.last_in is None or packet.time_ns - self.last_in.time_ns > _ANSWER_NS
+        return late and (self.of.scale_known or self.window == 0)
+
     def send(self, at: int, packet: Packet) -> None:
         """A transmission: the end of a wait."""
         last = self.last_out
         if last is not None and not packet.unseen and packet.time_ns - last.time_ns > self.least_ns:
             self.waits.append(self.wait(at, packet, last))
+        self.opened = False
         if packet.is_syn:
             self.syns.append(packet)
         elif packet.len:
@@ -188,7 +205,7 @@ class _Replay:
         if packet.is_syn:
             return "lost-syn", True
         if last.is_syn and packet.seq == 0 and not self.sent:
-            return "handshake", True
+            return self.first(wait), True
         answers = self.last_in is not None and packet.time_ns - self.last_in.time_ns <= self.answer_ns()
         again = packet.len > 0 and packet.seq < self.nxt
         if wait.timer is not None:
@@ -197,7 +214,10 @@ class _Replay:
             timed = probes = False
         else:
             timed, probes = not answers and (again or self.echoed), False
-        if 0 <= self.window < min(self.of.mss, max(packet.len, 1)) or (self.opened and answers and not again):
+        room = min(self.of.mss, max(packet.len, 1)) if self.of.scale_known else 1
+        if 0 <= self.window < room or (self.opened and answers and not again):
+            return "zero-window", True
+        if again and self.of.known is None and self.before(wait)[1] == 0:
             return "zero-window", True
         if probes:
             return "probe", False
@@ -207,6 +227,15 @@ class _Replay:
             lost = self.was_policed(wait.earlier)
             return ("policer" if lost else "recovery"), False
         return self.unsent(wait, packet, last, answers)
+
+    def first(self, wait: Wait) -> str:
+        """What the first data waited for: the handshake, or an application, whose request may come first."""
+        if self.of.known is not None:
+            return "handshake"
+        opened = next(
+            (p.time_ns for p in self.of.packets[: wait.at] if not p.out and p.flags & ACK), wait.end_ns
+        )
+        return "handshake" if 2 * (opened - wait.start_ns) >= wait.duration_ns else "application"
 
     def answer_ns(self) -> int:
         """How long after an arrival the sender's answer to it is seen."""
@@ -228,13 +257,13 @@ class _Replay:
 
     def was_policed(self, earlier: list[Packet]) -> bool:
         """Whether a policer dropped one of these."""
-        if self.of.known is not None:
+        if self.of.drops_known:
             return any(packet.drop is not None and packet.drop.by_policer for packet in earlier)
         return self.policed
 
     def was_spurious(self, wait: Wait, packet: Packet) -> bool:
         """Whether the original had arrived: no link dropped it, or its ACK came too soon for the copy's."""
-        if self.of.known is not None:
+        if self.of.drops_known:
             return all(one.drop is None for one in wait.earlier)
         for at in range(wait.at + 1, len(self.of.packets)):
             later = self.of.packets[at]
@@ -267,8 +296,9 @@ class _Replay:
         flight = wait.nxt - una
         fed = self.last_in is not None and self.last_in.len > 0 and una >= wait.nxt
         if fed or not answers:
-            return ("application" if flight < self.window else "receive-window"), wait.una >= wait.nxt
-        if flight + self.of.mss > window:
+            full = flight >= self.window and self.of.scale_known
+            return ("receive-window" if full else "application"), wait.una >= wait.nxt
+        if flight + self.of.mss > window and self.of.scale_known:
             return "receive-window", True
         if (
             packet.len < self.of.mss

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from .conversation import ACK, Conversation, Packet
+from .conversation import ACK, FIN, Conversation, Packet
 from .waits import CAUSES, Wait
 
 
@@ -54,7 +54,7 @@ class Explanation:
 def explain(conversation: Conversation, wait: Wait) -> Explanation:
     """A wait in sentences."""
     steps = [*_losses(wait), *_dupacks(conversation, wait), *_window(conversation, wait)]
-    steps += _timer(wait) + _end(conversation, wait)
+    steps += _request(conversation, wait) + _timer(wait) + _end(conversation, wait)
     return Explanation(
         conversation=conversation.name,
         start_s=wait.start_ns / 1e9,
@@ -129,6 +129,16 @@ def _window(conversation: Conversation, wait: Wait) -> list[Step]:
     ]
 
 
+def _request(conversation: Conversation, wait: Wait) -> list[Step]:
+    """The data that arrived last while the application had nothing to send: it may have waited for that."""
+    if wait.cause != "application":
+        return []
+    last = next((p for p in reversed(conversation.packets[: wait.at]) if not p.out and p.len), None)
+    if last is None or not wait.start_ns < last.time_ns < wait.end_ns:
+        return []
+    return [Step(last.time_ns, f"{last.len} bytes arrived from the peer")]
+
+
 def _timer(wait: Wait) -> list[Step]:
     if wait.timer is None:
         return []
@@ -149,7 +159,7 @@ def _named(packet: Packet) -> str:
     if packet.is_syn:
         return "the SYN-ACK" if packet.flags & ACK else "the SYN"
     if not packet.len:
-        return "the FIN"
+        return "the FIN" if packet.flags & FIN else "a window probe"
     return f"bytes {packet.seq} to {packet.end - 1}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -14,7 +14,10 @@ from cwndlab.plan.plan import Cell
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 
-from .work import classes
+from .work import Measure, classes
+
+if TYPE_CHECKING:
+    from cwndlab.backends.linux.backend import Kernel
 
 
 class Repeatable(Protocol):
@@ -45,6 +48,26 @@ class OneCell:
         laws = classes(self.cell.study.laws.values())
         records = core().run(scenario, self.seed, replicate, laws=laws)
         return {name: pa.table(records.table(name)) for name in records.names}
+
+
+@dataclass(frozen=True)
+class OneKernelCell:
+    """A cell that runs on a kernel when it is asked for (`Repeatable`)."""
+
+    cell: Cell
+    seed: int
+    kernel: Kernel
+
+    def scenario(self, cell: str) -> Mapping[str, Any]:
+        """The scenario."""
+        found: Mapping[str, Any] = json.loads(self.cell.scenario)
+        return found
+
+    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
+        """The tables of a replicate, with these keys of the scenario changed; RunError if the run failed."""
+        scenario = json.dumps({**self.scenario(cell), **changes}, allow_nan=False)
+        records = self.kernel.record(self.cell, self.seed, replicate, Measure(()), scenario)
+        return {name: records.table(name) for name in records.names}
 
 
 def view_again(

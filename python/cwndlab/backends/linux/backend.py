@@ -328,12 +328,17 @@ class Kernel:
         stamp["sysctls"] = name
         write_atomic(folder / f"{job.key}.json", json.dumps(stamp, indent=1).encode())
 
-    def record(self, cell: Cell, seed: int, replicate: int, work: Work) -> KernelRecords:
-        """One run and what was captured of it; RunError if it failed or is invalid."""
+    def record(
+        self, cell: Cell, seed: int, replicate: int, work: Work, scenario: str | None = None
+    ) -> KernelRecords:
+        """One run and what was captured of it; RunError if it failed or is invalid.
+
+        `scenario`: the cell's own with other probes, as JSON.
+        """
         outcomes: list[Outcome] = []
         with tempfile.TemporaryDirectory() as folder:
             kernel = replace(self, keep=Path(folder))
-            job = Job("run", cell.id, cell.scenario, seed, replicate, keep_records=True)
+            job = Job("run", cell.id, scenario or cell.scenario, seed, replicate, keep_records=True)
             kernel.execute([job], work, outcomes.append)
             outcome = outcomes[0]
             if outcome.error is not None or outcome.records is None:
