@@ -7,9 +7,11 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,9 +19,11 @@ from urllib.parse import urlsplit
 import pytest
 
 import cwndlab
+from cwndlab.errors import OutputError
 from cwndlab.explore.controls import Explored, explored
 from cwndlab.explore.page import ExplorePage, page
 from cwndlab.explore.serve import PageServer
+from cwndlab.report import widget
 from cwndlab.study import Study
 
 WEB = Path(__file__).parents[2] / "web"
@@ -29,6 +33,21 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 needs_module = pytest.mark.skipif(
     not MODULE.exists(), reason="no WebAssembly module: rustup lacks wasm32-unknown-unknown"
 )
+
+
+#: What a notebook does with a widget: it imports the module and gives it a model.
+HOST = """<!doctype html><title>notebook</title><body><script type="module">
+const traits = {given};
+const acts = [];
+window.model = {{
+  get: (name) => traits[name], save_changes() {{}}, on: (_, act) => acts.push(act), off() {{}},
+  set(name, value) {{ traits[name] = value; }},
+  assign(name, value) {{ traits[name] = value; for (const act of acts) act(); }},
+}};
+const address = URL.createObjectURL(new Blob([{script}], {{ type: "text/javascript" }}));
+const {{ default: widget }} = await import(address);
+widget.render({{ model: window.model, el: document.body }});
+</script>"""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +74,9 @@ def seen(file: Path) -> Any:
     if CHROMIUM is None or shutil.which("node") is None or not (WEB / "node_modules").exists():
         pytest.skip("needs chromium, node and the packages in web/ (`npm ci --prefix web`)")
     notebook = file.with_name("notebook.html")
-    notebook.write_text(f"<!doctype html>{ExplorePage('One transfer', file.read_text())._repr_html_()}")
+    script = resources.files("cwndlab.report").joinpath("live", "widget.js").read_text()
+    given = {"title": "One transfer", "html": file.read_text(), "height": "40rem", "address": ""}
+    notebook.write_text(HOST.format(script=json.dumps(script), given=json.dumps(given).replace("</", "<\\/")))
     command = ["node", "explore.mjs", CHROMIUM, file.as_uri(), notebook.as_uri(), str(file.parent)]
     done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -122,8 +143,26 @@ def test_the_page_fetches_nothing_and_logs_no_error(seen: Any, file: Path) -> No
 
 
 @needs_module
-def test_a_notebook_shows_the_page_in_a_frame(seen: Any) -> None:
+def test_a_notebook_reads_and_sets_the_settings_of_the_page(seen: Any) -> None:
     assert "bytes delivered" in seen["framed"]
+    assert seen["read"] == "#rate=20"
+    assert seen["assigned"] == "5 Mbit/s"
+
+
+def test_a_notebook_without_widgets_shows_the_page_in_a_frame() -> None:
+    shown = ExplorePage("One", "<p>&</p>")._repr_html_()
+    assert '<iframe title="One"' in shown and "&lt;p&gt;&amp;&lt;/p&gt;" in shown
+
+
+def test_a_page_is_a_widget_where_anywidget_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("anywidget")
+    made = ExplorePage("One", "<p>1</p>").widget()
+    assert (made.title, made.html, made.address) == ("One", "<p>1</p>", "")
+    made.address = "#rate=5"
+    widget._widget_class.cache_clear()
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(OutputError, match="pip install"):
+        ExplorePage("One", "").widget()
 
 
 @needs_module

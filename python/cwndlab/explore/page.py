@@ -16,6 +16,7 @@ from cwndlab.core import core
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
 from cwndlab.report import embed, render
+from cwndlab.report.widget import PageWidget, page_widget
 from cwndlab.spec import toml
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.values import text
@@ -52,6 +53,10 @@ class ExplorePage:
         with writing(file):
             write_atomic(file, self.html.encode())
         return file
+
+    def widget(self) -> PageWidget:
+        """The page as a widget, whose `address` holds the settings; OutputError without anywidget."""
+        return page_widget(self.title, self.html)
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, so that its styles and its strict policy stay inside."""

@@ -20,6 +20,7 @@ from cwndlab.report.discrepancies import Discrepancy
 from cwndlab.report.figures import Drawing, chart, draw
 from cwndlab.report.judge import Variation
 from cwndlab.report.study import outputs_of
+from cwndlab.report.widget import PageWidget, page_widget
 from cwndlab.report.write import discrepancies_of
 from cwndlab.spec.outputs import Figure
 from cwndlab.spec.schema import Scalar
@@ -183,6 +184,20 @@ class RunResult:
             for name in self.results.units:
                 if not self.results.is_list(name) and (cell.id, name) in self.results.data:
                     yield cell, name
+
+    def widget(self) -> PageWidget:
+        """The report, which runs its cells, as a widget for a notebook.
+
+        Raises:
+            OutputError: the run left no report (no folder was given), or anywidget is not installed.
+
+        """
+        if self.report is None:
+            raise OutputError("the run left no report; give it a folder: study.run('results')")
+        try:
+            return page_widget(self.study.title, self.report.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise OutputError(f"{self.report}: cannot be read: {error.strerror}") from error
 
     def _repr_html_(self) -> str:
         table = self.estimates

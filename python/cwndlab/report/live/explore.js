@@ -127,7 +127,7 @@ class Explorer {
     this.moved = performance.now();
     this.whole = true;
     this.listen();
-    this.load();
+    this.load(location.hash);
   }
 
   listen() {
@@ -147,8 +147,13 @@ class Explorer {
       });
     }
     this.replicate.addEventListener("change", () => this.changed());
+    // In a notebook the widget around the page holds its address, too.
+    window.addEventListener("message", ({ source, data }) => {
+      if (source !== parent || typeof data?.cwndlab !== "string" || data.cwndlab === this.address()) return;
+      this.load(data.cwndlab);
+    });
     window.addEventListener("hashchange", () => {
-      if (location.hash !== toHash(this.content, this.settings, Number(this.replicate.value))) this.load();
+      if (location.hash !== this.address()) this.load(location.hash);
     });
   }
 
@@ -163,9 +168,14 @@ class Explorer {
     return input;
   }
 
-  /** Takes the settings from the page's address. */
-  load() {
-    const { settings, replicate } = fromHash(this.content, location.hash);
+  /** The part of the page's address that holds the settings. */
+  address() {
+    return toHash(this.content, this.settings, Number(this.replicate.value));
+  }
+
+  /** Takes the settings from an address. @param {string} hash */
+  load(hash) {
+    const { settings, replicate } = fromHash(this.content, hash);
     this.settings = settings;
     this.edited = Math.min(this.edited, settings.length - 1);
     this.replicate.value = String(replicate);
@@ -175,9 +185,10 @@ class Explorer {
   changed() {
     this.moved = performance.now();
     this.showControls();
-    const hash = toHash(this.content, this.settings, Number(this.replicate.value));
+    const hash = this.address();
     // Not the fragment alone: in a notebook's frame it would be resolved against the notebook's address.
     if (location.hash !== hash) history.replaceState(null, "", document.URL.replace(/#.*/, "") + hash);
+    if (parent !== window) parent.postMessage({ cwndlab: hash }, "*");
     this.run();
   }
 
