@@ -7,7 +7,7 @@
 # make images  the README's pictures      make gallery  evaluates all shipped laws and queues: docs/gallery/
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
 # make fuzz   study files, scenarios, packetdrill scripts and stores, damaged at random for FUZZ_S seconds (600)
-# make wheel  a wheel with profile-guided optimization: build/dist/
+# make wheel  a wheel with profile-guided optimization: build/dist/     make try-wheel  builds one quickly, and uses it
 # make lock   requirements/*.txt anew        make clean  all that was made here
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
@@ -17,6 +17,8 @@ OUT    ?= build/reports
 
 # What a Rust test wrote that could not run on this machine.
 SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
+# Tests on this machine's kernel run alone: a run on a busy machine does not count.
+REAL_TIME = tests/backends/test_kernel.py
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -name build.rs -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 # What `make run` runs: together a minute or two. Of `bbr` the other questions send thousands of millions of packets, so
@@ -26,7 +28,7 @@ PART_rfc2415 = --set grid=tables_1_to_3,tables_4_and_5,table_6
 PART_rfc2884 = --set grid=fairness,bulk,transactions,traced
 SHORT_bbr    = --set question=slow-line
 
-.PHONY: run studies test test-rust test-python check bench wheel digests fuzz validate images gallery docs setup lock clean
+.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz validate images gallery docs setup lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -45,6 +47,7 @@ define reported
 endef
 
 test: test-rust test-python
+	$(BIN)/python -m pytest $(REAL_TIME)
 
 test-rust:
 	@rm -f $(SKIPPED)
@@ -52,14 +55,18 @@ test-rust:
 	@[ ! -e $(SKIPPED) ] || { echo "$$(wc -l < $(SKIPPED)) Rust tests were skipped:"; cat $(SKIPPED); }
 
 test-python: setup $(VENV)/.dev $(VENV)/.web
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(addprefix --ignore ,$(REAL_TIME))
 
-check: setup $(VENV)/.dev $(VENV)/.web
+check: check-rust check-python
+
+check-rust:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+check-python: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/codespell
 	$(BIN)/python tools/prose.py
 	$(BIN)/python tools/links.py
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -89,6 +96,12 @@ digests: setup
 
 wheel: setup
 	$(BIN)/python tools/wheel.py
+
+# The wheel as above, but from what `make setup` has compiled.
+try-wheel: setup
+	@rm -rf build/try
+	@CARGO_TARGET_DIR=$${CARGO_TARGET_DIR:-$(CURDIR)/target} $(BIN)/python tools/wheel.py --plain --profile release --out build/try >/dev/null
+	$(BIN)/python tools/try_wheel.py build/try/*.whl --offline
 
 images: setup
 	$(BIN)/python tools/images.py

@@ -62,7 +62,7 @@ class TestCluster:
 
         from distributed import Client
 
-        for _ in range(300):
+        for _ in range(900):
             if self.file.exists() and self.file.read_text().endswith("}"):
                 break
             time.sleep(0.1)
