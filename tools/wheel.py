@@ -17,6 +17,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def main() -> None:
     counts, first = WORK / "counts", WORK / "first"
     target = {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(WORK / "target"))}
     maturin = [
-        Path(sys.executable).with_name("maturin"),
+        Path(sysconfig.get_path("scripts")) / "maturin",
         "build",
         "--profile",
         options.profile,

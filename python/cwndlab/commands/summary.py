@@ -44,7 +44,7 @@ def show(result: RunResult, seconds: float) -> None:
     found = summary(result, seconds)
     cells = f"{found['cells']} cell{'s' if found['cells'] != 1 else ''}"
     if result.performed:
-        echo(f"{cells}, {result.performed} runs in {span(seconds)}")
+        echo(f"{cells}, {result.performed} run{'s' if result.performed != 1 else ''} in {span(seconds)}")
     else:
         echo(f"{cells}, nothing to run: all results were kept")
     for what in ("verdicts", "claims"):
