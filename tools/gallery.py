@@ -27,9 +27,9 @@ Each number is the mean of the runs with its 95 % interval. Where the document s
 
 def cell(found: Mapping[str, Any] | None) -> str:
     """A number with its interval and mark."""
-    if found is None or found["estimate"] is None:
+    if found is None:
         return "n/a"
-    text = number(found["estimate"])
+    text = "n/a" if found["estimate"] is None else number(found["estimate"])
     if found["ci_low"] is not None and found["ci_high"] is not None:
         text += f" ({number(found['ci_low'])} … {number(found['ci_high'])})"
     return f"{text} {MARKS.get(found['outcome'], '')}".rstrip()

@@ -36,6 +36,10 @@ values = ["reno", "cubic"]
 [run]
 duration = "1s"
 replicates = 3
+[[quantities]]
+name = "marks"
+metric = "congestion_signals"
+options = { traffic = ["tested"], signal = "marks" }
 """
 PACK = """
 title = "Small"
@@ -169,10 +173,13 @@ note = "No flow can."
     assert failure.get("type") == "MUST"
 
 
-def test_a_limit_for_others_is_no_failure(tmp_path: Path) -> None:
-    limit = """level = "MUST"
+@pytest.mark.parametrize("applies", ["goodput > 1000", "marks > 0"])
+def test_a_limit_for_others_is_no_failure(tmp_path: Path, applies: str) -> None:
+    """Nor is it met: that three runs have no mark leaves open whether others would."""
+    quantity, than = applies.split(" ", 1)
+    limit = f"""level = "MUST"
 requires = 'all(goodput[buffer=1, subject="$subject"] > 1000)'
-applies = 'all(goodput[buffer=1, subject="$subject"] > 1000)'
+applies = 'all({quantity}[buffer=1, subject="$subject"] {than})'
 note = "No flow can."
 """
     made = small(tmp_path / "pack", PACK + limit)

@@ -159,9 +159,8 @@ def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> Field:
 
 
 def _outcome(pack: Pack, criterion: Criterion, subject: str, evaluator: Evaluator) -> Outcome:
-    applies = criterion.applies is None or _asked(pack, criterion, "applies", subject, evaluator)
-    if applies is False:
-        return Outcome.NOT_APPLICABLE
+    if criterion.applies is not None and not _asked(pack, criterion, "applies", subject, evaluator):
+        return Outcome.NOT_APPLICABLE  # nor where it is undecided, as of five runs without a mark
     answer = _asked(pack, criterion, "requires", subject, evaluator)
     return {True: Outcome.MET, False: Outcome.NOT_MET, None: Outcome.UNDECIDED}[answer]
 
