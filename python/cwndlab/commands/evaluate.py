@@ -83,7 +83,7 @@ def evaluate(
         _list(pack)
         return
     if bool(cc) == bool(queue):
-        problem = "congestion controls and queues are not evaluated at once" if cc else "nothing to evaluate"
+        problem = "--cc and --queue need separate evaluations" if cc else "nothing to evaluate"
         right = "write --cc cubic, --cc FILE.py:CLASS, or --queue codel"
         raise StudyError(problem, key="--cc or --queue", right=right)
     on_kernel = backend != "simulator"

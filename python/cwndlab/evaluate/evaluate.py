@@ -31,9 +31,9 @@ from .subjects import Subject, with_subjects
 from .view import as_data, as_junit, pack_view
 
 RULE = (
-    "A row with a mark has a limit that the document itself states: met, not met, or undecided where the "
-    "95 % intervals leave a doubt. The other rows have none. They show the number, its rank by the "
-    "estimate among all that were run, and from which references it differs at 95 %."
+    "A row has a mark where the document itself states a limit: met, not met, undecided if the 95 % "
+    "intervals do not decide, or does not apply. The other rows have no limit. They show the number, its "
+    "rank by estimate among all that were run, and the references from which it differs at 95 %."
 )
 
 
@@ -75,7 +75,7 @@ def studies(
             raise StudyError(f'the pack "{pack.name}" evaluates no {subject.kind}', key="--pack", right=right)
     names = [subject.name for subject in subjects]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise StudyError(f"two subjects are called {twice[0]}", right="name one of them: NAME=…")
+        raise StudyError(f"two subjects have the name {twice[0]}", right="give one another name: NAME=…")
     references = pack.file.references
     return {
         name: with_subjects(study.set(changes) if changes else study, subjects, references, without)
@@ -146,7 +146,7 @@ def _of_kernel(subjects: Sequence[Subject]) -> str | None:
     """The subject that only the kernel has; StudyError if there are several."""
     found = [subject.kernel for subject in subjects if subject.kernel is not None]
     if len(found) > 1:
-        problem = f"{' and '.join(found)} are both congestion controls of the kernel alone"
+        problem = f"{' and '.join(found)} exist only in the kernel, and one evaluation takes one such"
         raise StudyError(problem, key="--cc", right="evaluate them one after another")
     return found[0] if found else None
 
