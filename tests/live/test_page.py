@@ -37,7 +37,7 @@ def embedded(page: str, part: str) -> str:
 
 
 def cells_of(page: str) -> Any:
-    return json.loads(gzip.decompress(base64.b64decode(embedded(page, "cells"))))
+    return json.loads(gzip.decompress(base64.b64decode(embedded(page, "data"))))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def seen(report: Path) -> Any:
         cell["digest"] = "0" * 64
     packed = base64.b64encode(gzip.compress(json.dumps(cells).encode())).decode()
     damaged = report.with_name("damaged.html")
-    page = page.replace(embedded(page, "cells"), packed)
+    page = page.replace(embedded(page, "data"), packed)
     damaged.write_text(page.replace(" data-cell=", ' class="differs" data-cell=', 1))
     command = ["node", "browser.mjs", CHROMIUM, str(report), str(damaged), str(report.parent)]
     done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=120)
@@ -152,6 +152,15 @@ def test_a_pdf_without_a_browser_is_an_error(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(OutputError, match="install Chromium"):
         print_pdf(tmp_path / "report.html", tmp_path / "report.pdf")
+
+
+@needs_module
+def test_weight_and_times_are_reported(seen: Any, report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        print(
+            f"\nreport: {len(report.read_bytes()) / 1e6:.2f} MB, first paint {seen['firstPaintMs']:.0f} ms, "
+            f"click to checked run {seen['clickToCheckMs']} ms"
+        )
 
 
 @needs_module

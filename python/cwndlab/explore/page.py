@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ from cwndlab.core import core
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
 from cwndlab.report import embed, render
+from cwndlab.report.model import Simulator
+from cwndlab.report.view import paragraphs
 from cwndlab.report.widget import PageWidget, page_widget
 from cwndlab.spec import toml
 from cwndlab.spec.study import StudySpec
@@ -84,11 +85,7 @@ class ExploreView:
     left_out: tuple[str, ...]
     index: str
     """Address of the page of lessons; empty if there is none."""
-    engine: str
-    content: str
-    script: str
-    script_hash: str
-    worker: str
+    simulator: Simulator
 
 
 def page(derived: Explored, tries: Sequence[Mapping[str, Any]] = (), index: str = "") -> str:
@@ -110,16 +107,12 @@ def page(derived: Explored, tries: Sequence[Mapping[str, Any]] = (), index: str 
     about = found.study.outline.about or ""
     view = ExploreView(
         title=found.study.title,
-        about=tuple(p.strip() for p in about.split("\n\n") if p.strip()),
+        about=paragraphs(about),
         tries=tuple(Try(str(one["text"]), address(one.get("set", {}), one.get("compare"))) for one in tries),
         groups=_groups(found.controls),
         left_out=found.left_out,
         index=index,
-        engine=base64.b64encode(module).decode(),
-        content=embed.packed(content(found, tables)),
-        script=embed.script("explore.js"),
-        script_hash=embed.script_hash("explore.js"),
-        worker=embed.worker(),
+        simulator=embed.simulator(module, content(found, tables), "explore.js"),
     )
     return render.explore(view)
 

@@ -17,7 +17,7 @@ from cwndlab.core import core
 from cwndlab.diagnosis.diagnosis import Diagnosis
 from cwndlab.diagnosis.words import Explanation
 
-from .model import LiveView
+from .model import LiveView, Simulator
 
 #: A cell with more packet-hops is not offered: its reader would wait for ten seconds and more.
 MAX_HOPS = 40_000_000
@@ -71,12 +71,23 @@ def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
         return LiveView(why_not="No cell of its tables is short enough to run on a page.")
     content = {"seed": str(runnable.seed), **_pooled(runnable, known, waits)}
     return LiveView(
-        engine=base64.b64encode(module).decode(),
-        cells=packed(content),
+        simulator=simulator(module, content, "page.js"),
         runnable={name: place for place, name in enumerate(sorted(known))},
-        script=script("page.js"),
-        script_hash=script_hash("page.js"),
-        worker=worker(),
+    )
+
+
+def simulator(module: bytes, content: Mapping[str, Any], last: str) -> Simulator:
+    """What a page carries: the compressed module, the content that its script reads, and the script.
+
+    `last` is the part of the script that is the page's own.
+    """
+    text = script(last)
+    return Simulator(
+        engine=base64.b64encode(module).decode(),
+        data=base64.b64encode(gzip.compress(_json(content).encode(), 9, mtime=0)).decode(),
+        script=text,
+        script_hash=base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
+        worker="".join(map(_read, WORKER_SCRIPTS)),
     )
 
 
@@ -84,21 +95,6 @@ def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
 def script(last: str) -> str:
     """A page's script, in one function so that nothing of it is global; `last` is the part of its own."""
     return '"use strict";{\n' + "".join(map(_read, (*GRAPH_SCRIPTS, *PAGE_SCRIPTS.get(last, ()), last))) + "}"
-
-
-def script_hash(last: str) -> str:
-    """Its SHA-256 in base64, for a Content-Security-Policy."""
-    return base64.b64encode(hashlib.sha256(script(last).encode()).digest()).decode()
-
-
-def worker() -> str:
-    """The script of a page's Worker."""
-    return "".join(map(_read, WORKER_SCRIPTS))
-
-
-def packed(content: Mapping[str, Any]) -> str:
-    """JSON for a page, compressed with gzip, in base64."""
-    return base64.b64encode(gzip.compress(_json(content).encode(), 9, mtime=0)).decode()
 
 
 def _read(name: str) -> str:

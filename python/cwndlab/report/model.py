@@ -257,20 +257,27 @@ class BesideView:
 
 
 @dataclass(frozen=True)
+class Simulator:
+    """What a page carries to run simulations."""
+
+    engine: str
+    """The WebAssembly module, compressed with gzip, in base64."""
+    data: str
+    """JSON with the scenarios, compressed with gzip, in base64."""
+    script: str
+    script_hash: str
+    """SHA-256 in base64, for the page's Content-Security-Policy."""
+    worker: str
+
+
+@dataclass(frozen=True)
 class LiveView:
-    """The engine, the cells and the scripts that a page needs to run them; or why it cannot."""
+    """What lets a report run its cells; or why it cannot."""
 
     why_not: str = ""
-    engine: str = ""
-    """The WebAssembly module, compressed with gzip, in base64."""
-    cells: str = ""
-    """JSON of the scenarios, compressed with gzip, in base64."""
+    simulator: Simulator | None = None
     runnable: Mapping[str, int] = field(default_factory=dict)
-    """Cell -> its place among those in `cells`."""
-    script: str = ""
-    script_hash: str = ""
-    """SHA-256 in base64, for the page's Content-Security-Policy."""
-    worker: str = ""
+    """Cell -> its place among those in the data."""
 
 
 @dataclass(frozen=True)

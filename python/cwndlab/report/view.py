@@ -41,6 +41,11 @@ Key: TypeAlias = tuple[str, str]
 NO_WORDS = Results((), {}, {})
 
 
+def paragraphs(text: str) -> tuple[str, ...]:
+    """A text's paragraphs."""
+    return tuple(part.strip() for part in text.split("\n\n") if part.strip())
+
+
 def signed(text: str) -> str:
     """A number's text with a true minus sign."""
     return text.replace("-", MINUS)

@@ -289,10 +289,9 @@ class Explorer {
 const PATIENCE = 300;
 
 async function explore() {
-  const text = (/** @type {string} */ id) => element(id, HTMLElement).textContent ?? "";
-  const [engine, content] = await Promise.all([unpack(text("live-engine")), unpack(text("live-content"))]);
+  const [engine, content] = await carried();
   document.documentElement.classList.add("live");
-  new Explorer(engine, JSON.parse(new TextDecoder().decode(content)));
+  new Explorer(engine, /** @type {Content} */ (content));
 }
 
 void explore();

@@ -18,6 +18,13 @@ async function unpack(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+/** The engine and the data that the page carries. @returns {Promise<[Uint8Array<ArrayBuffer>, unknown]>} */
+async function carried() {
+  const text = (/** @type {string} */ id) => element(id, HTMLElement).textContent ?? "";
+  const [engine, data] = await Promise.all([unpack(text("live-engine")), unpack(text("live-data"))]);
+  return [engine, JSON.parse(new TextDecoder().decode(data))];
+}
+
 /** A Worker with the engine in it. @param {Uint8Array<ArrayBuffer>} engine */
 function startWorker(engine) {
   const source = new Blob([element("live-worker", HTMLElement).textContent ?? ""], { type: "text/javascript" });

@@ -171,12 +171,11 @@ class Page {
 
 async function main() {
   if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function") return;
-  const text = (/** @type {string} */ id) => element(id, HTMLElement).textContent ?? "";
-  const [engine, cells] = await Promise.all([unpack(text("live-engine")), unpack(text("live-cells"))]);
+  const [engine, cells] = await carried();
   filterRows();
   sortTables();
   if (document.getElementById("claim-trail")) new ClaimTrail();
-  new Page(engine, JSON.parse(new TextDecoder().decode(cells)));
+  new Page(engine, /** @type {Cells} */ (cells));
   for (const hint of document.querySelectorAll("[data-live]")) hint.removeAttribute("hidden");
   document.documentElement.classList.add("live");
 }

@@ -237,11 +237,11 @@ class Plot {
       context.setLineDash([]);
       return;
     }
-    let last = "";
+    let last = NaN;
     for (let row = from; row < to; row++) {
       const x = px(one.x[row]);
       const y = py(one.y[row]);
-      const pixel = `${Math.round(2 * x)},${Math.round(2 * y)}`;
+      const pixel = Math.round(2 * x) * 65536 + Math.round(2 * y);
       if (pixel === last) continue; // it would cover the one before
       last = pixel;
       if (one.draw === "dot") context.rect(x - 1.25, y - 1.25, 2.5, 2.5);
