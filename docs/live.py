@@ -6,6 +6,7 @@ manual the comment is invisible. The page of all lessons is written to `live/ind
 """
 
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -28,11 +29,12 @@ FRAME = """
 
 @cache
 def _lessons(folder: Path) -> frozenset[str]:
-    """Writes the lessons' pages into a folder; their file names."""
+    """Writes the lessons' pages into a folder; their file names, none without the engine for pages."""
     try:
         pages = lessons.pages()
     except OutputError as error:
-        raise ExtensionError(f"live examples: {error}") from error
+        print(f"live examples: skipped, {error}", file=sys.stderr)
+        return frozenset()
     folder.mkdir(parents=True, exist_ok=True)
     for name, html in pages.items():
         (folder / name).write_text(html, encoding="utf-8")
@@ -45,6 +47,8 @@ def _embed(app: Sphinx, page: str, source: list[str]) -> None:
 
     def frame(found: re.Match[str]) -> str:
         name, written = f"{found[1]}.html", _lessons(folder)
+        if not written:
+            return ""
         if found[1] == OWN:
             name = f"{page.replace('/', '-')}.html"
             Study.from_toml(TOML.findall(source[0])[0]).explore().save(folder / name)
