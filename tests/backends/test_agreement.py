@@ -45,6 +45,8 @@ def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_to
         text = (tmp_path / report).read_text()
         assert "Simulator and kernel" in text and "Where the traces differ" in text
         assert "packet 7 sent again" in text
+        assert "First line that differs, as traced: dupack 6" in text
+    assert "First event that differs in the first replicate: simulator: at 8.277926 s packet 7" in text
 
 
 def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Path) -> None:

@@ -164,9 +164,10 @@ def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
 
 def view(beside: Beside, rows: Sequence[Row], kernel: Results, titles: dict[str, str]) -> BesideView:
     """What the report shows; `titles` are those of the tables."""
+    parted = {parting.cell: _parted(parting) for parting in beside.partings}
     groups = []
     for table in dict.fromkeys(row.table for row in rows):
-        shown = tuple(_row(row, kernel) for row in rows if row.table == table)
+        shown = tuple(_row(row, kernel, parted.get(row.cell, "")) for row in rows if row.table == table)
         groups.append(BesideGroup(titles.get(table, table) or "Numbers of no table", shown, not table))
     known = [row for row in rows if math.isfinite(row.difference_low)]
     apart = sum(row.difference_low > 0 or row.difference_high < 0 for row in known)
@@ -176,7 +177,18 @@ def view(beside: Beside, rows: Sequence[Row], kernel: Results, titles: dict[str,
     return BesideView(tuple(groups), lists, tuple(beside.partings), beside.about, count, rule)
 
 
-def _row(row: Row, results: Results) -> BesideRow:
+def _parted(parting: Parting) -> str:
+    """Where the traces of a cell's first replicates differ first, in a sentence."""
+    if not (parting.simulator or parting.kernel):
+        return "The traces of the first replicates agree, so it comes from others."
+    count, _, times = parting.agree.partition(", ")
+    before = f"{count} events agree before{f', {times}' if times else ''}"
+    sides = f"simulator: {parting.simulator}; kernel: {parting.kernel}"
+    return f"First event that differs in the first replicate: {sides} ({before})."
+
+
+def _row(row: Row, results: Results, why: str) -> BesideRow:
+    differs = row.difference_low > 0 or row.difference_high < 0
     name = results.title(row.quantity) if row.quantity in results.units else row.quantity
     marks = [Mark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
     digits = (
@@ -192,8 +204,9 @@ def _row(row: Row, results: Results) -> BesideRow:
         _text(row.kernel, row.kernel_low, row.kernel_high, digits),
         marks[1],
         _text(row.difference, row.difference_low, row.difference_high, digits, sign="+"),
-        row.difference_low > 0 or row.difference_high < 0,
+        differs,
         row.published,
+        why if differs or row.kernel_verdict == Verdict.DIFFERS else "",
     )
 
 

@@ -233,6 +233,8 @@ class BesideRow:
     #: Whether the difference's interval leaves out 0.
     differs: bool
     published: str
+    #: Where the traces of its cell differ first, if the numbers do and traces were compared.
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -344,6 +344,7 @@ def listing_view(spec: Listing, judged: JudgedListing, words: Results = NO_WORDS
     remarks = []
     if spec.rounding:
         remarks.append("Rounding of the source: " + spec.rounding.reason)
+    remarks += _first_differences(spec, judged)
     return ListingView(
         spec.id,
         spec.title,
@@ -353,6 +354,21 @@ def listing_view(spec: Listing, judged: JudgedListing, words: Results = NO_WORDS
         tuple(notes.texts),
         tuple(remarks),
     )
+
+
+def _first_differences(spec: Listing, judged: JudgedListing) -> list[str]:
+    """The first line of each variant that differs from the paper's: what comes later may follow from it."""
+    found: dict[int, str] = {}
+    headings = [v.heading for v in spec.variants] or ["measured"]
+    for line, entries in zip(judged.published, judged.lines, strict=True):
+        for at, entry in enumerate(entries):
+            if entry.judgement is None or entry.judgement.verdict is not Verdict.DIFFERS or at in found:
+                continue
+            ours = entry.note or "no counterpart"
+            if not entry.note and entry.measured is not None:
+                ours = f"{number(entry.measured.time_s, decimals(line.time.text))} s here"
+            found[at] = f"{headings[at]}: {event_text(line)} at {line.time.text} s ({ours})"
+    return [f"First line that differs, {text}." for _, text in sorted(found.items())]
 
 
 def event_text(line: PublishedLine) -> str:
