@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from cwndlab import _core
+from cwndlab.study import Study
 
 Make = Callable[..., dict[str, Any]]
 
@@ -25,7 +26,7 @@ def test_a_transfer_leaves_every_table_behind(scenario: Make) -> None:
     records = _core.run(json.dumps(scenario()), 1, 0)
     found = tables(records)
     unasked = ["connection_snapshots", "object_snapshots", "link_snapshots"]
-    unasked += ["limits", "states", "timeouts", "delays"]
+    unasked += ["limits", "states", "timeouts", "delays", "accecn"]
     assert list(found) == ["segments", "connections", "objects", "links", "queues", "cwnd", *unasked]
     assert all(table.num_rows > 0 for name, table in found.items() if name not in ("objects", *unasked))
     assert not any(found[name].num_rows for name in unasked)
@@ -132,3 +133,32 @@ def test_nodes_that_are_not_connected_are_refused(scenario: Make) -> None:
 def test_a_table_that_is_not_there_is_refused_with_the_names_there_are(scenario: Make) -> None:
     with pytest.raises(KeyError, match=r"there is no table .*; there are segments, connections"):
         _core.run(json.dumps(scenario()), 1, 0)["packets"]
+
+
+def test_the_counters_of_accecn_are_what_the_queue_marked_and_what_was_delivered() -> None:
+    def last(ecn: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        raw = {
+            "title": "marks",
+            "measure": ["goodput"],
+            "dumbbell": {
+                "rate": "20Mbps",
+                "rtt": "20ms",
+                "buffer": 2,
+                "queue": {"kind": "dualpi2"},
+                "flows": [{"name": "flow", "cc": "prague", "tcp": {"ecn": ecn}}],
+            },
+            "run": {"duration": "3s", "warmup": "0s", "seed": 1},
+            "probes": {"accecn": True},
+        }
+        [cell] = Study.from_dict(raw, name="marks").plan().cells
+        records = _core.run(cell.scenario, 1, 0)
+        rows, [connection] = (pa.table(records[name]).to_pylist() for name in ("accecn", "connections"))
+        return rows[-1], connection
+
+    counters, connection = last("accecn-ect1")
+    assert counters["ce_packets"] > 100 and abs(counters["ce_packets"] - connection["marks"]) <= 2
+    assert counters["ce_bytes"] == 1436 * counters["ce_packets"] and counters["ect0_bytes"] == 0
+    delivered = counters["ce_bytes"] + counters["ect1_bytes"]
+    assert 0 <= connection["bytes_up"] - delivered < 60_000, "but for what is under way"
+    counters, _ = last("accecn-flags")
+    assert counters["ce_packets"] > 0 and counters["ce_bytes"] is None, "without the option"

@@ -2,7 +2,7 @@
 
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
-use cwndlab_tcp::{CongestionState, Segment, Traced};
+use cwndlab_tcp::{CongestionState, DeliveredCe, Segment, Traced};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
@@ -147,6 +147,8 @@ pub trait Probe {
     fn queue(&mut self, _now: Time, _sample: &QueueSample) {}
     /// A sender's window, when it changed.
     fn window(&mut self, _now: Time, _way: Way, _sample: &WindowSample) {}
+    /// What AccECN has reported to a sender, when it changed.
+    fn accecn(&mut self, _now: Time, _way: Way, _counters: &DeliveredCe) {}
     /// What limited a sender, its states and the expiries of its timers, once known.
     fn traced(&mut self, _way: Way, _traced: &Traced) {}
     /// A link's counters at the end of the run, and how long its queue's average was where, if it keeps one with thresholds.

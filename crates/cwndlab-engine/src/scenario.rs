@@ -161,6 +161,9 @@ pub struct ProbeSpec {
     /// Whether the states of each sender and the expiries of its timers are recorded.
     #[serde(default)]
     pub states: bool,
+    /// Whether the counters of AccECN are recorded whenever one changes, as each sender knows them.
+    #[serde(default)]
+    pub accecn: bool,
 }
 
 /// Why a scenario can't be run; the message names the place.

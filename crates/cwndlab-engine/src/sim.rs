@@ -16,7 +16,7 @@ mod traces;
 use std::collections::VecDeque;
 
 use cwndlab_net::{DropCause, Link, Offered, Packet as _};
-use cwndlab_tcp::{CongestionState, LawFailures, TcpConfig};
+use cwndlab_tcp::{CongestionState, DeliveredCe, LawFailures, TcpConfig};
 use cwndlab_traffic::Command;
 use cwndlab_units::Time;
 
@@ -138,8 +138,12 @@ pub struct Simulation<P: Probe> {
     /// Identification of the last packet of each node, where segments are seen.
     ip_ids: Vec<u16>,
     probes: ProbeSpec,
+    /// Whether senders are sampled or followed.
+    samples_senders: bool,
     /// Serial number, cwnd and ssthresh of each end as last sampled; empty if windows are not recorded.
     last_windows: Vec<(u32, u64, u64, CongestionState)>,
+    /// By end: connection and counters of AccECN recorded last.
+    last_accecn: Vec<(u32, DeliveredCe)>,
     traces: Traces,
     probe: P,
     duration: Time,

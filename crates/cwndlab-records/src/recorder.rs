@@ -3,7 +3,7 @@
 use cwndlab_engine::{ConnectionRecord, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample};
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
-use cwndlab_tcp::{Cause, CongestionState, Expired, Flags, Limit, Segment, Traced};
+use cwndlab_tcp::{Cause, CongestionState, DeliveredCe, Expired, Flags, Limit, Segment, Traced};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
@@ -12,9 +12,10 @@ use crate::records::{Place, Records};
 use crate::sequence::{offset, sack, unwrap, Half, Numbers, Passage};
 use crate::table::Table as _;
 use crate::tables::{
-    ConnectionRow, ConnectionSnapshots, Connections, DelayRow, Delays, ExpiredTimer, LimitRow, Limits, LinkRow,
-    LinkSnapshots, Links, ObjectKind, ObjectRow, ObjectSnapshots, Objects, QueueRow, Queues, SegmentRow, Segments,
-    SendLimit, SenderState, StateCause, StateRow, States, TimeoutRow, Timeouts, WindowRow, Windows,
+    AccEcnCounters, AccEcnRow, ConnectionRow, ConnectionSnapshots, Connections, DelayRow, Delays, ExpiredTimer,
+    LimitRow, Limits, LinkRow, LinkSnapshots, Links, ObjectKind, ObjectRow, ObjectSnapshots, Objects, QueueRow, Queues,
+    SegmentRow, Segments, SendLimit, SenderState, StateCause, StateRow, States, TimeoutRow, Timeouts, WindowRow,
+    Windows,
 };
 use crate::trace::Flow;
 
@@ -34,6 +35,7 @@ pub struct Recorder {
     states: States,
     timeouts: Timeouts,
     delays: Delays,
+    accecn: AccEcnCounters,
     /// By connection, if segments are observed.
     watched: Vec<Watched>,
     place: Place,
@@ -79,6 +81,7 @@ impl Recorder {
             states: States::default(),
             timeouts: Timeouts::default(),
             delays: Delays::default(),
+            accecn: AccEcnCounters::default(),
             watched: Vec::new(),
             place: Place {
                 node: observed.and_then(name),
@@ -106,6 +109,7 @@ impl Recorder {
             self.states.finish(),
             self.timeouts.finish(),
             self.delays.finish(),
+            self.accecn.finish(),
         ];
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
     }
@@ -182,6 +186,7 @@ impl Probe for Recorder {
             + self.states.held_bytes()
             + self.timeouts.held_bytes()
             + self.delays.held_bytes()
+            + self.accecn.held_bytes()
             + (self.watched.len() * size_of::<Watched>()) as u64
     }
 
@@ -303,6 +308,19 @@ impl Probe for Recorder {
             srtt_ns: (sample.srtt != Time::ZERO).then_some(sample.srtt.as_nanos()),
             in_flight_bytes: sample.in_flight_bytes,
             state: sender_state(sample.state),
+        });
+    }
+
+    fn accecn(&mut self, now: Time, way: Way, counters: &DeliveredCe) {
+        let bytes = |bytes: u32| counters.by_option.then_some(bytes);
+        self.accecn.push(AccEcnRow {
+            time_ns: now.as_nanos(),
+            connection: way.connection,
+            from_client: way.from_client,
+            ce_packets: counters.packets,
+            ce_bytes: bytes(counters.ce_bytes),
+            ect0_bytes: bytes(counters.ect0_bytes),
+            ect1_bytes: bytes(counters.ect1_bytes),
         });
     }
 

@@ -422,8 +422,28 @@ table! {
     }
 }
 
+table! {
+    /// What AccECN (RFC 9768) had reported to a sender, whenever a counter changed (probe `accecn`). Kernels do not record it.
+    "accecn" AccEcnCounters of AccEcnRow {
+        /// When.
+        time_ns: u64,
+        /// Serial number of the connection.
+        connection: u32,
+        /// Whether the client end is the sender.
+        from_client: bool,
+        /// Packets of this sender that arrived with CE, as it concludes from the ACE field and the option (section 3.2.2.5).
+        ce_packets: u32,
+        /// Payload bytes that arrived with CE, by the option; null if the peer sends none.
+        ce_bytes: Option<u32>,
+        /// Payload bytes that arrived with ECT(0); null likewise.
+        ect0_bytes: Option<u32>,
+        /// Payload bytes that arrived with ECT(1); null likewise.
+        ect1_bytes: Option<u32>,
+    }
+}
+
 /// Every table, in the order of the documentation.
-pub const TABLES: [TableDoc; 13] = [
+pub const TABLES: [TableDoc; 14] = [
     Segments::DOC,
     Connections::DOC,
     Objects::DOC,
@@ -437,6 +457,7 @@ pub const TABLES: [TableDoc; 13] = [
     States::DOC,
     Timeouts::DOC,
     Delays::DOC,
+    AccEcnCounters::DOC,
 ];
 
 #[cfg(test)]

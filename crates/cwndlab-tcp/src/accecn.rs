@@ -172,6 +172,11 @@ impl AccEcn {
         self.read_option(seg, 0);
     }
 
+    /// Whether the peer's option counts bytes by codepoint.
+    pub fn counts_bytes(&self) -> bool {
+        self.saw_option && !self.option_distrusted
+    }
+
     /// A SYN-ACK: what it reports of the SYN.
     pub fn syn_ack_flags(&self) -> Flags {
         reflected(self.syn_codepoint)
@@ -207,7 +212,7 @@ impl AccEcn {
     /// The option for a segment that already carries `other_bytes` of options and up to `blocks` SACK blocks: in order 1, as
     /// many fields as fit, in place of SACK blocks beyond the second (`tcp_options_fit_accecn`). And how many blocks remain.
     pub fn option(&mut self, other_bytes: u32, blocks: usize) -> (Option<AccEcnOption>, usize) {
-        if !self.saw_option || self.option_distrusted {
+        if !self.counts_bytes() {
             return (None, blocks);
         }
         let room = |blocks: usize| 40 - other_bytes - if blocks > 0 { 4 + 8 * blocks as u32 } else { 0 };

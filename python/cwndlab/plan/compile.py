@@ -455,6 +455,7 @@ class _Compiler:
             "cwnd": probes.cwnd,
             "limits": probes.limits,
             "states": probes.states,
+            "accecn": probes.accecn,
             "delays": probes.delays,
         }
 

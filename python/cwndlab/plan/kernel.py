@@ -9,8 +9,9 @@ from cwndlab.spec.validate import Invalid
 
 from .probes import TablesOf
 
-#: The record tables that only the simulator fills: no kernel reports what limits a sender, or its timers.
-SIMULATED = frozenset({"limits", "states", "timeouts"})
+#: The record tables that only the simulator fills: no kernel reports what limits a sender, its timers or
+#: its counters of AccECN.
+SIMULATED = frozenset({"limits", "states", "timeouts", "accecn"})
 
 
 def refusal(quantities: Sequence[schema.Quantity], tables_of: TablesOf) -> Invalid | None:

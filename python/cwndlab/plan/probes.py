@@ -16,6 +16,7 @@ SENDER_PROBES = {
     "limits": frozenset({"limits"}),
     "delays": frozenset({"delays"}),
     "states": frozenset({"states", "timeouts"}),
+    "accecn": frozenset({"accecn"}),
 }
 
 #: The record tables that a quantity's metric reads.

@@ -73,6 +73,7 @@ class WindowedRun:
             "states": lambda: self._intervals("states"),
             "timeouts": lambda: self._samples("timeouts"),
             "delays": lambda: self._samples("delays"),
+            "accecn": lambda: self._samples("accecn"),
             "connections": self._connections,
             "objects": self._objects,
             "links": self._links,
@@ -109,7 +110,7 @@ class WindowedRun:
     def columns(self, table: str) -> Columns:
         """The columns of a record table as numpy arrays, of this window; KeyError if it was not recorded.
 
-        - `segments`, `queues`, `timeouts`: the rows of the window.
+        - `segments`, `queues`, `timeouts`, `delays`, `accecn`: the rows of the window.
         - `cwnd`: those, and for each sender its last sample before the window, at the window's start.
         - `limits`, `states`: the parts of the intervals that lie in the window.
         - `connections`: those that existed in the window. Counters hold what was counted within it; one that

@@ -28,6 +28,7 @@ PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
     "states": lambda scenario: {"states": True},
     "timeouts": lambda scenario: {"states": True},
     "delays": lambda scenario: {"delays": True},
+    "accecn": lambda scenario: {"accecn": True},
 }
 
 
@@ -87,8 +88,9 @@ class RecordTables(Mapping[str, pa.Table]):
         """A record table of one run, with the names of flows and links in place of their indices.
 
         A run that is not kept is simulated again, which gives the same to the bit. So is one whose probe was
-        off: `cwnd`, `limits`, `states`, `timeouts`, `delays`, `queues` (of the bottleneck), `segments` (at
-        the first flow's sender). "budget" is where the time went, as `RunResult.budget` gives it.
+        off: `cwnd`, `limits`, `states`, `timeouts`, `delays`, `accecn`, `queues` (of the bottleneck),
+        `segments` (at the first flow's sender). "budget" is where the time went, as `RunResult.budget` gives
+        it.
 
         Args:
             table: "connections", "objects", "links", "cwnd", "queues", "segments", "limits", …

@@ -188,6 +188,7 @@ class Probes(Strict):
     states: bool = Field(
         False, description="each sender's states and expired timers: tables `states`, `timeouts`"
     )
+    accecn: bool = Field(False, description="what AccECN has reported to each sender: table `accecn`")
     delays: bool = Field(False, description="the one-way delay of every packet that reaches its end")
 
 

@@ -248,26 +248,33 @@ impl<P: Probe> Simulation<P> {
         if conn.told[side].state != Some(tcp.state()) || tcp.received() >= conn.notify_at[side] || tcp.peer_closed() {
             self.attend(end);
         }
-        while let Some(mut packet) = self.send(end) {
-            if self.labels_packets {
-                self.label(end, &mut packet, &mut expired);
-            }
-            self.forward(&packet);
-            if self.summary.injected >= self.watch.look_at_packet && !self.look_inside() {
-                return;
-            }
+        if !self.transmit(end, &mut expired) {
+            return;
         }
-        if P::ENABLED && self.probes.cwnd {
-            self.sample_window(end);
-        }
-        if P::ENABLED && self.probes.traces_senders() {
-            self.look_at_sender(end);
+        if P::ENABLED && self.samples_senders {
+            self.sample_sender(end);
         }
         let conn = &self.conns[slot];
         let deadline = conn.ends[side].poll_timeout();
         if deadline < conn.armed[side] {
             self.arm(end, deadline);
         }
+    }
+
+    /// Sends what an end may send; false if the run ends.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn transmit(&mut self, end: u32, expired: &mut bool) -> bool {
+        while let Some(mut packet) = self.send(end) {
+            if self.labels_packets {
+                self.label(end, &mut packet, expired);
+            }
+            self.forward(&packet);
+            if self.summary.injected >= self.watch.look_at_packet && !self.look_inside() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else is to be done. A packet
@@ -411,7 +418,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     #[inline(never)]
-    fn sample_window(&mut self, end: u32) {
+    pub(super) fn sample_window(&mut self, end: u32) {
         let side = (end & 1) as usize;
         let conn = &self.conns[(end >> 1) as usize];
         let tcp = &conn.ends[side];

@@ -1,6 +1,6 @@
 //! What senders go through, followed for the probe.
 
-use cwndlab_tcp::{Trace, Traced};
+use cwndlab_tcp::{DeliveredCe, Trace, Traced};
 use cwndlab_units::Time;
 
 use super::Simulation;
@@ -11,6 +11,11 @@ impl ProbeSpec {
     /// Whether senders are followed at all.
     pub(super) fn traces_senders(&self) -> bool {
         self.limits || self.states
+    }
+
+    /// Whether anything of senders is recorded.
+    pub(super) fn samples_senders(&self) -> bool {
+        self.cwnd || self.accecn || self.traces_senders()
     }
 
     /// Whether the probe wants these traces.
@@ -38,9 +43,36 @@ impl Traces {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// After an end has sent all that it sends.
+    /// After an end has sent all that it sends: what the probes ask of it.
     #[inline(never)]
-    pub(super) fn look_at_sender(&mut self, end: u32) {
+    pub(super) fn sample_sender(&mut self, end: u32) {
+        if self.probes.cwnd {
+            self.sample_window(end);
+        }
+        if self.probes.accecn {
+            self.sample_accecn(end);
+        }
+        if self.probes.traces_senders() {
+            self.look_at_sender(end);
+        }
+    }
+
+    fn sample_accecn(&mut self, end: u32) {
+        let (conn, side) = (&self.conns[(end >> 1) as usize], (end & 1) as usize);
+        let Some(counters) = conn.ends[side].delivered_ce() else { return };
+        if self.last_accecn.len() <= end as usize {
+            self.last_accecn.resize(end as usize + 1, (u32::MAX, DeliveredCe::default()));
+        }
+        let (serial, last) = self.last_accecn[end as usize];
+        let before = if serial == conn.serial { last } else { DeliveredCe::default() };
+        if (DeliveredCe { by_option: before.by_option, ..counters }) == before {
+            return;
+        }
+        self.last_accecn[end as usize] = (conn.serial, counters);
+        self.probe.accecn(self.now, Way { connection: conn.serial, from_client: side == 0 }, &counters);
+    }
+
+    fn look_at_sender(&mut self, end: u32) {
         let Some((serial, trace)) = &mut self.traces.0[end as usize] else { return };
         let (conn, side) = (&self.conns[(end >> 1) as usize], (end & 1) as usize);
         let cfg = &self.configs[usize::from(conn.configs[side])];

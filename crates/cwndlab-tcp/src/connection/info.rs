@@ -59,7 +59,7 @@ pub struct Info {
 }
 
 /// Counters of AccECN (RFC 9768): what of our packets arrived how.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct DeliveredCe {
     /// Packets with CE.
     pub packets: u32,
@@ -69,6 +69,8 @@ pub struct DeliveredCe {
     pub ect0_bytes: u32,
     /// With ECT(1).
     pub ect1_bytes: u32,
+    /// Whether the peer sends the option, so that the bytes are known.
+    pub by_option: bool,
 }
 
 impl Connection {
@@ -142,10 +144,15 @@ impl Connection {
             reordering,
             backoffs: u32::from(self.retries),
             receive_mss: self.receiver.policy.segment_bytes(),
-            delivered_ce: s.extra.as_ref().and_then(|extra| extra.accecn.as_ref()).map(|accecn| {
-                let [ect1_bytes, ect0_bytes, ce_bytes] = accecn.delivered_bytes;
-                DeliveredCe { packets: accecn.delivered_ce, ce_bytes, ect0_bytes, ect1_bytes }
-            }),
+            delivered_ce: self.delivered_ce(),
         }
+    }
+
+    /// What AccECN reports of what was delivered; none where the configuration does not ask for it.
+    pub fn delivered_ce(&self) -> Option<DeliveredCe> {
+        let accecn = self.sender.extra.as_ref()?.accecn.as_ref()?;
+        let [ect1_bytes, ect0_bytes, ce_bytes] = accecn.delivered_bytes;
+        let packets = accecn.delivered_ce;
+        Some(DeliveredCe { packets, ce_bytes, ect0_bytes, ect1_bytes, by_option: accecn.counts_bytes() })
     }
 }
