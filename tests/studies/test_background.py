@@ -51,3 +51,21 @@ def test_search_leaves_slow_start_before_a_deep_queue_overflows() -> None:
         return float(values["drop_rate"])
 
     assert drops("search") == 0 < drops("standard")
+
+
+def test_rfc_6817s_ledbat_keeps_its_target_and_leaves_the_link_to_cubic() -> None:
+    alone = measured([{"name": "low", "cc": "ledbat"}], "40s", "25s")
+    assert 90 < alone["queue_delay_mean"] < 105
+    assert alone["utilization"] > 99 and alone["drop_rate"] == 0
+    flows = [{"name": "low", "cc": "ledbat"}, {"name": "other", "cc": "cubic"}]
+    values = measured(flows, "30s", "15s")
+    assert values["goodput_low"] < 0.1 * values["goodput_other"]
+    short = {"window_law": {"ledbat": {"target": "5ms", "gain_percent": 1000}}, "initial_window": 2}
+    values = measured([{"name": "low", "tcp": short}], "20s", "10s")
+    assert 2 < values["queue_delay_mean"] < 8, "RFC 7928, section 5.4"
+
+
+def test_a_late_ledbat_takes_the_queue_of_others_for_its_base_delay() -> None:
+    flows = [{"name": name, "cc": "ledbat", "start": at} for name, at in (("early", "0s"), ("late", "20s"))]
+    values = measured(flows, "80s", "50s")
+    assert values["goodput_late"] > 2 * values["goodput_early"]

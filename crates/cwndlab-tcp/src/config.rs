@@ -11,7 +11,7 @@ pub use bbr3::{Bbr3Config, Bbr3Rules};
 pub use check::ConfigError;
 pub(crate) use choices::choices;
 pub use effect::WithoutEffect;
-pub use ledbat::LedbatConfig;
+pub use ledbat::{LedbatConfig, LedbatPlusPlusConfig};
 pub use recovery::{
     NewRenoConfig, RackConfig, RackTimers, RecoveryConfig, RecoveryKind, RenoConfig, RetransmitGuard, SelectiveConfig,
 };
@@ -155,7 +155,9 @@ pub enum WindowLawKind {
     /// agreed on. With `ecn = accecn-ect1` at both ends.
     Prague,
     /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01), for background traffic.
-    LedbatPlusPlus(LedbatConfig),
+    LedbatPlusPlus(LedbatPlusPlusConfig),
+    /// LEDBAT (RFC 6817), for background traffic: by one-way delays, with `timestamps`.
+    Ledbat(LedbatConfig),
     /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
     Dctcp,
     /// An external law, attached by the caller ([`crate::Connection::attach_law`]).
@@ -201,7 +203,7 @@ impl<'de> Deserialize<'de> for LawId {
 
 impl WindowLawKind {
     /// Every law, with these knobs of CUBIC.
-    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 10] {
+    pub const fn all(cubic: CubicConfig) -> [WindowLawKind; 11] {
         [
             WindowLawKind::Reno,
             WindowLawKind::RenoPackets,
@@ -212,7 +214,8 @@ impl WindowLawKind {
             WindowLawKind::Bbr1,
             WindowLawKind::Bbr3(Bbr3Config::STANDARD),
             WindowLawKind::Prague,
-            WindowLawKind::LedbatPlusPlus(LedbatConfig::STANDARD),
+            WindowLawKind::LedbatPlusPlus(LedbatPlusPlusConfig::STANDARD),
+            WindowLawKind::Ledbat(LedbatConfig::STANDARD),
         ]
     }
 

@@ -124,13 +124,15 @@ impl Sender {
             fin: false,
             ecn: Echo::default(),
             outstanding: Flight::new(cfg),
-            extra: (cfg.paces() || cfg.window_law.needs().min_rtt_window.is_some() || cfg.ecn.is_accurate()).then(
-                || {
-                    let pacer = cfg.paces().then(Pacer::default);
-                    let accecn = cfg.ecn.is_accurate().then(AccEcn::default);
-                    Box::new(Extra { pacer, accecn, ..Extra::default() })
-                },
-            ),
+            extra: (cfg.paces()
+                || cfg.window_law.needs().min_rtt_window.is_some()
+                || cfg.window_law.needs().delays
+                || cfg.ecn.is_accurate())
+            .then(|| {
+                let pacer = cfg.paces().then(Pacer::default);
+                let accecn = cfg.ecn.is_accurate().then(AccEcn::default);
+                Box::new(Extra { pacer, accecn, ..Extra::default() })
+            }),
         }
     }
 

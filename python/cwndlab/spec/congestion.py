@@ -24,6 +24,7 @@ _WITH: Mapping[str, Mapping[str, Any]] = {
     "dctcp": {**_STANDARD, "ecn": "dctcp"},
     "prague": {**_STANDARD, "ecn": "accecn-ect1"},
     "ledbat-plus-plus": {**_STANDARD, "initial_window": 2},
+    "ledbat": {**_STANDARD, "initial_window": 2},
 }
 
 

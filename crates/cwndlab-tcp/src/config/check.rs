@@ -157,6 +157,11 @@ impl TcpConfig {
         if let WindowLawKind::LedbatPlusPlus(law) = self.window_law {
             errors.timer("window_law.ledbat-plus-plus.target_ns", law.target_ns);
         }
+        if let WindowLawKind::Ledbat(law) = self.window_law {
+            errors.timer("window_law.ledbat.target_ns", law.target_ns);
+            let knob = "window_law.ledbat.gain_percent";
+            errors.range((1..=10_000).contains(&law.gain_percent), knob, law.gain_percent, "in 1..=10000");
+        }
         errors.range(self.dup_thresh >= 1, "dup_thresh", self.dup_thresh, "at least 1");
         let (knob, extra) = match self.recovery {
             RecoveryConfig::Reno(reno) => ("recovery.reno.extra_segments", reno.extra_segments),

@@ -24,7 +24,7 @@ impl TcpConfig {
         let packets = self.window_law == WindowLawKind::RenoPackets;
         let counts_packets = packets || self.window_law == WindowLawKind::RenoLinux2;
         let models = self.window_law.models_path();
-        let ledbat = matches!(self.window_law, WindowLawKind::LedbatPlusPlus(_));
+        let ledbat = matches!(self.window_law, WindowLawKind::LedbatPlusPlus(_) | WindowLawKind::Ledbat(_));
         let cubic_linux = matches!(self.window_law, WindowLawKind::CubicLinux(_));
         let fine = self.rto.tick_ns == Time::ZERO;
         let rules = [
@@ -52,6 +52,11 @@ impl TcpConfig {
                 self.slow_start == SlowStartKind::HystartPlusPlus && cubic_linux,
                 "slow_start",
                 "another window_law: cubic-linux has hystart or standard",
+            ),
+            (
+                self.window_law.needs().delays && !self.timestamps,
+                "window_law",
+                "timestamps = true; without them this law measures no delay",
             ),
             (
                 self.window_law == WindowLawKind::Dctcp && self.ecn == EcnKind::Off,

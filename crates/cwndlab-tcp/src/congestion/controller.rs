@@ -8,6 +8,7 @@ use super::dctcp::Dctcp;
 use super::external::{CongestionControl, External, LawError, LawFailures, Window};
 use super::hystart::{Growth, Hystart, CSS_GROWTH_DIVISOR};
 use super::hystart_linux::HystartLinux;
+use super::ledbat::Ledbat;
 use super::ledbat_plus_plus::{self, LedbatPlusPlus};
 use super::prague::{Prague, Windows};
 use super::reno::{new_bytes, slow_start_bytes, slow_start_increase, Reno, RenoLinux2, RenoPackets};
@@ -35,8 +36,21 @@ pub(super) enum Law {
     Bbr(Box<Bbr>),
     Bbr3(Box<Bbr3>),
     Prague(Box<Prague>),
-    LedbatPlusPlus(Box<LedbatPlusPlus>),
+    Background(Box<Background>),
     External(Box<External>),
+}
+
+/// Laws for background traffic.
+#[derive(Clone, Debug)]
+pub(super) enum Background {
+    Ledbat(Ledbat),
+    LedbatPlusPlus(LedbatPlusPlus),
+}
+
+impl From<Background> for Law {
+    fn from(law: Background) -> Law {
+        Law::Background(Box::new(law))
+    }
 }
 
 /// What serves until the first reduction (HyStart, SEARCH), and after one (what an undo goes back to): never both.
@@ -92,7 +106,8 @@ impl Controller {
                 WindowLawKind::Bbr1 => Law::Bbr(Box::new(Bbr::new(cfg))),
                 WindowLawKind::Bbr3(bbr) => Law::Bbr3(Box::new(Bbr3::new(cfg, bbr))),
                 WindowLawKind::Prague => Law::Prague(Box::new(Prague::new(u64::from(cwnd / mss)))),
-                WindowLawKind::LedbatPlusPlus(knobs) => Law::LedbatPlusPlus(Box::new(LedbatPlusPlus::new(knobs))),
+                WindowLawKind::Ledbat(knobs) => Background::Ledbat(Ledbat::new(knobs)).into(),
+                WindowLawKind::LedbatPlusPlus(knobs) => Background::LedbatPlusPlus(LedbatPlusPlus::new(knobs)).into(),
                 WindowLawKind::External { .. } => Law::External(Box::default()),
             },
             phase: match cfg.slow_start {
@@ -330,6 +345,8 @@ impl Controller {
                 cubic.on_limited_ack(ack.now);
             } else if matches!(self.law, Law::External(_)) {
                 self.external_ack(cfg, ack);
+            } else if matches!(&self.law, Law::Background(law) if matches!(**law, Background::Ledbat(_))) {
+                self.background_ack(cfg, ack); // it clamps a window that is not used
             }
             return;
         }
@@ -339,11 +356,8 @@ impl Controller {
         if let Law::External(_) = &self.law {
             return self.external_ack(cfg, ack);
         }
-        if let Law::LedbatPlusPlus(law) = &mut self.law {
-            let windows = ledbat_plus_plus::Windows { cwnd: self.cwnd, ssthresh: self.ssthresh };
-            let after = law.on_ack(ack, slow_start_increase(cfg, ack), new_bytes(cfg, ack), windows);
-            (self.cwnd, self.ssthresh) = (after.cwnd, after.ssthresh);
-            return;
+        if let Law::Background(_) = &self.law {
+            return self.background_ack(cfg, ack);
         }
         let mut left = new_bytes(cfg, ack);
         if left == 0 {
@@ -368,7 +382,7 @@ impl Controller {
             | Law::Bbr(_)
             | Law::Bbr3(_)
             | Law::Prague(_)
-            | Law::LedbatPlusPlus(_)
+            | Law::Background(_)
             | Law::External(_) => self.cwnd,
         };
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
@@ -413,6 +427,30 @@ impl Controller {
         }
         if let Law::Reno(reno) = &mut self.law {
             self.cwnd = reno.avoid(self.cwnd, left, mss).min(MAX_WINDOW_BYTES);
+        }
+    }
+
+    /// An ACK that may change the window, for a law for background traffic.
+    #[inline(never)]
+    fn background_ack(&mut self, cfg: &TcpConfig, ack: &AckReport) {
+        let Law::Background(law) = &mut self.law else { return };
+        match &mut **law {
+            Background::Ledbat(law) => self.cwnd = law.on_ack(ack, new_bytes(cfg, ack), self.cwnd),
+            Background::LedbatPlusPlus(law) => {
+                let windows = ledbat_plus_plus::Windows { cwnd: self.cwnd, ssthresh: self.ssthresh };
+                let after = law.on_ack(ack, slow_start_increase(cfg, ack), new_bytes(cfg, ack), windows);
+                (self.cwnd, self.ssthresh) = (after.cwnd, after.ssthresh);
+            }
+        }
+    }
+
+    /// An ACK shows how long data took to the peer, with an unknown difference of the clocks; for laws that need it
+    /// ([`super::Needs::delays`]), before [`Controller::on_feedback`].
+    pub fn on_one_way_delay(&mut self, now: Time, delay: Time) {
+        if let Law::Background(law) = &mut self.law {
+            if let Background::Ledbat(law) = &mut **law {
+                law.on_delay(now, delay);
+            }
         }
     }
 
@@ -495,8 +533,8 @@ impl Controller {
         match &mut self.law {
             Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) | Law::Bbr(_) | Law::Bbr3(_) => {}
             Law::Prague(prague) => prague.note(ack.now),
-            Law::LedbatPlusPlus(law) => {
-                if let Some(rtt) = ack.rtt {
+            Law::Background(law) => {
+                if let (Background::LedbatPlusPlus(law), Some(rtt)) = (&mut **law, ack.rtt) {
                     law.on_rtt(ack.now, rtt);
                 }
             }

@@ -4,13 +4,10 @@
 
 use cwndlab_units::Time;
 
+use super::delays::Delays;
 use super::AckReport;
-use crate::config::LedbatConfig;
+use crate::config::LedbatPlusPlusConfig;
 
-/// Minutes that the base delay looks back, the present one among them (RFC 6817, section 2.5: `BASE_HISTORY` SHOULD be 10).
-const BASE_MINUTES: usize = 10;
-/// Round trips of which the least is the current delay (RFC 6817, section 2.5: at least 4; `DELAY_FILTER_LEN`).
-const CURRENT_SAMPLES: usize = 4;
 /// Least window in segments, also during a slowdown (section 4.4; `MIN_CWND`).
 const LEAST_SEGMENTS: u32 = 2;
 /// Section 4.2: growth is at least a 16th of Reno's.
@@ -35,13 +32,8 @@ impl Windows {
 #[derive(Clone, Debug)]
 pub(super) struct LedbatPlusPlus {
     target: Time,
-    /// Least round trip of each of the last minutes that had one, by minute modulo their number.
-    base: [Time; BASE_MINUTES],
-    /// The minute of the last measurement.
-    minute: u64,
     /// The last round trips.
-    current: [Time; CURRENT_SAMPLES],
-    next_sample: usize,
+    delays: Delays,
     /// Growth or decrease, in segments, that is not yet a whole one.
     fraction: f64,
     /// When the slowdown in progress began.
@@ -51,13 +43,10 @@ pub(super) struct LedbatPlusPlus {
 }
 
 impl LedbatPlusPlus {
-    pub fn new(knobs: LedbatConfig) -> LedbatPlusPlus {
+    pub fn new(knobs: LedbatPlusPlusConfig) -> LedbatPlusPlus {
         LedbatPlusPlus {
             target: knobs.target_ns,
-            base: [Time::MAX; BASE_MINUTES],
-            minute: 0,
-            current: [Time::MAX; CURRENT_SAMPLES],
-            next_sample: 0,
+            delays: Delays::new(),
             fraction: 0.0,
             slowdown: None,
             next_slowdown: None,
@@ -66,28 +55,12 @@ impl LedbatPlusPlus {
 
     /// A round trip was measured (RFC 6817, section 2.4.2, with round trips for delays).
     pub fn on_rtt(&mut self, now: Time, rtt: Time) {
-        self.current[self.next_sample] = rtt;
-        self.next_sample = (self.next_sample + 1) % CURRENT_SAMPLES;
-        let minute = now.as_nanos() / Time::from_secs(60).as_nanos();
-        for passed in (self.minute + 1..=minute).take(BASE_MINUTES) {
-            self.base[(passed % BASE_MINUTES as u64) as usize] = Time::MAX;
-        }
-        self.minute = minute;
-        let least = &mut self.base[(minute % BASE_MINUTES as u64) as usize];
-        *least = (*least).min(rtt);
-    }
-
-    fn base_delay(&self) -> Time {
-        self.base.iter().copied().fold(Time::MAX, Time::min)
-    }
-
-    fn queueing_delay(&self) -> Time {
-        self.current.iter().copied().fold(Time::MAX, Time::min).saturating_sub(self.base_delay())
+        self.delays.note(now, rtt);
     }
 
     /// GAIN = 1 / min(16, ceil(2 TARGET / base)) (section 4.2).
     fn gain(&self) -> f64 {
-        let divisor = (2.0 * self.target.as_secs_f64() / self.base_delay().as_secs_f64()).ceil();
+        let divisor = (2.0 * self.target.as_secs_f64() / self.delays.base().as_secs_f64()).ceil();
         1.0 / divisor.clamp(1.0, MOST_DIVISOR)
     }
 
@@ -98,7 +71,7 @@ impl LedbatPlusPlus {
 
     /// An ACK that may change the window: in slow start `doubling` bytes count, outside it `acked`.
     pub fn on_ack(&mut self, ack: &AckReport, doubling: u64, acked: u64, mut windows: Windows) -> Windows {
-        if self.base_delay() == Time::MAX {
+        if self.delays.base() == Time::MAX {
             return windows;
         }
         if self.is_slowed(ack, &mut windows) {
@@ -107,7 +80,7 @@ impl LedbatPlusPlus {
         if windows.in_slow_start() {
             // Section 4.1: the first slow start ends where the delay exceeds 3/4 of the target.
             let first = windows.ssthresh == super::controller::NO_THRESHOLD;
-            if !first || self.queueing_delay().as_nanos() * 4 <= self.target.as_nanos() * 3 {
+            if !first || self.delays.queueing().as_nanos() * 4 <= self.target.as_nanos() * 3 {
                 // Section 4.1: slow start, too, grows by the gain.
                 let grown = self.whole_segments(doubling as f64 * self.gain() / f64::from(ack.mss));
                 windows.cwnd = moved(windows.cwnd, grown, ack.mss).min(windows.ssthresh);
@@ -158,7 +131,7 @@ impl LedbatPlusPlus {
     /// max(GAIN - W (delay / target - 1), -W / 2) (section 4.3, with its constant 1).
     fn change(&self, acked: f64, window: f64) -> f64 {
         let gain = self.gain();
-        let excess = self.queueing_delay().as_secs_f64() / self.target.as_secs_f64() - 1.0;
+        let excess = self.delays.queueing().as_secs_f64() / self.target.as_secs_f64() - 1.0;
         let each_round = if excess <= 0.0 { gain } else { (gain - window * excess).max(-window / 2.0) };
         each_round * acked / window
     }

@@ -19,11 +19,13 @@ pub struct Needs {
     pub paces: bool,
     /// Whether the law draws random numbers ([`crate::Connection::set_random`]).
     pub draws: bool,
+    /// Whether the law uses the one-way delays that timestamps show ([`crate::Controller::on_one_way_delay`]).
+    pub delays: bool,
 }
 
 impl Needs {
     /// A law that sees ACKs and losses only.
-    const NONE: Needs = Needs { min_rtt_window: None, paces: false, draws: false };
+    const NONE: Needs = Needs { min_rtt_window: None, paces: false, draws: false, delays: false };
 }
 
 impl WindowLawKind {
@@ -39,10 +41,11 @@ impl WindowLawKind {
             | WindowLawKind::Dctcp
             | WindowLawKind::LedbatPlusPlus(_) => Needs::NONE,
             WindowLawKind::Bbr1 | WindowLawKind::Bbr3(_) => {
-                Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, draws: true }
+                Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, draws: true, ..Needs::NONE }
             }
             // of the delivery rate only what is in flight
-            WindowLawKind::Prague => Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, draws: false },
+            WindowLawKind::Prague => Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, ..Needs::NONE },
+            WindowLawKind::Ledbat(_) => Needs { delays: true, ..Needs::NONE },
             // it may set a rate; the caller that attaches it provides random numbers
             WindowLawKind::External { .. } => {
                 Needs { min_rtt_window: Some(EXTERNAL_MIN_RTT_WINDOW), paces: true, ..Needs::NONE }

@@ -1,5 +1,7 @@
 //! Where AccECN hooks in ([`crate::accecn`]). Connections that do not ask for it come here for nothing but its test.
 
+use cwndlab_units::Time;
+
 use super::Connection;
 use crate::accecn::{AccEcn, Mode, Progress};
 use crate::config::TcpConfig;
@@ -84,7 +86,18 @@ impl Connection {
 
     /// What an ACK reports that delivers this much, and whether it acknowledges or reports anything new.
     #[cold]
-    pub(super) fn feedback(&mut self, cfg: &TcpConfig, seg: &Segment, acked: u64, delivered: u64) -> Feedback {
+    pub(super) fn feedback(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Segment,
+        acked: u64,
+        delivered: u64,
+    ) -> Feedback {
+        if self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0 {
+            let delay = Time::from_micros(u64::from(seg.ts_val.wrapping_sub(seg.ts_ecr)));
+            self.sender.cc.on_one_way_delay(now, delay);
+        }
         if !self.sender.ecn.is_accurate() {
             return Feedback::of_echo(seg, delivered);
         }

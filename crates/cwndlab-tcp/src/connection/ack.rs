@@ -158,7 +158,7 @@ impl Connection {
         let acked_bytes = acked - u64::from(s.fin && ack > s.end);
         let delivered_bytes = acked_bytes + sacked_bytes - known;
         let feedback = match options.filter(|_| s.extra.is_some()) {
-            Some(seg) => self.feedback(cfg, seg, acked_bytes, delivered_bytes),
+            Some(seg) => self.feedback(cfg, now, seg, acked_bytes, delivered_bytes),
             None => Feedback::of_echo(seg, delivered_bytes),
         };
         let s = &mut self.sender;
@@ -206,7 +206,7 @@ impl Connection {
         }
         let s = &mut self.sender;
         let (_, rate) = s.outstanding.sample(now, rtt);
-        let feedback = self.feedback(cfg, seg, 0, sacked_bytes);
+        let feedback = self.feedback(cfg, now, seg, 0, sacked_bytes);
         AckReport {
             kind,
             sacked_bytes,

@@ -36,6 +36,7 @@ impl Knob {
 const NS2: &str = "ns-2 (1998): the one-way agents";
 const NS2_NONE: &str = "ns-2 (1998): the one-way agents have none";
 
+const RFC6817: &str = "RFC 6817, 2.5";
 const LEDBAT: &str = "draft-irtf-iccrg-ledbat-plus-plus-01, 4.5";
 
 const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources: [&'static str; 3]) -> Knob {
@@ -43,7 +44,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 64] = [
+pub const KNOBS: [Knob; 66] = [
     knob(
         "mss",
         "bytes",
@@ -242,7 +243,7 @@ pub const KNOBS: [Knob; 64] = [
     ),
     knob(
         "window_law",
-        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp | bbr1 | bbr3 | prague | ledbat-plus-plus",
+        "reno | reno-packets | reno-linux2 | cubic | cubic-linux | dctcp | bbr1 | bbr3 | prague | ledbat-plus-plus | ledbat",
         "How the window grows and shrinks: a word, or a table of one law with its knobs.",
         ["ns-2 ns-default.tcl: windowOption_ 1, in packets", "RFC 5681, 3.1", "tcp_congestion_control = cubic, as the kernel computes it; RFC 9438's is cubic"],
     ),
@@ -269,6 +270,18 @@ pub const KNOBS: [Knob; 64] = [
         "time",
         "The queueing delay that LEDBAT++ aims at.",
         [LEDBAT, LEDBAT, LEDBAT],
+    ),
+    knob(
+        "window_law.ledbat.target_ns",
+        "time",
+        "The queueing delay that LEDBAT aims at (TARGET); the RFC asks for 100 ms or less.",
+        [RFC6817, RFC6817, RFC6817],
+    ),
+    knob(
+        "window_law.ledbat.gain_percent",
+        "percent",
+        "LEDBAT's GAIN: the growth of a window per round trip without a queue, in percent of a segment; the RFC asks for 100 or less.",
+        [RFC6817, RFC6817, RFC6817],
     ),
     knob(
         "slow_start",

@@ -1,6 +1,6 @@
 //! Reductions of the window, what undoes them, and what idle times take from it.
 
-use super::{initial_window_bytes, Controller, Law, Phase, Undo, MAX_WINDOW_BYTES};
+use super::{initial_window_bytes, Background, Controller, Law, Phase, Undo, MAX_WINDOW_BYTES};
 use crate::config::{ReductionBase, TcpConfig};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::external::LossEvent;
@@ -58,10 +58,13 @@ impl Controller {
                     reno.acked_bytes = 0;
                     rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
                 }
-                Law::LedbatPlusPlus(law) => {
-                    law.on_congestion();
-                    rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
-                }
+                Law::Background(law) => match &mut **law {
+                    Background::Ledbat(law) => law.on_congestion(self.cwnd),
+                    Background::LedbatPlusPlus(law) => {
+                        law.on_congestion();
+                        rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
+                    }
+                },
                 Law::RenoPackets(p) => {
                     let least = match event {
                         CongestionEvent::Ecn if to_one => 0.0,
@@ -101,7 +104,7 @@ impl Controller {
                 | Law::Bbr(_)
                 | Law::Bbr3(_)
                 | Law::Prague(_)
-                | Law::LedbatPlusPlus(_)
+                | Law::Background(_)
                 | Law::External(_) => {}
             }
         }

@@ -1,0 +1,62 @@
+//! LEDBAT (RFC 6817): a window for background traffic, steered by one-way delays towards a queueing delay.
+
+use cwndlab_units::Time;
+
+use super::delays::Delays;
+use super::AckReport;
+use crate::config::LedbatConfig;
+
+/// Section 2.5: `MIN_CWND` SHOULD be 2.
+const LEAST_SEGMENTS: u32 = 2;
+/// Section 2.5: `ALLOWED_INCREASE` SHOULD be 1.
+const ALLOWED_INCREASE: u64 = 1;
+
+/// The state of one sender.
+#[derive(Clone, Debug)]
+pub(super) struct Ledbat {
+    target: Time,
+    gain: f64,
+    delays: Delays,
+    /// The part of the window that is not a whole byte.
+    fraction: f64,
+}
+
+impl Ledbat {
+    pub fn new(knobs: LedbatConfig) -> Ledbat {
+        Ledbat {
+            target: knobs.target_ns,
+            gain: f64::from(knobs.gain_percent) / 100.0,
+            delays: Delays::new(),
+            fraction: 0.0,
+        }
+    }
+
+    /// An ACK brought a one-way delay.
+    pub fn on_delay(&mut self, now: Time, delay: Time) {
+        self.delays.note(now, delay);
+    }
+
+    /// Section 2.4.2, "on data loss": half of the window.
+    pub fn on_congestion(&mut self, cwnd: u32) -> u32 {
+        self.fraction = 0.0;
+        cwnd / 2
+    }
+
+    /// Section 2.4.2, "on acknowledgement": the new window for one of `cwnd` bytes, of which `acked` are acknowledged.
+    pub fn on_ack(&mut self, ack: &AckReport, acked: u64, cwnd: u32) -> u32 {
+        let (target, mss) = (self.target.as_secs_f64(), f64::from(ack.mss));
+        // section 2.5: no measurement older than a round trip
+        let queueing = self.delays.queueing_since(ack.now.saturating_sub(ack.srtt));
+        let off_target = (target - queueing.as_secs_f64()) / target;
+        let cwnd = f64::from(cwnd) + self.fraction;
+        let wanted = cwnd + self.gain * off_target * acked as f64 * mss / cwnd;
+        let most = ack.prior_flight_bytes + ALLOWED_INCREASE * u64::from(ack.mss);
+        let most = most.min(u64::from(super::controller::MAX_WINDOW_BYTES)) as f64;
+        let window = wanted.min(most).max(f64::from(LEAST_SEGMENTS * ack.mss));
+        self.fraction = window.fract();
+        window as u32
+    }
+}
+
+#[cfg(test)]
+mod tests;
