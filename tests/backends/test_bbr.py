@@ -29,22 +29,19 @@ from cwndlab.study import Study
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 EVERY = 20
+TOLERANCE_MS = 0.05
 Event = tuple[float, str]
 
 
 @dataclass(frozen=True)
 class Case:
-    """The simulator's seed, by how much times may differ, how many segments agree and what is set beside."""
+    """The simulator's seed, and what is set for it."""
 
     seed: int
-    tolerance_ms: float = 0.05
-    agree: int | None = None
     set: dict[str, str] = field(default_factory=dict)
 
 
-#: The guest starts the second flow 0.961 ms late (its applications sleep for whole ticks). After the pause of
-#: `app-limited` it acknowledges the request by itself, which costs the pacer's allowance for lateness
-#: (docs/models/kernel.md).
+#: The guest starts the second flow 0.961 ms late (its applications sleep for whole ticks).
 CASES = {
     "half-bdp": Case(4),
     "one-bdp": Case(10),
@@ -52,8 +49,8 @@ CASES = {
     "eight-bdp": Case(7),
     "one-loss": Case(1),
     "probe-rtt": Case(142),
-    "two-flows": Case(15, set={"traffic.second.start": "500.961ms"}),
-    "app-limited": Case(1, tolerance_ms=0.25, agree=486),
+    "two-flows": Case(15, {"traffic.second.start": "500.961ms"}),
+    "app-limited": Case(3),
 }
 
 
@@ -62,14 +59,13 @@ def sent(case: str, seed: int, more: dict[str, str], kernel: VirtualKernel | Non
     rows = csv.DictReader(io.StringIO(trace(cell, "csv", seed=seed, kernel=kernel).decode()))
     data = [row for row in rows if row["event"] in ("send", "retransmit") and row["segment"] != "0"]
     start = float(data[0]["time_s"])
-    events = [
+    return [
         (
             round((float(row["time_s"]) - start) * 1e3, 2),
             row["segment"] + "r" * (row["event"] == "retransmit"),
         )
         for row in data
     ]
-    return events[: CASES[case].agree]
 
 
 def order(events: list[Event]) -> str:
@@ -87,7 +83,7 @@ def assert_same(case: str, found: list[Event]) -> None:
     words = " ".join(lines).split()
     for (at, segment), wanted_at, wanted in zip(found[::EVERY], words[::2], words[1::2], strict=False):
         assert segment == wanted, f"at {at} ms"
-        assert at == pytest.approx(float(wanted_at), abs=CASES[case].tolerance_ms), segment
+        assert at == pytest.approx(float(wanted_at), abs=TOLERANCE_MS), segment
     assert f"segments {len(found)} order {order(found)}" == counts
 
 

@@ -417,7 +417,7 @@ pub struct TcpConfig {
     /// Slow start.
     pub slow_start: SlowStartKind,
     /// Most segments by which one ACK opens the window in slow start (RFC 3465's L; RFC 5681, 3.1: 1; 0 = no limit).
-    pub slow_start_limit_segments: u32,
+    pub slow_start_limit_segments: u16,
     /// Whether cwnd grows only when it was what limited the sender (RFC 7661; RFC 9438, 5.8).
     pub grow_only_if_cwnd_limited: bool,
     /// What a reduction starts from.
@@ -440,6 +440,8 @@ pub struct TcpConfig {
     pub receive_tuning: ReceiveTuning,
     /// When the receiver acknowledges.
     pub ack_policy: AckPolicy,
+    /// Whether an ACK that is due at once goes before the application can answer what arrived; if not, the answer carries it.
+    pub acks_before_answers: bool,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4).
     pub nagle: bool,
     /// Whether data is paced, as by Linux with `fq` as the queue: by 200 % of cwnd a round trip while cwnd is below half of

@@ -246,6 +246,11 @@ impl<P: Probe> Simulation<P> {
         }
         let tcp = &conn.ends[side];
         if conn.told[side].state != Some(tcp.state()) || tcp.received() >= conn.notify_at[side] || tcp.peer_closed() {
+            if self.configs[usize::from(conn.configs[side])].acks_before_answers
+                && !self.transmit_first(end, &mut expired)
+            {
+                return;
+            }
             self.attend(end);
         }
         if !self.transmit(end, &mut expired) {
@@ -275,6 +280,12 @@ impl<P: Probe> Simulation<P> {
             }
         }
         true
+    }
+
+    /// The same before the application hears of what has arrived.
+    #[inline(never)]
+    fn transmit_first(&mut self, end: u32, expired: &mut bool) -> bool {
+        self.transmit(end, expired)
     }
 
     /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else is to be done. A packet

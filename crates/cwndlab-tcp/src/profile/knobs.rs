@@ -44,7 +44,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 66] = [
+pub const KNOBS: [Knob; 67] = [
     knob(
         "mss",
         "bytes",
@@ -371,6 +371,16 @@ pub const KNOBS: [Knob; 66] = [
             "ns-2: Agent/TCPSink acknowledges every packet",
             "RFC 5681, 4.2 and RFC 1122, 4.2.3.2: second segment; 200 ms as in BSD, at most 500 ms",
             "kernel: tcp_event_data_recv, __tcp_ack_snd_check, tcp_send_delayed_ack, tcp_cleanup_rbuf",
+        ],
+    ),
+    knob(
+        "acks_before_answers",
+        "bool",
+        "Whether an ACK that is due at once goes before the application can answer what arrived; if not, the answer carries it.",
+        [
+            NS2,
+            "RFC 1122, 4.2.3.2: a delayed ACK can ride on a response",
+            "kernel: tcp_rcv_established sends it before the application runs",
         ],
     ),
     knob(

@@ -64,7 +64,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     ];
     let reduce_from =
         prop_oneof![Just(ReductionBase::FlightSize), Just(ReductionBase::Cwnd), Just(ReductionBase::CwndWholeSegments)];
-    (law, slow_start, reduce_from, 0..9_u32).prop_map(|(window_law, slow_start, reduce_from, limit)| TcpConfig {
+    (law, slow_start, reduce_from, 0..9_u16).prop_map(|(window_law, slow_start, reduce_from, limit)| TcpConfig {
         window_law,
         slow_start,
         reduce_from,
