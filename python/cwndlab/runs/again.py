@@ -51,17 +51,10 @@ class OneCell:
 
 
 @dataclass(frozen=True)
-class OneKernelCell:
+class OneKernelCell(OneCell):
     """A cell that runs on a kernel when it is asked for (`Repeatable`)."""
 
-    cell: Cell
-    seed: int
     kernel: Kernel
-
-    def scenario(self, cell: str) -> Mapping[str, Any]:
-        """The scenario."""
-        found: Mapping[str, Any] = json.loads(self.cell.scenario)
-        return found
 
     def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
         """The tables of a replicate, with these keys of the scenario changed; RunError if the run failed."""
