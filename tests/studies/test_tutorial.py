@@ -58,8 +58,10 @@ def test_the_tutorials_commands_work_in_their_order(
     (tmp_path / "question.toml").write_text(quick(FILE))
     monkeypatch.chdir(tmp_path)
     commands = re.findall(r"(?:^|`)cwndlab ([^`#\n]*question[^`#\n]*)", PAGE, flags=re.MULTILINE)
-    assert len(commands) == 6
+    assert len(commands) == 7
     for command in commands:
+        if command.startswith("explore"):
+            continue  # it serves its page until it is interrupted
         with pytest.raises(SystemExit) as caught:
             app(shlex.split(command))
         assert not caught.value.code, (command, capsys.readouterr())
