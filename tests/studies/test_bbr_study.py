@@ -19,7 +19,8 @@ def study() -> Study:
 
 def test_the_questions_of_googles_suite_have_their_cells(study: Study) -> None:
     count = Counter(cell.axes["question"] for cell in study.plan().cells)
-    assert count == {"slow-line": 21, "coexist": 18, "random-loss": 40, "shallow": 20, "bufferbloat": 16}
+    suite = {"coexist": 18, "random-loss": 40, "shallow": 20, "bufferbloat": 16, "ecn": 15}
+    assert count == {"slow-line": 21, **suite}
 
 
 def test_a_kernel_is_asked_for_its_bbr_or_for_one_that_it_lacks(study: Study) -> None:
