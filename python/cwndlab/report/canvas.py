@@ -89,8 +89,12 @@ def legend_of(names: Sequence[str], symbol: str, spec: Figure) -> alt.Legend | N
 
     if len(names) < 2:
         return None
-    columns = max(1, panel_width(spec) // (34 + 7 * max(len(name) for name in names)))
-    return alt.Legend(symbolType=symbol, symbolStrokeWidth=2.5, columns=columns, columnPadding=14)
+    # A line's symbol is long enough to tell its dashes in a print without colours.
+    side = 28 if symbol == "stroke" else 10
+    columns = max(1, panel_width(spec) // (24 + side + 7 * max(len(name) for name in names)))
+    return alt.Legend(
+        symbolType=symbol, symbolSize=side**2, symbolStrokeWidth=2.5, columns=columns, columnPadding=14
+    )
 
 
 def in_columns(spec: Figure, panels: int) -> Figure:
