@@ -1,10 +1,9 @@
 """Find phrases that this project does not use: `make check`.
 
-prose.toml lists them, each with what to write instead. Markdown is searched outside of code; of Python,
-JavaScript and TOML, comments, docstrings and messages. It reads what git knows or would add. Rust's
-comments, and the page made from them, still have such phrases, so they are searched only with --rust.
+prose.toml lists them, each with what to write instead. Markdown is searched outside of code; of Python, Rust,
+JavaScript and TOML, comments, docstrings and messages. It reads what git knows or would add.
 
-Usage: prose.py [--count] [--rust] [FILE …]; --count prints how often each phrase was found, and exits 0.
+Usage: prose.py [--count] [FILE …]; --count prints how often each phrase was found, and exits 0.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = Path(__file__).with_suffix(".toml")
-#: Made from comments in crates/cwndlab-records.
-FROM_RUST = ROOT / "docs" / "guide" / "records.md"
 #: Between two pieces of prose: no phrase reaches across it.
 GAP = "\0"
 
@@ -100,18 +98,19 @@ READERS: dict[str, Callable[[str], str]] = {
 }
 
 
+@cache
 def rules() -> list[tuple[re.Pattern[str], str]]:
     """Each phrase, and what to write instead. A space in a phrase is any space, a line's end too."""
     listed = tomllib.loads(RULES.read_text())["rules"]
     return [(re.compile(r"\b(?:" + r["not"].replace(" ", r"\s+") + ")", re.I), r["write"]) for r in listed]
 
 
-def files(rust: bool) -> list[Path]:
+def files() -> list[Path]:
     """The files of the repository that hold prose, without this tool's own list."""
     asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     paths = [ROOT / n for n in names if Path(n).suffix in READERS and ROOT / n != RULES]
-    return [p for p in paths if p.exists() and (rust or (p.suffix != ".rs" and p != FROM_RUST))]
+    return [p for p in paths if p.exists()]
 
 
 def findings(path: Path) -> Iterator[tuple[int, str, str]]:
@@ -126,7 +125,7 @@ def main() -> int:
     """Print findings; 1 if there are any."""
     count = "--count" in sys.argv
     named = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
-    paths = named or files("--rust" in sys.argv)
+    paths = named or files()
     tally: Counter[str] = Counter()
     for path in paths:
         for line, phrase, write in sorted(findings(path)):

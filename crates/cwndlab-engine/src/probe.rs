@@ -151,7 +151,7 @@ pub trait Probe {
     fn accecn(&mut self, _now: Time, _way: Way, _counters: &DeliveredCe) {}
     /// What limited a sender, its states and the expiries of its timers, once known.
     fn traced(&mut self, _way: Way, _traced: &Traced) {}
-    /// A link's counters at the end of the run, and how long its queue's average was where, if it keeps one with thresholds.
+    /// A link's counters at the end of the run, and how long its queue's average was in each region, if it keeps one with thresholds.
     fn link(&mut self, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
 }
 

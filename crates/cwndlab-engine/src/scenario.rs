@@ -19,8 +19,8 @@ use thiserror::Error;
 pub struct Scenario {
     /// How long to simulate.
     pub duration_ns: Time,
-    /// Windows of time that metrics read, start and end by name. Counters and unfinished objects are recorded as they
-    /// stand at these times, too.
+    /// Windows of time that metrics read, start and end by name. Counters and unfinished objects are also recorded as they
+    /// are at these times.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub windows: BTreeMap<String, (Time, Time)>,
     /// Names of the nodes; everything else refers to them by index.

@@ -349,7 +349,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Tells of a mark or a drop; whether the packet is in the link.
+    /// Reports a mark or a drop. Returns whether the packet is in the link.
     fn is_inside(&mut self, index: u32, offered: Offered, packet: &Packet) -> bool {
         match offered {
             Offered::Queued => {}
@@ -465,7 +465,7 @@ impl<P: Probe> Simulation<P> {
         self.probe.queue(self.now, &sample);
     }
 
-    /// Open connections, unfinished objects and links are recorded as they stand before the events of this instant.
+    /// Records open connections, unfinished objects and links as they are before the events of this instant.
     #[cold]
     fn snapshot(&mut self) {
         self.snapshot_apps();

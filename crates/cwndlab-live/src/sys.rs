@@ -274,7 +274,7 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// Waits for nothing yet.
+    /// An empty set of files.
     ///
     /// # Errors
     /// If the kernel has no descriptor left.

@@ -15,11 +15,11 @@ use crate::{Packet, Rng};
 /// What becomes of a packet at a link's entrance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It goes on to the queue.
+    /// It continues to the queue.
     Pass,
     /// It is lost ([`crate::DropCause::Loss`]).
     Drop,
-    /// It and a copy go on to the queue.
+    /// It and a copy continue to the queue.
     Duplicate,
 }
 

@@ -18,7 +18,7 @@ const MAX_PAYLOAD: u32 = 65_535 - 80;
 /// How long an event without a time is waited for.
 const PATIENCE: Time = Time::from_secs(3600);
 
-/// How strictly a script is held against the endpoint.
+/// How strictly the endpoint is compared with a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Strictness {
     /// Permitted deviation of event times; overrides `--tolerance_usecs` in the script.

@@ -1,4 +1,4 @@
-//! The applications of cwndlab-traffic for a driver in Python: events go in, commands come out.
+//! The applications of cwndlab-traffic for a driver in Python: events in, commands out.
 
 use cwndlab_traffic::{App, Event, Losses, Side};
 use cwndlab_units::Time;

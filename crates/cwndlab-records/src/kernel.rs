@@ -31,7 +31,7 @@ pub enum KernelError {
     /// A file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A line of a trace is none.
+    /// A line of a trace that cannot be read.
     #[error("line {line} of the router's trace: {why}")]
     Line {
         /// Its number; the header is 1.
@@ -197,7 +197,7 @@ pub fn read(
     let run = Run { scenario, testbed, zero: reader.zero(), reader: &reader };
     let mut recorder = Recorder::new(scenario);
     for row in reader.segments.iter().filter(|row| run.is_within(row.time_ns)) {
-        // A handshake before the clock's start is none of the study's TCP.
+        // A handshake before the clock's start is not part of the study's TCP.
         recorder.file_segment(SegmentRow { time_ns: run.since_zero(row.time_ns), ..*row });
     }
     for packet in reader.delivered.iter().filter(|packet| run.is_within(packet.at)) {
@@ -288,7 +288,7 @@ impl Run<'_> {
 
     fn file_links(&self, recorder: &mut Recorder, snapshots: &[Time]) {
         let Summary { wall_ns, links, link_snapshots } = &self.testbed.summary;
-        // the router stops a little after the scenario's end, and goes on counting until then
+        // the router stops a little after the scenario's end, and counts until then
         let (length, links) = match link_snapshots.get(snapshots.len()) {
             Some(at_end) => (self.scenario.duration_ns, at_end),
             None => (Time::from_nanos(*wall_ns), links),

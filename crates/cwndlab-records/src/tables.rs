@@ -1,4 +1,4 @@
-//! Every table that a run leaves behind. Units stand in the columns' names; times count from the start of the run.
+//! Every table that a run leaves behind. Units are part of the columns' names; times count from the start of the run.
 
 use std::sync::Arc;
 
@@ -234,7 +234,7 @@ counters! {
 counters! {
     /// A page, file, transaction or object that an application asked for, as seen at the client.
     "objects" Objects of ObjectRow,
-    /// An object that was unfinished at an edge of a metric's window, as it would stand in `objects` if the run had ended then.
+    /// An object that was unfinished at an edge of a metric's window, as `objects` would have it if the run had ended then.
     "object_snapshots" ObjectSnapshots of ObjectSnapshotRow {
         both {
             /// Index of its traffic entry.

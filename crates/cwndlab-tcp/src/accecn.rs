@@ -108,7 +108,7 @@ pub(crate) struct AccEcn {
     data_acknowledged: bool,
 }
 
-/// What an ACK newly told, for [`AccEcn::newly_marked`].
+/// What an ACK adds to what is known, for [`AccEcn::newly_marked`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub delivered_packets: u32,

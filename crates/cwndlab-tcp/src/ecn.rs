@@ -84,7 +84,7 @@ impl EcnKind {
         }
     }
 
-    /// Whether the sender learns of each mark (RFC 8257, RFC 9768).
+    /// Whether each mark is reported to the sender (RFC 8257, RFC 9768).
     pub(crate) fn counts_marks(self) -> bool {
         matches!(self, EcnKind::Dctcp | EcnKind::L4s) || self.is_accurate()
     }

@@ -165,7 +165,7 @@ impl Receiver {
         }
     }
 
-    /// The policy learns of a segment that is in its place.
+    /// Notifies the policy of a segment that has been put in its place.
     #[inline]
     fn note_data(
         &mut self,

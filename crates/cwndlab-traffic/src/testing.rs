@@ -1,5 +1,5 @@
 //! A network for tests: every connection is established after `rtt`, every byte written arrives half a round
-//! trip later, at once. Commands go in, events come out in order of time.
+//! trip later, at once. Commands in, events out, in order of time.
 
 use std::collections::{BTreeMap, VecDeque};
 

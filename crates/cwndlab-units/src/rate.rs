@@ -43,7 +43,7 @@ impl Serializer {
     /// If the rate is zero, or so slow (below 8e9/2^32 bit/s, about 2 bit/s) that a byte takes over 4 s.
     pub fn new(rate: Rate) -> Serializer {
         let q32 = ((8_000_000_000_u128 << 32) + u128::from(rate.0) / 2) / u128::from(rate.0);
-        Serializer { ns_per_byte_q32: u64::try_from(q32).expect("a link slower than 2 bit/s is refused by the loader") }
+        Serializer { ns_per_byte_q32: u64::try_from(q32).expect("the loader rejects a link slower than 2 bit/s") }
     }
     /// Time to send `bytes`.
     #[inline]

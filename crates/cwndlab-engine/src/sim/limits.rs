@@ -81,7 +81,7 @@ impl<P: Probe> Simulation<P> {
         self.check_memory()
     }
 
-    /// A look inside an event; whether to go on with it. If not, the run ends with it.
+    /// A check inside an event. Returns whether to continue it; if not, the run ends with it.
     #[cold]
     #[inline(never)]
     pub(super) fn look_inside(&mut self) -> bool {

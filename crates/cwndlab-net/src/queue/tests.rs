@@ -205,7 +205,7 @@ fn real() -> impl Strategy<Value = f64> {
     prop_oneof![8 => 0.0..1.0, 3 => 0.0..100.0, 1 => any::<f64>()]
 }
 
-/// A configuration of any kind with any numbers in it: most are refused.
+/// A configuration of any kind with any numbers in it: most are rejected.
 fn any_config() -> impl Strategy<Value = QueueConfig> {
     (prop::array::uniform6(number()), prop::array::uniform4(real()), any::<[bool; 4]>(), 0..7_u8).prop_map(
         |(n, r, b, kind)| {

@@ -2,7 +2,7 @@ use super::*;
 use cwndlab_tcp::Profile;
 use std::path::Path;
 
-/// Every script of `scripts/PROFILE/` holds against that profile.
+/// Every script of `scripts/PROFILE/` holds with that profile.
 #[test]
 fn own_scripts_hold() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");

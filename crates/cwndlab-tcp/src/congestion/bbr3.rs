@@ -208,7 +208,7 @@ impl Bbr3 {
         self.handle_lost(segment, now);
     }
 
-    /// Recovery was for nothing (`HandleSpuriousLossDetection`): the window.
+    /// Recovery was spurious (`HandleSpuriousLossDetection`); returns the window.
     pub fn on_undo(&mut self, cwnd: u64) -> u64 {
         self.cwnd = cwnd;
         self.handle_spurious();

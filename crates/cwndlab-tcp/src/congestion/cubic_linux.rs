@@ -70,7 +70,7 @@ impl CubicLinux {
         }
     }
 
-    /// A round trip, before the window grows by its ACK; whether slow start ends at `cwnd` segments.
+    /// Takes a round trip, before the window grows by its ACK; returns whether slow start ends at `cwnd` segments.
     pub fn on_rtt(&mut self, ack: &AckReport, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
         if !self.epoch_start.is_never() && ack.now.saturating_sub(self.epoch_start) < DEAF {
             return false;

@@ -211,7 +211,7 @@ impl Prague {
         self.in_loss = true;
     }
 
-    /// The loss was none; cwnd from now on.
+    /// The loss was spurious; returns cwnd.
     pub fn on_undo(&mut self, cwnd: u64) -> u64 {
         self.in_loss = false;
         self.window = self.window.max(self.before_loss.0);

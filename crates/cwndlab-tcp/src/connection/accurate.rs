@@ -1,4 +1,4 @@
-//! Where AccECN hooks in ([`crate::accecn`]). Connections that do not ask for it come here for nothing but its test.
+//! Where AccECN hooks in ([`crate::accecn`]). For connections that do not ask for it, only the test whether they do is run.
 
 use cwndlab_units::Time;
 

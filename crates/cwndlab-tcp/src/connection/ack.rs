@@ -49,8 +49,8 @@ impl Connection {
         self.arm_rack(cfg);
     }
 
-    /// The window that a segment offers with its ACK. RFC 9293, 3.10.7.4: that of the newest segment counts; older ones are
-    /// told by their position.
+    /// The window that a segment offers with its ACK. RFC 9293, 3.10.7.4: that of the newest segment counts; older ones show
+    /// by their position.
     #[inline]
     pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
         self.sender.edge = ack + u64::from(seg.window);
@@ -273,7 +273,7 @@ impl Connection {
         self.after_new_ack(cfg, now, ack);
     }
 
-    /// New data is acknowledged: the retransmission timer stops or starts anew (RFC 6298, 5.2 and 5.3).
+    /// New data is acknowledged: the retransmission timer stops or restarts (RFC 6298, 5.2 and 5.3).
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;

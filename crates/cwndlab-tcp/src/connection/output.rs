@@ -19,7 +19,7 @@ const SACK_BLOCK_BYTES: u32 = 8;
 const BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
 const BLOCKS: usize = 4;
 
-/// What is to be sent, as far as can be told without much ado.
+/// What is to be sent, as far as a quick look shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outlook {
     Nothing,

@@ -37,7 +37,7 @@ impl Connection {
         }
     }
 
-    /// Lets go what was written so far, corked or not (setting `TCP_NODELAY` does so on Linux).
+    /// Releases what was written so far, corked or not (setting `TCP_NODELAY` does so on Linux).
     pub fn push(&mut self) {
         if let Some(extra) = &mut self.sender.extra {
             extra.socket.pushed = true;

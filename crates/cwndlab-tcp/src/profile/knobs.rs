@@ -1,4 +1,4 @@
-//! The table of knobs: what each is, and where each profile's value comes from. Values themselves stand in one place,
+//! The table of knobs: what each is, and where each profile's value comes from. The values themselves are in one place,
 //! [`Profile::config`]; the table reads them from there.
 
 use super::linux_2;

@@ -131,7 +131,7 @@ impl SackEpisode {
         if hole < highest {
             return Some(piece(hole, hole_end, s));
         }
-        // rule 4: once, the last unreported segment, to learn of its fate
+        // rule 4: once, the last unreported segment, to find out its fate
         let last = s.max.min(s.end);
         if self.active && !self.rescued && last > highest.max(self.high_rxt) && s.una <= self.recover {
             self.rescued = true;

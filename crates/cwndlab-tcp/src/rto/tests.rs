@@ -145,7 +145,7 @@ fn coarse_timeout_of_a_fast_path_is_three_ticks_and_never_beyond_the_maximum() {
     }
 }
 
-/// After the fourth doubling BSD keeps srtt only as variance, so that the next measurement starts afresh.
+/// After the fourth doubling BSD keeps srtt only as variance, so that the next measurement counts as the first.
 #[test]
 fn coarse_estimate_is_forgotten_after_four_backoffs() {
     let cfg = coarse();

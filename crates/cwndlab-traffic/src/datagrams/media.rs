@@ -69,7 +69,7 @@ pub(super) struct Video {
     next_frame: Time,
 }
 
-/// Frames do not follow each other any faster, so that time goes on.
+/// Frames do not follow each other any faster, so that time advances.
 const SHORTEST_FRAME_S: f64 = 1e-6;
 
 impl Video {

@@ -48,7 +48,7 @@ fn marks_come_at_the_times_of_the_drops_they_replace() {
     assert_eq!(drops[..6], marks[..6]);
 }
 
-/// A mark from an earlier queue is as good as a new one, so that the law goes on, but it is not this queue's.
+/// A mark from an earlier queue is as good as a new one, so the law continues, but it is not counted as this queue's.
 #[test]
 fn a_packet_that_is_marked_already_is_no_new_mark() {
     let marked = |id| TestPacket { ecn: Ecn::Ce, ..TestPacket::new(id) };

@@ -27,7 +27,7 @@ pub(super) struct Aggregation {
     filter: Filter,
 }
 
-/// What an ACK brings, and the model it is held against.
+/// What an ACK brings, and the model it is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub now: Time,

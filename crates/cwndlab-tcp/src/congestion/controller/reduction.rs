@@ -163,7 +163,7 @@ impl Controller {
         self.phase = Phase::Reduced(undo);
     }
 
-    /// The last reduction was for nothing (RFC 9438, section 4.9; RFC 3522, RFC 5682): back to where it was, unless
+    /// The last reduction was spurious (RFC 9438, section 4.9; RFC 3522, RFC 5682): back to where it was, unless
     /// the window has grown beyond.
     pub fn on_undo(&mut self, mss: u32) {
         if let Law::Bbr(bbr) = &mut self.law {

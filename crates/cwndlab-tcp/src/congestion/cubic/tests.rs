@@ -189,7 +189,7 @@ fn stage_after_a_timeout_starts_at_its_own_plateau() {
     assert_eq!((c.k_s, c.w_max), (0.0, 70.0));
 }
 
-/// Section 4.9: the whole state returns, so the curve goes on where it was.
+/// Section 4.9: the whole state is restored, so the curve continues where it was.
 #[test]
 fn undo_restores_window_and_curve() {
     let mut p = Path::new(&config(), Time::from_millis(100), 100);

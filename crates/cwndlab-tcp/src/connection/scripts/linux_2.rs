@@ -357,7 +357,7 @@ fn every_segment_acknowledged_is_a_measurement() {
     only_with(&cfg, &TcpConfig { rto: RtoConfig { per_segment: false, ..rto }, ..cfg }, measured);
 }
 
-/// 2.0.32, `tcp_timer.c` 43 to 61: an ACK does not start the timer anew, it moves it to the next segment.
+/// 2.0.32, `tcp_timer.c` 43 to 61: an ACK does not restart the timer; it moves it to the next segment.
 #[test]
 fn the_timeout_counts_from_the_first_segment() {
     let rto = RtoConfig { start: TimerStart::FirstSegment, ..config(1).rto };

@@ -186,7 +186,7 @@ fn a_reset_before_the_handshake_is_done_listens_again_or_refuses() {
     );
 }
 
-/// RFC 9293, figure 8: an old SYN-ACK is refused by the number it acknowledges.
+/// RFC 9293, figure 8: an old SYN-ACK is rejected by the number that it acknowledges.
 #[test]
 fn a_syn_ack_of_another_connection_is_refused() {
     client(

@@ -41,7 +41,7 @@ fn a_lost_tail_is_found_by_a_probe_and_repaired_without_a_timeout() {
     assert_eq!(end.stats().fast_retransmits, 1);
 }
 
-/// RFC 8985, section 7.4.2: the last segment alone was lost; as the probe hid the loss, the window is told when an ACK
+/// RFC 8985, section 7.4.2: the last segment alone was lost; as the probe hid the loss, the window is cut when an ACK
 /// beyond the probe shows that there was no duplicate.
 #[test]
 fn a_loss_that_the_probe_itself_repaired_reduces_the_window() {
@@ -227,7 +227,7 @@ fn a_loss_that_the_probe_repaired_halves_what_was_out() {
     );
 }
 
-/// RFC 8985, section 6.2, step 2: what echoes a stamp from before the segment was sent again tells of the original's arrival, and
+/// RFC 8985, section 6.2, step 2: what echoes a stamp from before the segment was sent again shows the original's arrival, and
 /// so nothing of what was sent between the two.
 #[test]
 fn an_old_stamp_says_that_it_was_the_original_that_arrived() {

@@ -1,4 +1,4 @@
-//! Reductions for nothing: found by F-RTO (RFC 5682, section 3.1), by DSACK (RFC 3708) or by timestamps (Eifel, RFC 3522),
+//! Spurious reductions: found by F-RTO (RFC 5682, section 3.1), by DSACK (RFC 3708) or by timestamps (Eifel, RFC 3522),
 //! and answered by undoing them, as Linux does (RFC 4015 allows it).
 
 use cwndlab_units::Time;
@@ -93,14 +93,14 @@ impl Rack {
         true
     }
 
-    /// An ACK outside recovery, by which a past reduction may turn out to have been for nothing.
+    /// An ACK outside recovery, by which a past reduction may turn out to have been spurious.
     pub(super) fn doubt_past(&mut self, s: &mut Sender) {
         if self.doubt.explained() {
             self.undo(s, false);
         }
     }
 
-    /// The last position of the episode is acknowledged: whether it was for nothing.
+    /// The last position of the episode is acknowledged: whether the episode was spurious.
     pub(super) fn doubt_end(&mut self, s: &mut Sender, echo: Option<u32>) -> bool {
         let in_vain = self.doubt.explained() || self.doubt.answers_original(echo);
         if in_vain {
