@@ -8,10 +8,12 @@ use crate::config::{
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
 
+mod json;
 mod knobs;
 mod linux_2;
 
-pub use knobs::{choices_json, knobs_json, Knob, KNOBS, RENAMED};
+pub use json::{choices_json, knobs_json};
+pub use knobs::{Knob, KNOBS, RENAMED};
 
 impl Profile {
     /// Every profile, in the order of their eras.

@@ -2,8 +2,7 @@
 //! [`Profile::config`]; the table reads them from there.
 
 use super::linux_2;
-use crate::config::{choices, Profile};
-use serde_json::{json, Map, Value};
+use crate::config::Profile;
 
 /// One knob of an endpoint.
 #[derive(Clone, Copy, Debug)]
@@ -497,42 +496,3 @@ pub const RENAMED: [(&str, &str); 17] = [
     ("rto.syn_linear", "handshake.linear_timeouts"),
     ("rto.free_syns", "handshake.free_retransmissions"),
 ];
-
-/// A knob's value in a profile; of a knob with alternatives only which one it is, as these have rows of their own.
-pub(super) fn value(knob: &Knob, config: &Value, choices: &Value) -> Value {
-    let path = format!("/{}", knob.name.replace('.', "/"));
-    if choices["alternatives"].get(knob.name).is_some() {
-        return match &config[knob.name] {
-            Value::Object(tagged) => tagged.keys().next().cloned().into(),
-            word => word.clone(),
-        };
-    }
-    if choices["switches"].get(knob.name).is_some() {
-        return Value::from(!config[knob.name].is_null());
-    }
-    let found = ["alternatives", "switches"].iter().find_map(|group| choices[group].pointer(&path));
-    found.or_else(|| config.pointer(&path)).cloned().unwrap_or_default()
-}
-
-/// What words stand for in a profile, as JSON. `alternatives`: for each knob with words of its own the knobs of each word, null
-/// for a word without any. `switches`: the knobs of what can be switched on and off.
-pub fn choices_json(profile: Profile) -> String {
-    choices(profile).to_string()
-}
-
-/// The table with the profiles' values: a JSON list of `{name, type, doc, values: {profile: …}, sources: {profile: …}}`.
-pub fn knobs_json() -> String {
-    let configs = Profile::ALL.map(|p| (p, serde_json::to_value(p.config()).unwrap_or_default(), choices(p)));
-    let table: Vec<Value> = KNOBS
-        .iter()
-        .map(|knob| {
-            let (mut values, mut sources) = (Map::new(), Map::new());
-            for (profile, config, choices) in &configs {
-                values.insert(profile.name().into(), value(knob, config, choices));
-                sources.insert(profile.name().into(), knob.source(*profile).into());
-            }
-            json!({"name": knob.name, "type": knob.kind, "doc": knob.doc, "values": values, "sources": sources})
-        })
-        .collect();
-    Value::Array(table).to_string()
-}

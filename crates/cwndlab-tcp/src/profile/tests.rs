@@ -165,7 +165,7 @@ fn every_value_in_which_linux_2_differs_has_its_file_and_line() {
         let base = serde_json::to_value(Profile::Rfc5681.config()).expect("plain data");
         for knob in KNOBS {
             let differs =
-                knobs::value(&knob, &own, &choices(profile)) != knobs::value(&knob, &base, &choices(Profile::Rfc5681));
+                json::value(&knob, &own, &choices(profile)) != json::value(&knob, &base, &choices(Profile::Rfc5681));
             let sourced = [".c ", ".h ", "HZ = 100"].iter().any(|mark| knob.source(profile).contains(mark));
             assert!(!differs || sourced, "{} of {}: {}", knob.name, profile.name(), knob.source(profile));
         }
