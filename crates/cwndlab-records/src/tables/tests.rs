@@ -57,7 +57,7 @@ fn names_are_unique_and_every_column_says_what_it_holds() {
 fn the_page_of_records_is_up_to_date() {
     use std::fmt::Write as _;
     let mut page = String::from(
-        "# Records\n\nWhat a run leaves behind, simulated or live. Units stand in the columns' names; times count from the \
+        "# Records\n\nWhat a run leaves behind, simulated or live. Units are part of the columns' names; times count from the \
          start of the run;\nnodes, links and traffic entries are indices into the scenario's lists.\n\n\
          <!-- Made from the tables; remake it with `CWNDLAB_REGENERATE=1 cargo test -p cwndlab-records page_of_records`. -->\n",
     );
