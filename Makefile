@@ -1,4 +1,4 @@
-# make run    sets up, runs the memos' own tests and one of BBR, ends by naming the reports
+# make run    sets up, runs what has the memos' tables and one question of BBR, ends by naming the reports
 # make studies   every shipped study whole: its variants, today's stacks, BBR and L4S
 # make test   sets up, passes every test
 # make check  formatters, linters, layers, types     make bench  speed     make docs  the manual
@@ -21,11 +21,11 @@ SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
 REAL_TIME = tests/backends/test_kernel.py
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -name build.rs -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
-# What `make run` runs: together a minute or two. Of `bbr` the other questions send thousands of millions of packets, so
+# What `make run` runs: the tables of the memos, in a minute or two. Of `bbr` the other questions send thousands of millions of packets, so
 # `make studies` leaves them out, too.
 MAIN     = fall-floyd-1996 rfc2415 rfc2416 rfc2884 bbr
 PART_rfc2415 = --set grid=tables_1_to_3,tables_4_and_5,table_6
-PART_rfc2884 = --set grid=fairness,bulk,transactions,traced
+PART_rfc2884 = --set grid=fairness,traced
 SHORT_bbr    = --set question=slow-line
 
 .PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz validate images gallery docs setup lock clean
