@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +13,7 @@ from cwndlab.stats import series
 from cwndlab.stats.results import BUDGET_OF, Columns, Results
 
 from .canvas import Row, legend_of, sized, stack
-
-if TYPE_CHECKING:
-    import altair as alt
+from .vega import Spec, field, mark, named, single
 
 #: What takes less than this share of every bar is drawn as one.
 SMALL = 0.01
@@ -48,7 +45,7 @@ COLOURS = {
 }
 
 
-def bars(spec: Figure, results: Results) -> tuple[Any, dict[str, list[Row]], str]:
+def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     """The chart of a budget figure, its data and what is to be seen in words."""
     assert spec.x is not None  # the schema demands it
     kind = spec.of or "page"
@@ -98,29 +95,19 @@ def bars(spec: Figure, results: Results) -> tuple[Any, dict[str, list[Row]], str
     return stack(charts, spec), rows, f"mean time of a {kind} by part: {', '.join(present)}"
 
 
-def _chart(
-    spec: Figure, results: Results, data: str, places: list[str], names: list[str], kind: str
-) -> alt.Chart:
-    import altair as alt
-
-    colours = alt.Scale(domain=names, range=[COLOURS[name] for name in names])
-    made: alt.Chart = (
-        alt.Chart(alt.NamedData(name=data))
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "x:N",
-                title=spec.x_title or results.title(spec.x or ""),
-                sort=places,
-                axis=alt.Axis(labelAngle=0),
-            ),
-            y=alt.Y("y:Q", title=spec.y_title or f"mean time of a {kind} (s)"),
-            color=alt.Color("part:N", scale=colours, legend=legend_of(names, "square", spec)),
-            order=alt.Order("order:Q"),
-            tooltip=["part:N", alt.Tooltip("y:Q", title="s")],
-        )
-    )
-    return made
+def _chart(spec: Figure, results: Results, data: str, places: list[str], names: list[str], kind: str) -> Spec:
+    encoding = {
+        "x": field(
+            "x:N", title=spec.x_title or results.title(spec.x or ""), sort=places, axis={"labelAngle": 0}
+        ),
+        "y": field("y:Q", title=spec.y_title or f"mean time of a {kind} (s)"),
+        "color": named(
+            "part:N", names, [COLOURS[name] for name in names], legend=legend_of(names, "square", spec)
+        ),
+        "order": field("order:Q"),
+        "tooltip": [field("part:N"), field("y:Q", title="s")],
+    }
+    return single(data, mark("bar", encoding))
 
 
 def _records(spec: Figure, results: Results, cell: str) -> Columns:

@@ -9,6 +9,7 @@ from cwndlab.spec.outputs import Figure
 
 from .packets import INK
 from .svg import convert
+from .vega import Spec
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,23 +34,30 @@ CROWD = 200
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
 
-def with_data(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]], title: str) -> alt.TopLevelMixin:
-    """A chart that has its data sets, and a title, and can be moved and zoomed."""
-    made: Any = chart.interactive()  # type: ignore[attr-defined]
-    made = made.properties(title=title, config={**_config(), "background": "white"})
+def interactive(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str) -> alt.TopLevelMixin:
+    """An Altair chart that has its data sets, and a title, and can be moved and zoomed, all panels as one."""
+    import altair as alt
+
+    panels = [{**panel} for panel in chart.get("concat", [chart])]
+    names = [f"view{number}" for number in range(len(panels))]
+    for name, panel in zip(names, panels, strict=True):
+        if "layer" in panel:
+            panel["layer"] = [{**panel["layer"][0], "name": name}, *panel["layer"][1:]]
+        else:
+            panel["name"] = name
+    whole = {**chart, "concat": panels} if "concat" in chart else panels[0]
+    zoom = {"name": "zoom", "select": {"type": "interval", "encodings": ["x", "y"]}, "bind": "scales"}
+    whole |= {"title": title, "params": [{**zoom, "views": names}]}
+    # Altair would check every row (0.9 s for 10^4), so they are attached afterwards.
+    made: Any = alt.Chart.from_dict({**whole, "config": {**_config(), "background": "white"}})
     made.datasets = {name: list(data) for name, data in rows.items()}
     return made  # type: ignore[no-any-return]
 
 
-def to_svg(chart: alt.TopLevelMixin, rows: Mapping[str, Sequence[Row]]) -> str:
-    """Draws a chart whose data sets are given by name.
-
-    They are attached after altair has checked the chart: it would check every row (0.9 s for 10^4).
-    """
-    spec = chart.to_dict()
-    spec["config"] = _config()
-    spec["datasets"] = {name: list(data) for name, data in rows.items()}
-    return convert("vegalite_to_svg", spec).decode().replace(INK, "currentColor")
+def to_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
+    """Draws a chart whose data sets are given by name."""
+    whole = {**chart, "config": _config(), "datasets": {name: list(data) for name, data in rows.items()}}
+    return convert("vegalite_to_svg", whole).decode().replace(INK, "currentColor")
 
 
 def _config() -> dict[str, Any]:
@@ -72,29 +80,24 @@ def _config() -> dict[str, Any]:
     }
 
 
-def stack(charts: Sequence[Any], spec: Figure) -> Any:
+def stack(charts: Sequence[Spec], spec: Figure) -> Spec:
     """The panels of a figure, one below the other or in as many columns as it asks for."""
-    import altair as alt
-
     if len(charts) > 2 and spec.height is None:
-        charts = [chart.properties(height=LOW) for chart in charts]
+        charts = [{**chart, "height": LOW} for chart in charts]
     if len(charts) == 1:
         return charts[0]
-    return alt.concat(*charts, columns=spec.columns or 1, spacing=26)
+    return {"concat": list(charts), "columns": spec.columns or 1, "spacing": 26}
 
 
-def legend_of(names: Sequence[str], symbol: str, spec: Figure) -> alt.Legend | None:
+def legend_of(names: Sequence[str], symbol: str, spec: Figure) -> Spec | None:
     """A legend above the panel, in as many columns as its names leave room for."""
-    import altair as alt
-
     if len(names) < 2:
         return None
     # A line's symbol is long enough to tell its dashes in a print without colours.
     side = 28 if symbol == "stroke" else 10
     columns = max(1, panel_width(spec) // (24 + side + 7 * max(len(name) for name in names)))
-    return alt.Legend(
-        symbolType=symbol, symbolSize=side**2, symbolStrokeWidth=2.5, columns=columns, columnPadding=14
-    )
+    size = {"symbolType": symbol, "symbolSize": side**2, "symbolStrokeWidth": 2.5}
+    return {**size, "columns": columns, "columnPadding": 14}
 
 
 def in_columns(spec: Figure, panels: int) -> Figure:
@@ -115,7 +118,7 @@ def panel_height(spec: Figure) -> int:
     return spec.height or HEIGHT
 
 
-def sized(layer: Any, title: str, spec: Figure) -> Any:
+def sized(chart: Spec, title: str, spec: Figure) -> Spec:
     """A panel of the size and with the title that it has in the figure."""
-    made = layer.properties(width=panel_width(spec), height=panel_height(spec))
-    return made.properties(title=title) if title else made
+    made = {**chart, "width": panel_width(spec), "height": panel_height(spec)}
+    return {**made, "title": title} if title else made

@@ -1,4 +1,4 @@
-"""Figures as Vega-Lite charts (altair), drawn offline by vl-convert to SVG and PNG.
+"""Figures as Vega-Lite charts, drawn offline by vl-convert to SVG and PNG.
 
 Axes and text are `currentColor`, so that a figure inside the report follows the reader's light or dark
 theme; the files in figures/ get a white ground. Packet-level graphs draw one mark per pixel and event.
@@ -30,15 +30,16 @@ from .canvas import (
     PANELS,
     Row,
     in_columns,
+    interactive,
     legend_of,
     panel_height,
     panel_width,
     sized,
     stack,
     to_svg,
-    with_data,
 )
 from .svg import convert, inline_svg, on_white
+from .vega import Spec, field, layered, mark, named, single
 
 if TYPE_CHECKING:
     import altair as alt
@@ -109,7 +110,7 @@ def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
     """A figure as a chart with its data, to be shown by a notebook: it can be moved and zoomed."""
     spec, instead = series.of_run_cells(spec, results)
     made, rows, _ = _KINDS[spec.kind](spec, results)
-    return with_data(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
+    return interactive(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
 
 
 def _panel_title(spec: Figure, results: Results, panel: AxisValue | None) -> str:
@@ -139,17 +140,15 @@ def _xy(spec: Figure, results: Results) -> tuple[str, str]:
     return x, y
 
 
-def _line(spec: Figure, results: Results) -> tuple[Any, Any, str]:
+def _line(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     return _points(spec, results, bars=False)
 
 
-def _bar(spec: Figure, results: Results) -> tuple[Any, Any, str]:
+def _bar(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     return _points(spec, results, bars=True)
 
 
-def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, str]:
-    import altair as alt
-
+def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[str, list[Row]], str]:
     found = series.points(spec, results)
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
@@ -175,43 +174,41 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Any, Any, st
             if p.panel == panel
         ]
         places = list(dict.fromkeys(p.x for p in found if p.panel == panel))
-        base = alt.Chart(alt.NamedData(name=name))
         if numeric:
             whole = all(isinstance(v, int) for v in places) and len(places) <= 20
-            axis = alt.Axis()
+            axis = {}
             if whole or (spec.log_x and len(places) <= 20):
-                axis = alt.Axis(values=sorted(map(_number, places)), format="d" if whole else "~g")
-            scale = alt.Scale(zero=False, nice=not whole)
-            x: Any = alt.X("x:Q", title=x_title, axis=axis, scale=_log() if spec.log_x else scale)
+                axis = {"values": sorted(map(_number, places)), "format": "d" if whole else "~g"}
+            scale = {"zero": False, "nice": not whole}
+            x = field("x:Q", title=x_title, axis=axis, scale=LOG if spec.log_x else scale)
         else:
             order = [_category(spec, results, v) for v in places]
-            x = alt.X("x:N", title=x_title, sort=order, axis=alt.Axis(labelAngle=0))
+            x = field("x:N", title=x_title, sort=order, axis={"labelAngle": 0})
         if spec.log_y:  # an interval that reaches 0 is drawn from its value on
             rows[name] = [
                 {**r, "low": r["low"] if r["low"] > 0 else r["y"]} for r in rows[name] if r["y"] > 0
             ]
-        y = alt.Y("y:Q", title=y_title, scale=_log() if spec.log_y else alt.Scale(zero=bars))
+        y = field("y:Q", title=y_title, scale=LOG if spec.log_y else {"zero": bars})
         legend = legend_of(names, "square" if bars else "stroke", spec)
-        colour = alt.Color("series:N", scale=alt.Scale(domain=names, range=PALETTE), legend=legend)
-        offset = {"xOffset": alt.XOffset("series:N", sort=names)} if bars and len(names) > 1 else {}
-        body = base.mark_bar(opacity=0.85) if bars else base.mark_line(strokeWidth=1.8)
-        layers = [body.encode(x=x, y=y, color=colour, **offset)]
-        if not bars and len(names) > 1:
-            layers = [
-                layers[0].encode(
-                    strokeDash=alt.StrokeDash(
-                        "series:N", scale=alt.Scale(domain=names, range=DASHES), legend=legend
-                    )
-                )
-            ]
+        colour = named("series:N", names, PALETTE, legend=legend)
+        at = {"x": x, "xOffset": field("series:N", sort=names)} if bars and len(names) > 1 else {"x": x}
+        shown = {**at, "y": y, "color": colour}
+        if bars:
+            layers = [mark("bar", shown, opacity=0.85)]
+        else:
+            dashes = named("series:N", names, DASHES, legend=legend)
+            lines = {**shown, "strokeDash": dashes} if len(names) > 1 else shown
+            layers = [mark("line", lines, strokeWidth=1.8)]
         if any(r["high"] > r["low"] for r in rows[name]):
-            rule = base.mark_rule(strokeWidth=1.2, color=INK) if bars else base.mark_rule(opacity=0.7)
-            error = rule.encode(x=x, y=alt.Y("low:Q", title=y_title), y2="high:Q", **offset)
-            nested = alt.StrokeWidth("series:N", scale=alt.Scale(domain=names, range=widths), legend=None)
-            layers.append(error if bars else error.encode(color=colour, strokeWidth=nested))
+            ends = {**at, "y": field("low:Q", title=y_title), "y2": {"field": "high"}}
+            if bars:
+                layers.append(mark("rule", ends, strokeWidth=1.2, color=INK))
+            else:
+                nested = named("series:N", names, widths, legend=None)
+                layers.append(mark("rule", {**ends, "color": colour, "strokeWidth": nested}, opacity=0.7))
         if not bars and not many:
-            layers.append(base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour))
-        charts.append(sized(alt.layer(*layers), _panel_title(spec, results, panel), spec))
+            layers.append(mark("point", shown, filled=True, size=42, opacity=1))
+        charts.append(sized(layered(name, layers), _panel_title(spec, results, panel), spec))
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(names)}" if len(names) > 1 else ""
     return stack(charts, spec), rows, words
@@ -235,15 +232,11 @@ def _widths(names: Sequence[str], many: bool) -> list[float]:
     return [1.2 + step * (len(names) - 1 - k) for k in range(len(names))]
 
 
-def _log() -> alt.Scale:
-    import altair as alt
-
-    return alt.Scale(type="log", nice=False)
+#: A logarithmic scale.
+LOG: Spec = {"type": "log", "nice": False}
 
 
-def _cdf(spec: Figure, results: Results) -> tuple[Any, Any, str]:
-    import altair as alt
-
+def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     found = series.curves(spec, results)
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
@@ -262,28 +255,20 @@ def _cdf(spec: Figure, results: Results) -> tuple[Any, Any, str]:
             for v, s in zip(c.value, c.share, strict=True)
             if v > 0 or not spec.log_x  # the curve begins at the share of what a logarithm cannot show
         ]
-        scale = _log() if spec.log_x else alt.Scale()
         legend = legend_of(names, "stroke", spec)
-        chart = (
-            alt.Chart(alt.NamedData(name=data))
-            .mark_line(interpolate="step-after", strokeWidth=1.8)
-            .encode(
-                x=alt.X("x:Q", title=x_title, scale=scale),
-                y=alt.Y("y:Q", title=spec.y_title or "share at most", scale=alt.Scale(domain=[0, 1])),
-                color=alt.Color("series:N", legend=legend, scale=alt.Scale(domain=names, range=PALETTE)),
-                strokeDash=alt.StrokeDash(
-                    "series:N", legend=legend, scale=alt.Scale(domain=names, range=DASHES)
-                ),
-            )
-        )
+        encoding = {
+            "x": field("x:Q", title=x_title, scale=LOG if spec.log_x else {}),
+            "y": field("y:Q", title=spec.y_title or "share at most", scale={"domain": [0, 1]}),
+            "color": named("series:N", names, PALETTE, legend=legend),
+            "strokeDash": named("series:N", names, DASHES, legend=legend),
+        }
+        chart = single(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.8))
         charts.append(sized(chart, _panel_title(spec, results, panel), spec))
     return stack(charts, spec), rows, f"cumulative distribution of {x_title}"
 
 
-def _ellipse(spec: Figure, results: Results) -> tuple[Any, Any, str]:
+def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     """The 1-sigma contour and the median of the runs of each cell, as in RFC 7928, section 2.7."""
-    import altair as alt
-
     found = series.ellipses(spec, results)
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
@@ -292,10 +277,11 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     names = list(dict.fromkeys(one.series for one in found))
     rows: dict[str, list[Row]] = {}
     charts = []
-    x = alt.X("x:Q", title=x_title, scale=alt.Scale(zero=True))
-    y = alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False))
-    legend = legend_of(names, "circle", spec)
-    colour = alt.Color("series:N", legend=legend, scale=alt.Scale(domain=names, range=PALETTE))
+    at = {
+        "x": field("x:Q", title=x_title, scale={"zero": True}),
+        "y": field("y:Q", title=y_title, scale={"zero": False}),
+        "color": named("series:N", names, PALETTE, legend=legend_of(names, "circle", spec)),
+    }
     for number, panel in enumerate(dict.fromkeys(one.panel for one in found)):
         shown = [one for one in found if one.panel == panel]
         contours, centres = f"contours{number}", f"centres{number}"
@@ -305,12 +291,13 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Any, Any, str]:
             for k, (a, b) in enumerate(zip(one.x, one.y, strict=True))
         ]
         rows[centres] = [{"x": one.centre[0], "y": one.centre[1], "series": one.series} for one in shown]
-        line = alt.Chart(alt.NamedData(name=contours)).mark_line(strokeWidth=1.6)
-        point = alt.Chart(alt.NamedData(name=centres)).mark_point(filled=True, size=50, opacity=1)
-        layers = alt.layer(
-            line.encode(x=x, y=y, color=colour, order="place:Q", detail="cell:N"),
-            point.encode(x=x, y=y, color=colour),
-        )
+        around = {**at, "order": field("place:Q"), "detail": field("cell:N")}
+        layers = {
+            "layer": [
+                single(contours, mark("line", around, strokeWidth=1.6)),
+                single(centres, mark("point", at, filled=True, size=50, opacity=1)),
+            ]
+        }
         charts.append(sized(layers, _panel_title(spec, results, panel), spec))
     words = f"{y_title} against {x_title}: median and 1-sigma ellipse of the runs for {', '.join(names)}"
     return stack(charts, spec), rows, words
@@ -351,9 +338,7 @@ def _window(spec: Figure) -> tuple[float, float]:
     return spec.start or 0.0, spec.until if spec.until is not None else float("inf")
 
 
-def _time_sequence(spec: Figure, results: Results) -> tuple[Any, Any, str]:
-    import altair as alt
-
+def _time_sequence(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     window = _window(spec)
     rows: dict[str, list[Row]] = {}
     titles = []
@@ -378,23 +363,19 @@ def _time_sequence(spec: Figure, results: Results) -> tuple[Any, Any, str]:
     domain = [e[0] for e in shown]
     # One scale for all panels, so that they can be compared.
     last = window[1] if np.isfinite(window[1]) else max((row["time"] for row in events), default=1.0)
-    x = alt.X(
-        "time:Q", title=spec.x_title or "time (s)", scale=alt.Scale(domain=[window[0], last], nice=False)
-    )
-    y = alt.Y(
-        "segment:Q",
-        title=spec.y_title or "packet number",
-        scale=alt.Scale(domain=[max(0, low - 1), high + 1], nice=False),
-    )
+    span = {"domain": [window[0], last], "nice": False}
+    x = field("time:Q", title=spec.x_title or "time (s)", scale=span)
+    numbers = {"domain": [max(0, low - 1), high + 1], "nice": False}
+    y = field("segment:Q", title=spec.y_title or "packet number", scale=numbers)
     panels = []
     for name, title in zip(rows, titles, strict=True):
-        layers = sequence_layers(name, len(rows[name]) < CROWD, shown, x, y, high + 1)
-        panels.append(sized(alt.layer(*layers), title, spec))
+        layers = sequence_layers(len(rows[name]) < CROWD, shown, x, y, high + 1)
+        panels.append(sized(layered(name, layers), title, spec))
     words = "time-sequence graph: packet number against time for " + ", ".join(domain)
     return stack(panels, spec), rows, words
 
 
-def _cwnd(spec: Figure, results: Results) -> tuple[Any, Any, str]:
+def _cwnd(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     panels = []
     for _, title, columns in _records(spec, results):
         mine = columns["connection"] == (spec.connection or 0)
@@ -429,7 +410,7 @@ def _link(spec: Figure, results: Results, cell: str, recorded: Any) -> int:
     return names.index(spec.link)
 
 
-def _queue(spec: Figure, results: Results) -> tuple[Any, Any, str]:
+def _queue(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     panels = []
     for cell, title, columns in _records(spec, results):
         links = columns["link"]
@@ -449,13 +430,11 @@ def _against_time(
     panels: Sequence[tuple[str, Any, dict[str, Any]]],
     window: tuple[float, float],
     y_title: str,
-) -> tuple[Any, Any, str]:
-    import altair as alt
-
+) -> tuple[Spec, dict[str, list[Row]], str]:
     names = list(dict.fromkeys(name for _, _, lines in panels for name in lines))
     # One time scale for all panels, so that they can be compared.
     last = max((float(time[-1]) for _, time, _ in panels if len(time)), default=1.0)
-    span = alt.Scale(domain=[window[0], min(window[1], last)], nice=False)
+    span = {"domain": [window[0], min(window[1], last)], "nice": False}
     rows: dict[str, list[Row]] = {}
     charts = []
     for number, (title, time, lines) in enumerate(panels):
@@ -466,23 +445,18 @@ def _against_time(
             for t, v in zip(*decimate(time, values, window, panel_width(spec)), strict=True)
         ]
         legend = legend_of(names, "stroke", spec)
-        chart = (
-            alt.Chart(alt.NamedData(name=data))
-            .mark_line(interpolate="step-after", strokeWidth=1.4)
-            .encode(
-                x=alt.X("time:Q", title=spec.x_title or "time (s)", scale=span),
-                y=alt.Y("y:Q", title=spec.y_title or y_title, axis=alt.Axis(tickMinStep=1)),
-                color=alt.Color("series:N", legend=legend, scale=alt.Scale(domain=names, range=PALETTE)),
-                strokeDash=alt.StrokeDash(
-                    "series:N", legend=legend, scale=alt.Scale(domain=names, range=DASHES)
-                ),
-            )
-        )
+        encoding = {
+            "x": field("time:Q", title=spec.x_title or "time (s)", scale=span),
+            "y": field("y:Q", title=spec.y_title or y_title, axis={"tickMinStep": 1}),
+            "color": named("series:N", names, PALETTE, legend=legend),
+            "strokeDash": named("series:N", names, DASHES, legend=legend),
+        }
+        chart = single(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         charts.append(sized(chart, title, spec))
     return stack(charts, spec), rows, f"{y_title} against time: {', '.join(names)}"
 
 
-_KINDS: dict[str, Callable[[Figure, Results], tuple[Any, Any, str]]] = {
+_KINDS: dict[str, Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]] = {
     "line": _line,
     "bar": _bar,
     "cdf": _cdf,

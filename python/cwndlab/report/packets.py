@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from cwndlab.stats.results import Columns
 
+from .vega import Spec, mark, named
+
 EVENTS = ("send", "retransmit", "timeout", "ack", "dupack", "drop", "mark")
 """Events of the segments table that a time-sequence graph draws."""
 
@@ -146,7 +148,7 @@ def decimate(
 
 
 INK = "#010203"
-"""Stands for `currentColor`, which altair does not take for a colour."""
+"""Stands for `currentColor`, which Vega-Lite does not take for a colour."""
 
 DRAWN: tuple[tuple[str, str, str], ...] = (
     # event, colour, shape as an SVG path in a square from -1 to 1; the first is drawn first
@@ -167,32 +169,30 @@ RANK = {event: place for place, (event, _, _) in enumerate(DRAWN)}
 
 
 def sequence_layers(
-    name: str, large: bool, shown: Sequence[tuple[str, str, str]], x: Any, y: Any, top: int
-) -> list[Any]:
-    """A time-sequence graph of the data set of that name: steps, SACK blocks, marks up to `top`."""
-    import altair as alt
-
+    large: bool, shown: Sequence[tuple[str, str, str]], x: Spec, y: Spec, top: int
+) -> list[Spec]:
+    """The layers of a time-sequence graph: steps, SACK blocks, marks up to `top`."""
     words, colours, shapes = (list(part) for part in zip(*shown, strict=True))
-    base = alt.Chart(alt.NamedData(name=name))
+    at = {"x": x, "y": y}
+    looks = {"color": named("event:N", words, colours), "shape": named("event:N", words, shapes)}
     size = 90 if large else 36
-    near = base.transform_filter(f"datum.segment <= {top}")  # clipped, marks on the axes were cut in half
-    marks = near.mark_point(filled=True, opacity=1, size=size).encode(
-        x=x,
-        y=y,
-        color=alt.Color("event:N", scale=alt.Scale(domain=words, range=colours)),
-        shape=alt.Shape("event:N", scale=alt.Scale(domain=words, range=shapes)),
-    )
+    near = f"datum.segment <= {top}"  # clipped, marks on the axes were cut in half
+    marks = mark("point", {**at, **looks}, only=near, filled=True, opacity=1, size=size)
+    line = {"interpolate": "step-after", "strokeWidth": 1, "opacity": 0.7, "clip": True}
     lines = [
-        base.mark_line(interpolate="step-after", strokeWidth=1, opacity=0.7, color=colour, clip=True)
-        .transform_filter(f"datum.event === '{event}'")
-        .encode(x=x, y=y)
+        mark("line", at, only=f"datum.event === '{event}'", color=colour, **line)
         for event, colour, _ in shown
         if event in (EDGE, "ack")
     ]
     blocks = [
-        base.mark_rule(strokeWidth=1.5, opacity=0.55, color=colour)
-        .transform_filter(f"datum.event === '{SACK}'")
-        .encode(x=x, y=y, y2="from:Q")
+        mark(
+            "rule",
+            {**at, "y2": {"field": "from"}},
+            only=f"datum.event === '{SACK}'",
+            strokeWidth=1.5,
+            opacity=0.55,
+            color=colour,
+        )
         for event, colour, _ in shown
         if event == SACK
     ]

@@ -16,9 +16,10 @@ from cwndlab.plan.scenario import bottleneck
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import Columns
 from cwndlab.records.view import RunView as FullRun
-from cwndlab.report.canvas import HEIGHT, PALETTE, WIDTH, with_data
+from cwndlab.report.canvas import HEIGHT, PALETTE, WIDTH, interactive
 from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
+from cwndlab.report.vega import field, layered, mark, named, single
 from cwndlab.spec.schema import Scalar
 from cwndlab.spec.units import parse_seconds
 
@@ -117,8 +118,6 @@ class Plots:
             OutputError: the run cannot be simulated again.
 
         """
-        import altair as alt
-
         chosen = self.records.cell(cell, **axes)
         table = of_flow(segments(self.records.source, chosen, replicate, flow), flow)
         columns = Columns(table)
@@ -129,13 +128,13 @@ class Plots:
         rows = sorted((r for r in rows if r["segment"] <= top + 1), key=lambda row: RANK[row["event"]])
         present = {row["event"] for row in rows}
         shown = [drawn for drawn in DRAWN if drawn[0] in present] or [DRAWN[-1]]
-        x = alt.X("time:Q", title="time (s)", scale=alt.Scale(zero=False, nice=False))
-        y = alt.Y("segment:Q", title="packet number", scale=alt.Scale(zero=False))
-        layers = sequence_layers("data", len(rows) < 200, shown, x, y, top + 1)
-        layers[-1] = layers[-1].encode(tooltip=["time:Q", "segment:Q", "event:N"])
-        made = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+        x = field("time:Q", title="time (s)", scale={"zero": False, "nice": False})
+        y = field("segment:Q", title="packet number", scale={"zero": False})
+        layers = sequence_layers(len(rows) < 200, shown, x, y, top + 1)
+        layers[-1]["encoding"]["tooltip"] = [field("time:Q"), field("segment:Q"), field("event:N")]
+        made = {**layered("data", layers), "width": WIDTH, "height": HEIGHT}
         title = f"{_label(table, serial)}, {chosen}, replicate {replicate}" if table.num_rows else chosen
-        return with_data(made, {"data": rows}, title)
+        return interactive(made, {"data": rows}, title)
 
     def share(
         self, *, interval: str | float = "1s", cell: str | None = None, replicate: int = 0, **axes: Scalar
@@ -147,23 +146,18 @@ class Plots:
             OutputError: the run cannot be simulated again.
 
         """
-        import altair as alt
-
         chosen = self.records.cell(cell, **axes)
         rows = self._shares(chosen, replicate, parse_seconds(interval))
         names = list(dict.fromkeys(row["flow"] for row in rows))
-        made = (
-            alt.Chart(alt.NamedData(name="data"))
-            .mark_area(interpolate="step-after", opacity=0.8)
-            .encode(
-                x=alt.X("time:Q", title="time (s)"),
-                y=alt.Y("share:Q", title="share of the goodput (%)", stack=True),
-                color=alt.Color("flow:N", scale=alt.Scale(domain=names, range=PALETTE)),
-                tooltip=["flow:N", "time:Q", "share:Q"],
-            )
-            .properties(width=WIDTH, height=HEIGHT)
-        )
-        return with_data(made, {"data": rows}, f"share, {chosen}, replicate {replicate}")
+        encoding = {
+            "x": field("time:Q", title="time (s)"),
+            "y": field("share:Q", title="share of the goodput (%)", stack=True),
+            "color": named("flow:N", names, PALETTE),
+            "tooltip": [field("flow:N"), field("time:Q"), field("share:Q")],
+        }
+        areas = single("data", mark("area", encoding, interpolate="step-after", opacity=0.8))
+        made = {**areas, "width": WIDTH, "height": HEIGHT}
+        return interactive(made, {"data": rows}, f"share, {chosen}, replicate {replicate}")
 
     def _shares(self, cell: str, replicate: int, interval_s: float) -> Rows:
         tables, scenario = with_intervals(self.records.source, cell, replicate, interval_s)
@@ -199,19 +193,18 @@ def _line(time: Any, values: Any, key: str, name: str) -> Rows:
 
 
 def _over_time(rows: Rows, key: str, y_title: str, title: str) -> alt.TopLevelMixin:
-    import altair as alt
-
     names: Sequence[str] = list(dict.fromkeys(row[key] for row in rows))
-    legend = alt.Legend(title=None) if len(names) > 1 else None
-    made = (
-        alt.Chart(alt.NamedData(name="data"))
-        .mark_line(interpolate="step-after", strokeWidth=1.4)
-        .encode(
-            x=alt.X("time:Q", title="time (s)"),
-            y=alt.Y("y:Q", title=y_title),
-            color=alt.Color(f"{key}:N", scale=alt.Scale(domain=names, range=PALETTE), legend=legend),
-            tooltip=[f"{key}:N", alt.Tooltip("time:Q", title="time (s)"), alt.Tooltip("y:Q", title=y_title)],
-        )
-        .properties(width=WIDTH, height=HEIGHT)
-    )
-    return with_data(made, {"data": rows}, title)
+    legend = {"title": None} if len(names) > 1 else None
+    encoding = {
+        "x": field("time:Q", title="time (s)"),
+        "y": field("y:Q", title=y_title),
+        "color": named(f"{key}:N", names, PALETTE, legend=legend),
+        "tooltip": [
+            field(f"{key}:N"),
+            field("time:Q", title="time (s)"),
+            field("y:Q", title=y_title),
+        ],
+    }
+    lines = single("data", mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
+    made = {**lines, "width": WIDTH, "height": HEIGHT}
+    return interactive(made, {"data": rows}, title)
