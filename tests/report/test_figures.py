@@ -56,7 +56,7 @@ def figure(**keys: Any) -> Figure:
 def test_every_kind_of_figure_is_drawn_and_fits_into_the_page(keys: dict[str, Any], results: Any) -> None:
     drawing = draw(figure(**keys), results)
     page = inline_svg(drawing.svg)
-    assert page.count("<path") > 5
+    assert len(re.findall("<(?:path|line|use) ", page)) > 5
     assert "currentColor" in page
     assert "#010203" not in page
     assert 'fill="#fff"' in drawing.svg_file

@@ -10,6 +10,8 @@ import sys
 from typing import Any
 from xml.etree import ElementTree
 
+from .compact import compact
+
 _SVG = "{http://www.w3.org/2000/svg}"
 _ELEMENTS = frozenset(
     "svg g path rect circle line text tspan defs clipPath title desc linearGradient stop".split()
@@ -44,13 +46,11 @@ def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "
                 element.attrib[name] = f"url(#{prefix}{inside[1]})"
             elif name == "id":
                 element.attrib[name] = prefix + element.attrib[name]
-            elif name in ("transform", "d"):
-                # A hundredth of a pixel is finer than any screen.
-                element.attrib[name] = re.sub(r"(\.\d\d)\d+", r"\1", element.attrib[name])
     root.attrib.pop("id", None)
     root.set("viewBox", root.get("viewBox") or f"0 0 {root.get('width')} {root.get('height')}")
     for attribute in ("width", "height"):
         root.attrib.pop(attribute, None)
+    compact(root)
     _share_marks(root, prefix)
     labels = {tag: text for tag, text in (("title", title), ("desc", description)) if text}
     for position, (tag, text) in enumerate(labels.items()):
