@@ -112,7 +112,7 @@ seen.rows.push(await rows());
 await page.locator("#live-differs").uncheck();
 seen.rows.push(await rows());
 
-const first = () => page.locator("table.grid tbody tr td .measured").first().textContent();
+const first = () => page.locator("table.grid tbody tr td > b").first().textContent();
 const heading = page.locator("table.grid th.value .sort").first();
 seen.sorted = [];
 for (let k = 0; k < 2; k++) {
@@ -128,6 +128,6 @@ seen.smallest = await page.evaluate(() => {
 
 const plain = await browser.newPage({ javaScriptEnabled: false });
 await plain.goto(pathToFileURL(report).href);
-seen.withoutScripts = (await plain.locator("td .measured").first().isVisible()) && !(await plain.locator("#live").isVisible());
+seen.withoutScripts = (await plain.locator("td > b").first().isVisible()) && !(await plain.locator("#live").isVisible());
 await browser.close();
 console.log(JSON.stringify(seen));

@@ -13,7 +13,7 @@ function filterRows() {
 
 /** What a cell is sorted by: its measured number, else its text. @param {Element | undefined} cell */
 function sortKey(cell) {
-  const text = ((cell?.querySelector(".measured") ?? cell)?.textContent ?? "").trim();
+  const text = ((cell?.querySelector(":scope > b") ?? cell)?.textContent ?? "").trim();
   const value = text === "" ? NaN : Number(text.replace("\u2212", "-"));
   return { text, value };
 }
