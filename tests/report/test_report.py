@@ -249,7 +249,8 @@ def test_a_figure_with_more_than_a_drawing_is_refused() -> None:
     for inside in ("<script/>", "<foreignObject/>", "<image/>", "<a/>", "<style/>"):
         with pytest.raises(ValueError, match="no place"):
             inline_svg(f"{start}{inside}</svg>")
-    clipped = '<clipPath id="c"><path d="M0,0.12345"/></clipPath><g clip-path="url(#c)"><path d="M0,0h1v1"/></g></svg>'
+    clipped = '<clipPath id="c"><path d="M0,0.12345"/></clipPath>'
+    clipped += '<g clip-path="url(#c)"><path d="M0,0h1v1"/></g></svg>'
     assert inline_svg(start + clipped, "f-").count("f-c") == 2
     with pytest.raises(ValueError, match="refers to"):
         inline_svg(f'{start}<rect fill="url(https://x.example/)"/></svg>')

@@ -78,5 +78,7 @@ class Conversation:
     drops_known: bool = False
     #: Whether windows have their true size; if not, only a window of 0 is one for certain.
     scale_known: bool = True
+    #: The connection's number in the run; None of captures.
+    serial: int | None = None
     #: What the reader should know of the source.
     notes: list[str] = field(default_factory=list)

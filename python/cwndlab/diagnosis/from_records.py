@@ -55,6 +55,7 @@ def _conversation(
         seen_at="sender",
         known=_known(columns, serial, client),
         drops_known=True,
+        serial=serial,
     )
 
 

@@ -30,6 +30,8 @@ class Explanation:
     #: False if the cause is only the likeliest one.
     certain: bool
     steps: tuple[Step, ...]
+    #: The connection's number in the run; None of captures.
+    serial: int | None = None
 
     def __str__(self) -> str:
         sure = "" if self.certain else " (inferred)"
@@ -63,6 +65,7 @@ def explain(conversation: Conversation, wait: Wait) -> Explanation:
         summary=CAUSES[wait.cause],
         certain=wait.certain,
         steps=tuple(sorted(steps, key=lambda step: step.time_ns)),
+        serial=conversation.serial,
     )
 
 

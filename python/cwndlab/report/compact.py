@@ -35,7 +35,7 @@ def compact(root: Element) -> None:
 
 
 def _shape(text: str) -> str:
-    """A path or a transformation with rounded numbers; a line through points as steps from one to the next."""
+    """A path or transformation with rounded numbers; a line through points becomes relative steps."""
     if "scale" in text or "matrix" in text:
         return text
     if not _POLYLINE.fullmatch(text):

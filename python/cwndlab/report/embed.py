@@ -6,7 +6,6 @@ import base64
 import gzip
 import hashlib
 import json
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -114,9 +113,8 @@ def engine_module(engine: str) -> bytes | str:
 
 def _wait(found: Explanation) -> dict[str, Any]:
     """A wait as the page reads it."""
-    serial = re.search(r"connection (\d+)", found.conversation)
     return {
-        "connection": int(serial[1]) if serial else 0,
+        "connection": found.serial,
         "start": found.start_s,
         "end": found.end_s,
         "text": found.summary,
