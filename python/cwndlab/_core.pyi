@@ -123,6 +123,7 @@ def read_kernel_run(
     *,
     snapshots_ns: Sequence[int],
     observed_port: int | None,
+    everywhere: bool,
     from_first_data: bool,
     answer_ns: int,
 ) -> tuple[dict[str, Table], int]:
@@ -130,9 +131,9 @@ def read_kernel_run(
 
     From the testbed's result and the router's trace, next to which a file of queue samples may lie.
     `snapshots_ns`: when counters were taken; `observed_port`: whose packets are segments, None for none;
-    `from_first_data`: whether the clock starts with the first data packet; `answer_ns`: a segment sent again
-    within this time after another arrived is taken as its answer, not as a timer's. ValueError names the
-    trace's line.
+    `everywhere`: those of all hosts are, so that a packet that arrives has two rows; `from_first_data`:
+    whether the clock starts with the first data packet; `answer_ns`: a segment sent again within this time
+    after another arrived is taken as its answer, not as a timer's. ValueError names the trace's line.
     """
 
 @disjoint_base

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
 use cwndlab_engine::Summary;
-use cwndlab_records::kernel::{self, Choices, KernelError, Testbed};
+use cwndlab_records::kernel::{self, Choices, KernelError, Observed, Testbed};
 use cwndlab_records::TraceFormat;
 use cwndlab_units::Time;
 use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
@@ -19,7 +19,7 @@ use crate::table::Table;
 /// The record tables of a run on a kernel, and their time 0 on the router's clock: from the testbed's result and the
 /// router's trace, next to which there may be a file of queue samples.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, testbed_json, trace, *, snapshots_ns, observed_port, from_first_data, answer_ns))]
+#[pyo3(signature = (scenario_json, testbed_json, trace, *, snapshots_ns, observed_port, everywhere, from_first_data, answer_ns))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub fn read_kernel_run(
     py: Python<'_>,
@@ -28,6 +28,7 @@ pub fn read_kernel_run(
     trace: PathBuf,
     snapshots_ns: Vec<u64>,
     observed_port: Option<u32>,
+    everywhere: bool,
     from_first_data: bool,
     answer_ns: u64,
 ) -> PyResult<(BTreeMap<&'static str, Table>, i64)> {
@@ -36,7 +37,11 @@ pub fn read_kernel_run(
         .map_err(|error| PyValueError::new_err(format!("the testbed's result: {error}")))?;
     let choices = Choices {
         snapshots: snapshots_ns.into_iter().map(Time::from_nanos).collect(),
-        observed: observed_port,
+        observed: if everywhere {
+            Observed::Everywhere
+        } else {
+            observed_port.map_or(Observed::Nothing, Observed::Port)
+        },
         from_first_data,
         answer: Time::from_nanos(answer_ns),
     };

@@ -168,13 +168,24 @@ impl LinkSummary {
     }
 }
 
+/// Whose packets are in the segments table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Observed {
+    /// Nobody's.
+    Nothing,
+    /// Those of the host at this port of the router.
+    Port(u32),
+    /// Every host's: a packet that arrives has two rows.
+    Everywhere,
+}
+
 /// What of a run is a decision of the testbed, not of the scenario.
 #[derive(Clone, Debug)]
 pub struct Choices {
     /// When counters were taken.
     pub snapshots: Vec<Time>,
-    /// The port whose packets are in the segments table.
-    pub observed: Option<u32>,
+    /// Whose packets are in the segments table.
+    pub observed: Observed,
     /// Whether the clock starts with the first data packet, not with the workload.
     pub from_first_data: bool,
     /// A segment sent again within this time after another arrived is taken as its answer, not as a timer's.

@@ -343,7 +343,7 @@ table! {
 
 table! {
     /// What kept a sender from sending more (probe `limits`). For each end the intervals follow one another without a gap,
-    /// from the opening of the connection to its end or that of the run. Kernels do not record it.
+    /// from the opening of the connection to its end or that of the run. Of kernels it is inferred.
     "limits" Limits of LimitRow {
         /// Serial number of the connection.
         connection: u32,
@@ -364,7 +364,7 @@ table! {
 
 table! {
     /// A state of a sender (probe `states`). For each end the intervals follow one another without a gap. An expired
-    /// retransmission timer or an undo begins a new row even if the state stays. Kernels do not record it.
+    /// retransmission timer or an undo begins a new row even if the state stays. Of kernels it is inferred.
     "states" States of StateRow {
         /// Serial number of the connection.
         connection: u32,
@@ -386,7 +386,7 @@ table! {
 }
 
 table! {
-    /// An expiry of one of a sender's timers (probe `states`). Kernels do not record it.
+    /// An expiry of one of a sender's timers (probe `states`). Of kernels it is inferred.
     "timeouts" Timeouts of TimeoutRow {
         /// When.
         time_ns: u64,

@@ -17,7 +17,12 @@ TABLES = ("connections", "segments", "limits", "timeouts", "cwnd")
 
 
 def conversations(
-    columns: Callable[[str], Columns], scenario: Mapping[str, Any], traffic: int, node: int
+    columns: Callable[[str], Columns],
+    scenario: Mapping[str, Any],
+    traffic: int,
+    node: int,
+    *,
+    simulated: bool = True,
 ) -> list[Conversation]:
     """The connections of a traffic entry, with the observed node as the sender.
 
@@ -26,6 +31,7 @@ def conversations(
         scenario: what was run, with the probes of `TABLES` on and segments observed at the node.
         traffic: index of the traffic entry.
         node: the sending host.
+        simulated: whether the tables of senders are what a sender knew; those of kernels are inferred.
 
     """
     table = columns("connections")
@@ -34,12 +40,17 @@ def conversations(
     for serial, client in zip(
         table["connection"][mine].tolist(), table["client"][mine].tolist(), strict=True
     ):
-        found.append(_conversation(columns, scenario, traffic, serial, client == node))
+        found.append(_conversation(columns, scenario, traffic, serial, client == node, simulated))
     return found
 
 
 def _conversation(
-    columns: Callable[[str], Columns], scenario: Mapping[str, Any], traffic: int, serial: int, client: bool
+    columns: Callable[[str], Columns],
+    scenario: Mapping[str, Any],
+    traffic: int,
+    serial: int,
+    client: bool,
+    simulated: bool,
 ) -> Conversation:
     entry = scenario["traffic"][traffic]
     config = scenario["tcp"][entry["tcp_client" if client else "tcp_server"]]
@@ -53,7 +64,7 @@ def _conversation(
         # Options make segments smaller.
         mss=max((packet.len for packet in packets if packet.out), default=0) or int(config["mss"]),
         seen_at="sender",
-        known=_known(columns, serial, client),
+        known=_known(columns, serial, client) if simulated else None,
         drops_known=True,
         serial=serial,
     )
@@ -102,7 +113,7 @@ def _drop(link: Mapping[str, Any], time_ns: int, cause: str) -> Drop:
 
 
 def _known(columns: Callable[[str], Columns], serial: int, client: bool) -> Known | None:
-    """What the tables of the sender tell; None if they are empty, as those of kernels are."""
+    """What the tables of the sender tell; None if they are empty."""
 
     def rows(table: str, *names: str) -> list[tuple[Any, ...]]:
         found = columns(table)

@@ -75,6 +75,8 @@ PARTS: dict[Part, str] = {
 _QUIET = ("application", "idle", "closed")
 #: What a round belongs to, by what limited the sender before it; before a timer expired, it repairs a loss.
 _ROUNDS = {"rto": "recovery", "probe": "recovery", "reordering": "recovery"}
+#: States of a sender that has reduced its window.
+_REDUCED = ("cwr", "recovery", "loss")
 #: What the wait for a timer belongs to.
 _TIMERS = {"rto": "rto", "probe": "probe", "reordering": "reordering", "persist": "receive-window"}
 #: `delay_ns` is recorded in steps of this, rounded either way.
@@ -125,6 +127,8 @@ class CriticalPaths:
         (self._state,) = self._states.lists("state")
         self._cwnd = _senders(columns("cwnd"), "time_ns")
         self._window, self._ssthresh = self._cwnd.lists("cwnd_bytes", "ssthresh_bytes")
+        #: Of a run that did not sample cwnd (a kernel's): when each sender first reduced its window.
+        self._reduced: dict[int, int] | None = None if self._window else {}
         fired = columns("timeouts")
         self._timeouts = _senders(fired, "time_ns")
         self._timer, self._set, self._backoffs = self._timeouts.lists("timer", "set_ns", "backoffs")
@@ -291,7 +295,17 @@ class CriticalPaths:
         return self._full(sender, time) if limit == "cwnd" else _ROUNDS.get(limit, limit)
 
     def _full(self, sender: int, time: int) -> str:
-        """What a full cwnd is called: whether it was below ssthresh before this time."""
+        """What a full cwnd is called: whether it was below ssthresh before this time.
+
+        Without samples of cwnd, slow start lasts until the first reduction.
+        """
+        if self._reduced is not None:
+            if sender not in self._reduced:
+                kept = (row for row in self._states.rows(sender) if self._state[row] in _REDUCED)
+                self._reduced[sender] = (
+                    self._states.time[first] if (first := next(kept, -1)) >= 0 else 1 << 63
+                )
+            return "slow-start" if time <= self._reduced[sender] else "cwnd"
         at = self._cwnd.before(sender, time)
         below = at < 0 or self._ssthresh[at] < 0 or self._window[at] < self._ssthresh[at]
         return "slow-start" if below else "cwnd"

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 class Repeatable(Protocol):
     """Whose runs can be simulated again: a campaign, or one cell."""
 
+    @property
+    def backend(self) -> str:
+        """Who runs; "" is the simulator."""
+
     def scenario(self, cell: str) -> Mapping[str, Any]:
         """The scenario of a cell."""
 
@@ -36,6 +40,11 @@ class OneCell:
 
     cell: Cell
     seed: int
+
+    @property
+    def backend(self) -> str:
+        """The simulator."""
+        return ""
 
     def scenario(self, cell: str) -> Mapping[str, Any]:
         """The scenario."""
@@ -55,6 +64,11 @@ class OneKernelCell(OneCell):
     """A cell that runs on a kernel when it is asked for (`Repeatable`)."""
 
     kernel: Kernel
+
+    @property
+    def backend(self) -> str:
+        """Which kernel."""
+        return self.kernel.key
 
     def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
         """The tables of a replicate, with these keys of the scenario changed; RunError if the run failed."""

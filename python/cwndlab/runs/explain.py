@@ -31,7 +31,8 @@ def explain_run(
     node = sender(scenario["traffic"][traffic])
     on = {"connections": True, "limits": True, "states": True, "cwnd": True, "segments_at": node}
     view = view_again(source, cell, replicate, scenario, on)
-    return diagnose(conversations(view.columns, scenario, traffic, node), at_s, longest)
+    found = conversations(view.columns, scenario, traffic, node, simulated=not source.backend)
+    return diagnose(found, at_s, longest)
 
 
 def explain_capture(path: str | Path, at: str | float | None = None, longest: int = 5) -> Diagnosis:

@@ -35,6 +35,10 @@ PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
 class Source(Protocol):
     """Where the tables come from: a campaign."""
 
+    @property
+    def backend(self) -> str:
+        """Who ran; "" is the simulator."""
+
     def tables(self, cell: str, replicate: int = 0) -> Tables:
         """The record tables of a replicate."""
 

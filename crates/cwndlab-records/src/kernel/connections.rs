@@ -9,7 +9,7 @@ use cwndlab_tcp::Flags;
 use cwndlab_units::Time;
 
 use super::trace::{packets, Line, Packet};
-use super::{Choices, KernelError, Testbed};
+use super::{Choices, KernelError, Observed, Testbed};
 use crate::cell::OneOf;
 use crate::sequence::{self, offset, unwrap, Numbers, Passage};
 use crate::tables::SegmentRow;
@@ -415,10 +415,14 @@ impl<'a> Reader<'a> {
 
     /// Files what the observed host saw, and what links did to any segment.
     fn segment(&mut self, index: usize, packet: &Packet, from_client: bool, numbers: &Numbers, again: Again) {
-        let Some(observed) = self.choices.observed else { return };
+        let observed = self.choices.observed;
+        if observed == Observed::Nothing {
+            return;
+        }
+        let sees = |port| observed == Observed::Everywhere || observed == Observed::Port(port);
         let passage = match packet.line {
-            Line::In(port) if port == observed => Passage::Sent { again: again != Again::No },
-            Line::Out(port) if port == observed => Passage::Received,
+            Line::In(port) if sees(port) => Passage::Sent { again: again != Again::No },
+            Line::Out(port) if sees(port) => Passage::Received,
             Line::In(_) | Line::Out(_) => return,
             Line::Dropped(link, cause) => Passage::Dropped(link, cause),
             Line::Marked(link) => Passage::Marked(link),

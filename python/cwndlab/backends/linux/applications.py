@@ -35,11 +35,13 @@ class Place:
 class Bed:
     """What the applications share: the loop, open sockets, failures."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, counts: bool = False) -> None:
         self.loop = loop
         self.tasks: set[asyncio.Task[None]] = set()
         self.sockets: dict[int, socket.socket] = {}
         self.failures: list[str] = []
+        #: Whether TCP_INFO is read when an end closes.
+        self.counts = counts
         #: When both ends of a connection were first established, in seconds of the loop's clock.
         self.first_ready: float | None = None
         loop.set_exception_handler(lambda _, context: self._failed(context.get("exception"), context))
@@ -92,7 +94,14 @@ class Driver:
         self.port, self.client_opens, self.answer_carries_ack = port, client_opens, answer_carries_ack
         #: What the application recorded, each with the client ends (address, port) of its connections.
         self.records: list[tuple[Command.Record, list[tuple[str, int]]]] = []
+        #: What the application wrote: number of the connection, whether at its client, time, bytes.
+        self.writes: list[tuple[int, bool, int, int]] = []
+        #: What the kernel counted of ends: number of the connection, whether its client, counters.
+        self.counted: list[tuple[int, bool, *tuple[Any, ...]]] = []
+        #: Ends with a socket.
+        self.open_ends: dict[End, None] = {}
         self.listeners: list[socket.socket] = []
+        self._opened = 0
         self._used: list[tuple[str, int]] = []
         self._connections: dict[int, Connection] = {}
         #: Connections that are not yet accepted, by the address that opened them.
@@ -120,6 +129,8 @@ class Driver:
     def end(self) -> None:
         """Records what is under way as unfinished; nothing is carried out after it."""
         self.execute(self.application.end(now_ns()))
+        for end in list(self.open_ends):
+            end.count()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -144,7 +155,8 @@ class Driver:
     def _carry_out(self, command: Command) -> None:
         match command:
             case Command.Connect(conn):
-                self._connections[conn] = connection = Connection(self, conn)
+                self._connections[conn] = connection = Connection(self, conn, self._opened)
+                self._opened += 1
                 self._open(connection)
             case Command.Timer(at_ns):
                 if self._timer is not None:
@@ -160,6 +172,7 @@ class Driver:
             case Command.Write(conn, client, count):
                 if end := self._end(conn, client):
                     end.to_write += count
+                    self.writes.append((end.connection.ordinal, client, now_ns(), count))
             case Command.Close(conn, client):
                 if end := self._end(conn, client):
                     end.closing = True
@@ -237,8 +250,10 @@ class Driver:
 class Connection:
     """A connection of an application, with both its ends."""
 
-    def __init__(self, driver: Driver, number: int) -> None:
+    def __init__(self, driver: Driver, number: int, ordinal: int) -> None:
         self.driver, self.number = driver, number
+        #: How many connections the driver opened before; numbers are used again.
+        self.ordinal = ordinal
         #: By whether it is the client's.
         self.ends = {client: End(self, client) for client in (True, False)}
         #: Whether the application is done with it. One end may still be draining.
@@ -279,6 +294,7 @@ class End:
         self.sock = sock
         bed = self.driver.bed
         bed.opened(sock)
+        self.driver.open_ends[self] = None
         bed.loop.add_reader(sock.fileno(), self._readable)
         if self.connection.ends[not self.client].sock is not None:
             bed.ready()
@@ -374,6 +390,13 @@ class End:
             count -= self.sock.recv_into(_SCRATCH, min(count, len(_SCRATCH)))
         self.driver.bed.loop.add_reader(self.sock.fileno(), self._readable)
 
+    def count(self) -> None:
+        """Takes down what the kernel counted so far, if anybody wants to know."""
+        self.driver.open_ends.pop(self, None)
+        if self.driver.bed.counts and self.sock is not None:
+            counters = tcp_info(self.sock)
+            self.driver.counted.append((self.connection.ordinal, self.client, *counters))
+
     def _broken(self) -> None:
         self._close()
         self.connection.fail()
@@ -384,7 +407,23 @@ class End:
             loop, fd = self.driver.bed.loop, self.sock.fileno()
             loop.remove_reader(fd)
             loop.remove_writer(fd)
+            self.count()
             self.driver.bed.closed(self.sock)
+
+
+def tcp_info(sock: socket.socket) -> tuple[Any, ...]:
+    """What a kernel counted of a connection's end (struct tcp_info, <linux/tcp.h>); times in nanoseconds.
+
+    Busy, limited by the receive window, by the send buffer; whether the last rate sample was limited by the
+    application; timeouts, recoveries by timeouts and their time (None before Linux 6.7).
+    """
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 248)
+    times = (1000 * micro for micro in struct.unpack_from("=3Q", info, 168))
+    rtos: tuple[Any, ...] = (None, None, None)
+    if len(info) >= 248:
+        count, recoveries, milli = struct.unpack_from("=HHI", info, 240)
+        rtos = (count, recoveries, milli * 1_000_000)
+    return (*times, bool(info[7] & 1), *rtos)
 
 
 def now_ns() -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,26 @@ from cwndlab.backends.protocol import ANSWER_S
 from cwndlab.plan.scenario import kernel_snapshot_times
 from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS
 
+from . import senders, stack
 from .testbed import observed_port, shifted
+
+#: In virtual time a host answers within this: a call of the kernel takes 16 µs.
+VIRTUAL_ANSWER_S = 0.0005
+#: What kernels counted of their ends, with the names of <linux/tcp.h>.
+TCP_INFO = "tcp_info"
+TCP_INFO_SCHEMA = pa.schema(
+    [
+        pa.field("connection", pa.uint32(), nullable=False),
+        pa.field("from_client", pa.bool_(), nullable=False),
+        pa.field("busy_ns", pa.uint64(), nullable=False),
+        pa.field("rwnd_limited_ns", pa.uint64(), nullable=False),
+        pa.field("sndbuf_limited_ns", pa.uint64(), nullable=False),
+        pa.field("delivery_rate_app_limited", pa.bool_(), nullable=False),
+        pa.field("total_rto", pa.uint16()),
+        pa.field("total_rto_recoveries", pa.uint16()),
+        pa.field("total_rto_time_ns", pa.uint64()),
+    ]
+)
 
 
 def tables(
@@ -28,29 +47,117 @@ def tables(
     """All record tables of a run, and their time 0 on the router's clock.
 
     Times count from the workload's start; for one bulk transfer of a TCP without handshake from its first
-    data packet. A run that observes no segments has those of the host `watch` at its beginning, in a table
-    of their own.
+    data packet. With `watch`, the first run of a cell: if it observes no segments, those of this host at its
+    beginning are in a table of their own; and it has what time budgets need.
     """
     nodes = [node for node, _ in result["ports"]]
     observed = observed_port(scenario, nodes)
     begins_only = observed is None
     if begins_only and watch is not None:
         observed = nodes.index(watch)
+    made, zero = _read(scenario, result, trace, observed=observed)
+    if begins_only:
+        segments = made.pop("segments")
+        if observed is not None:
+            made[FIRST_SEGMENTS] = segments.slice(0, FIRST_SEGMENTS_ROWS)
+    probes = scenario.get("probes", {})
+    if watch is not None or probes.get("limits") or probes.get("states"):
+        made |= _of_senders(scenario, result, trace, made, zero)
+    if result.get("tcp_info"):
+        made[TCP_INFO] = _counted(result["tcp_info"], made["connections"])
+    return made, zero
+
+
+def _read(
+    scenario: Mapping[str, Any],
+    result: Mapping[str, Any],
+    trace: Path,
+    *,
+    observed: int | None = None,
+    everywhere: bool = False,
+) -> tuple[dict[str, pa.Table], int]:
+    """The tables of the trace, with the segments of one port or of all."""
     read, zero = read_kernel_run(
         json.dumps(scenario),
         json.dumps(result),
         trace,
         snapshots_ns=kernel_snapshot_times(scenario),
         observed_port=observed,
+        everywhere=everywhere,
         from_first_data=shifted(scenario),
         answer_ns=round(ANSWER_S * 1e9),
     )
-    made = {name: pa.table(table) for name, table in read.items()}
-    if begins_only:
-        segments = made.pop("segments")
-        if observed is not None:
-            made[FIRST_SEGMENTS] = segments.slice(0, FIRST_SEGMENTS_ROWS)
-    return made, zero
+    return {name: pa.table(table) for name, table in read.items()}, zero
+
+
+def _of_senders(
+    scenario: Mapping[str, Any],
+    result: Mapping[str, Any],
+    trace: Path,
+    made: Mapping[str, pa.Table],
+    zero: int,
+) -> dict[str, pa.Table]:
+    """What time budgets are made of, apart from cwnd: the packets' delays, and what the senders did."""
+    probes = {**scenario.get("probes", {}), "delays": True}
+    read, _ = _read({**scenario, "probes": probes}, result, trace, everywhere=True)
+    serials = _serials(made["connections"])
+    clock = int(result["router_start_ns"]) + zero
+    writes: dict[tuple[int, bool], list[tuple[int, int]]] = {}
+    for traffic, number, client, at, count in result.get("writes", ()):
+        if number < len(serials.get(traffic, ())):
+            writes.setdefault((serials[traffic][number], client), []).append((max(at - clock, 0), count))
+    found = senders.infer(
+        read["segments"],
+        made["connections"],
+        writes,
+        _settings(scenario, result),
+        int(scenario["duration_ns"]),
+        round((VIRTUAL_ANSWER_S if result.get("virtual") else ANSWER_S) * 1e9),
+        {name: made[name].schema for name in senders.TABLES},
+    )
+    return {"delays": read["delays"], **found}
+
+
+def _serials(connections: pa.Table) -> dict[int, list[int]]:
+    """The connections of each traffic entry, in the order of opening."""
+    found: dict[int, list[int]] = {}
+    for serial, traffic in zip(
+        connections.column("connection").to_pylist(), connections.column("traffic").to_pylist(), strict=True
+    ):
+        found.setdefault(traffic, []).append(serial)
+    return found
+
+
+def _settings(
+    scenario: Mapping[str, Any], result: Mapping[str, Any]
+) -> dict[tuple[int, bool], senders.Settings]:
+    """Of each traffic entry's client and server."""
+    found = {}
+    for index, entry in enumerate(scenario["traffic"]):
+        ends = {True: "client", False: "server"}
+        for client, end in ends.items():
+            own = scenario["tcp"][entry[f"tcp_{end}"]]
+            peer = scenario["tcp"][entry[f"tcp_{ends[not client]}"]]
+            offered = stack.window_bytes(own, peer)
+            sysctls = result.get("sysctls", {}).get(str(entry[end]), {})
+            found[index, client] = senders.Settings(
+                max_window=offered is not None and offered < int(peer["receive_buffer_bytes"]),
+                probes=sysctls.get("ipv4.tcp_early_retrans", "3") in ("3", "4"),
+            )
+    return found
+
+
+def _counted(rows: Sequence[Sequence[Any]], connections: pa.Table) -> pa.Table:
+    """The table of what kernels counted of their ends: traffic, number, client, then the counters."""
+    serials = _serials(connections)
+    kept = [
+        (serials[traffic][number], client, *counters)
+        for traffic, number, client, *counters in rows
+        if number < len(serials.get(traffic, ()))
+    ]
+    columns = list(zip(*sorted(kept), strict=True)) if kept else [()] * len(TCP_INFO_SCHEMA)
+    made = [pa.array(list(c), field.type) for c, field in zip(columns, TCP_INFO_SCHEMA, strict=True)]
+    return pa.table(made, schema=TCP_INFO_SCHEMA)
 
 
 def set_zero(capture: Path, zero_ns: int) -> None:

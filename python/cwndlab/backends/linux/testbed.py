@@ -376,7 +376,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
             pass
     before = cpu_times()
     loop = asyncio.new_event_loop()
-    bed = Bed(loop)
+    bed = Bed(loop, counts=bool(scenario.get("probes", {}).get("limits")))
     samples = Samples(bed, windows=bool(scenario.get("probes", {}).get("cwnd")))
     core = Scenario(json.dumps(scenario))
     drivers = {
@@ -416,6 +416,8 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
             for index, driver in drivers.items()
             for record, client_ends in driver.records
         ],
+        "writes": [[index, *row] for index, driver in drivers.items() for row in driver.writes],
+        "tcp_info": [[index, *row] for index, driver in drivers.items() for row in driver.counted],
         "failures": bed.failures,
         "application": {
             "real_time": real_time,
@@ -433,6 +435,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
         "offloads": {str(node): space.offloads(DEVICE) for node, space in hosts.namespaces.items()},
         "sysctls": {str(node): space.sysctls() for node, space in hosts.namespaces.items()},
         "sysctls_missing": hosts.missing,
+        "virtual": "virtual" in job,
         "device": "packet" if hosts.packet else "tun",
         "user_namespace": own_user_namespace,
     }
