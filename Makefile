@@ -123,6 +123,10 @@ setup:
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.router $(VENV)/.live
 
 $(VENV)/.python:
+	@command -v cargo >/dev/null || \
+	  { echo "cwndlab needs Rust to build its engine, and there is no cargo here. Install it from https://rustup.rs." >&2; exit 1; }
+	@command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || \
+	  { echo "Rust needs a C compiler to link. Debian: apt install gcc libc6-dev; macOS: xcode-select --install" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "cwndlab needs Python 3.11 or later; $(PYTHON) is older. Set PYTHON=…" >&2; exit 1; }
 	"$(PYTHON)" -m venv --clear $(VENV)

@@ -35,7 +35,7 @@ def build() -> None:
         print(f"live reports: skipped, {why}; everything else works", file=sys.stderr)
         return
     cargo = ["cargo", "build", "--locked", "--quiet", "-p", "cwndlab-wasm", "--profile", "wasm"]
-    asked = [*cargo, "--target", TARGET, "--message-format=json"]
+    asked = [*cargo, "--target", TARGET, "--message-format=json-render-diagnostics"]
     built = subprocess.run(asked, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     if built.returncode != 0:
         raise SystemExit(f"live reports: cargo failed with {built.returncode}")
