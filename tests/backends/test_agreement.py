@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +21,14 @@ def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -
     outline = study.outline
     assert study.folder is not None
     drawn = [figure for figure in outline.figures if figure.id in figures]
-    outputs = Outputs("t", study.folder, tables=outline.tables, marks=outline.marks, figures=drawn)
+    outputs = Outputs(
+        "t",
+        study.folder,
+        tables=outline.tables,
+        marks=outline.marks,
+        figures=drawn,
+        quantities={quantity.name: quantity for quantity in outline.quantities},
+    )
     write(outputs, made[1].results, folder, beside=beside(*made))
     with (folder / "agreement.csv").open(newline="") as file:
         return list(csv.DictReader(file))
@@ -69,7 +77,16 @@ def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Pat
     assert apart[2] - apart[0] < sum(widths)
     gains = [row for row in rows if row["table"] == "table1" and row["quantity"] == "decrease(page_delay)"]
     assert gains and all(row["difference_low"] for row in gains)
-    assert "differences with an interval" in (tmp_path / "report.md").read_text()
+    text = (tmp_path / "report.md").read_text()
+    assert "differences with an interval" in text
+    # A number that differs has the time budgets of both sides, of the objects that it measures.
+    cell = "model=reconstructed,http=1.0,webs=8,ftps=1,iw=1"
+    lines = [line for line in text.splitlines() if line.startswith(f"- {cell}: The mean ")]
+    assert lines
+    for line in lines:
+        assert re.search(r"\d+ ms in the simulator and \d+ on the kernel \(simulator → kernel\): ", line)
+    page = (tmp_path / "report.html").read_text()
+    assert all(line.removeprefix("- ").partition(": ")[2] in page for line in lines)
 
 
 def test_figures_come_in_pairs(tmp_path: Path) -> None:

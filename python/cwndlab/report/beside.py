@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
 
 import numpy as np
 
 from cwndlab.files import csv_text
 from cwndlab.spec.outputs import Table
+from cwndlab.spec.schema import Quantity
 from cwndlab.stats.difference import difference
 from cwndlab.stats.intervals import Floats
 from cwndlab.stats.listing import JudgedListing
@@ -17,6 +18,8 @@ from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedTable, per_run
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 
+from .budget import changes, two_means
+from .discrepancies import objects_of
 from .judge import Judged
 from .model import BesideGroup, BesideRow, BesideView, Mark, Parting
 from .view import number
@@ -162,19 +165,61 @@ def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
             )
 
 
-def view(beside: Beside, rows: Sequence[Row], kernel: Results, titles: dict[str, str]) -> BesideView:
+def view(
+    beside: Beside,
+    rows: Sequence[Row],
+    kernel: Results,
+    titles: dict[str, str],
+    quantities: Mapping[str, Quantity],
+) -> BesideView:
     """What the report shows; `titles` are those of the tables."""
     parted = {parting.cell: _parted(parting) for parting in beside.partings}
+    budgets = _Budgets(beside.results, kernel, quantities)
     groups = []
     for table in dict.fromkeys(row.table for row in rows):
-        shown = tuple(_row(row, kernel, parted.get(row.cell, "")) for row in rows if row.table == table)
+        shown = tuple(
+            _row(row, kernel, parted.get(row.cell, ""), budgets) for row in rows if row.table == table
+        )
         groups.append(BesideGroup(titles.get(table, table) or "Numbers of no table", shown, not table))
     known = [row for row in rows if math.isfinite(row.difference_low)]
     apart = sum(row.difference_low > 0 or row.difference_high < 0 for row in known)
     count = f"Of {len(known)} differences with an interval {apart} leave out 0." if known else ""
     rule = RULE.format(pairing=PAIRED if beside.paired else UNPAIRED)
     lists = tuple(lists_of(beside.results, kernel))
-    return BesideView(tuple(groups), lists, tuple(beside.partings), beside.about, count, rule)
+    lines = tuple(dict.fromkeys(f"{cell}: {text}" for (cell, *_), text in budgets.found.items() if text))
+    return BesideView(tuple(groups), lists, tuple(beside.partings), beside.about, count, rule, lines)
+
+
+@dataclass
+class _Budgets:
+    """Where the time goes in the first replicates of a cell, in the simulator and on the kernel."""
+
+    simulator: Results
+    kernel: Results
+    quantities: Mapping[str, Quantity]
+    #: By cell, kind of objects and traffic entry, the sentences so far; empty where a run has no budgets.
+    found: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+    def of(self, cell: str, quantity: str) -> str:
+        """In a sentence, for the objects whose time a quantity measures; else for the connections."""
+        known = self.quantities.get(
+            quantity.removesuffix(")").rpartition("(")[2]
+        )  # of "decrease(delay)", too
+        kind, traffic = objects_of(known) if known is not None else ("", "")
+        key = (cell, kind or "connection", traffic)
+        if key not in self.found:
+            means = two_means(self.simulator, self.kernel, *key)
+            self.found[key] = "" if means is None else _budget(key[1], traffic, *means)
+        return self.found[key]
+
+
+def _budget(kind: str, traffic: str, simulator: dict[str, float], kernel: dict[str, float]) -> str:
+    of = f" of {traffic}" if traffic else ""
+    times = [f"{1e3 * sum(mean.values()):.0f}" for mean in (simulator, kernel)]
+    return (
+        f"The mean {kind}{of} of the first replicate takes {times[0]} ms in the simulator and {times[1]} on "
+        f"the kernel (simulator → kernel): {changes(simulator, kernel)}."
+    )
 
 
 def _parted(parting: Parting) -> str:
@@ -187,8 +232,10 @@ def _parted(parting: Parting) -> str:
     return f"First event that differs in the first replicate: {sides} ({before})."
 
 
-def _row(row: Row, results: Results, why: str) -> BesideRow:
+def _row(row: Row, results: Results, parted: str, budgets: _Budgets) -> BesideRow:
     differs = row.difference_low > 0 or row.difference_high < 0
+    explained = differs or row.kernel_verdict == Verdict.DIFFERS
+    why = (parted, budgets.of(row.cell, row.quantity)) if explained else ()
     name = results.title(row.quantity) if row.quantity in results.units else row.quantity
     marks = [Mark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
     digits = (
@@ -206,7 +253,7 @@ def _row(row: Row, results: Results, why: str) -> BesideRow:
         _text(row.difference, row.difference_low, row.difference_high, digits, sign="+"),
         differs,
         row.published,
-        why if differs or row.kernel_verdict == Verdict.DIFFERS else "",
+        " ".join(filter(None, why)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from cwndlab.stats.results import BUDGET_OF, Columns, Results
 from .canvas import Row, legend_of, sized, stack
 from .vega import Spec, field, mark, named, single
 
+#: A part is named as changed if it changes by this share of the object's time.
+CHANGED = 0.05
 #: What takes less than this share of every bar is drawn as one.
 SMALL = 0.01
 OTHER = "other"
@@ -128,6 +130,26 @@ def mean_times(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, 
         spent = columns["spent_ns"][mine].astype(np.float64) / 1e9
         found[name] = {part: float(spent[parts == part].sum()) / count for part in set(parts.tolist())}
     return found
+
+
+def two_means(
+    a: Results, b: Results, cell: str, kind: str, traffic: str = ""
+) -> tuple[dict[str, float], dict[str, float]] | None:
+    """Mean seconds by part of a cell's objects (first replicates) in two results; None if one has none."""
+    try:
+        found = [mean_times(r.records(cell, f"{BUDGET_OF}{kind}"), (traffic,))[traffic] for r in (a, b)]
+    except KeyError:
+        return None
+    return (found[0], found[1]) if all(found) else None
+
+
+def changes(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+    """The parts that differ by much between two means, in milliseconds, what grew most first."""
+    whole = max(sum(before.values()), sum(after.values()))
+    parts = [(part, before.get(part, 0.0), after.get(part, 0.0)) for part in {**before, **after}]
+    parts = sorted((p for p in parts if abs(p[2] - p[1]) > CHANGED * whole), key=lambda p: p[1] - p[2])
+    changed = ", ".join(f"{part} {1e3 * a:.0f} → {1e3 * b:.0f}" for part, a, b in parts)
+    return changed or f"no part differs by {100 * CHANGED:.0f} % of it"
 
 
 def _labelled(

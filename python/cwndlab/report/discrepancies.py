@@ -11,12 +11,12 @@ from typing import TypeAlias
 from cwndlab.spec.outputs import Table
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.moves import Move, Moves, moves_of
-from cwndlab.stats.results import BUDGET_OF, Results
+from cwndlab.stats.results import Results
 from cwndlab.stats.sensitivity import Outcome
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.stats.verdict import Verdict, relative_difference
 
-from .budget import mean_times
+from .budget import changes, two_means
 from .judge import Judged
 from .view import number, percent
 
@@ -24,8 +24,6 @@ from .view import number, percent
 NAMED = 3
 #: The kind of objects whose time a metric measures, apart from those that name it in `kind`.
 _KINDS = {"median_page_delay": "page", "median_file_delay": "file", "transaction_rate": "transaction"}
-#: A part of a budget is named if it changes by this share of the object's time.
-_CHANGED = 0.05
 
 
 @dataclass(frozen=True)
@@ -95,19 +93,14 @@ class Discrepancy:
         if not self.kind or not self.moves.nearer:
             return ""
         best = self.moves.nearer[0]
-        try:
-            tables = [r.records(self.cell, f"{BUDGET_OF}{self.kind}") for r in (self.results, best.results)]
-            before, after = (mean_times(table, (self.traffic,))[self.traffic] for table in tables)
-        except KeyError:
+        means = two_means(self.results, best.results, self.cell, self.kind, self.traffic)
+        if means is None:
             return ""
-        whole = sum(before.values())
-        parts = [(part, before.get(part, 0.0), after.get(part, 0.0)) for part in {**before, **after}]
-        parts = sorted((p for p in parts if abs(p[2] - p[1]) > _CHANGED * whole), key=lambda p: p[1] - p[2])
-        changed = ", ".join(f"{part} {1e3 * a:.0f} → {1e3 * b:.0f}" for part, a, b in parts)
+        before, after = means
         return (
             f"With {best.axis} = {best.value} the mean {self.kind} of the first run takes "
-            f"{1e3 * sum(after.values()):.0f} ms instead of {1e3 * whole:.0f}: "
-            f"{changed or f'no part changes by {100 * _CHANGED:.0f} % of it'}."
+            f"{1e3 * sum(after.values()):.0f} ms instead of {1e3 * sum(before.values()):.0f}: "
+            f"{changes(before, after)}."
         )
 
     def _words(self, move: Move) -> str:
@@ -187,7 +180,7 @@ def discrepancies(
                 cell.judgement.verdict,
                 moves,
                 results,
-                *(_objects(quantity) if quantity is not None else ("", "")),
+                *(objects_of(quantity) if quantity is not None else ("", "")),
             )
     return found
 
@@ -221,7 +214,7 @@ def explained_text(found: Sequence[Discrepancy], choices: int, *, run: bool) -> 
     return f"A choice that was run brings {' and '.join(parts)} nearer to the published value."
 
 
-def _objects(quantity: Quantity) -> tuple[str, str]:
+def objects_of(quantity: Quantity) -> tuple[str, str]:
     """The kind of objects whose time a quantity measures, and their traffic entry; empty words otherwise."""
     kind, traffic = quantity.options.get("kind"), quantity.options.get("traffic")
     found = kind if isinstance(kind, str) else _KINDS.get(quantity.metric or "", "")

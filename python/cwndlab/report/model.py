@@ -233,7 +233,7 @@ class BesideRow:
     #: Whether the difference's interval leaves out 0.
     differs: bool
     published: str
-    #: Where the traces of its cell differ first, if the numbers do and traces were compared.
+    #: If the numbers differ: the first event in which the traces of its cell differ, and both time budgets.
     why: str = ""
 
 
@@ -256,6 +256,8 @@ class BesideView:
     about: str
     count: str
     rule: str
+    #: Of cells with numbers that differ: where the time goes on both sides, a sentence each.
+    budgets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,8 @@ def write(
         drawings = _pairs(drawings, _draw(outputs, beside.results, []))
         rows = besides.rows_of(judge(outputs, beside.results), judged, beside, results)
         save(directory / "agreement.csv", besides.to_csv(rows))
-        section = besides.view(beside, rows, results, {spec.id: spec.title for spec in outputs.tables})
+        titles = {spec.id: spec.title for spec in outputs.tables}
+        section = besides.view(beside, rows, results, titles, outputs.quantities)
     outcomes = outcomes_of(outputs, variations)
     found = discrepancies(judged, results, outcomes, outputs.quantities)
     view = build_view(outputs, judged, drawings, facts, outcomes, section, results, found)
