@@ -9,10 +9,10 @@ import numpy as np
 from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.outputs import Figure, Table
 from cwndlab.stats import series
-from cwndlab.stats.claims import judge_claims
+from cwndlab.stats.claims import check_values
 from cwndlab.stats.listing import judge_listing
 from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results, Value
-from cwndlab.stats.tables import judge_table, reference
+from cwndlab.stats.tables import check_table, reference
 
 from .finding import finding_text
 from .judge import Outputs
@@ -48,12 +48,12 @@ def check(outputs: Outputs, results: Results) -> None:
     """StudyError for the first part that no run of the study could show; `results` are `without_values`."""
     for spec in outputs.tables:
         if isinstance(spec, Table):
-            judge_table(spec, results, outputs.folder, outputs.marks)
+            check_table(spec, results, outputs.folder)
         else:
             judge_listing(spec, results, outputs.folder, outputs.marks)
     for figure in outputs.figures:
         _check_figure(figure, results)
-    judge_claims(outputs.claims, results)
+    check_values(outputs.claims, results)
     finding_text(outputs.finding, results)
     ids = [figure.id for figure in outputs.figures]
     if outputs.key_figure and outputs.key_figure not in ids:

@@ -49,6 +49,17 @@ def judge_claims(claims: Sequence[Claim], results: Results, file: str = "claims.
     return [_judge(claim, evaluator, file) for claim in claims]
 
 
+def check_values(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> None:
+    """StudyError where `judge_claims` would raise one; judges nothing."""
+    evaluator = Evaluator(results)
+    for claim in claims:
+        if claim.assert_ is not None:
+            try:
+                _condition(parse(claim.assert_), evaluator)
+            except ExpressionError as error:
+                raise _located(claim, error, file) from None
+
+
 def check_claims(claims: Sequence[Claim], file: str = "claims.toml") -> None:
     """Finds what can be found wrong without a run: the syntax of every expression."""
     for claim in claims:
@@ -75,10 +86,7 @@ def _judge(claim: Claim, evaluator: Evaluator, file: str) -> JudgedClaim:
     evaluator.used.clear()
     try:
         tree = parse(claim.assert_)
-        value = evaluator.value(tree)
-        if not value.condition:
-            raise ExpressionError("the claim gives a number, not a condition", 1, "compare it with something")
-        whole = field.reduce(value, every, None)
+        whole = field.reduce(_condition(tree, evaluator), every, None)
         text = claim.assert_.replace("\n", " ")
         detail = _detail(tree, text, evaluator)
         parts = _parts(tree, text, evaluator)
@@ -89,6 +97,14 @@ def _judge(claim: Claim, evaluator: Evaluator, file: str) -> JudgedClaim:
         detail = f"{verdict.value} as it stands. {detail}".strip()
         verdict = Verdict.SUSPECT
     return JudgedClaim(claim, verdict, detail, parts, frozenset(evaluator.used))
+
+
+def _condition(tree: ast.expr, evaluator: Evaluator) -> Field:
+    """What a claim asserts, cell by cell."""
+    value = evaluator.value(tree)
+    if not value.condition:
+        raise ExpressionError("the claim gives a number, not a condition", 1, "compare it with something")
+    return value
 
 
 _VERDICTS = {True: Verdict.HOLDS, False: Verdict.FAILS, None: Verdict.UNDECIDED}

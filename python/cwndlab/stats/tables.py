@@ -106,6 +106,25 @@ def reference(results: Results, cell: CellInfo, comparison: Compare) -> CellInfo
 
 def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mark]) -> JudgedTable:
     """Fills in and judges a table; `folder` is the study's."""
+    rows, grid = _drafted(spec, results, folder)
+    flat = [draft for line in grid for draft in line]
+    own_marks = [m for m in marks if m.table == spec.id]
+    return JudgedTable(
+        spec.id,
+        tuple(rows),
+        tuple(tuple(_finish(spec, results, draft, flat, own_marks) for draft in line) for line in grid),
+    )
+
+
+def check_table(spec: Table, results: Results, folder: Path) -> None:
+    """StudyError where `judge_table` would raise one; judges nothing."""
+    _drafted(spec, results, folder)
+
+
+def _drafted(
+    spec: Table, results: Results, folder: Path
+) -> tuple[list[tuple[AxisValue, ...]], list[list[_Draft]]]:
+    """The rows of a table and its numbers, row by row."""
     what = f"tables.{spec.id}"
     for axis in spec.rows:
         try:
@@ -114,17 +133,10 @@ def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mar
             raise error.located(file=None, line=None, key=f"{what}.rows") from None
     printed = read_published(folder, spec.published, what) if spec.published else []
     rows = _rows(spec, results, printed, what)
-    grid = [
+    return [row for row, _ in rows], [
         [_Draft.make(spec, results, row, line, k, column, what) for k, column in enumerate(spec.columns)]
         for row, line in rows
     ]
-    flat = [draft for line in grid for draft in line]
-    own_marks = [m for m in marks if m.table == spec.id]
-    return JudgedTable(
-        spec.id,
-        tuple(row for row, _ in rows),
-        tuple(tuple(_finish(spec, results, draft, flat, own_marks) for draft in line) for line in grid),
-    )
 
 
 def _rows(
@@ -324,11 +336,11 @@ def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -
             or other.cell is None
             or other.spec.quantity != draft.spec.quantity
             or other.spec.compare != draft.spec.compare
-            or not _one_step(results, draft.cell, other.cell)
         ):
             continue
         step = other.published.value - draft.published.value
-        if abs(step) > draft.published.rounding + other.published.rounding:
+        distinguished = abs(step) > draft.published.rounding + other.published.rounding
+        if distinguished and _one_step(results, draft.cell, other.cell):
             apart.append((step, other.cell, other.spec))
     if not apart:
         return []
