@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,20 @@ def test_list_names_the_shipped_studies(capsys: pytest.CaptureFixture[str]) -> N
 def test_check_prints_the_plan(capsys: pytest.CaptureFixture[str], study: Path) -> None:
     code, out, _ = call(capsys, "check", study, "--replicates", 5)
     assert code == 0 and "2 cells, 5 replicates each\n10 runs" in out and "estimated" in out
+
+
+def test_run_prints_the_results_before_it_draws_figures(
+    capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = []
+
+    def noted(*_: object) -> list[object]:
+        printed.append(capsys.readouterr().out)
+        return []
+
+    monkeypatch.setattr(import_module("cwndlab.report.write"), "_draw", noted)
+    _, rest, _ = call(capsys, "run", study, "-o", tmp_path / "a", "--threads", 1)
+    assert "2 cells, 6 runs in" in printed[0] and rest.startswith("report: ")
 
 
 def test_run_report_and_compare(capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_no_public_signature_has_any() -> None:
     found = set()
     for name in cwndlab.__all__:
         value = getattr(cwndlab, name)
-        members = vars(value) if inspect.isclass(value) else {}
+        members = dict(vars(value)) if inspect.isclass(value) else {}
         functions = {name: value} if inspect.isfunction(value) else {}
         for key, member in members.items():
             plain = member.fget if isinstance(member, property) else getattr(member, "__func__", member)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +37,7 @@ from .output import echo, progress, same_replicates
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
+    from cwndlab.runs.result import RunResult
 
 
 def run(
@@ -110,27 +112,38 @@ def run(
         if seconds > 600:
             said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
             echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
+    display = ExitStack()
+    told = False
+
+    def tell(result: RunResult) -> None:
+        """Prints the results. The report's figures are still to be drawn, which takes longer."""
+        nonlocal told
+        told = True
+        display.close()
+        for line in result.damaged:
+            echo(f"note: {line}", err=True)
+        if not quiet and backend == "simulator" and (note := same_replicates(result.plan)):
+            echo(f"note: {note}", err=True)
+        if not quiet and not json_:
+            if verbose:
+                summary.estimates(result)
+            summary.show(result, time.monotonic() - began)
+
     try:
-        with progress(quiet) as shown:
-            result = run_study(loaded, options, progress=shown)
+        with display:
+            shown = display.enter_context(progress(quiet))
+            result = run_study(loaded, options, progress=shown, judged=tell)
     except KeyboardInterrupt:
         echo(f"stopped; finished runs are kept in {out}: run the same command again to continue", err=True)
         raise typer.Exit(130) from None
-    for line in result.damaged:
-        echo(f"note: {line}", err=True)
-    if not quiet and backend == "simulator" and (note := same_replicates(result.plan)):
-        echo(f"note: {note}", err=True)
-    seconds = time.monotonic() - began
+    if not told:  # no run has a number, so there is no report
+        tell(result)
     if json_:
-        summary.as_json(result, seconds)
-    elif not quiet:
-        if verbose:
-            summary.estimates(result)
-        summary.show(result, seconds)
-        if result.report is not None or not result.failures:
-            echo(f"report: {result.report or out}")
+        summary.as_json(result, time.monotonic() - began)
+    elif not quiet and (result.report is not None or not result.failures):
+        echo(f"report: {result.report or out}")
     if result.failures:
-        _tell(result.failures)
+        _print_failures(result.failures)
         echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
         raise typer.Exit(1)
     if strict and (failed := summary.failed_claims(result)):
@@ -138,7 +151,7 @@ def run(
         raise typer.Exit(3)
 
 
-def _tell(failures: Sequence[Failure]) -> None:
+def _print_failures(failures: Sequence[Failure]) -> None:
     """Ten failures, those of one reason as one, and what to do."""
     reasons = Counter(failure.reason for failure in failures)
     first = {failure.reason: failure for failure in reversed(failures)}

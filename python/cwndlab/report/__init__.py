@@ -1,6 +1,6 @@
 """Reports: measured next to published, with interval, difference and verdict. No statistic is computed here.
 
-Import what is needed from `cwndlab.report.write`; altair and vl-convert are loaded only to draw figures.
+Import what is needed from `cwndlab.report.write`; vl-convert is loaded only to draw figures.
 """
 
 from cwndlab.report.index import write_index

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 #: Headings of a README come below those of the report's sections.
 DEEPER = 2
@@ -17,6 +18,8 @@ def readme_html(text: str) -> str:
 
     Links to other files of the study and pictures lead nowhere in a single file: their text is kept.
     """
+    from markdown_it import MarkdownIt  # results are printed before it is loaded
+
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
     if tokens and tokens[0].type == "heading_open" and tokens[0].tag == "h1":
@@ -31,6 +34,8 @@ def readme_html(text: str) -> str:
 
 def _plain(children: list[Token]) -> Iterator[Token]:
     """The parts of a paragraph, with links to the web only and without pictures."""
+    from markdown_it.token import Token
+
     leads_to_web: list[bool] = []
     for token in children:
         if token.type == "link_open":

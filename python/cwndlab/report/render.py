@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cwndlab.stats.difference import Comparison
@@ -21,9 +20,14 @@ from .figures import Drawing
 from .model import CountView, ReportView, TableView
 from .svg import inline_svg
 
+if TYPE_CHECKING:
+    from jinja2 import Environment, FileSystemBytecodeCache
+
 
 def _compiled() -> FileSystemBytecodeCache | None:
     """Compiled templates, cached next to Python's compiled modules under the same conditions."""
+    from jinja2 import FileSystemBytecodeCache
+
     folder = Path(__file__).with_name("__pycache__")
     if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
         return None
@@ -32,6 +36,8 @@ def _compiled() -> FileSystemBytecodeCache | None:
 
 @lru_cache(maxsize=2)
 def _environment(markdown: bool) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # results are printed before it is loaded
+
     return Environment(
         loader=PackageLoader("cwndlab.report"),
         autoescape=not markdown,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,12 @@ def write_report(
     variations: Sequence[Variation] = (),
     beside: Beside | None = None,
     explain: Explain = lambda cell: None,
+    on_verdicts: Callable[[], None] = lambda: None,
 ) -> Path:
     """Writes verdicts, figures and the report from the folder's own copy of the study.
 
-    `explain` says what kept the senders of a cell's first replicate from sending.
+    `explain` says what kept the senders of a cell's first replicate from sending; `on_verdicts` is called
+    before figures are drawn.
     """
     study = plan.study
     outline = study.outline
@@ -55,6 +57,7 @@ def write_report(
         variations=variations,
         beside=beside,
         runnable=_runnable(plan, results, content, explain),
+        on_verdicts=on_verdicts,
     )
     return folder / "report.html"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,13 +84,19 @@ def write(
     variations: Sequence[Variation] = (),
     beside: Beside | None = None,
     runnable: Runnable | str = "",
+    on_verdicts: Callable[[], None] = lambda: None,
 ) -> ReportView:
     """Writes the whole report into `directory` and returns what it shows.
 
     `facts` tell what was run and how to repeat it; `beside` has the simulator's results of the same runs;
-    `runnable` lets the page run the tables' cells, or says why it cannot.
+    `runnable` lets the page run the tables' cells, or says why it cannot. `on_verdicts` is called once the
+    verdicts are written, before the first figure is drawn: that takes longer than the rest.
     """
     judged = judge(outputs, results)
+    save(directory / "verdicts.csv", verdicts_csv(judged))
+    if judged.claims:
+        save(directory / "claims.csv", claims_csv(judged.claims))
+    on_verdicts()
     drawings = _draw(outputs, results, judged.omitted)
     section = None
     if beside is not None:
@@ -103,9 +109,6 @@ def write(
     found = discrepancies(judged, results, outcomes, outputs.quantities)
     view = build_view(outputs, judged, drawings, facts, outcomes, section, results, found)
     view = replace(view, live=_live(view, runnable))
-    save(directory / "verdicts.csv", verdicts_csv(judged))
-    if judged.claims:
-        save(directory / "claims.csv", claims_csv(judged.claims))
     for drawing in drawings:
         save(directory / "figures" / f"{drawing.id}.svg", drawing.svg_file)
         save(directory / "figures" / f"{drawing.id}.png", drawing.png())

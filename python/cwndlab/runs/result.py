@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cwndlab.diagnosis.diagnosis import Diagnosis
 from cwndlab.errors import OutputError, StudyError, nearest
@@ -239,6 +238,8 @@ class RunResult:
 
         """
         table = of_flow(self.records("budget", cell=cell, replicate=replicate, **axes), flow)
+        import pyarrow.compute as pc  # takes longer to load than most of what a short run needs
+
         return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
 
     def explain(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,13 +50,17 @@ def run_study(
     *,
     progress: Progress | None = None,
     finished: Finished | None = None,
+    judged: Callable[[RunResult], None] = lambda result: None,
     **more: Unpack[OptionFields],
 ) -> RunResult:
-    """Runs a loaded study; `more` are fields of the options by their names. `finished` is called with each
-    replicate.
+    """Runs a loaded study; `more` are fields of the options by their names.
+
+    `finished` is called with each replicate, `judged` once verdicts.csv and claims.csv are written: the
+    figures of the report are still to be drawn then.
     """
     options = (options or RunOptions()).but(**more)
-    return run_plan(checked_plan(study, options), options, progress=progress, finished=finished)
+    plan = checked_plan(study, options)
+    return run_plan(plan, options, progress=progress, finished=finished, judged=judged)
 
 
 def checked_plan(study: StudySpec, options: RunOptions) -> Plan:
@@ -79,6 +83,7 @@ def run_plan(
     *,
     progress: Progress | None = None,
     finished: Finished | None = None,
+    judged: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
     """Runs what `checked_plan` made with these options."""
     began = datetime.now(UTC)
@@ -148,7 +153,7 @@ def run_plan(
                 write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
             folders.write_provenance(folder, content)
             if result.results.data:
-                result.report = _report(campaign, result, content)
+                result.report = _report(campaign, result, content, lambda: judged(result))
         return result
     finally:
         if isinstance(kept, FolderStore):
@@ -179,7 +184,12 @@ def report_again(folder: Path) -> Path:
         return _report(campaign, RunResult.of(campaign, folder), content)
 
 
-def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -> Path:
+def _report(
+    campaign: Campaign,
+    result: RunResult,
+    content: Mapping[str, Any],
+    on_verdicts: Callable[[], None] = lambda: None,
+) -> Path:
     """Writes the report. A kernel's report includes the simulator's results; missing ones are run."""
     beside = None
     if campaign.backend:
@@ -198,6 +208,7 @@ def _report(campaign: Campaign, result: RunResult, content: Mapping[str, Any]) -
         result.variations,
         beside,
         lambda cell: _explained(campaign, cell),
+        on_verdicts,
     )
 
 

@@ -15,13 +15,13 @@ Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$
 class Strict(BaseModel):
     """Unknown keys are errors, types are not coerced."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Open(BaseModel):
     """A `kind` (or profile) and its knobs, which the core checks."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)
 
     def knobs(self) -> dict[str, Any]:
         """The keys that the schema leaves to the core."""
