@@ -97,7 +97,7 @@ function studyFile(content, settings) {
 }
 
 class Explorer {
-  /** @param {Uint8Array<ArrayBuffer>} engine @param {Content} content */
+  /** @param {WebAssembly.Module} engine @param {Content} content */
   constructor(engine, content) {
     this.engine = engine;
     this.content = content;
@@ -122,10 +122,17 @@ class Explorer {
     this.listenTo(this.worker);
     /** What the Worker is running. @type {{ key: string, began: number } | null} */
     this.running = null;
-    /** Finished runs of the settings, by what was asked. @type {Map<string, Run>} */
+    /** How long the last run took, in ms. */
+    this.took = 0;
+    /** Finished runs by what was asked, the oldest first. @type {Map<string, Run>} */
     this.done = new Map();
+    /** What does not run. @type {Set<string>} */
+    this.failures = new Set();
+    /** What was asked for the picture that is shown. */
+    this.shown = "";
+    /** The control that moved last. */
+    this.control = 0;
     this.moved = performance.now();
-    this.whole = true;
     this.listen();
     this.load(location.hash);
   }
@@ -162,6 +169,7 @@ class Explorer {
     const input = document.getElementById(`control-${control.name}`);
     if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement)) throw new Error(`no control ${control.name}`);
     input.addEventListener("input", () => {
+      this.control = k;
       this.settings[this.edited][k] = Number(input.value);
       this.changed();
     });
@@ -184,6 +192,7 @@ class Explorer {
 
   changed() {
     this.moved = performance.now();
+    this.shown = "";
     this.showControls();
     const hash = this.address();
     // Not the fragment alone: in a notebook's frame it would be resolved against the notebook's address.
@@ -208,7 +217,17 @@ class Explorer {
     }
   }
 
-  /** Runs what is not yet run of the settings, the newest wish first, and draws when all are there. */
+  /** The replicate that is shown. */
+  number() {
+    return Math.max(0, Math.floor(Number(this.replicate.value) || 0));
+  }
+
+  /** What to ask the Worker for, for a scenario. @param {Scenario} scenario */
+  key(scenario) {
+    return `${this.number()} ${JSON.stringify(observed(scenario, this.node))}`;
+  }
+
+  /** Runs what is not yet run of the settings, and draws when all are there. */
   run() {
     const scenarios = this.settings.map((setting) => scenarioOf(this.content, setting));
     const problem = scenarios.find((one) => typeof one === "string");
@@ -217,12 +236,11 @@ class Explorer {
       return;
     }
     const wanted = /** @type {Scenario[]} */ (scenarios);
-    const replicate = Math.max(0, Math.floor(Number(this.replicate.value) || 0));
-    const asked = wanted.map((scenario) => `${replicate} ${JSON.stringify(observed(scenario, this.node))}`);
-    for (const key of this.done.keys()) if (!asked.includes(key)) this.done.delete(key);
+    const asked = wanted.map((scenario) => this.key(scenario));
     const next = asked.find((key) => !this.done.has(key));
     if (next === undefined) {
-      this.draw(wanted, asked);
+      if (this.shown !== asked.join()) this.draw(wanted, asked);
+      this.runAhead();
       return;
     }
     if (this.running !== null && this.running.key !== next && performance.now() - this.running.began > PATIENCE) {
@@ -233,22 +251,57 @@ class Explorer {
     }
     if (this.running !== null) return; // when it is done, this is called again
     this.status.textContent = "Running\u2026";
-    this.running = { key: next, began: performance.now() };
+    this.ask(next);
+  }
+
+  /** Has a setting run. @param {string} key */
+  ask(key) {
+    this.running = { key, began: performance.now() };
+    const scenario = key.slice(key.indexOf(" ") + 1);
     /** @type {Asked} */
-    const message = { scenario: next.slice(next.indexOf(" ") + 1), exact: null, seed: this.content.seed, replicate };
+    const message = { scenario, exact: null, seed: this.content.seed, replicate: this.number() };
     this.worker.postMessage(message);
+  }
+
+  /**
+   * Runs the next values of the control that moved last, if nothing else is to be done: most likely they are wanted next.
+   * The first of these runs also lead the browser to optimize the engine.
+   */
+  runAhead() {
+    if (this.running !== null || this.took > LONG) return;
+    for (const step of [1, -1]) {
+      const setting = [...this.settings[this.edited]];
+      setting[this.control] += step;
+      if (!this.content.controls[this.control]?.stops[setting[this.control]]) continue;
+      const scenario = scenarioOf(this.content, setting);
+      if (typeof scenario === "string") continue;
+      const key = this.key(scenario);
+      if (this.done.has(key) || this.failures.has(key)) continue;
+      this.ask(key);
+      return;
+    }
+  }
+
+  /** Keeps a run as the newest, and forgets the oldest. @param {string} key @param {Run} run */
+  keep(key, run) {
+    this.done.delete(key);
+    this.done.set(key, run);
+    const oldest = [...this.done.keys()].slice(0, -KEPT);
+    for (const one of oldest) this.done.delete(one);
   }
 
   /** @param {Worker} worker */
   listenTo(worker) {
     /** @param {MessageEvent<Answer>} event */
     worker.onmessage = ({ data }) => {
-      const key = this.running?.key ?? "";
+      if (this.running === null) return;
+      const { key, began } = this.running;
       this.running = null;
+      this.took = performance.now() - began;
       if ("run" in data) {
-        this.done.set(key, data.run);
+        this.keep(key, data.run);
         this.run();
-      } else if ("error" in data) this.status.textContent = `This setting does not run: ${data.error}`;
+      } else if ("error" in data) this.failed(key, data.error);
     };
     worker.onerror = (event) => {
       this.running = null;
@@ -256,11 +309,21 @@ class Explorer {
     };
   }
 
+  /** Reports why a setting does not run, if it is one of those to show. @param {string} key @param {string} reason */
+  failed(key, reason) {
+    this.failures.add(key);
+    const wanted = this.settings.map((setting) => scenarioOf(this.content, setting));
+    const mine = wanted.some((scenario) => typeof scenario !== "string" && this.key(scenario) === key);
+    if (mine) this.status.textContent = `This setting does not run: ${reason}`;
+    else this.run();
+  }
+
   /** @param {Scenario[]} scenarios @param {string[]} asked */
   draw(scenarios, asked) {
     const shots = scenarios.map((scenario, k) => {
       const run = this.done.get(asked[k]);
       if (!run) throw new Error("a run is missing");
+      this.keep(asked[k], run);
       return { label: "AB"[k], run, scenario };
     });
     const { graphs } = this;
@@ -269,8 +332,10 @@ class Explorer {
       const end = Math.max(...scenarios.map((scenario) => scenario.duration_ns / NS));
       for (const plot of graphs.plots) plot.span = [0, end];
     }
-    graphs.receive(shots, this.node, this.connection);
-    if (this.running !== null) return; // the busiest sender was not observed, so it runs again
+    this.shown = asked.join();
+    const { node } = this;
+    graphs.receive(shots, node, this.connection);
+    if (this.node !== node) return; // the busiest sender was not observed, so it runs again
     this.connection = Number(graphs.sender.value);
     this.status.textContent = `Shown ${Math.round(performance.now() - this.moved)} ms after the change.`;
   }
@@ -286,7 +351,11 @@ class Explorer {
 }
 
 /** A run that takes longer than this, in ms, is given up when something else is wanted. */
-const PATIENCE = 300;
+const PATIENCE = 200;
+/** After a run that took longer than this, in ms, none is made ahead. */
+const LONG = 1000;
+/** Runs that are kept: two settings with the next values of a control, and some to go back to. */
+const KEPT = 8;
 
 async function explore() {
   const [engine, content] = await carried();

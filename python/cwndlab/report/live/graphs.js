@@ -13,19 +13,24 @@ function element(id, kind) {
 
 /** The bytes of a gzip file in base64. @param {string} text */
 async function unpack(text) {
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const packed = new Uint8Array(letters.length);
+  for (let k = 0; k < letters.length; k++) packed[k] = letters.charCodeAt(k);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The engine and the data that the page carries. @returns {Promise<[Uint8Array<ArrayBuffer>, unknown]>} */
+/** The engine and the data that the page carries. @returns {Promise<[WebAssembly.Module, unknown]>} */
 async function carried() {
   const text = (/** @type {string} */ id) => element(id, HTMLElement).textContent ?? "";
   const [engine, data] = await Promise.all([unpack(text("live-engine")), unpack(text("live-data"))]);
-  return [engine, JSON.parse(new TextDecoder().decode(data))];
+  return [await WebAssembly.compile(engine), JSON.parse(new TextDecoder().decode(data))];
 }
 
-/** A Worker with the engine in it. @param {Uint8Array<ArrayBuffer>} engine */
+/**
+ * A Worker with the engine in it. All of a page share one module, and with it the code that the browser has optimized.
+ * @param {WebAssembly.Module} engine
+ */
 function startWorker(engine) {
   const source = new Blob([element("live-worker", HTMLElement).textContent ?? ""], { type: "text/javascript" });
   const address = URL.createObjectURL(source);

@@ -12,7 +12,7 @@ function isInFold(event) {
 }
 
 class Page {
-  /** @param {Uint8Array<ArrayBuffer>} engine @param {Cells} cells */
+  /** @param {WebAssembly.Module} engine @param {Cells} cells */
   constructor(engine, cells) {
     this.engine = engine;
     this.cells = cells;

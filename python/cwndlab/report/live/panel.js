@@ -16,11 +16,28 @@ const NS = 1e9;
  * @param {number} unit What the value is divided by.
  */
 function pick(table, column, wanted, unit = 1) {
-  const time = table.columns.time_ns.values;
-  const value = table.columns[column].values;
   const rows = [];
   for (let row = 0; row < table.rows; row++) if (wanted(row)) rows.push(row);
-  return { x: Float64Array.from(rows, (row) => time[row] / NS), y: Float64Array.from(rows, (row) => value[row] / unit) };
+  return at(table, column, rows, unit);
+}
+
+/**
+ * Time and one value at some rows of a table.
+ * @param {Table} table
+ * @param {string} column
+ * @param {number[]} rows
+ * @param {number} unit What the value is divided by.
+ */
+function at(table, column, rows, unit = 1) {
+  const time = table.columns.time_ns.values;
+  const value = table.columns[column].values;
+  const x = new Float64Array(rows.length);
+  const y = new Float64Array(rows.length);
+  for (let k = 0; k < rows.length; k++) {
+    x[k] = time[rows[k]] / NS;
+    y[k] = value[rows[k]] / unit;
+  }
+  return { x, y };
 }
 
 /**
@@ -50,6 +67,21 @@ function senders(run, scenario) {
 }
 
 /**
+ * What the time–sequence graph shows of a connection, with the event of each series. `data`: an event of the sender's
+ * segments, not of the receiver's; `timeout`: 1 if a timer caused it.
+ * @type {{ name: string, event: string, data: boolean, timeout?: number, draw: Series["draw"], color: string }[]}
+ */
+const EVENTS = [
+  { name: "acknowledged", event: "ack", data: false, draw: "steps", color: "--none" },
+  { name: "sent", event: "send", data: true, draw: "dot", color: "--link" },
+  { name: "duplicate ACK", event: "dupack", data: false, draw: "dot", color: "--fair" },
+  { name: "retransmitted", event: "retransmit", data: true, timeout: 0, draw: "square", color: "--odd" },
+  { name: "retransmitted after timeout", event: "retransmit", data: true, timeout: 1, draw: "square", color: "--bad" },
+  { name: "dropped", event: "drop", data: true, draw: "cross", color: "--bad" },
+  { name: "marked", event: "mark", data: true, draw: "diamond", color: "--good" },
+];
+
+/**
  * @param {Run} run
  * @param {Sender} sender
  * @returns {Series[]}
@@ -57,34 +89,19 @@ function senders(run, scenario) {
 function sequenceSeries(run, sender) {
   const table = run.tables.segments;
   const { columns } = table;
-  const words = columns.event.words ?? [];
   const event = columns.event.values;
   const mine = columns.connection.values;
   const client = columns.from_client.values;
   const timeout = columns.timeout.values;
-  /** @param {string} word @param {boolean} data Whether the sender's or the receiver's. @param {number} [timer] */
-  const of = (word, data, timer) => {
-    const code = words.indexOf(word);
-    const end = Number(sender.fromClient === data);
-    return pick(
-      table,
-      "segment",
-      (row) =>
-        event[row] === code &&
-        mine[row] === sender.connection &&
-        client[row] === end &&
-        (timer === undefined || timeout[row] === timer),
-    );
-  };
-  return [
-    { name: "acknowledged", ...of("ack", false), draw: "steps", color: "--none", shown: true },
-    { name: "sent", ...of("send", true), draw: "dot", color: "--link", shown: true },
-    { name: "duplicate ACK", ...of("dupack", false), draw: "dot", color: "--fair", shown: true },
-    { name: "retransmitted", ...of("retransmit", true, 0), draw: "square", color: "--odd", shown: true },
-    { name: "retransmitted after timeout", ...of("retransmit", true, 1), draw: "square", color: "--bad", shown: true },
-    { name: "dropped", ...of("drop", true), draw: "cross", color: "--bad", shown: true },
-    { name: "marked", ...of("mark", true), draw: "diamond", color: "--good", shown: true },
-  ];
+  const found = EVENTS.map((one) => ({ one, end: Number(sender.fromClient === one.data), rows: /** @type {number[]} */ ([]) }));
+  const ofCode = (columns.event.words ?? []).map((word) => found.filter(({ one }) => one.event === word));
+  for (let row = 0; row < table.rows; row++) {
+    if (mine[row] !== sender.connection) continue;
+    for (const { one, end, rows } of ofCode[event[row]]) {
+      if (client[row] === end && (one.timeout === undefined || timeout[row] === one.timeout)) rows.push(row);
+    }
+  }
+  return found.map(({ one: { name, draw, color }, rows }) => ({ name, ...at(table, "segment", rows), draw, color, shown: true }));
 }
 
 /**
@@ -201,7 +218,7 @@ function queueSeries(run, link) {
     },
   ];
   const segments = run.tables.segments;
-  const at = segments.columns.link.values;
+  const places = segments.columns.link.values;
   const words = segments.columns.event.words ?? [];
   const event = segments.columns.event.values;
   for (const [word, draw, color] of /** @type {const} */ ([
@@ -209,7 +226,7 @@ function queueSeries(run, link) {
     ["mark", "diamond", "--good"],
   ])) {
     const code = words.indexOf(word);
-    const { x } = pick(segments, "link", (row) => event[row] === code && at[row] === link);
+    const { x } = pick(segments, "link", (row) => event[row] === code && places[row] === link);
     const queue = series[0];
     const y = Float64Array.from(x, (time) => queue.y[Math.max(0, above(queue.x, time) - 1)] ?? 0);
     series.push({ name: word === "drop" ? "dropped" : "marked", x, y, draw, color, shown: true });

@@ -81,26 +81,31 @@ class Plot {
 
   /** @param {Series[]} series */
   show(series) {
+    const entries = () => this.series.map((one) => one.name + one.color).join("\n");
+    const before = entries();
     const hidden = new Set(this.series.filter((one) => !one.shown).map((one) => one.name));
     this.series = series.filter((one) => one.x.length > 0);
     for (const one of this.series) one.shown = !hidden.has(one.name);
-    this.legend.replaceChildren(
-      ...this.series.map((one) => {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.setAttribute("aria-pressed", String(one.shown));
-        button.style.setProperty("--color", `var(${one.color})`);
-        button.textContent = one.name;
-        button.addEventListener("click", () => {
-          one.shown = !one.shown;
-          button.setAttribute("aria-pressed", String(one.shown));
-          this.draw();
-        });
-        return button;
-      }),
-    );
+    if (entries() !== before) this.legend.replaceChildren(...this.series.map((_, place) => this.entry(place)));
     const what = this.series.map((one) => `${one.name}: ${one.x.length} values`).join(", ") || "nothing recorded";
     this.canvas.setAttribute("aria-label", `${this.title} over time. ${what}. Arrow keys pan, + and \u2212 zoom, 0 resets.`);
+  }
+
+  /** The entry of a series in the legend, a button that hides it. @param {number} place */
+  entry(place) {
+    const button = document.createElement("button");
+    const { name, color, shown } = this.series[place];
+    button.type = "button";
+    button.setAttribute("aria-pressed", String(shown));
+    button.style.setProperty("--color", `var(${color})`);
+    button.textContent = name;
+    button.addEventListener("click", () => {
+      const one = this.series[place];
+      one.shown = !one.shown;
+      button.setAttribute("aria-pressed", String(one.shown));
+      this.draw();
+    });
+    return button;
   }
 
   get width() {
@@ -146,11 +151,14 @@ class Plot {
     const { canvas, span, width } = this;
     const ratio = window.devicePixelRatio || 1;
     const height = canvas.clientHeight;
-    canvas.width = Math.round(canvas.clientWidth * ratio);
-    canvas.height = Math.round(height * ratio);
+    const size = [Math.round(canvas.clientWidth * ratio), Math.round(height * ratio)];
+    // Assigning a size, even the same one, makes the browser lay out the page again.
+    if (canvas.width !== size[0]) canvas.width = size[0];
+    if (canvas.height !== size[1]) canvas.height = size[1];
     const context = canvas.getContext("2d");
     if (!context || width <= 0) return;
-    context.scale(ratio, ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, canvas.clientWidth, height);
     const style = getComputedStyle(canvas);
     /** @param {string} name */
     const color = (name) => style.getPropertyValue(name).trim();
@@ -220,19 +228,7 @@ class Plot {
     context.beginPath();
     if (one.draw === "steps") {
       context.setLineDash(one.dashed ? [5, 4] : []);
-      let pen = false;
-      for (let row = from; row < to; row++) {
-        const x = px(one.x[row]);
-        const y = py(one.y[row]);
-        const next = row + 1 < one.x.length ? px(one.x[row + 1]) : px(this.span[1]);
-        if (Number.isNaN(y)) pen = false;
-        else {
-          if (pen) context.lineTo(x, y);
-          else context.moveTo(x, y);
-          context.lineTo(next, y);
-          pen = true;
-        }
-      }
+      this.drawSteps(context, one, px, py);
       context.stroke();
       context.setLineDash([]);
       return;
@@ -263,11 +259,56 @@ class Plot {
     else context.fill();
   }
 
+  /**
+   * The path of a series of steps. Of those in one half of a pixel it has the lowest, the highest and the last.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Series} one
+   * @param {(time: number) => number} px
+   * @param {(value: number) => number} py
+   */
+  drawSteps(context, one, px, py) {
+    const [from, to] = this.rows(one);
+    let column = NaN;
+    let [left, low, high, last] = [0, 0, 0, NaN];
+    const ends = () => {
+      if (high > low) {
+        context.lineTo(left, low);
+        context.lineTo(left, high);
+        context.lineTo(left, last);
+      }
+    };
+    for (let row = from; row < to; row++) {
+      const x = px(one.x[row]);
+      const y = py(one.y[row]);
+      const here = !Number.isNaN(y);
+      if (here && Math.floor(2 * x) === column) {
+        if (y < low) low = y;
+        if (y > high) high = y;
+        last = y;
+        continue;
+      }
+      const pen = !Number.isNaN(last);
+      if (pen) {
+        ends();
+        context.lineTo(x, last);
+      }
+      if (here && pen) context.lineTo(x, y);
+      else if (here) context.moveTo(x, y);
+      column = here ? Math.floor(2 * x) : NaN;
+      left = x;
+      low = high = last = y;
+    }
+    if (!Number.isNaN(last)) {
+      ends();
+      context.lineTo(to < one.x.length ? px(one.x[to]) : px(this.span[1]), last);
+    }
+  }
+
   /** Says what the series are at the cursor: of steps their value, of events the one nearest. */
   describe() {
     const time = this.cursor;
     if (time === null) {
-      this.values.textContent = "\u00a0";
+      if (this.values.textContent !== "\u00a0") this.values.textContent = "\u00a0";
       return;
     }
     const parts = [`${time.toFixed(6)} s`];

@@ -40,20 +40,23 @@ const VIEWS = {
  */
 function readColumn(memory, place, rows) {
   const values = new Float64Array(rows);
-  /** @param {number} at @param {number} row */
-  const bit = (at, row) => (new Uint8Array(memory, at + (row >> 3), 1)[0] >> (row & 7)) & 1;
+  /** @param {number} at */
+  const bits = (at) => new Uint8Array(memory, at, (rows + 7) >> 3);
   if (place.kind === "UInt64" && rows > 0) {
     // BigInt is slow; no value of a table reaches 2^53.
     const halves = new Uint32Array(memory, place.at, 2 * rows);
     for (let row = 0; row < rows; row++) values[row] = halves[2 * row] + halves[2 * row + 1] * 4294967296;
   } else if (place.kind === "Boolean") {
-    for (let row = 0; row < rows; row++) values[row] = bit(place.at, row);
+    const set = bits(place.at);
+    for (let row = 0; row < rows; row++) values[row] = (set[row >> 3] >> (row & 7)) & 1;
   } else if (rows > 0) {
     const view = VIEWS[place.kind](memory, place.at, rows);
-    for (let row = 0; row < rows; row++) values[row] = Number(view[row]);
+    if (view instanceof BigInt64Array) for (let row = 0; row < rows; row++) values[row] = Number(view[row]);
+    else values.set(/** @type {ArrayLike<number>} */ (view));
   }
   if (place.valid !== undefined) {
-    for (let row = 0; row < rows; row++) if (!bit(place.valid, row)) values[row] = NaN;
+    const valid = bits(place.valid);
+    for (let row = 0; row < rows; row++) if (!((valid[row >> 3] >> (row & 7)) & 1)) values[row] = NaN;
   }
   return place.words ? { values, words: place.words } : { values };
 }

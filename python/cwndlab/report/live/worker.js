@@ -6,20 +6,19 @@
  * @typedef {{ run: Run } | { digest: string } | { error: string }} Answer
  */
 
-/** @type {Promise<WebAssembly.Module>} */
-let compiled;
+/** @type {WebAssembly.Module} */
+let module;
 
-/** @param {MessageEvent<Uint8Array<ArrayBuffer> | Asked>} event */
-self.onmessage = async (event) => {
+/** @param {MessageEvent<WebAssembly.Module | Asked>} event */
+self.onmessage = (event) => {
   const message = event.data;
-  if (message instanceof Uint8Array) {
-    compiled = WebAssembly.compile(message);
+  if (message instanceof WebAssembly.Module) {
+    module = message;
     return;
   }
   /** @param {Answer} answer @param {Transferable[]} [moved] */
   const post = (answer, moved) => self.postMessage(answer, { transfer: moved });
   try {
-    const module = await compiled;
     const run = runScenario(module, message.scenario, message.seed, message.replicate, false);
     const columns = Object.values(run.tables).flatMap((table) => Object.values(table.columns));
     post({ run }, columns.map((column) => /** @type {ArrayBuffer} */ (column.values.buffer)));
