@@ -101,7 +101,8 @@ wheel: setup
 try-wheel: setup
 	@rm -rf build/try
 	@CARGO_TARGET_DIR=$${CARGO_TARGET_DIR:-$(CURDIR)/target} $(BIN)/python tools/wheel.py --plain --profile release --out build/try >/dev/null
-	$(BIN)/python tools/try_wheel.py build/try/*.whl --offline
+	$(BIN)/maturin sdist --out build/try >/dev/null 2>&1
+	$(BIN)/python tools/try_wheel.py build/try/*.whl build/try/*.tar.gz --offline
 
 images: setup
 	$(BIN)/python tools/images.py

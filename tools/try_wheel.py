@@ -3,7 +3,11 @@
 It has every file of the package that git knows, the router and the engine for pages, and licences; from it
 `cwndlab run rfc2416` runs in the simulator, and on the kernel in virtual time where this machine has one.
 
-Usage: try_wheel.py WHEEL [--offline]; --offline takes dependencies from the environment that runs this.
+Of a source distribution only the contents are checked: every file of the package and of the crates that it is
+built from, and a lock file that needs no change.
+
+Usage: try_wheel.py WHEEL|SDIST … [--offline]; --offline takes dependencies from the environment that runs
+this.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -25,13 +30,15 @@ ROUTER = "backends/linux/cwndlab-router"
 LICENCES = ("licenses/LICENSE-APACHE", "licenses/LICENSE-MIT")
 
 
+def tracked(*paths: str) -> list[str]:
+    """The files that git knows below these paths."""
+    command = ["git", "ls-files", *paths]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
 def missing(wheel: Path) -> Iterator[str]:
     """What should be in the wheel and is not."""
-    command = ["git", "ls-files", "python/cwndlab"]
-    tracked = subprocess.run(
-        command, cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.splitlines()
-    wanted = [name.removeprefix("python/") for name in tracked]
+    wanted = [name.removeprefix("python/") for name in tracked("python/cwndlab")]
     wanted += [f"cwndlab/{name}" for name in (*BUILT, *([ROUTER] if sys.platform == "linux" else []))]
     with zipfile.ZipFile(wheel) as file:
         there = file.namelist()
@@ -42,6 +49,20 @@ def missing(wheel: Path) -> Iterator[str]:
         for name in there:
             if name.endswith(ROUTER) and not file.getinfo(name).external_attr >> 16 & 0o111:
                 yield f"{name}: the right to execute it"
+
+
+def missing_sources(sdist: Path) -> Iterator[str]:
+    """What should be in the source distribution and is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(sdist) as file:
+            file.extractall(folder, filter="data")
+        (root,) = Path(folder).iterdir()
+        crates = [f"crates/{path.name}" for path in (root / "crates").iterdir()]
+        wanted = tracked("python", "pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT", *crates)
+        lacks = [name for name in wanted if not (root / name).exists()]
+        yield from lacks
+        if not lacks:  # fails if a crate is missing, or if the lock file does not fit those that are there
+            run(["cargo", "metadata", "--locked", "--format-version", "1"], cwd=root)
 
 
 def run(command: Sequence[str | Path], **options: object) -> None:
@@ -83,12 +104,14 @@ def use(wheel: Path, offline: bool, folder: Path) -> None:
 
 def main() -> None:
     """Check the contents, then use it."""
-    wheel = Path(sys.argv[1]).resolve()
-    if lacks := list(missing(wheel)):
-        raise SystemExit(f"try_wheel: {wheel.name} lacks {', '.join(lacks)}")
-    with tempfile.TemporaryDirectory() as folder:
-        use(wheel, "--offline" in sys.argv, Path(folder))
-    print(f"{wheel.name}: complete, and it runs")
+    for path in (Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")):
+        wheel = path.suffix == ".whl"
+        if lacks := list(missing(path) if wheel else missing_sources(path)):
+            raise SystemExit(f"try_wheel: {path.name} lacks {', '.join(lacks)}")
+        if wheel:
+            with tempfile.TemporaryDirectory() as folder:
+                use(path, "--offline" in sys.argv, Path(folder))
+        print(f"{path.name}: complete{', and it runs' if wheel else ''}")
 
 
 if __name__ == "__main__":

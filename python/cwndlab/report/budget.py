@@ -13,6 +13,7 @@ from cwndlab.stats import series
 from cwndlab.stats.results import BUDGET_OF, Columns, Results
 
 from .canvas import Row, legend_of, sized, stack
+from .packets import INK
 from .vega import Spec, field, mark, named, single
 
 #: A part is named as changed if it changes by this share of the object's time.
@@ -20,29 +21,30 @@ CHANGED = 0.05
 #: What takes less than this share of every bar is drawn as one.
 SMALL = 0.01
 OTHER = "other"
-#: A part has one colour in all figures: hosts grey, the path blue, windows green, timers red.
+#: A part has one colour in all figures: hosts grey, the path blue, windows green, timers red. Neighbours
+#: differ in lightness, too, so that they can be told apart in grey.
 COLOURS = {
     "client": "#c3c6ca",
-    "handshake": "#b79ad6",
+    "handshake": "#a884cd",
     "rto-handshake": "#7d1f3a",
     "request": "#d8c9ea",
     "server": "#8a8f98",
-    "slow-start": "#2a9d6f",
+    "slow-start": "#1f7553",
     "cwnd": "#8fcf9f",
     "max-window": "#b8860b",
     "receive-window": "#e2c044",
-    "pacing": "#c9d98a",
+    "pacing": "#d7e3a8",
     "small-segment": "#5f6b2d",
     "delayed-ack": "#139fa8",
-    "recovery": "#d9730d",
-    "probe": "#f0a860",
-    "reordering": "#f5cda0",
+    "recovery": "#f39537",
+    "probe": "#f4bf8a",
+    "reordering": "#f9e2c8",
     "rto": "#d6455d",
-    "rto-repeated": "#a32035",
-    "serialization": "#1c4f8a",
-    "queueing": "#2f7fd0",
-    "delivery": "#9cc4ee",
-    "closing": "#dddddd",
+    "rto-repeated": "#731725",
+    "serialization": "#205a9e",
+    "queueing": "#458cd5",
+    "delivery": "#a2c7ef",
+    "closing": "#e8e8e8",
     OTHER: "#555a61",
 }
 
@@ -109,7 +111,7 @@ def _chart(spec: Figure, results: Results, data: str, places: list[str], names: 
         "order": field("order:Q"),
         "tooltip": [field("part:N"), field("y:Q", title="s")],
     }
-    return single(data, mark("bar", encoding))
+    return single(data, mark("bar", encoding, stroke=INK, strokeWidth=0.4))
 
 
 def _records(spec: Figure, results: Results, cell: str) -> Columns:

@@ -292,6 +292,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
         ]
         rows[centres] = [{"x": one.centre[0], "y": one.centre[1], "series": one.series} for one in shown]
         around = {**at, "order": field("place:Q"), "detail": field("cell:N")}
+        around["strokeDash"] = named("series:N", names, DASHES, legend=None)
         layers = {
             "layer": [
                 single(contours, mark("line", around, strokeWidth=1.6)),
