@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import _core
+from cwndlab.study import Study
 
 Make = Callable[..., dict[str, Any]]
 Rows = list[dict[str, Any]]
@@ -106,6 +107,44 @@ def test_tcptrace_counts_what_the_run_did(traced: tuple[Path, Rows]) -> None:
     assert client("rexmt data pkts:") == len(again)
     assert client("rexmt data bytes:") == sum(row["len"] for row in again)
     assert text.count("sack pkts sent") > 0
+
+
+def test_tshark_reads_what_accecn_reports(tmp_path: Path) -> None:
+    """Prague behind DualPI2: ACE field and option are those of the records, and count the marks."""
+    raw = {
+        "title": "marks",
+        "measure": ["goodput"],
+        "dumbbell": {
+            "rate": "20Mbps",
+            "rtt": "20ms",
+            "buffer": 2,
+            "queue": {"kind": "dualpi2"},
+            "flows": [{"name": "flow", "cc": "prague"}],
+        },
+        "run": {"duration": "1s", "warmup": "0s", "seed": 1},
+        "probes": {"segments_at": "flow_sender"},
+    }
+    [cell] = Study.from_dict(raw, name="marks").plan().cells
+    records = _core.run(cell.scenario, 1, 0)
+    records.write_trace(tmp_path / "flow.pcapng", "pcapng")
+    rows = [r for r in pa.table(records["segments"]).to_pylist() if r["event"] not in ("drop", "mark")]
+    fields = ["ip.len", "tcp.flags", "acc_ecn.ee1b", "acc_ecn.eceb", "acc_ecn.ee0b"]
+    names = [f"tcp.options.{field}" if "acc" in field else field for field in fields]
+    found = tool(
+        "tshark", "-n", "-r", tmp_path / "flow.pcapng", "-T", "fields", "-E", "separator=,",
+        *(word for name in names for word in ("-e", name)),
+    ).splitlines()  # fmt: skip
+    assert len(found) == len(rows)
+    for line, row in zip(found, rows, strict=True):
+        length, flags, *counters = line.split(",")
+        bits = row["flags"] & ~32 | (256 if row["flags"] & 32 else 0)
+        assert (int(length), int(flags, 16)) == (row["wire_bytes"], bits)
+        assert [int(counter) for counter in counters if counter] == row["accecn"]
+    last = [row for row in rows if not row["sent"]][-1]
+    ect1, marked, ect0 = last["accecn"]
+    assert marked > 5 * 1436 and marked % 1436 == 0 and (ect1 > marked, ect0) == (True, 1)
+    ace = (last["flags"] >> 6) & 1 | (last["flags"] >> 7) << 1 | (last["flags"] >> 5 & 1) << 2
+    assert (ace - 5 - marked // 1436) % 8 == 0, "each of the marked packets counts one"
 
 
 def test_a_run_that_observed_nothing_has_no_trace(scenario: Make, tmp_path: Path) -> None:

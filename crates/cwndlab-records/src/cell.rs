@@ -11,6 +11,7 @@ use arrow_array::{
 };
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
+use cwndlab_tcp::AccEcnOption;
 
 /// A cell: while recording, a column of cells is a plain vector; Arrow takes the vector over without copying.
 pub trait Cell: Copy {
@@ -215,39 +216,72 @@ impl Sack {
     }
 }
 
-/// A list column: start, end, start, end, …
-#[derive(Debug)]
-pub struct Lists {
-    ends: Vec<i32>,
-    values: Vec<u64>,
+/// The counters of an AccECN option (RFC 9768) of kind 174, the order that the engine and Linux send: payload bytes that arrived
+/// with ECT(1), CE and ECT(0), modulo 2^24.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccEcnCounts {
+    /// How many counters the option has, from the first on; 0 without an option.
+    pub len: u8,
+    /// The counters.
+    pub counters: [u32; 3],
 }
 
-impl Default for Lists {
-    fn default() -> Lists {
+impl AccEcnCounts {
+    /// The counters that the option has.
+    pub fn as_slice(&self) -> &[u32] {
+        &self.counters[..usize::from(self.len)]
+    }
+}
+
+impl From<AccEcnOption> for AccEcnCounts {
+    fn from(option: AccEcnOption) -> AccEcnCounts {
+        AccEcnCounts { len: option.fields, counters: option.counters }
+    }
+}
+
+/// A column of lists: where each ends, and the values of all.
+#[derive(Debug)]
+pub struct Lists<V> {
+    ends: Vec<i32>,
+    values: Vec<V>,
+}
+
+impl<V> Default for Lists<V> {
+    fn default() -> Lists<V> {
         Lists { ends: vec![0], values: Vec::new() }
     }
 }
 
-fn item() -> Arc<Field> {
-    Arc::new(Field::new("item", DataType::UInt64, false))
+impl<V> Lists<V> {
+    fn end_row(&mut self) {
+        self.ends.push(self.values.len() as i32); // at most 8 a row: 2^28 rows with SACK would not fit in memory
+    }
+
+    fn into_array(self, item: Arc<Field>, values: impl FnOnce(Vec<V>) -> ArrayRef) -> ArrayRef {
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.ends));
+        Arc::new(ListArray::new(item, offsets, values(self.values), None))
+    }
+}
+
+fn item(of: DataType) -> Arc<Field> {
+    Arc::new(Field::new("item", of, false))
 }
 
 impl Cell for Sack {
-    type Column = Lists;
+    type Column = Lists<u64>;
     type Array = ListArray;
     const TYPE: &'static str = "list of uint64";
     /// An offset and one block.
     const BYTES: usize = 20;
     #[inline]
-    fn push(column: &mut Lists, cell: Sack) {
+    fn push(column: &mut Lists<u64>, cell: Sack) {
         for &(start, end) in cell.as_slice() {
             column.values.extend([start, end]);
         }
-        column.ends.push(column.values.len() as i32); // at most 8 a row: 2^28 rows with SACK would not fit in memory
+        column.end_row();
     }
-    fn finish(column: Lists) -> ArrayRef {
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(column.ends));
-        Arc::new(ListArray::new(item(), offsets, Arc::new(UInt64Array::from(column.values)), None))
+    fn finish(column: Lists<u64>) -> ArrayRef {
+        column.into_array(item(DataType::UInt64), |values| Arc::new(UInt64Array::from(values)))
     }
     fn get(array: &ListArray, row: usize) -> Sack {
         let values = array.value(row);
@@ -260,6 +294,35 @@ impl Cell for Sack {
         sack
     }
     fn data_type() -> DataType {
-        DataType::List(item())
+        DataType::List(item(DataType::UInt64))
+    }
+}
+
+impl Cell for AccEcnCounts {
+    type Column = Lists<u32>;
+    type Array = ListArray;
+    const TYPE: &'static str = "list of uint32";
+    /// An offset; few connections have the option.
+    const BYTES: usize = 4;
+    #[inline]
+    fn push(column: &mut Lists<u32>, cell: AccEcnCounts) {
+        column.values.extend(cell.as_slice());
+        column.end_row();
+    }
+    fn finish(column: Lists<u32>) -> ArrayRef {
+        column.into_array(item(DataType::UInt32), |values| Arc::new(UInt32Array::from(values)))
+    }
+    fn get(array: &ListArray, row: usize) -> AccEcnCounts {
+        let values = array.value(row);
+        let values = values.as_primitive::<arrow_array::types::UInt32Type>().values();
+        let mut cell = AccEcnCounts::default();
+        for (counter, &value) in cell.counters.iter_mut().zip(values.iter()) {
+            *counter = value;
+            cell.len += 1;
+        }
+        cell
+    }
+    fn data_type() -> DataType {
+        DataType::List(item(DataType::UInt32))
     }
 }

@@ -7,7 +7,7 @@ use cwndlab_tcp::{Cause, CongestionState, DeliveredCe, Expired, Flags, Limit, Se
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
-use crate::cell::OneOf;
+use crate::cell::{AccEcnCounts, OneOf};
 use crate::records::{Place, Records};
 use crate::sequence::{offset, sack, unwrap, Half, Numbers, Passage};
 use crate::table::Table as _;
@@ -236,6 +236,7 @@ impl Probe for Recorder {
             ecn: segment.ecn,
             timeout: matches!(event, Seen::Sent { timeout: true }),
             sack: sack(segment.sack.as_slice().iter().copied(), other.high),
+            accecn: segment.accecn.map(AccEcnCounts::from).unwrap_or_default(),
             ts_val: segment.has_timestamps.then_some(segment.ts_val),
             ts_ecr: segment.has_timestamps.then_some(segment.ts_ecr),
             mss_bytes: (segment.mss != 0).then_some(segment.mss),

@@ -1,6 +1,6 @@
 //! Rows for the tests of this crate.
 
-use crate::cell::{OneOf, Sack};
+use crate::cell::{AccEcnCounts, OneOf, Sack};
 use crate::tables::{SegmentEvent, SegmentRow};
 
 /// Bits of the flags column.
@@ -23,6 +23,7 @@ pub fn segment(time_ns: u64, event: SegmentEvent) -> SegmentRow {
         ecn: 0,
         timeout: false,
         sack: Sack::default(),
+        accecn: AccEcnCounts::default(),
         ts_val: None,
         ts_ecr: None,
         mss_bytes: None,

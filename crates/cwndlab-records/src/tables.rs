@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
-use crate::cell::{Cell, Label, OneOf, Sack};
+use crate::cell::{AccEcnCounts, Cell, Label, OneOf, Sack};
 use crate::table::{column, counters, labels, table, ColumnDoc, SchemaError, Table, TableDoc};
 
 labels! {
@@ -156,6 +156,8 @@ table! {
         timeout: bool,
         /// SACK blocks as payload offsets: start, end, start, end, … most recent first.
         sack: Sack,
+        /// AccECN option (RFC 9768): payload bytes that arrived with ECT(1), CE and ECT(0), modulo 2^24; empty without it.
+        accecn: AccEcnCounts,
         /// Timestamps option: value.
         ts_val: Option<u32>,
         /// Timestamps option: echo reply.

@@ -8,6 +8,8 @@ use cwndlab_net::Ecn;
 pub const TCP: u8 = 6;
 /// The protocol number of UDP.
 pub const UDP: u8 = 17;
+/// The flag whose place is AE's in [`Tcp::flags`].
+const URG: u8 = 0x20;
 
 /// An IPv4 packet's header, and its TCP header if it is TCP (RFC 791, RFC 9293).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +52,7 @@ pub struct Tcp {
     pub seq: u32,
     /// Acknowledgment number.
     pub ack: u32,
-    /// The flag byte: CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from high to low.
+    /// Flags from high to low: CWR, ECE, AE (RFC 9768; URG is left out), ACK, PSH, RST, SYN, FIN.
     pub flags: u8,
     /// Window as on the wire, unscaled.
     pub window: u16,
@@ -121,7 +123,7 @@ fn parse_tcp(packet: &[u8], start: usize, end: usize) -> Option<Tcp> {
         destination_port: u16::from_be_bytes([tcp[2], tcp[3]]),
         seq: u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]),
         ack: u32::from_be_bytes([tcp[8], tcp[9], tcp[10], tcp[11]]),
-        flags: tcp[13],
+        flags: tcp[13] & !URG | (tcp[12] & 1) << 5,
         window: u16::from_be_bytes([tcp[14], tcp[15]]),
         options: ((start + 20) as u16, (start + header_bytes) as u16),
         payload: (end - start - header_bytes) as u32,

@@ -41,6 +41,15 @@ fn a_tcp_packet_is_read_field_by_field() {
 }
 
 #[test]
+fn the_ace_field_is_read_with_ae_in_the_place_of_urg() {
+    let mut accurate = packet(2);
+    (accurate[32], accurate[33]) = (0x61, 0xe0 | Tcp::SYN); // AE; CWR, ECE and URG
+    assert_eq!(Header::parse(&accurate).unwrap().tcp.unwrap().flags, 0xe0 | Tcp::SYN);
+    accurate[32] = 0x60;
+    assert_eq!(Header::parse(&accurate).unwrap().tcp.unwrap().flags, 0xc0 | Tcp::SYN);
+}
+
+#[test]
 fn truncated_foreign_and_fragmented_packets_are_not_taken_for_tcp() {
     let whole = packet(0);
     for length in 0..whole.len() {

@@ -449,6 +449,7 @@ impl<'a> Reader<'a> {
             ecn: packet.ecn,
             timeout: again == Again::Timeout,
             sack: sequence::sack(blocks, other.seen.high),
+            accecn: packet.options.accecn,
             ts_val: packet.options.timestamps.map(|(value, _)| value),
             ts_ecr: packet.options.timestamps.map(|(_, echo)| echo),
             mss_bytes: packet.options.mss,

@@ -1,6 +1,8 @@
 //! TCP options as they are on the wire.
 
-/// The options of a segment (RFC 9293, section 3.1; RFC 7323; RFC 2018).
+use crate::cell::AccEcnCounts;
+
+/// The options of a segment (RFC 9293, section 3.1; RFC 7323; RFC 2018; RFC 9768).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options {
     pub mss: Option<u16>,
@@ -11,6 +13,8 @@ pub(super) struct Options {
     /// SACK blocks as on the wire; 40 bytes of options have room for four.
     blocks: [(u32, u32); 4],
     block_count: usize,
+    /// Counters of the AccECN option.
+    pub accecn: AccEcnCounts,
 }
 
 fn number(bytes: &[u8]) -> Option<u32> {
@@ -44,6 +48,13 @@ impl Options {
                         found.block_count += 1;
                     }
                 }
+                (174, body) if body.len() % 3 == 0 && body.len() <= 9 => {
+                    found.accecn = AccEcnCounts::default();
+                    for (counter, field) in found.accecn.counters.iter_mut().zip(body.chunks_exact(3)) {
+                        *counter = u32::from_be_bytes([0, field[0], field[1], field[2]]);
+                        found.accecn.len += 1;
+                    }
+                }
                 (8, body) if body.len() == 8 => found.timestamps = number(body).zip(number(&body[4..])),
                 _ => {}
             }
@@ -58,7 +69,7 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
-    use super::Options;
+    use super::{AccEcnCounts, Options};
 
     #[test]
     fn options_are_read_and_broken_ones_end_them() {
@@ -73,9 +84,13 @@ mod tests {
             ),
             (&[1, 1, 5, 10, 0, 0, 0, 10, 0, 0, 0, 20], block),
             (&[1, 1, 5, 10, 0, 0, 0], none), // cut short
-            (&[5, 0], none),                 // a length of 0
-            (&[2, 4, 5, 0xb4, 5], mss),      // no length
-            (&[0, 2, 4, 5, 0xb4], none),     // behind the end
+            (
+                &[174, 8, 0, 0, 1, 1, 0, 2, 1, 1],
+                Options { accecn: AccEcnCounts { len: 2, counters: [1, 0x01_0002, 0] }, ..none },
+            ),
+            (&[5, 0], none),             // a length of 0
+            (&[2, 4, 5, 0xb4, 5], mss),  // no length
+            (&[0, 2, 4, 5, 0xb4], none), // behind the end
             (&[], none),
         ] {
             assert_eq!(Options::parse(bytes), expected, "{bytes:?}");

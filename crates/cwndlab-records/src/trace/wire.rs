@@ -81,6 +81,7 @@ fn options(row: &SegmentRow, out: &mut Vec<u8>) {
             }
             (false, None) => {}
         }
+        accecn(row, out);
         if let Some(shift) = row.window_scale {
             out.extend([1, 3, 3, shift]);
         }
@@ -90,6 +91,7 @@ fn options(row: &SegmentRow, out: &mut Vec<u8>) {
         out.extend([1, 1]); // RFC 7323, appendix A
         out.extend(timestamps);
     }
+    accecn(row, out);
     let blocks = row.sack.as_slice();
     let blocks = &blocks[..blocks.len().min(if row.ts_val.is_some() { 3 } else { 4 })]; // 40 bytes of options in all
     if !blocks.is_empty() {
@@ -99,6 +101,19 @@ fn options(row: &SegmentRow, out: &mut Vec<u8>) {
             out.extend(sequence(end).to_be_bytes());
         }
     }
+}
+
+/// The AccECN option (RFC 9768), padded.
+fn accecn(row: &SegmentRow, out: &mut Vec<u8>) {
+    let counters = row.accecn.as_slice();
+    if counters.is_empty() {
+        return;
+    }
+    out.extend([174, 2 + 3 * counters.len() as u8]);
+    for counter in counters {
+        out.extend(&counter.to_be_bytes()[1..]);
+    }
+    out.resize(out.len().next_multiple_of(4), 1);
 }
 
 /// RFC 1071.

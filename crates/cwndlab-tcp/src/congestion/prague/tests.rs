@@ -78,6 +78,23 @@ fn the_first_mark_ends_slow_start_by_half() {
 }
 
 #[test]
+fn slow_start_goes_on_with_acks_that_deliver_both_kinds_until_one_delivers_marks_only() {
+    let mut prague = Prague::new(10);
+    let mut windows = Windows { cwnd: 10, ssthresh: u64::MAX };
+    // prague_update_cwnd: the unmarked packet opens cwnd, which replaces the halved window; ssthresh stays (prague_ssthresh)
+    for _ in 0..3 {
+        prague.on_marks(windows);
+        windows = prague.on_ack(&ack(1, 0, 20, 2, 1), windows);
+    }
+    assert_eq!(windows, Windows { cwnd: 13, ssthresh: u64::MAX });
+    // alpha/2 of the window is more than a segment: cwnd follows it by one and ssthresh with cwnd
+    prague.alpha = 0.5;
+    prague.on_marks(windows);
+    windows = prague.on_ack(&ack(2, 0, 20, 1, 1), windows);
+    assert_eq!(windows, Windows { cwnd: 12, ssthresh: 12 });
+}
+
+#[test]
 fn short_round_trips_grow_by_the_square_of_their_part_of_25_ms() {
     let (mut prague, windows) = steady(10.0);
     let srtt = Time::from_millis(5);
