@@ -11,6 +11,8 @@ from types import ModuleType
 
 from cwndlab.errors import StudyError
 
+#: How the names of the modules begin.
+PREFIX = "cwndlab_user_"
 _busy = threading.local()
 #: Where a module has the text that was run, which may not be the file's any more.
 _SOURCE = "__cwndlab_source__"
@@ -44,7 +46,7 @@ def read(file: Path, option: str) -> str:
 
 def execute(source: str, file: str, option: str) -> ModuleType:
     """The module of a source, run under a name of its own; StudyError with the line if it fails."""
-    module = ModuleType("cwndlab_user_" + hashlib.sha256(source.encode()).hexdigest()[:16])
+    module = ModuleType(PREFIX + hashlib.sha256(source.encode()).hexdigest()[:16])
     module.__file__ = file
     setattr(module, _SOURCE, source)
     sys.modules[module.__name__] = module  # dataclasses and pickle look it up

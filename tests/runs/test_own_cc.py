@@ -150,6 +150,16 @@ def test_an_error_in_a_law_fails_its_cell_alone(law: Path) -> None:
     assert ("law=cubic", "goodput") in result.results.data
 
 
+@pytest.mark.usefixtures("in_this_process")
+def test_a_call_that_does_not_return_fails_its_cell_alone(law: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cwndlab.runs.watch.LIMIT_S", 0.05)
+    law.write_text(LAW.replace("self.cwnd_bytes = max", "while True: self.cwnd_bytes = max"))
+    result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1, replicates=1)
+    assert {failure.cell for failure in result.failures} == {"law=mine"}
+    assert f"{law}:13: Mine.on_loss: CallTimeout: the call has not returned" in result.failures[0].reason
+    assert ("law=cubic", "goodput") in result.results.data
+
+
 def test_a_law_that_ends_its_process_fails_its_cell_alone(law: Path) -> None:
     law.write_text(LAW.replace("self.cwnd_bytes = max", "import os; os._exit(7); max"))
     result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1, replicates=1)

@@ -121,7 +121,8 @@ def evaluate(
     for failure in made.failures[:10]:
         echo(f"failed: {failure}", err=True)
     if made.failures:
-        echo(f"error: {len(made.failures)} runs failed", err=True)
+        failed = len(made.failures)
+        echo(f"error: {failed} run{'s' * (failed != 1)} failed", err=True)
         raise typer.Exit(1)
     failing = [f"{row.id} ({subject})" for card in made.cards for row, subject in card.failing()]
     if strict and failing:

@@ -144,7 +144,8 @@ def run(
         echo(f"report: {result.report or out}")
     if result.failures:
         _print_failures(result.failures)
-        echo(f"error: {len(result.failures)} runs failed; the others are kept in {out}", err=True)
+        count = len(result.failures)
+        echo(f"error: {count} run{'s' * (count != 1)} failed; the others are kept in {out}", err=True)
         raise typer.Exit(1)
     if strict and (failed := summary.failed_claims(result)):
         echo(f"error: {len(failed)} claims fail: {', '.join(failed)}", err=True)

@@ -9,6 +9,7 @@ import json
 import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from cwndlab import metrics
 from cwndlab._core import BudgetError, CongestionControl, RunStopped
 from cwndlab.backends.protocol import Job, Outcome, Value
-from cwndlab.core import Core, Records, Scenario, core
+from cwndlab.core import Core, Records, RunRecords, Scenario, core
 from cwndlab.errors import ClusterError, OutputError
 from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id
@@ -25,6 +26,7 @@ from cwndlab.plan.probes import only
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 from cwndlab.records.window import SNAPSHOTS
+from cwndlab.runs.watch import watched
 from cwndlab.spec.schema import Quantity
 from cwndlab.store import shared
 from cwndlab.tables import decode_tables, encode_tables
@@ -138,14 +140,7 @@ class Measure:
         if stopped():
             return None
         try:
-            records = _readied(core(), job.scenario).run(
-                job.seed,
-                job.replicate,
-                max_events=self.max_events,
-                max_memory_bytes=self.max_memory_bytes,
-                stopped=stopped,
-                laws=classes(self.laws),
-            )
+            records = self._run(job, stopped)
         except RunStopped:
             return None
         except BudgetError as error:
@@ -166,6 +161,18 @@ class Measure:
                 about = {"digest": records.digest, "packets": records.packets}
             kept = encode_tables({name: view.table(name) for name in names}, job.key, about)
         return Outcome(job, values, int(records.packets), kept)
+
+    def _run(self, job: Job, stopped: Callable[[], bool]) -> RunRecords:
+        scenario, laws = _readied(core(), job.scenario), classes(self.laws)
+        with watched(Measure._run.__code__) if laws else nullcontext():
+            return scenario.run(
+                job.seed,
+                job.replicate,
+                max_events=self.max_events,
+                max_memory_bytes=self.max_memory_bytes,
+                stopped=stopped,
+                laws=laws,
+            )
 
     def of_records(self, job: Job, kept: bytes) -> Outcome | None:
         """Measures stored records; None if they are damaged or lack something required."""

@@ -1,0 +1,59 @@
+"""Ends a call of the user's code that does not return, so that an endless loop fails its run only."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+
+from cwndlab.usercode import PREFIX
+
+#: A call found at two looks this far apart is ended, in seconds.
+LIMIT_S = 30.0
+
+
+class CallTimeout(Exception):  # noqa: N818 - its name is part of a message
+    """Raised in a call that does not return."""
+
+    def __str__(self) -> str:
+        return f"the call has not returned for {LIMIT_S:g} s"
+
+
+@contextmanager
+def watched(caller: CodeType) -> Iterator[None]:
+    """Ends calls of user code that take over `LIMIT_S`, where a function with this code makes them."""
+    thread = threading.get_ident()
+    over = threading.Event()
+    lock = threading.Lock()
+
+    def watch() -> None:
+        seen: FrameType | None = None
+        while not over.wait(LIMIT_S):
+            frame = _call(sys._current_frames().get(thread), caller)
+            with lock:
+                if frame is not None and frame is seen and not over.is_set():
+                    _raise(thread, ctypes.py_object(CallTimeout))
+            seen = frame
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        with lock:
+            over.set()
+        _raise(thread, None)  # what came as the call returned
+
+
+def _call(frame: FrameType | None, caller: CodeType) -> FrameType | None:
+    """The frame that the engine called; None if it is not the user's or the engine is at work."""
+    while frame is not None and (frame.f_back is None or frame.f_back.f_code is not caller):
+        frame = frame.f_back
+    mine = frame is not None and str(frame.f_globals.get("__name__", "")).startswith(PREFIX)
+    return frame if mine else None
+
+
+def _raise(thread: int, error: ctypes.py_object[type[CallTimeout]] | None) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
