@@ -81,10 +81,12 @@ def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Pat
     assert "differences with an interval" in text
     # A number that differs has the time budgets of both sides, of the objects that it measures.
     cell = "model=reconstructed,http=1.0,webs=8,ftps=1,iw=1"
-    lines = [line for line in text.splitlines() if line.startswith(f"- {cell}: The mean ")]
+    lines = [line for line in text.splitlines() if line.startswith(f"- {cell}: In the first replicate")]
     assert lines
     for line in lines:
-        assert re.search(r"\d+ ms in the simulator and \d+ on the kernel \(simulator → kernel\): ", line)
+        assert re.search(
+            r"the mean \w+( \(\w+\))? takes \d+ ms in the simulator and \d+ ms on the kernel: ", line
+        )
     page = (tmp_path / "report.html").read_text()
     assert all(line.removeprefix("- ").partition(": ")[2] in page for line in lines)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import dpkt
@@ -13,6 +16,7 @@ from cwndlab import Study
 from cwndlab.backends.linux_virtual.doctor import reason_not_virtual
 from cwndlab.cli import app
 from cwndlab.diagnosis.diagnosis import Diagnosis
+from cwndlab.errors import StudyError
 from cwndlab.runs.again import OneCell, OneKernelCell
 from cwndlab.runs.explain import explain_capture, explain_run
 from cwndlab.runs.options import RunOptions
@@ -105,6 +109,73 @@ def test_wrong_questions_are_errors(
         app(["explain", *words])
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def in_ipv6(packet: bytes) -> bytes:
+    """The same segment in IPv6, behind an extension header (hop-by-hop options, RFC 8200, section 4.3)."""
+    ip = dpkt.ip.IP(packet)
+    payload = bytes([6, 0, 1, 4, 0, 0, 0, 0]) + packet[4 * ip.hl :]
+    head = struct.pack(">IHBB", 6 << 28, 8 + ip.len - 4 * ip.hl, 0, 64)
+    return head + bytes(12) + ip.src + bytes(12) + ip.dst + payload
+
+
+ETHERNET = bytes(12)
+WRAPPERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
+    "ethernet, padded": (1, lambda ip: (ETHERNET + b"\x08\x00" + ip).ljust(60, b"\0")),
+    "VLAN": (1, lambda ip: ETHERNET + b"\x81\x00\x00\x05\x08\x00" + ip),
+    "two VLANs": (1, lambda ip: ETHERNET + b"\x88\xa8\x00\x05\x81\x00\x00\x06\x08\x00" + ip),
+    "cooked": (113, lambda ip: struct.pack(">HHH8sH", 0, 1, 6, b"", 0x800) + ip),
+    "cooked v2": (276, lambda ip: struct.pack(">HHiHBB8s", 0x800, 0, 3, 1, 0, 6, b"") + ip),
+    "IPv6": (1, lambda ip: ETHERNET + b"\x86\xdd" + in_ipv6(ip)),
+}
+
+
+def rewritten(
+    whole: Path, link_type: int, wrap: Callable[[bytes], bytes], nanoseconds: bool = False
+) -> bytes:
+    """The same packets as a pcap file of another kind."""
+    magic, unit = (0xA1B23C4D, 10**9) if nanoseconds else (0xA1B2C3D4, 10**6)
+    made = struct.pack("<IHHiIII", magic, 2, 4, 0, 0, 65535, link_type)
+    with whole.open("rb") as file:
+        for time, ip in dpkt.pcapng.Reader(file):
+            data = wrap(ip)
+            made += struct.pack("<IIII", *divmod(round(time * unit), unit), len(data), len(data)) + data
+    return made
+
+
+def test_captures_of_all_kinds_that_tcpdump_writes_give_the_same_diagnosis(tmp_path: Path) -> None:
+    whole = capture(study("rto-few-dupacks"), "sender", tmp_path)
+    known = explain_capture(whole).waited_s
+    kinds = {name: rewritten(whole, *wrapper) for name, wrapper in WRAPPERS.items()}
+    kinds["nanoseconds"] = rewritten(whole, 101, bytes, nanoseconds=True)
+    kinds["gzip"] = gzip.compress(whole.read_bytes())
+    for name, data in kinds.items():
+        file = tmp_path / "kind"  # its first bytes say what it is
+        file.write_bytes(data)
+        assert explain_capture(file).waited_s == pytest.approx(known, abs=1e-5), name
+
+
+def test_what_is_no_capture_is_an_error_that_says_so_and_a_cut_one_is_read_to_its_end(tmp_path: Path) -> None:
+    whole = capture(study("rto-few-dupacks"), "sender", tmp_path).read_bytes()
+    file = tmp_path / "some.pcap"
+    with pytest.raises(StudyError, match=r"some.pcap: there is no such file"):
+        explain_capture(file)
+    for data, message in (
+        (b"", "this file is empty"),
+        (b"[dumbbell]", "this file is no capture.*pcap or pcapng"),
+        (gzip.compress(b"text"), "this file is no capture"),
+        (struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1), "there is no TCP segment in it"),
+        (
+            rewritten(tmp_path / "sender.pcapng", 127, bytes),
+            "this capture cannot be read: link type 127 is not supported",
+        ),
+    ):
+        file.write_bytes(data)
+        with pytest.raises(StudyError, match=f"some.pcap: {message}"):
+            explain_capture(file)
+    for cut in (whole[:4001], gzip.compress(whole)[:-9]):
+        file.write_bytes(cut)
+        assert any("the capture is cut short, in its packet" in n for n in explain_capture(file).notes)
 
 
 def test_a_broken_capture_is_an_error_of_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

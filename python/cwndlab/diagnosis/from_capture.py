@@ -1,12 +1,19 @@
-"""Conversations in a capture: pcap or pcapng, of tcpdump or Wireshark, at either end of the connection."""
+"""Conversations in a capture: pcap or pcapng, of tcpdump or Wireshark, at either end of the connection.
+
+Files may be compressed with gzip.
+"""
 
 from __future__ import annotations
 
+import gzip
 import ipaddress
+import itertools
+import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import dpkt
 
@@ -22,6 +29,9 @@ MAGIC = (
     b"\x4d\x3c\xb2\xa1",
     b"\xa1\xb2\x3c\x4d",
 )
+_GZIP = b"\x1f\x8b"
+#: What names of captures end with.
+_SUFFIXES = (".pcap", ".pcapng", ".cap", ".ntar", ".dump")
 _LINK_TYPES = {
     dpkt.pcap.DLT_EN10MB: dpkt.ethernet.Ethernet,
     dpkt.pcap.DLT_LINUX_SLL: dpkt.sll.SLL,
@@ -66,11 +76,25 @@ class _Connection:
 
 
 def is_capture(path: Path) -> bool:
-    """Whether a file is a capture, by its first bytes."""
-    if not path.is_file():
-        return False
+    """Whether a file is a capture, by its first bytes, or is named as one."""
+    if path.name.removesuffix(".gz").endswith(_SUFFIXES):
+        return True
+    return path.is_file() and _begins(path) in MAGIC
+
+
+def _begins(path: Path) -> bytes:
+    """The first bytes of what a file holds."""
+    try:
+        with _opened(path) as file:
+            return file.read(4)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
     with path.open("rb") as file:
-        return file.read(4) in MAGIC
+        packed = file.read(2) == _GZIP
+    return gzip.open(path) if packed else path.open("rb")
 
 
 def read(path: Path) -> list[Conversation]:
@@ -82,23 +106,46 @@ def read(path: Path) -> list[Conversation]:
         StudyError: it cannot be read, or has no TCP in it.
 
     """
-    with path.open("rb") as file:
+    if not path.is_file():
+        raise StudyError(f"{path}: there is no such file")
+    if _begins(path) not in MAGIC:
+        problem = "is empty" if not path.stat().st_size else "is no capture"
+        raise StudyError(
+            f"{path}: this file {problem}", right="a pcap or pcapng file, also compressed with gzip"
+        )
+    with _opened(path) as file:
+        notes: list[str] = []
         try:
-            found = list(_connections(file))
-        except (ValueError, dpkt.dpkt.Error, EOFError) as error:
+            found = list(_connections(file, notes))
+        except (ValueError, dpkt.dpkt.Error) as error:
             raise StudyError(f"{path}: this capture cannot be read: {error}") from None
     made = [_conversation(connection) for connection in found]
     if not made:
         raise StudyError(f"{path}: there is no TCP segment in it")
+    made[0].notes[:0] = notes
     return made
 
 
-def _connections(file: BinaryIO) -> Iterator[_Connection]:
+def _packets(reader: Any, notes: list[str]) -> Iterator[tuple[int, bytes]]:
+    """Times since the first packet, in nanoseconds, and packets, up to where a capture is cut short."""
+    began = None
+    packets = iter(reader)
+    for count in itertools.count():
+        try:
+            time, data = next(packets)
+        except StopIteration:
+            return
+        except (dpkt.dpkt.Error, EOFError, zlib.error, struct.error):
+            notes.append(f"the capture is cut short, in its packet {count + 1}")
+            return
+        began = time if began is None else began
+        yield round((time - began) * 10**9), data
+
+
+def _connections(file: IO[bytes] | gzip.GzipFile, notes: list[str]) -> Iterator[_Connection]:
     found: dict[frozenset[_Address], _Connection] = {}
     reader = dpkt.pcap.UniversalReader(file)
-    began: float | None = None
-    for time, data in reader:
-        began = time if began is None else began
+    for time, data in _packets(reader, notes):
         ip = _ip(data, reader.datalink())
         if ip is None or not isinstance(ip.data, dpkt.tcp.TCP):
             continue
@@ -111,8 +158,8 @@ def _connections(file: BinaryIO) -> Iterator[_Connection]:
                 yield found.pop(key)
             found[key] = _Connection((source, target), {source: _Side(), target: _Side()})
         # A capture may hold only the first bytes of a packet: its length is in the headers.
-        total = ip.len - 4 * ip.hl if isinstance(ip, dpkt.ip.IP) else ip.plen
-        segment = _Segment(round((time - began) * 1e9), source, tcp, total - 4 * tcp.off, _options(tcp))
+        total = ip.len - 4 * ip.hl if isinstance(ip, dpkt.ip.IP) else ip.plen - _extension_bytes(ip)
+        segment = _Segment(time, source, tcp, total - 4 * tcp.off, _options(tcp))
         found[key].segments.append(segment)
         _learn(found[key].sides[source], segment)
     yield from found.values()
@@ -128,6 +175,11 @@ def _ip(data: bytes, link_type: int) -> Any:
     except KeyError:
         raise ValueError(f"link type {link_type} is not supported") from None
     return frame.data if isinstance(frame.data, (dpkt.ip.IP, dpkt.ip6.IP6)) else None
+
+
+def _extension_bytes(ip: Any) -> int:
+    """Bytes of the extension headers of IPv6, which its payload length includes."""
+    return sum(header.length for header in ip.all_extension_headers)
 
 
 def _options(tcp: Any) -> dict[int, bytes]:

@@ -202,9 +202,8 @@ class _Budgets:
 
     def of(self, cell: str, quantity: str) -> str:
         """In a sentence, for the objects whose time a quantity measures; else for the connections."""
-        known = self.quantities.get(
-            quantity.removesuffix(")").rpartition("(")[2]
-        )  # of "decrease(delay)", too
+        name = quantity.removesuffix(")").rpartition("(")[2]  # that of "decrease(delay)", too
+        known = self.quantities.get(name)
         kind, traffic = objects_of(known) if known is not None else ("", "")
         key = (cell, kind or "connection", traffic)
         if key not in self.found:
@@ -214,11 +213,11 @@ class _Budgets:
 
 
 def _budget(kind: str, traffic: str, simulator: dict[str, float], kernel: dict[str, float]) -> str:
-    of = f" of {traffic}" if traffic else ""
+    of = f" ({traffic})" if traffic else ""
     times = [f"{1e3 * sum(mean.values()):.0f}" for mean in (simulator, kernel)]
     return (
-        f"The mean {kind}{of} of the first replicate takes {times[0]} ms in the simulator and {times[1]} on "
-        f"the kernel (simulator → kernel): {changes(simulator, kernel)}."
+        f"In the first replicate the mean {kind}{of} takes {times[0]} ms in the simulator and {times[1]} ms "
+        f"on the kernel: {changes(simulator, kernel)}."
     )
 
 
