@@ -232,5 +232,6 @@ def test_a_study_without_tables_shows_all_its_numbers_and_how_to_run_it_again(
 def test_the_copy_of_a_changed_study_gives_the_same_runs(tmp_path: Path) -> None:
     study = Study.load("rfc2415").set({"grid": "tables_1_to_3", "webs": 8, "run.duration": "20s"})
     folder.prepare(tmp_path / "out", study).close()
+    folder.begin(tmp_path / "out", study)
     copy = Study.load(tmp_path / "out" / "study.toml").set(dict(study.chosen))
     assert [cell.scenario for cell in copy.plan().cells] == [cell.scenario for cell in study.plan().cells]

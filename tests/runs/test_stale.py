@@ -39,6 +39,28 @@ def change(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return changed
 
 
+def test_a_repeated_run_writes_its_report_only_if_something_changed(
+    tmp_path: Path, fake_core: FakeCore
+) -> None:
+    (tmp_path / "study.toml").write_text(TEXT)
+    out = tmp_path / "out"
+
+    def written(**options: int) -> int:
+        result = run_study(Study.load(tmp_path / "study.toml"), out=out, **options)
+        assert result.report == out / "report.html"
+        return (out / "report.html").stat().st_mtime_ns
+
+    first = written()
+    assert written() == first and fake_core.runs == 6
+    (tmp_path / "README.md").write_text("# What it shows\n\nIt grows.\n")
+    second = written()
+    assert second > first and "It grows." in (out / "report.html").read_text() and fake_core.runs == 6
+    third = written(replicates=2)
+    assert third > second and fake_core.runs == 6
+    (out / "report.html").unlink()
+    assert written(replicates=2) > third
+
+
 @pytest.mark.parametrize("place", ["folder", "store", "both"])
 def test_a_changed_metric_is_measured_from_kept_records_and_nothing_runs(
     tmp_path: Path, fake_core: FakeCore, change: Callable[[str], None], place: str

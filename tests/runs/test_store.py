@@ -304,7 +304,8 @@ def test_thirty_kills_in_all_phases_lose_nothing_and_change_no_byte(
             before = values, records
         assert not runs.killed(lambda: False, 0)
         reports = 0
-        for _ in range(40):
+        for k in range(40):
+            (tmp_path / "README.md").write_text(f"{k}\n")  # a report that is there is not written again
             reports += runs.killed(runs.writes_report(), chance.uniform(0, 0.1))
             if reports == 8:
                 break

@@ -26,6 +26,9 @@ from .figures import PROBES, RECORDED
 from .judge import Outputs, Variation
 from .write import write
 
+#: The page in a result folder.
+REPORT = "report.html"
+
 
 def write_report(
     plan: Plan,
@@ -59,7 +62,7 @@ def write_report(
         runnable=_runnable(plan, results, content, explain),
         on_verdicts=on_verdicts,
     )
-    return folder / "report.html"
+    return folder / REPORT
 
 
 def _runnable(plan: Plan, results: Results, content: Mapping[str, Any], explain: Explain) -> Runnable | str:

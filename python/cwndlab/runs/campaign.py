@@ -124,6 +124,11 @@ class Campaign:
         """Key of a replicate in the store."""
         return replicate_key(self._keys[cell], replicate)
 
+    @property
+    def worked(self) -> bool:
+        """Whether anything was run, fetched or measured, or failed."""
+        return bool(self.performed or self.fetched or self.measured or self.failures)
+
     def run(self) -> None:
         """Does what is missing. Failed runs are listed in `failures`, the others go on."""
         if isinstance(self.store, FolderStore):

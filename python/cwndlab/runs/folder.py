@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from cwndlab.laws import LawCode
 from cwndlab.metrics._own import MetricCode, described, reopened
 from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import make_plan
+from cwndlab.report.study import REPORT
 from cwndlab.spec import load as spec
 from cwndlab.spec import toml
 from cwndlab.spec.changes import RateTrace
@@ -29,6 +31,7 @@ from cwndlab.store.folder import FolderStore
 from .campaign import Campaign
 
 _MARK = "provenance.json"
+_PACKAGE = Path(__file__).parent.parent
 #: Sources of congestion controls in Python.
 _LAWS = "congestion_controls"
 #: Sources of metrics of the user's own.
@@ -36,7 +39,7 @@ _METRICS = "own_metrics"
 
 
 def prepare(folder: Path, study: StudySpec) -> FolderStore:
-    """Makes the folder, or continues in one that holds results of the same study; OutputError otherwise."""
+    """The store of a folder that is new, empty, or holds results of the same study; OutputError otherwise."""
     if folder.is_symlink() and not folder.exists():
         raise OutputError(f"{folder}: is a link that leads nowhere; choose another folder")
     if folder.exists():
@@ -51,17 +54,51 @@ def prepare(folder: Path, study: StudySpec) -> FolderStore:
         if not os.access(folder, os.W_OK | os.X_OK):
             raise OutputError(f"{folder}: cannot be written; choose another folder")
     store = FolderStore(folder / "store")
-    try:
-        with writing(folder):
-            for left in (*folder.glob("*.tmp-*"), *folder.glob("*.tmp-*")):
-                left.unlink(missing_ok=True)  # of a run that was killed while it wrote
-            write_atomic(folder / "study.toml", study_text(study).encode())
-            _copy_beside(study, folder)
-            write_atomic(folder / _MARK, json.dumps({"study": study.name, "unfinished": True}).encode())
-    except BaseException:
-        store.close()
-        raise
+    for left in folder.glob("*.tmp-*"):
+        left.unlink(missing_ok=True)  # of a run that was killed while it wrote
     return store
+
+
+def begin(folder: Path, study: StudySpec) -> None:
+    """Writes the study into the folder, and that its results are not finished."""
+    with writing(folder):
+        write_atomic(folder / "study.toml", study_text(study).encode())
+        _copy_beside(study, folder)
+        write_atomic(folder / _MARK, json.dumps({"study": study.name, "unfinished": True}).encode())
+
+
+def inputs(campaign: Campaign, folder: Path) -> str:
+    """Digest of everything that results and report are made of: runs, measures, the study's files, and the
+    code of cwndlab by its files' sizes and times.
+    """
+    study = campaign.plan.study
+    rule = campaign.rule
+    parts = [
+        study_text(study),
+        str(study.chosen),
+        str(rule),
+        *(f"{cell} {campaign.key(cell, 0)} {wanted}" for cell, wanted in campaign.wanted.items()),
+        *(f"{name} {key}" for name, key in campaign.work.ids.items()),
+    ]
+    digest = hashlib.sha256("\0".join(parts).encode())
+    with writing(folder):
+        for name, source in files_of(study).items():
+            digest.update(f"\0{name}\0".encode() + source.read_bytes())
+    for at, below, files in os.walk(_PACKAGE):
+        below[:] = sorted(set(below) - {"__pycache__"})
+        for file in sorted(files):
+            about = Path(at, file).stat()
+            digest.update(f"\0{at}/{file} {about.st_size} {about.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def is_of(folder: Path, digest: str) -> bool:
+    """Whether the folder has the finished report of these inputs."""
+    try:
+        known = json.loads((folder / _MARK).read_text()).get("inputs")
+    except (OSError, ValueError, AttributeError):
+        return False
+    return bool(known == digest and (folder / REPORT).is_file())
 
 
 def _same_study(folder: Path, study: StudySpec) -> None:

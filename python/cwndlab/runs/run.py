@@ -18,7 +18,7 @@ from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
-from cwndlab.report.study import check_outputs, write_report
+from cwndlab.report.study import REPORT, check_outputs, write_report
 from cwndlab.spec.study import StudySpec
 from cwndlab.stats.stopping import StoppingRule
 from cwndlab.store import shared
@@ -118,9 +118,18 @@ def run_plan(
             max_memory_bytes=options.max_memory_bytes,
             finished=finished,
         )
+        inputs, finished_before = "", False
+        if folder is not None:
+            inputs = folders.inputs(campaign, folder) if kernel is None else ""
+            finished_before = bool(inputs) and folders.is_of(folder, inputs)
+            if not finished_before:
+                folders.begin(folder, study)
         campaign.run()
         result = RunResult.of(campaign, folder)
-        if folder is not None:
+        if folder is not None and finished_before and not campaign.worked:
+            result.report = folder / REPORT
+            judged(result)
+        elif folder is not None:
             content = provenance(
                 plan,
                 replicates=campaign.wanted,
@@ -154,6 +163,7 @@ def run_plan(
             folders.write_provenance(folder, content)
             if result.results.data:
                 result.report = _report(campaign, result, content, lambda: judged(result))
+                folders.write_provenance(folder, content | {"inputs": inputs})
         return result
     finally:
         if isinstance(kept, FolderStore):
@@ -173,7 +183,7 @@ def open_results(folder: str | Path) -> RunResult:
     campaign, store, _ = folders.load(Path(folder))
     with store:
         result = RunResult.of(campaign, Path(folder))
-    result.report = Path(folder) / "report.html"
+    result.report = Path(folder) / REPORT
     return result
 
 
