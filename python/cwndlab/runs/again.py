@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from cwndlab.core import core
+from cwndlab.laws import LawCode
 from cwndlab.plan.plan import Cell
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
@@ -18,6 +19,17 @@ from .work import Measure, classes
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
+
+
+def changed(scenario: str, changes: Mapping[str, object]) -> str:
+    """A scenario's JSON with these keys changed."""
+    return json.dumps({**json.loads(scenario), **changes}, allow_nan=False) if changes else scenario
+
+
+def simulated(scenario: str, seed: int, replicate: int, laws: Iterable[LawCode]) -> dict[str, pa.Table]:
+    """The tables of one run of the simulator."""
+    records = core().run(scenario, seed, replicate, laws=classes(laws))
+    return {name: pa.table(records.table(name)) for name in records.names}
 
 
 class Repeatable(Protocol):
@@ -53,10 +65,8 @@ class OneCell:
 
     def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
         """The tables of a replicate, with these keys of the scenario changed."""
-        scenario = json.dumps({**self.scenario(cell), **changes}, allow_nan=False)
-        laws = classes(self.cell.study.laws.values())
-        records = core().run(scenario, self.seed, replicate, laws=laws)
-        return {name: pa.table(records.table(name)) for name in records.names}
+        scenario = changed(self.cell.scenario, changes)
+        return simulated(scenario, self.seed, replicate, self.cell.study.laws.values())
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ class OneKernelCell(OneCell):
 
     def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
         """The tables of a replicate, with these keys of the scenario changed; RunError if the run failed."""
-        scenario = json.dumps({**self.scenario(cell), **changes}, allow_nan=False)
+        scenario = changed(self.cell.scenario, changes)
         records = self.kernel.record(self.cell, self.seed, replicate, Measure(()), scenario)
         return {name: records.table(name) for name in records.names}
 

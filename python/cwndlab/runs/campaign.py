@@ -4,7 +4,6 @@ results.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -17,7 +16,6 @@ import pyarrow as pa
 
 from cwndlab import metrics
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
-from cwndlab.core import core
 from cwndlab.errors import OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import kernel_run
@@ -34,9 +32,10 @@ from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_about, decode_tables
 
+from .again import changed, simulated
 from .budget import budget_table
 from .progress import Progress, Quiet
-from .work import Measure, cell_key, classes, lean, replicate_key
+from .work import Measure, cell_key, lean, replicate_key
 
 
 @dataclass(frozen=True)
@@ -439,11 +438,8 @@ class Campaign:
                 f"the records of replicate {replicate} are not kept, and opening results runs no code; "
                 "run the study again with its congestion controls (--cc)"
             )
-        scenario = self.cells[cell].scenario
-        if changes:
-            scenario = json.dumps({**self.scenario(cell), **changes}, allow_nan=False)
-        records = core().run(scenario, self.plan.seed, replicate, laws=classes(self.work.laws))
-        return {name: pa.table(records.table(name)) for name in records.names}
+        scenario = changed(self.cells[cell].scenario, changes)
+        return simulated(scenario, self.plan.seed, replicate, self.work.laws)
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
         """Columns of a record table of a cell's first replicate, or of a `budget of` one kind of objects;
