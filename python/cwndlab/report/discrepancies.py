@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
+from cwndlab.files import plain_row
 from cwndlab.spec.outputs import Table
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.moves import Move, Moves, moves_of
@@ -123,30 +123,31 @@ class Discrepancy:
 
     def to_dict(self) -> dict[str, object]:
         """For JSON; null stands for what could not be measured."""
-        return {
+        moves = [
+            {
+                "choice": move.axis,
+                "value": move.value,
+                "measured": move.number,
+                "change": move.change.value,
+                "change_low": move.change.low,
+                "change_high": move.change.high,
+                "closed": move.closed,
+                "nearer": move.nearer,
+                "verdict": move.verdict and move.verdict.value,
+            }
+            for move in self.moves.moves
+        ]
+        own = {
             "table": self.table,
             "cell": self.cell,
             "quantity": self.quantity,
             "unit": self.unit,
-            "measured": _plain(self.measured),
+            "measured": self.measured,
             "published": self.published,
             "verdict": self.verdict.value,
             "choices_run": self.moves.tried,
-            "moves": [
-                {
-                    "choice": move.axis,
-                    "value": move.value,
-                    "measured": move.number,
-                    "change": move.change.value,
-                    "change_low": _plain(move.change.low),
-                    "change_high": _plain(move.change.high),
-                    "closed": move.closed,
-                    "nearer": move.nearer,
-                    "verdict": move.verdict and move.verdict.value,
-                }
-                for move in self.moves.moves
-            ],
         }
+        return {**plain_row(own), "moves": [plain_row(move) for move in moves]}
 
 
 #: Table -> row and column -> what is known of a number that is not the paper's.
@@ -219,7 +220,3 @@ def objects_of(quantity: Quantity) -> tuple[str, str]:
     kind, traffic = quantity.options.get("kind"), quantity.options.get("traffic")
     found = kind if isinstance(kind, str) else _KINDS.get(quantity.metric or "", "")
     return found, traffic if isinstance(traffic, str) else ""
-
-
-def _plain(value: float) -> float | None:
-    return None if math.isnan(value) else value
