@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from cwndlab.errors import OutputError
+from cwndlab.files import write_atomic, writing
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 #: Seconds after which printing is given up.
@@ -42,8 +43,6 @@ def print_pdf(page: Path, out: Path) -> Path:
             said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
             raise OutputError(f"{browser} printed nothing: {said[0]}")
         content = printed.read_bytes()
-    try:
-        out.write_bytes(content)
-    except OSError as error:
-        raise OutputError(f"{out}: cannot be written: {error.strerror}") from error
+    with writing(out):
+        write_atomic(out, content)
     return out
