@@ -21,8 +21,8 @@ SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
 REAL_TIME = tests/backends/test_kernel.py
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -name build.rs -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
-# What `make run` runs: the tables of the memos, in a minute or two. Of `bbr` the other questions send thousands of millions of packets, so
-# `make studies` leaves them out, too.
+# What `make run` runs: the tables of the memos, in a minute or two. The other questions of `bbr` send thousands of
+# millions of packets, so `make studies` leaves them out, too.
 MAIN     = fall-floyd-1996 rfc2415 rfc2416 rfc2884 bbr
 PART_rfc2415 = --set grid=tables_1_to_3,tables_4_and_5,table_6
 PART_rfc2884 = --set grid=fairness,traced
@@ -32,16 +32,15 @@ SHORT_bbr    = --set question=slow-line
 .DEFAULT_GOAL := run
 
 run: setup
-	@rm -rf $(OUT)
-	@$(foreach study,$(MAIN),$(BIN)/cwndlab run $(study) $(SHORT_$(study)) $(PART_$(study)) -o $(OUT)/$(study) &&) true
-	$(call reported)
+	$(call reported,$(MAIN),PART)
 
 studies: setup
-	@rm -rf $(OUT)
-	@$(foreach study,$(STUDIES),$(BIN)/cwndlab run $(study) $(SHORT_$(study)) -o $(OUT)/$(study) &&) true
-	$(call reported)
+	$(call reported,$(STUDIES))
 
+# Runs the studies $(1), each with its options in SHORT_ and, if it is named, in $(2)_, and names the reports.
 define reported
+	@rm -rf $(OUT)
+	@$(foreach study,$(1),$(BIN)/cwndlab run $(study) $(SHORT_$(study)) $($(2)_$(study)) -o $(OUT)/$(study) &&) true
 	@[ ! -e python/cwndlab/report/live/engine.wasm.gz ] || $(BIN)/cwndlab explore -o $(OUT)/lessons
 	@$(BIN)/python -m cwndlab.report $(OUT)
 endef

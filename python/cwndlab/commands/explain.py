@@ -49,21 +49,24 @@ def explain(
     Of a finished run (DIR): why numbers are not the paper's, as far as choices of --sensitivity were run.
     """
     from cwndlab.diagnosis.from_capture import is_capture
-    from cwndlab.runs.again import OneCell, OneKernelCell
-    from cwndlab.runs.explain import explain_capture, explain_run
-    from cwndlab.runs.options import RunOptions
-    from cwndlab.runs.run import kernel_of
     from cwndlab.spec.units import parse_seconds
 
     moment = None if at is None else parsed(at, parse_seconds, "--at")
     if is_capture(Path(study)):
         if more or set_ or flow or cc or seed is not None or replicate or backend != "simulator":
             raise StudyError("a capture takes only --at, --longest and --json")
+        from cwndlab.runs.explain import explain_capture
+
         return _show(explain_capture(study, moment, longest), json_)
     if Path(study, "provenance.json").is_file():
         if flow or cc or at or seed is not None or replicate or backend != "simulator":
             raise StudyError("a finished run takes only --set, --budgets and --json")
         return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
+    from cwndlab.runs.again import OneCell, OneKernelCell
+    from cwndlab.runs.explain import explain_run
+    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.run import kernel_of
+
     loaded = load(study, set_, more, cc=cc)
     kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
     plan = loaded.plan(seed=seed)
