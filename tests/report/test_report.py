@@ -115,13 +115,11 @@ def test_everything_promised_is_written(written: tuple[Path, ReportView]) -> Non
     assert found == [
         "claims.csv",
         "figures/power.pdf",
-        "figures/power.png",
         "figures/power.svg",
         "report.html",
         "report.md",
         "verdicts.csv",
     ]
-    assert (out / "figures/power.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_verdicts_csv_has_the_agreed_columns_and_a_line_for_every_number(

@@ -20,11 +20,12 @@ def report(
     pdf: Annotated[
         Path | None, typer.Option(metavar="FILE", help="also print it, with bookmarks; needs Chromium")
     ] = None,
+    png: Annotated[bool, typer.Option("--png", help="also write the figures as PNG, for slides")] = False,
 ) -> None:
     """Rewrite the report of a finished run."""
     from cwndlab.runs.run import report_again
 
-    page = report_again(folder)
+    page = report_again(folder, png=png)
     echo(f"report: {page}")
     if pdf is not None:
         from cwndlab.report.pdf import print_pdf

@@ -38,12 +38,13 @@ def write_report(
     variations: Sequence[Variation] = (),
     beside: Beside | None = None,
     explain: Explain = lambda cell: None,
+    png: bool = False,
     on_verdicts: Callable[[], None] = lambda: None,
 ) -> Path:
     """Writes verdicts, figures and the report from the folder's own copy of the study.
 
-    `explain` says what kept the senders of a cell's first replicate from sending; `on_verdicts` is called
-    before figures are drawn.
+    `explain` says what kept the senders of a cell's first replicate from sending; `png` writes figures as
+    PNG, too; `on_verdicts` is called before figures are drawn.
     """
     study = plan.study
     outline = study.outline
@@ -60,6 +61,7 @@ def write_report(
         variations=variations,
         beside=beside,
         runnable=_runnable(plan, results, content, explain),
+        png=png,
         on_verdicts=on_verdicts,
     )
     return folder / REPORT

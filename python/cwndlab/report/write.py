@@ -84,12 +84,14 @@ def write(
     variations: Sequence[Variation] = (),
     beside: Beside | None = None,
     runnable: Runnable | str = "",
+    png: bool = False,
     on_verdicts: Callable[[], None] = lambda: None,
 ) -> ReportView:
     """Writes the whole report into `directory` and returns what it shows.
 
     `facts` tell what was run and how to repeat it; `beside` has the simulator's results of the same runs;
-    `runnable` lets the page run the tables' cells, or says why it cannot. `on_verdicts` is called once the
+    `runnable` lets the page run the tables' cells, or says why it cannot; `png` writes figures as PNG, too,
+    which takes as long as drawing them. `on_verdicts` is called once the
     verdicts are written, before the first figure is drawn: that takes longer than the rest.
     """
     judged = judge(outputs, results)
@@ -110,9 +112,11 @@ def write(
     view = build_view(outputs, judged, drawings, facts, outcomes, section, results, found)
     view = replace(view, live=_live(view, runnable))
     for drawing in drawings:
-        save(directory / "figures" / f"{drawing.id}.svg", drawing.svg_file)
-        save(directory / "figures" / f"{drawing.id}.png", drawing.png())
-        save(directory / "figures" / f"{drawing.id}.pdf", drawing.pdf())
+        at = directory / "figures" / drawing.id
+        save(at.with_suffix(".svg"), drawing.svg_file)
+        save(at.with_suffix(".pdf"), drawing.pdf())
+        if png or at.with_suffix(".png").exists():  # one that is there must not show something else
+            save(at.with_suffix(".png"), drawing.png())
     save(directory / "report.md", render.markdown(view))
     save(directory / "report.html", render.html(view))
     return view

@@ -162,7 +162,7 @@ def run_plan(
                 write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
             folders.write_provenance(folder, content)
             if result.results.data:
-                result.report = _report(campaign, result, content, lambda: judged(result))
+                result.report = _report(campaign, result, content, on_verdicts=lambda: judged(result))
                 folders.write_provenance(folder, content | {"inputs": inputs})
         return result
     finally:
@@ -187,17 +187,22 @@ def open_results(folder: str | Path) -> RunResult:
     return result
 
 
-def report_again(folder: Path) -> Path:
-    """Writes the report of a finished run again; its path. OutputError as `open_results`."""
+def report_again(folder: Path, *, png: bool = False) -> Path:
+    """Writes the report of a finished run again, its figures also as PNG if wanted; its path.
+
+    OutputError as `open_results`.
+    """
     campaign, store, content = folders.load(folder)
     with store:
-        return _report(campaign, RunResult.of(campaign, folder), content)
+        return _report(campaign, RunResult.of(campaign, folder), content, png=png)
 
 
 def _report(
     campaign: Campaign,
     result: RunResult,
     content: Mapping[str, Any],
+    *,
+    png: bool = False,
     on_verdicts: Callable[[], None] = lambda: None,
 ) -> Path:
     """Writes the report. A kernel's report includes the simulator's results; missing ones are run."""
@@ -218,6 +223,7 @@ def _report(
         result.variations,
         beside,
         lambda cell: _explained(campaign, cell),
+        png,
         on_verdicts,
     )
 
