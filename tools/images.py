@@ -1,15 +1,21 @@
 """`make images`: the pictures of the README and the manual: its study, and one of each memo's report.
 
-Slim: without the labels of single marks, to a hundredth of a pixel.
+It also renews the quickstart's table, which is of the same study.
+
+Slim: without the labels of single marks, to a hundredth of a pixel. One moves: the windows and the queue of a
+run of the README's study, drawn as time passes.
 """
 
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 
 import cwndlab
+from cwndlab.report.canvas import PALETTE, to_svg
 from cwndlab.report.svg import inline_svg, on_white
+from cwndlab.report.vega import field, mark, named, single
 
 PICTURES = {
     "rfc2416-time-sequence": {"variant": "tahoe", "size": "as-traced"},
@@ -22,8 +28,8 @@ PICTURES = {
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/images"
-#: The picture of the study that the README shows.
-QUESTION = "cubic-bbr-share"
+#: The pictures of the study that the README shows.
+QUESTION, OVER_TIME = "cubic-bbr-share", "cubic-bbr-over-time"
 
 
 def question() -> cwndlab.Study:
@@ -32,20 +38,73 @@ def question() -> cwndlab.Study:
     return cwndlab.Study.from_toml(text)
 
 
-def write(name: str, run: cwndlab.RunResult, figure: str) -> None:
-    """Writes a figure of a run as a picture."""
-    svg = inline_svg(run.figure(figure).svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+def table(report: str) -> None:
+    """Puts columns of the study's report (Markdown) into the quickstart's table."""
+    page = ROOT / "docs" / "guide" / "quickstart.md"
+    text = page.read_text(encoding="utf-8")
+    (head,) = re.findall(r"^\| buffer \|.*$", text, flags=re.M)
+    lines = report[report.index("| buffer (BDP) |") :].split("\n\n", 1)[0].splitlines()
+    rows = [[word.strip() for word in line.strip("|").split("|")] for line in lines]
+    columns = [0, *(rows[0].index(title.strip()) for title in head.strip("|").split("|")[1:])]
+    shown = "\n".join(f"| {' | '.join(row[k] for k in columns)} |" for row in rows[2:])
+    old = re.compile(re.escape(head) + r"\n(\|[-:|]+\|)\n(?:\|.*\n)+")
+    page.write_text(old.sub(lambda found: f"{head}\n{found[1]}\n{shown}\n", text), encoding="utf-8")
+
+
+def write(name: str, svg: str, moves: bool = False) -> None:
+    """Writes a picture."""
+    shown = inline_svg(svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     path = FOLDER / f"{name}.svg"
-    path.write_text(on_white(svg) + "\n", encoding="utf-8")
+    picture = on_white(shown)
+    path.write_text((moving(picture) if moves else picture) + "\n", encoding="utf-8")
     print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+def over_time(run: cwndlab.RunResult, **cell: float) -> str:
+    """The windows of all flows above the queue at the bottleneck, against time."""
+    panels, rows = [], {}
+    charts = {
+        "cwnd (kB)": (run.plot.cwnd(**cell), "flow"),
+        "queue (packets)": (run.plot.queue(**cell), "link"),
+    }
+    for title, (chart, key) in charts.items():
+        (rows[title],) = chart.datasets.values()
+        names = list(dict.fromkeys(row[key] for row in rows[title]))
+        encoding = {
+            "x": field("time:Q", title="time (s)", scale={"nice": False}),
+            "y": field("y:Q", title=title),
+            "color": named(f"{key}:N", names, PALETTE, legend={"title": None} if len(names) > 1 else None),
+        }
+        lines = single(title, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
+        panels.append({**lines, "width": 620, "height": 150})
+    svg = to_svg({"vconcat": panels, "resolve": {"scale": {"x": "shared", "color": "independent"}}}, rows)
+    return svg.replace('<g class="mark-line ', '<g clip-path="url(#shown)" class="mark-line ')
+
+
+def moving(svg: str) -> str:
+    """The picture with what is clipped to `shown` drawn from left to right, again and again.
+
+    Readers who want no motion see all of it.
+    """
+    style = (
+        "<style>.shown{animation:t 15s linear infinite}"
+        "@keyframes t{from{transform:scaleX(0)}80%,to{transform:scaleX(1)}}"
+        "@media (prefers-reduced-motion:reduce){.shown{animation:none}}</style>"
+        '<clipPath id="shown"><rect class="shown" y="-9" width="640" height="999"/></clipPath>'
+    )
+    return svg.replace("/>", f"/>{style}", 1)
 
 
 def main() -> None:
     """Runs the cells and writes the pictures."""
-    write(QUESTION, question().run(), "share-by-buffer")
+    with tempfile.TemporaryDirectory() as folder:
+        run = question().run(out=folder)
+        table(Path(folder, "report.md").read_text(encoding="utf-8"))
+    write(QUESTION, run.figure("share-by-buffer").svg)
+    write(OVER_TIME, over_time(run, buffer=2), moves=True)
     for name, cells in PICTURES.items():
         study, _, figure = name.partition("-")
-        write(name, cwndlab.run(study, changes=cells), figure)
+        write(name, cwndlab.run(study, changes=cells).figure(figure).svg)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ CHANGED = 0.05
 SMALL = 0.01
 OTHER = "other"
 #: A part has one colour in all figures: hosts grey, the path blue, windows green, timers red. Neighbours
-#: differ in lightness, too, so that they can be told apart in grey.
+#: differ in lightness, too, which distinguishes them in grey.
 COLOURS = {
     "client": "#c3c6ca",
     "handshake": "#a884cd",

@@ -256,7 +256,7 @@ class BesideView:
     about: str
     count: str
     rule: str
-    #: Of cells with numbers that differ: where the time goes on both sides, a sentence each.
+    #: Of cells with numbers that differ: a sentence for each about where both sides spend the time.
     budgets: tuple[str, ...] = ()
 
 
