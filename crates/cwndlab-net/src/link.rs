@@ -48,8 +48,9 @@ struct Sums {
     bytes: u64,
     drops: [u64; DropCause::COUNT],
     marks: u64,
-    busy: Time,
-    sojourn: Time,
+    /// In nanoseconds, modulo 2^64: what the transmitter still has ahead is taken off again.
+    busy_ns: u64,
+    sojourn_ns: u64,
     max_packets: u32,
 }
 
@@ -58,6 +59,12 @@ impl Sums {
         for (cause, _) in dropped {
             self.drops[*cause as usize] += 1;
         }
+    }
+
+    /// A packet is in the system from `from` to `to`.
+    #[inline]
+    fn add_sojourn(&mut self, to: Time, from: Time) {
+        self.sojourn_ns = self.sojourn_ns.wrapping_add(to.as_nanos().wrapping_sub(from.as_nanos()));
     }
 }
 
@@ -305,9 +312,11 @@ impl<P: Packet + Copy> Link<P> {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn accept<const PLAIN: bool>(&mut self, now: Time, packets: u32, bytes: u32, write: impl FnOnce(&mut P)) -> Time {
-        self.counters.max_packets = self.counters.max_packets.max(packets + 1);
+        if packets >= self.counters.max_packets {
+            self.counters.max_packets = packets + 1;
+        }
         let arrival = self.transmit::<PLAIN>(self.free_at.max(now), self.free_at > now, bytes, write);
-        self.counters.sojourn += self.free_at - now;
+        self.counters.add_sojourn(self.free_at, now);
         arrival
     }
 
@@ -333,7 +342,7 @@ impl<P: Packet + Copy> Link<P> {
         self.backlog_bytes += u64::from(bytes);
         self.free_at = begin + service;
         self.counters.bytes += u64::from(bytes);
-        self.counters.busy += service;
+        self.counters.busy_ns = self.counters.busy_ns.wrapping_add(service.as_nanos());
         let arrival = self.free_at + self.delay;
         self.ring.push_with(|place| {
             place.arrival = arrival;
@@ -455,13 +464,18 @@ impl<P: Packet + Copy> Link<P> {
 
     /// What was counted so far; `busy` and `sojourn` include the rest of the service of what is queued.
     pub fn counters(&self) -> LinkCounters {
+        self.reported(self.counters)
+    }
+
+    fn reported(&self, sums: Sums) -> LinkCounters {
         let waiting = match &self.discipline {
             Discipline::AtArrival(_) => 0,
             Discipline::AtDeparture(served) => u64::from(served.queue.packets()),
         };
         // every accepted packet has had a place in the ring
         let accepted = self.ring.tail();
-        let Sums { bytes, drops, marks, busy, sojourn, max_packets } = self.counters;
+        let Sums { bytes, drops, marks, busy_ns, sojourn_ns, max_packets } = sums;
+        let (busy, sojourn) = (Time::from_nanos(busy_ns), Time::from_nanos(sojourn_ns));
         let arrivals = accepted + waiting + drops.iter().sum::<u64>();
         LinkCounters { arrivals, accepted, bytes, drops, marks, busy, sojourn, max_packets }
     }
@@ -469,16 +483,17 @@ impl<P: Packet + Copy> Link<P> {
     /// What was counted up to `now`: no time after it is in `busy` and `sojourn`.
     pub fn counters_at(&mut self, now: Time) -> LinkCounters {
         self.forget_departed(now);
-        let mut counters = self.counters();
+        let mut sums = self.counters;
         // The transmitter is busy without a break from now until it has sent everything accepted.
-        counters.busy -= self.free_at.saturating_sub(now);
+        sums.busy_ns = sums.busy_ns.wrapping_sub(self.free_at.saturating_sub(now).as_nanos());
         if let Discipline::AtDeparture(served) = &self.discipline {
-            counters.sojourn += now.saturating_sub(served.counted_until) * u64::from(served.queue.packets());
+            let waited = now.saturating_sub(served.counted_until) * u64::from(served.queue.packets());
+            sums.add_sojourn(waited, Time::ZERO);
         }
         for position in self.undeparted..self.ring.tail() {
-            counters.sojourn -= self.ring.at(position).arrival - self.delay - now;
+            sums.add_sojourn(now, self.ring.at(position).arrival - self.delay);
         }
-        counters
+        self.reported(sums)
     }
 }
 

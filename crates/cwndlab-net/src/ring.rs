@@ -7,11 +7,13 @@ pub(crate) struct Ring<T> {
     slots: Vec<T>,
     head: u64,
     tail: u64,
+    /// There is room up to this position, and more if `head` has moved on since.
+    room_to: u64,
 }
 
 impl<T: Copy + Default> Ring<T> {
     pub(crate) const fn new() -> Ring<T> {
-        Ring { slots: Vec::new(), head: 0, tail: 0 }
+        Ring { slots: Vec::new(), head: 0, tail: 0, room_to: 0 }
     }
     /// Position of the oldest element.
     #[inline]
@@ -31,8 +33,8 @@ impl<T: Copy + Default> Ring<T> {
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut T)) {
-        if self.tail - self.head == self.slots.len() as u64 {
-            self.grow();
+        if self.tail == self.room_to {
+            self.make_room();
         }
         let mask = self.slots.len() - 1;
         write(&mut self.slots[self.tail as usize & mask]);
@@ -63,11 +65,18 @@ impl<T: Copy + Default> Ring<T> {
         &self.slots[position as usize & (self.slots.len() - 1)]
     }
 
-    /// Doubles the ring.
+    /// Notes how far the room left by `head` reaches, and doubles the ring if there is none.
     #[cold]
     #[inline(never)]
+    fn make_room(&mut self) {
+        if self.tail - self.head == self.slots.len() as u64 {
+            self.grow();
+        }
+        self.room_to = self.head + self.slots.len() as u64;
+    }
+
     fn grow(&mut self) {
-        let capacity = (self.slots.len() * 2).max(4);
+        let capacity = (self.slots.len() * 2).max(16);
         let mut slots = vec![T::default(); capacity];
         for position in self.head..self.tail {
             slots[position as usize & (capacity - 1)] = *self.at(position);

@@ -10,7 +10,7 @@ impl<P: Packet + Copy> Link<P> {
     #[inline(never)]
     pub(super) fn enqueue(&mut self, now: Time, packet: P) -> Offered {
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
-        self.counters.sojourn += served.waited(now);
+        self.counters.add_sojourn(served.waited(now), Time::ZERO);
         let before = served.dropped.len();
         let waited = served.queue.packets() > 0;
         let held = (now < served.held_until).then(|| served.queue.waiting_classes());
@@ -57,7 +57,7 @@ impl<P: Packet + Copy> Link<P> {
     fn serve_next(&mut self, now: Time, waited: bool) {
         self.forget_departed(now);
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
-        self.counters.sojourn += served.waited(now);
+        self.counters.add_sojourn(served.waited(now), Time::ZERO);
         let before = served.dropped.len();
         let next = served.queue.dequeue(now, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
@@ -77,7 +77,7 @@ impl<P: Packet + Copy> Link<P> {
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
         served.due = if served.queue.packets() > 0 { served.queue.next_turn(free_at) } else { Time::MAX };
         served.held_until = if served.due.is_never() || served.due == free_at { Time::ZERO } else { served.due };
-        self.counters.sojourn += free_at - now;
+        self.counters.add_sojourn(free_at, now);
     }
 
     /// Whether [`Link::pop_dropped`] or [`Link::take_marked`] has a packet.
