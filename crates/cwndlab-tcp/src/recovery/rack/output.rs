@@ -1,0 +1,86 @@
+//! What RACK sends, and when: repairs first, as far as the window or PRR's allowance admits them.
+
+use cwndlab_units::Time;
+
+use super::{Phase, Rack};
+use crate::config::TcpConfig;
+use crate::sender::{Piece, Sender};
+
+impl Rack {
+    /// What is in flight, the window, and what of the window new data may not use.
+    #[inline]
+    fn account(&self, cfg: &TcpConfig, s: &Sender) -> (u64, u64, u64) {
+        let pipe = s.outstanding.tally().pipe;
+        let window = match self.phase {
+            Phase::Recovery | Phase::Reduced if !s.cc.grant().owns_recovery => pipe + u64::from(self.window.send_count),
+            _ => s.window(cfg),
+        };
+        let uncounted =
+            if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.outstanding.reported_bytes() };
+        (pipe, window, uncounted)
+    }
+
+    /// See [`super::Recovery::waiting_bytes`].
+    pub fn waiting_bytes(&self, s: &Sender) -> Option<u64> {
+        let waiting = s.outstanding.waiting().filter(|_| !self.new_only)?;
+        Some(waiting.end.min(s.end) - waiting.start)
+    }
+
+    /// See [`super::Recovery::room`].
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> u64 {
+        let (pipe, window, uncounted) = self.account(cfg, s);
+        let uncounted = if self.new_only || s.outstanding.waiting().is_some() { 0 } else { uncounted };
+        window.saturating_sub(pipe + uncounted)
+    }
+
+    #[inline]
+    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
+        s.nxt = s.max;
+        if self.probe_due {
+            if let Some(piece) = self.probe(s) {
+                return Some(piece);
+            }
+        }
+        let (pipe, window, uncounted) = self.account(cfg, s);
+        if self.new_only {
+            let piece = s.next_in_order(cfg, window, pipe);
+            if piece.is_some() || s.max > self.recover + 1 {
+                return piece;
+            }
+            self.new_only = false; // none may go: the conventional way
+            self.doubt.frto = false;
+        }
+        if let Some(sent) = s.outstanding.next_waiting() {
+            let piece = Piece { start: sent.start, len: (sent.end.min(s.end) - sent.start) as u32 };
+            if pipe + u64::from(piece.len) <= window {
+                return Some(piece);
+            }
+            s.stopped_by_cwnd = true;
+            return None;
+        }
+        s.next_in_order(cfg, window, pipe + uncounted)
+    }
+
+    /// `[piece.start, end)` went, data and FIN; it was `new` or sent before.
+    pub fn on_sent(
+        &mut self,
+        cfg: &TcpConfig,
+        s: &Sender,
+        now: Time,
+        piece: Piece,
+        (end, new, was_quiet): (u64, bool, bool),
+    ) {
+        if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
+            self.window.on_sent(piece.len);
+        }
+        if !new && !self.probe_due {
+            self.doubt.on_again(now, (end - piece.start).div_ceil(u64::from(s.mss)) as u32);
+        }
+        self.set_timer_for(cfg, s, now, piece, new, was_quiet);
+        if self.probe_due {
+            self.probe_due = false;
+            self.measured = false;
+            self.probe_end = s.max;
+        }
+    }
+}
