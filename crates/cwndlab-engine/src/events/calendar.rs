@@ -8,6 +8,8 @@ const WORDS: usize = 64;
 const DAYS: usize = WORDS * 64;
 /// The end of a list.
 const NIL: u32 = u32::MAX;
+/// Time of an own entry that is not in the calendar; kept up where assertions are checked.
+const IDLE: u64 = u64::MAX;
 /// A day lasts 2^13 ns at first.
 const FIRST_DAY_BITS: u32 = 13;
 
@@ -34,13 +36,16 @@ pub(super) struct Calendar {
     heads: Box<[u32; DAYS]>,
     /// Last entry of each day that has several events: many events of one instant are entered without a walk.
     tails: Box<[u32; DAYS]>,
+    /// First one for each of the sources below `owners`, then those that the others share.
     entries: Vec<Entry>,
-    /// First free entry.
+    owners: u32,
+    /// First free entry of the shared ones.
     free: u32,
 }
 
 impl Calendar {
-    pub(super) fn new() -> Calendar {
+    /// A calendar in which each of the sources below `owners` has an entry of its own.
+    pub(super) fn new(owners: u32) -> Calendar {
         Calendar {
             day_bits: FIRST_DAY_BITS,
             today: 0,
@@ -48,7 +53,8 @@ impl Calendar {
             map: [0; WORDS],
             heads: Box::new([NIL; DAYS]),
             tails: Box::new([NIL; DAYS]),
-            entries: Vec::with_capacity(64),
+            entries: (0..owners).map(|source| Entry { time: IDLE, source, next: NIL }).collect(),
+            owners,
             free: NIL,
         }
     }
@@ -106,6 +112,20 @@ impl Calendar {
         Some(self.insert_on(day, time, source))
     }
 
+    /// As [`Calendar::insert`], with the source's own entry, which must not be in the calendar.
+    #[allow(clippy::inline_always)] // once per packet-hop
+    #[inline(always)]
+    pub(super) fn insert_own(&mut self, time: u64, source: Source) -> Option<u32> {
+        let day = self.day(time);
+        if day.wrapping_sub(self.today) >= DAYS as u64 {
+            return None;
+        }
+        let own = &mut self.entries[source as usize];
+        debug_assert!(source < self.owners && own.time == IDLE);
+        (own.time, own.next) = (time, NIL);
+        Some(self.enter_on(day, source, time))
+    }
+
     /// Enters an event of the past today. Returns how many entries it was compared with.
     #[cold]
     pub(super) fn insert_past(&mut self, time: u64, source: Source) -> u32 {
@@ -115,11 +135,18 @@ impl Calendar {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn insert_on(&mut self, day: u64, time: u64, source: Source) -> u32 {
-        let slot = day as usize % DAYS;
         let at = self.free;
         let Some(entry) = self.entries.get_mut(at as usize) else { return self.insert_grown(day, time, source) };
         self.free = entry.next;
         *entry = Entry { time, source, next: NIL };
+        self.enter_on(day, at, time)
+    }
+
+    /// Puts an entry into the list of its day. Returns how many others it was compared with.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn enter_on(&mut self, day: u64, at: u32, time: u64) -> u32 {
+        let slot = day as usize % DAYS;
         let head = self.heads[slot];
         if head != NIL {
             return self.insert_in_list(slot, head, at, time);
@@ -204,8 +231,12 @@ impl Calendar {
         if time > until {
             return None;
         }
-        entry.next = self.free;
-        self.free = at;
+        if at >= self.owners {
+            entry.next = self.free;
+            self.free = at;
+        } else if cfg!(debug_assertions) {
+            entry.time = IDLE;
+        }
         self.today = day;
         self.set_head(slot, next);
         Some((time, source))
@@ -237,7 +268,8 @@ impl Calendar {
             }
             self.set_head(slot, NIL);
         }
-        self.entries.clear();
+        self.entries.truncate(self.owners as usize);
+        self.entries.iter_mut().for_each(|own| own.time = IDLE);
         self.free = NIL;
         let now = self.today << self.day_bits;
         self.day_bits = day_bits;
@@ -245,10 +277,9 @@ impl Calendar {
         events
     }
 
-    /// How many events it holds. Takes time in proportion to the free entries.
+    /// How many events it holds. Takes time in proportion to the days of a year.
     pub(super) fn len(&self) -> usize {
         let entry = |at: u32| self.entries.get(at as usize);
-        let free = std::iter::successors(entry(self.free), |free| entry(free.next));
-        self.entries.len() - free.count()
+        self.heads.iter().map(|&head| std::iter::successors(entry(head), |first| entry(first.next)).count()).sum()
     }
 }

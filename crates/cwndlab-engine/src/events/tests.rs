@@ -1,12 +1,15 @@
 use super::*;
 use proptest::prelude::*;
 
+/// Sources with entries of their own.
+const OWNERS: u32 = 16;
+
 proptest! {
     #[test]
     fn events_come_in_time_order_and_ties_in_order_of_scheduling(
         steps in proptest::collection::vec((0_u64..20, any::<bool>()), 0..400)
     ) {
-        let mut queue = EventQueue::new();
+        let mut queue = EventQueue::new(40);
         let mut model: Vec<(u64, u32)> = Vec::new(); // kept sorted by (time, number of scheduling)
         for (number, &(time, pop_first)) in steps.iter().enumerate() {
             if pop_first {
@@ -14,7 +17,11 @@ proptest! {
                 let got = queue.pop_until(Time::MAX).map(|(t, s)| (t.as_nanos(), s));
                 prop_assert_eq!(got, expected);
             }
-            queue.push(Time::from_nanos(time), number as u32);
+            if number < 40 {
+                queue.push_own(Time::from_nanos(time), number as u32);
+            } else {
+                queue.push(Time::from_nanos(time), number as u32);
+            }
             let at = model.partition_point(|&(t, _)| t <= time);
             model.insert(at, (time, number as u32));
             prop_assert_eq!(queue.len(), model.len());
@@ -33,7 +40,8 @@ proptest! {
     fn the_order_does_not_depend_on_the_length_of_a_day(
         phases in proptest::collection::vec((0_u32..44, 1_usize..4000, 1_usize..300), 1..8), seed in any::<u64>()
     ) {
-        let (mut queue, mut model) = (EventQueue::new(), BinaryHeap::new());
+        let (mut queue, mut model) = (EventQueue::new(OWNERS), BinaryHeap::new());
+        let mut pending_own = [false; OWNERS as usize];
         let (mut now, mut number, mut random) = (0, 0_u32, seed | 1);
         for (bits, steps, pending) in phases {
             for _ in 0..steps {
@@ -42,18 +50,28 @@ proptest! {
                 random ^= random << 17;
                 if model.len() < pending {
                     let time = now + (random >> 7) % (1 << bits) * u64::from(random % 5 != 0);
-                    queue.push(Time::from_nanos(time), number & (MAX_SOURCES - 1));
-                    model.push(Reverse((time, number)));
+                    let own = number % OWNERS;
+                    let owned = random % 3 > 0 && !std::mem::replace(&mut pending_own[own as usize], true);
+                    let source = if owned { own } else { OWNERS + number };
+                    if owned {
+                        queue.push_own(Time::from_nanos(time), source);
+                    } else {
+                        queue.push(Time::from_nanos(time), source);
+                    }
+                    model.push(Reverse((time, number, source)));
                     number += 1;
                 }
                 if model.len() >= pending || random % 3 == 0 {
                     let until = if random % 11 == 0 { now } else { u64::MAX };
-                    let due = model.peek().is_some_and(|Reverse((time, _))| *time <= until);
+                    let due = model.peek().is_some_and(|Reverse((time, ..))| *time <= until);
                     let expected = if due { model.pop() } else { None };
-                    let expected = expected.map(|Reverse((time, n))| (time, n & (MAX_SOURCES - 1)));
+                    let expected = expected.map(|Reverse((time, _, source))| (time, source));
                     let got = queue.pop_until(Time::from_nanos(until)).map(|(time, source)| (time.as_nanos(), source));
                     prop_assert_eq!(got, expected);
                     now = got.map_or(now, |(time, _)| time);
+                    if let Some((_, source)) = got.filter(|&(_, source)| source < OWNERS) {
+                        pending_own[source as usize] = false;
+                    }
                 }
             }
             prop_assert_eq!(queue.len(), model.len());
@@ -63,7 +81,7 @@ proptest! {
 
 #[test]
 fn an_event_after_the_end_stays() {
-    let mut queue = EventQueue::new();
+    let mut queue = EventQueue::new(0);
     queue.push(Time::from_nanos(5), 1);
     assert_eq!(queue.pop_until(Time::from_nanos(4)), None);
     assert_eq!(queue.pop_until(Time::from_nanos(5)), Some((Time::from_nanos(5), 1)));

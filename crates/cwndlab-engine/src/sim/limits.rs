@@ -110,7 +110,7 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn break_off(&mut self, error: RunError) {
         self.watch.broken.get_or_insert(error);
         self.watch.look_at_packet = 0;
-        self.events = EventQueue::new();
+        self.events = EventQueue::new(self.wires.len() as u32);
     }
 
     fn check_memory(&self) -> Result<(), RunError> {

@@ -30,7 +30,7 @@ impl<P: Probe> Simulation<P> {
         }
         let mut simulation = Simulation {
             now: Time::ZERO,
-            events: EventQueue::new(),
+            events: EventQueue::new(scenario.links.len() as u32),
             wires: wires(scenario, streams),
             labels_packets: P::ENABLED && (scenario.probes.segments_at.is_some() || scenario.probes.delays)
                 || !scenario.classified().is_empty(),
