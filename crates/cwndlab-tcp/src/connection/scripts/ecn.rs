@@ -73,3 +73,46 @@ fn an_echo_never_opens_the_window() {
          1.3 > data 11000-12000",
     );
 }
+
+/// With AccECN everything after the handshake is ECN-capable, control packets and repairs included, as in Linux; with RFC 3168
+/// only new data is (section 6.1.4 and 6.1.5).
+#[test]
+fn with_accecn_pure_acks_fins_and_retransmissions_are_ecn_capable() {
+    for (ecn, elsewhere) in [(EcnKind::Accecn, 2), (EcnKind::Rfc3168, 0)] {
+        let cfg = TcpConfig { ecn, initial_window: InitialWindow::Segments(10), ..Profile::Rfc5681.config() };
+        let (mut now, mut sent) = (Time::ZERO, Vec::new());
+        let (mut a, mut b) = (Connection::client(&cfg, 0, now), Connection::server(&cfg, 0, now));
+        let mut pass = |from: &mut Connection, to: &mut Connection, now: Time, arrives: bool| {
+            while let Some(segment) = from.poll_transmit(&cfg, now) {
+                sent.push((segment.flags.0 & 0b111, segment.len > 0, segment.retransmission, segment.ecn));
+                if arrives {
+                    to.handle_segment(&cfg, now, &segment);
+                }
+            }
+        };
+        pass(&mut a, &mut b, now, true); // SYN
+        pass(&mut b, &mut a, now, true); // SYN-ACK
+        pass(&mut a, &mut b, now, true); // its ACK
+        a.write(1000);
+        pass(&mut a, &mut b, now, false); // data, lost
+        now = a.poll_timeout();
+        a.handle_timeout(&cfg, now);
+        pass(&mut a, &mut b, now, true); // data again
+        now = b.poll_timeout();
+        b.handle_timeout(&cfg, now);
+        pass(&mut b, &mut a, now, true); // ACK
+        a.close();
+        pass(&mut a, &mut b, now, false); // FIN
+        let (syn, fin) = (Flags::SYN.0, Flags::FIN.0);
+        let expected = [
+            (syn, false, false, 0),
+            (syn, false, false, 0),
+            (0, false, false, elsewhere),
+            (0, true, false, 2),
+            (0, true, true, elsewhere),
+            (0, false, false, elsewhere),
+            (fin, false, false, elsewhere),
+        ];
+        assert_eq!(sent, expected, "{ecn:?}: flags, data, sent again, codepoint");
+    }
+}
