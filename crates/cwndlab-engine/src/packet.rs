@@ -33,7 +33,14 @@ impl Packet {
     pub(crate) fn new(segment: &Segment, to: u32, route: u32, sacks: &mut SackTable) -> Packet {
         let bare = segment.sack.len == 0 && segment.accecn.is_none();
         let sack = if bare { 0 } else { sacks.store((segment.sack, segment.accecn)) };
-        Packet { header: segment.header, to, route, sack, ip_id: 0, traffic: 0, sent_at: 0 }
+        Packet { sack, ..Packet::bare_of(&segment.header, to, route) }
+    }
+
+    /// A segment that is its header.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(crate) fn bare_of(header: &Header, to: u32, route: u32) -> Packet {
+        Packet { header: *header, to, route, sack: 0, ip_id: 0, traffic: 0, sent_at: 0 }
     }
 
     /// The segment as the endpoint sees it; the packet's SACK blocks stay in the table.

@@ -5,17 +5,20 @@
 //! Ties: events of the same instant happen in the order in which they were scheduled.
 
 mod apps;
+mod conn;
 mod connection;
 mod datagrams;
+mod exit;
 mod limits;
 mod setup;
 #[cfg(test)]
 mod tests;
 mod traces;
+mod wire;
 
 use std::collections::VecDeque;
 
-use cwndlab_net::{DropCause, Link, Offered, Packet as _};
+use cwndlab_net::{DropCause, Offered, Packet as _};
 use cwndlab_tcp::{CongestionState, DeliveredCe, LawFailures, TcpConfig};
 use cwndlab_traffic::Command;
 use cwndlab_units::Time;
@@ -29,64 +32,12 @@ use crate::scenario::{ProbeSpec, Scenario};
 use crate::streams::Streams;
 use crate::topology::DELIVER;
 use apps::AppSlot;
-use connection::{Conn, Signals};
+use conn::{Conn, Signals};
 use datagrams::DatagramFlow;
+use exit::exit_of;
 use limits::Watch;
 use traces::Traces;
-
-/// A link and the run loop's data about it.
-struct Wire {
-    link: Link<Packet>,
-    /// Time of this link's live arrival event; an entry of the queue at another time is stale.
-    arrival_armed: Time,
-    /// The same for its service event.
-    service_armed: Time,
-    /// Node at its far end.
-    to: u32,
-    /// Whether its queue is recorded at every arrival.
-    watched: bool,
-    /// Whether [`Link::offer_plain`] may be asked, and nothing is recorded of it.
-    ordinary: bool,
-    /// Whether [`Link::arrive_plain`] may be asked, and nothing is recorded of what arrives.
-    passes: bool,
-}
-
-// A power of two: an index costs a shift.
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Wire>() == 256);
-
-impl Wire {
-    /// Takes a packet of these bytes if the link is plain and its queue has room: whether it has. Only if it is
-    /// [`Wire::ordinary`].
-    #[allow(clippy::inline_always)] // once per packet-hop
-    #[inline(always)]
-    fn take(
-        &mut self,
-        events: &mut EventQueue,
-        now: Time,
-        index: u32,
-        wire_bytes: u32,
-        write: impl FnOnce(&mut Packet),
-    ) -> bool {
-        let Some(arrival) = self.link.offer_plain(now, wire_bytes, write) else { return false };
-        // behind another packet it changes nothing
-        if self.arrival_armed.is_never() {
-            self.arrival_armed = arrival;
-            events.push(arrival, index);
-        }
-        true
-    }
-
-    /// Schedules this link's next arrival, if none is scheduled that is as early.
-    #[inline]
-    fn arm_arrival(&mut self, events: &mut EventQueue, index: u32) {
-        let next = self.link.next_arrival();
-        if next < self.arrival_armed {
-            self.arrival_armed = next;
-            events.push(next, index);
-        }
-    }
-}
+use wire::Wire;
 
 /// Totals of a run. Every packet is delivered, dropped or in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -271,7 +222,7 @@ impl<P: Probe> Simulation<P> {
         let (packet, next) = from.link.arrive_plain();
         from.arrival_armed = next;
         if !next.is_never() {
-            self.events.push(next, index);
+            self.events.push_own(next, index);
         }
         self.summary.hops += 1;
         let onward = |place: &mut Packet| {
@@ -289,13 +240,33 @@ impl<P: Probe> Simulation<P> {
     #[inline(always)]
     fn on_last_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
-        let (&packet, next) = wire.link.arrive_plain();
+        let (packet, next) = wire.link.arrive_plain();
         wire.arrival_armed = next;
         if !next.is_never() {
-            self.events.push(next, index);
+            self.events.push_own(next, index);
         }
         self.summary.hops += 1;
-        self.deliver(&packet);
+        let (end, conn) = (packet.to, &mut self.conns[(packet.to >> 1) as usize]);
+        if !conn.is_tcp() || P::ENABLED && self.probes.delays {
+            let packet = *packet;
+            return self.deliver(&packet);
+        }
+        self.summary.delivered += 1;
+        let config = conn.take(&self.configs, self.now, packet, &mut self.sacks);
+        if conn.has_news(end) {
+            return self.after_delivery(end);
+        }
+        // most packets: the application hears nothing, and what is sent enters an ordinary link
+        if let Some(mut packet) = exit_of!(self).send(conn, end, config) {
+            return self.transmit_rest(end, &mut packet);
+        }
+        if P::ENABLED && self.samples_senders {
+            self.sample_sender(end);
+            return self.arm_end(end);
+        }
+        if let Some(deadline) = conn.earlier_deadline(end) {
+            self.arm(end, deadline);
+        }
     }
 
     /// At a link that is impaired, or a node where packets are observed.

@@ -209,14 +209,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     if probe.is_some() {
         recorded(&asked, &scenario)
     } else {
-        counted(workload, &scenario)
+        counted(workload, scenario)
     }
 }
 
 /// One run of which nothing is recorded but totals.
-fn counted(workload: &Workload, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
+fn counted(workload: &Workload, scenario: Scenario) -> Result<(), Box<dyn Error>> {
     let duration = scenario.duration_ns;
-    let mut simulation = Simulation::new(scenario, 1, 0, Totals::default())?.with_budget(Budget::UNLIMITED);
+    let mut simulation = Simulation::new(&scenario, 1, 0, Totals::default())?.with_budget(Budget::UNLIMITED);
+    drop(scenario); // a run needs it no more
     let start = cpu_s();
     simulation.run_until(duration)?;
     let (cpu_s, bytes) = (cpu_s() - start, simulation.connection_bytes());

@@ -10,12 +10,14 @@ mod input;
 mod limit;
 mod output;
 mod paced;
+mod quick;
 mod socket;
 mod timed;
 
 pub use info::{CongestionState, DeliveredCe, Info};
 pub use limit::Limit;
 pub use output::Polled;
+pub use quick::Quick;
 
 use cwndlab_units::Time;
 
@@ -66,7 +68,7 @@ pub struct Connection {
     stats: Stats,
 }
 
-const _: () = assert!(size_of::<Connection>() <= 464);
+const _: () = assert!(size_of::<Connection>() <= 384);
 
 /// Options agreed on at the handshake.
 #[derive(Clone, Copy, Debug, Default)]

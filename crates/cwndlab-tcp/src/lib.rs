@@ -36,7 +36,7 @@ pub use congestion::{
     AckKind, AckReport, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
     LawFailures, LossEvent, Needs, Quantum, Start, Window,
 };
-pub use connection::{CongestionState, Connection, DeliveredCe, Info, Limit, Polled};
+pub use connection::{CongestionState, Connection, DeliveredCe, Info, Limit, Polled, Quick};
 pub use ecn::EcnKind;
 pub use flight::RateSample;
 pub use profile::{choices_json, knobs_json, Knob, KNOBS, RENAMED};

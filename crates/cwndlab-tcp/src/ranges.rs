@@ -54,6 +54,9 @@ impl Ranges {
             next += 1;
         }
         if first == next {
+            if self.0.capacity() == 0 {
+                self.0.reserve_exact(1); // most lists never hold more
+            }
             self.0.insert(first, whole);
         } else {
             self.0[first] = whole;

@@ -176,6 +176,9 @@ impl Receiver {
         arrival: Arrival,
         effect: Effect,
     ) -> Due {
+        if let AckState::Counted(counted) = &mut self.policy {
+            return counted.on_data(cfg, now, sender.mss, arrival);
+        }
         let data = Data {
             now,
             mss: sender.mss,

@@ -68,13 +68,17 @@ pub(crate) enum Recovery {
     Tahoe(Tahoe),
     Reno(Reno),
     NewReno(NewReno),
-    Sack(Sack),
-    Fack(Fack),
+    Sack(Box<Sack>),
+    Fack(Box<Fack>),
     Prr(Box<Prr>),
     Rack(Box<Rack>),
     Sack1998(Sack1998),
-    Fack1998(Fack1998),
+    Fack1998(Box<Fack1998>),
 }
+
+// every end has one, and most ends only receive
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Recovery>() <= 24);
 
 macro_rules! each {
     ($self:ident, $r:ident => $call:expr) => {
@@ -100,9 +104,9 @@ impl Recovery {
             RecoveryKind::Tahoe => Recovery::Tahoe(Tahoe::default()),
             RecoveryKind::Reno => Recovery::Reno(Reno::default()),
             RecoveryKind::Sack if sack && cfg.one_way_agents => Recovery::Sack1998(Sack1998::default()),
-            RecoveryKind::Fack if sack && cfg.one_way_agents => Recovery::Fack1998(Fack1998::default()),
-            RecoveryKind::Sack if sack => Recovery::Sack(Sack::default()),
-            RecoveryKind::Fack if sack => Recovery::Fack(Fack::default()),
+            RecoveryKind::Fack if sack && cfg.one_way_agents => Recovery::Fack1998(Box::default()),
+            RecoveryKind::Sack if sack => Recovery::Sack(Box::default()),
+            RecoveryKind::Fack if sack => Recovery::Fack(Box::default()),
             RecoveryKind::Prr if sack => Recovery::Prr(Box::default()),
             RecoveryKind::Rack if sack => Recovery::Rack(Box::default()),
             RecoveryKind::NewReno
@@ -161,7 +165,8 @@ impl Recovery {
     #[inline(never)]
     fn with_losses(&mut self, s: &Sender, decision: Decision) -> Decision {
         let lost_bytes = match self {
-            Recovery::Sack(Sack { episode }) | Recovery::Fack(Fack { episode }) => episode.take_newly_lost(),
+            Recovery::Sack(r) => r.episode.take_newly_lost(),
+            Recovery::Fack(r) => r.episode.take_newly_lost(),
             Recovery::Prr(r) => r.episode.take_newly_lost(),
             _ if decision.began || s.resend_first => u64::from(s.first().len),
             _ => 0,
@@ -224,7 +229,8 @@ impl Recovery {
     pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
         match self {
             Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => cumulative_room(cfg, s),
-            Recovery::Sack(Sack { episode }) | Recovery::Fack(Fack { episode }) => episode.room(cfg, s),
+            Recovery::Sack(r) => r.episode.room(cfg, s),
+            Recovery::Fack(r) => r.episode.room(cfg, s),
             Recovery::Prr(r) => r.room(cfg, s),
             Recovery::Rack(r) => Some(r.room(cfg, s)),
             Recovery::Sack1998(r) => r.room(cfg, s),
@@ -241,11 +247,12 @@ impl Recovery {
         let lost_hole = |episode: &SackEpisode| hole(episode.high_rxt, episode.lost_below).filter(|_| episode.active);
         match self {
             Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => None,
-            Recovery::Sack(Sack { episode }) | Recovery::Fack(Fack { episode }) => lost_hole(episode),
+            Recovery::Sack(r) => lost_hole(&r.episode),
+            Recovery::Fack(r) => lost_hole(&r.episode),
             Recovery::Prr(r) => lost_hole(&r.episode),
             Recovery::Rack(r) => r.waiting_bytes(s),
-            Recovery::Sack1998(Sack1998 { active, high_rxt, .. })
-            | Recovery::Fack1998(Fack1998 { active, high_rxt, .. }) => hole(*high_rxt, highest).filter(|_| *active),
+            Recovery::Sack1998(r) => hole(r.high_rxt, highest).filter(|_| r.active),
+            Recovery::Fack1998(r) => hole(r.high_rxt, highest).filter(|_| r.active),
         }
     }
 
@@ -275,7 +282,8 @@ impl Recovery {
     pub fn in_flight(&self, s: &Sender) -> u64 {
         match self {
             Recovery::Rack(_) => s.outstanding.tally().pipe,
-            Recovery::Sack(Sack { episode }) | Recovery::Fack(Fack { episode }) if episode.active => episode.pipe,
+            Recovery::Sack(r) if r.episode.active => r.episode.pipe,
+            Recovery::Fack(r) if r.episode.active => r.episode.pipe,
             Recovery::Prr(r) if r.episode.active => r.episode.pipe,
             _ if s.outstanding.nothing_reported() => {
                 s.flight().saturating_sub(u64::from(s.dup_acks) * u64::from(s.mss))

@@ -3,14 +3,16 @@
 use cwndlab_traffic::{App, Command, Event, Side};
 use cwndlab_units::Time;
 
-use super::connection::{side_of, Notice};
+use super::conn::side_of;
+use super::connection::Notice;
 use super::Simulation;
 use crate::probe::Probe;
 
 /// One traffic entry.
 pub(super) struct AppSlot {
     pub(super) app: App,
-    /// Connection slot of each of the application's own numbers; `u32::MAX` if closed.
+    /// Connection slot of the application's connection 0, and of its others; `u32::MAX` if closed. Most have but one.
+    first_conn: u32,
     conns: Vec<u32>,
     /// Positions of the routes client to server and back.
     pub(super) routes: [u32; 2],
@@ -22,7 +24,15 @@ pub(super) struct AppSlot {
 
 impl AppSlot {
     pub(super) fn new(app: App, routes: [u32; 2], nodes: [u32; 2], start: Time) -> AppSlot {
-        AppSlot { app, conns: Vec::new(), routes, nodes, started: false, armed: start }
+        AppSlot { app, first_conn: u32::MAX, conns: Vec::new(), routes, nodes, started: false, armed: start }
+    }
+
+    /// The place of the slot of one of its connections; none if it has had no such connection.
+    fn conn(&mut self, number: u32) -> Option<&mut u32> {
+        match number.checked_sub(1) {
+            None => Some(&mut self.first_conn),
+            Some(at) => self.conns.get_mut(at as usize),
+        }
     }
 }
 
@@ -51,7 +61,9 @@ impl<P: Probe> Simulation<P> {
             Notice::Delivered(total) => Event::Delivered { conn, side, total, losses },
             Notice::PeerClosed => Event::PeerClosed { conn, side },
             Notice::Finished { failed } => {
-                self.apps[app as usize].conns[conn as usize] = u32::MAX;
+                if let Some(place) = self.apps[app as usize].conn(conn) {
+                    *place = u32::MAX;
+                }
                 Event::Finished { conn, failed, losses }
             }
         };
@@ -130,17 +142,19 @@ impl<P: Probe> Simulation<P> {
 
     /// Notes the slot of an application's own number.
     fn number(&mut self, app: u32, conn: u32, slot: u32) {
-        let conns = &mut self.apps[app as usize].conns;
-        if conns.len() <= conn as usize {
-            conns.resize(conn as usize + 1, u32::MAX);
+        let app = &mut self.apps[app as usize];
+        if app.conns.len() < conn as usize {
+            app.conns.resize(conn as usize, u32::MAX);
         }
-        debug_assert_eq!(conns[conn as usize], u32::MAX, "the application reused an open connection's number");
-        conns[conn as usize] = slot;
+        if let Some(place) = app.conn(conn) {
+            debug_assert_eq!(*place, u32::MAX, "the application reused an open connection's number");
+            *place = slot;
+        }
     }
 
     /// The end that an application means; none if that connection is already over.
-    fn end(&self, app: u32, conn: u32, side: Side) -> Option<u32> {
-        let slot = *self.apps[app as usize].conns.get(conn as usize)?;
+    fn end(&mut self, app: u32, conn: u32, side: Side) -> Option<u32> {
+        let slot = *self.apps[app as usize].conn(conn)?;
         (slot != u32::MAX).then_some(slot << 1 | u32::from(side == Side::Server))
     }
 

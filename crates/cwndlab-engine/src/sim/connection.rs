@@ -1,75 +1,17 @@
-//! Connections of the run: two endpoints, the routes between them, their timers.
+//! Connections of the run: opened, handed packets, polled, reported to their applications, closed.
 
-use cwndlab_net::Packet as _;
-use cwndlab_tcp::{Connection, LawError, Polled, State, WindowLawKind};
+use cwndlab_tcp::{Connection, LawError, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
 use rand::RngCore as _;
 
+use super::conn::{Conn, Signals, Told, TCP};
+use super::exit::exit_of;
 use super::Simulation;
 use crate::budget::RunError;
 use crate::laws::Flow;
 use crate::packet::Packet;
 use crate::probe::{ConnectionRecord, Opened, Probe, SegmentEvent, Way, WindowSample};
-
-/// One connection. An *end* is `slot << 1 | side`, client 0 and server 1.
-pub(super) struct Conn {
-    pub(super) ends: [Connection; 2],
-    /// Time of each end's live timer event; an entry of the queue at another time is stale.
-    armed: [Time; 2],
-    /// Position of each end's route.
-    pub(super) routes: [u32; 2],
-    nodes: [u32; 2],
-    pub(super) configs: [u16; 2],
-    /// In-order bytes at which the application wants to hear of each end.
-    pub(super) notify_at: [u64; 2],
-    /// Events of each end already delivered to the application.
-    told: [Told; 2],
-    /// Packets inside links, both ways: the slot is not used again before they are gone.
-    pub(super) in_network: u32,
-    pub(super) live: bool,
-    /// The flow of datagrams that this is, its endpoints unused; [`TCP`] of a connection.
-    pub(super) datagrams: u32,
-    pub(super) serial: u32,
-    pub(super) app: u32,
-    /// The application's own number of this connection.
-    pub(super) number: u32,
-    start: Time,
-    established: Time,
-}
-
-/// No flow of datagrams.
-const TCP: u32 = u32::MAX;
-
-// At most 1 kB for each live connection, excluding its links.
-const _: () = assert!(size_of::<Conn>() <= 1024);
-
-#[derive(Clone, Copy, Default)]
-struct Told {
-    state: Option<State>,
-    established: bool,
-    peer_closed: bool,
-}
-
-/// The end that talks with this one.
-pub(super) const fn peer(end: u32) -> u32 {
-    end ^ 1
-}
-
-pub(super) const fn side_of(end: u32) -> Side {
-    if end & 1 == 0 {
-        Side::Client
-    } else {
-        Side::Server
-    }
-}
-
-/// Congestion signals from links, in both directions; kept outside [`Conn`] because few packets meet congestion.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Signals {
-    pub(super) drops: u32,
-    pub(super) marks: u32,
-}
 
 /// What an end's state change means to the application.
 pub(super) enum Notice {
@@ -109,7 +51,6 @@ impl<P: Probe> Simulation<P> {
             ends,
             armed: [Time::MAX; 2],
             routes: spec.routes,
-            nodes: spec.nodes,
             configs,
             notify_at: [u64::MAX; 2],
             told: [Told::default(); 2],
@@ -165,28 +106,24 @@ impl<P: Probe> Simulation<P> {
     /// A packet has reached its endpoint.
     #[inline(never)]
     pub(super) fn deliver(&mut self, packet: &Packet) {
-        let end = packet.to;
-        let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
         if P::ENABLED && self.probes.delays {
             self.report_delay(packet);
         }
-        let conn = &mut self.conns[slot];
-        if conn.datagrams != TCP {
+        let conn = &mut self.conns[(packet.to >> 1) as usize];
+        if !conn.is_tcp() {
             return self.deliver_datagram(packet);
         }
         self.summary.delivered += 1;
-        conn.in_network -= 1;
-        let config = &self.configs[usize::from(conn.configs[side])];
-        if let Some(header) = packet.bare() {
-            conn.ends[side].handle_bare(config, self.now, header);
-        } else {
-            let segment = packet.segment(&self.sacks);
-            self.sacks.release(packet);
-            conn.ends[side].handle_segment(config, self.now, &segment);
-        }
+        conn.take(&self.configs, self.now, packet, &mut self.sacks);
+        self.after_delivery(packet.to);
+    }
+
+    /// An end has taken a packet: all that can follow.
+    #[inline(never)]
+    pub(super) fn after_delivery(&mut self, end: u32) {
         self.pump(end, false);
         self.settle();
-        self.retire(slot as u32);
+        self.retire(end >> 1);
     }
 
     pub(super) fn on_end_timer(&mut self, end: u32) {
@@ -213,7 +150,15 @@ impl<P: Probe> Simulation<P> {
         self.retire(slot as u32);
     }
 
-    fn arm(&mut self, end: u32, deadline: Time) {
+    /// Schedules an end's timer, if none is scheduled that is as early.
+    pub(super) fn arm_end(&mut self, end: u32) {
+        if let Some(deadline) = self.conns[(end >> 1) as usize].earlier_deadline(end) {
+            self.arm(end, deadline);
+        }
+    }
+
+    #[inline]
+    pub(super) fn arm(&mut self, end: u32, deadline: Time) {
         self.conns[(end >> 1) as usize].armed[(end & 1) as usize] = deadline;
         let source = self.end_source(end);
         self.events.push(deadline, source);
@@ -236,90 +181,74 @@ impl<P: Probe> Simulation<P> {
 
     /// Called after anything happened at an end: notifies the application, sends what may be sent, arms the timer. `expired`: its
     /// retransmission timer expired, which is reported to the probe.
-    #[allow(clippy::inline_always)] // once per delivered packet; see `deliver`
-    #[inline(always)]
+    #[inline(never)]
     fn pump(&mut self, end: u32, mut expired: bool) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
         let conn = &self.conns[slot];
         if !conn.live {
             return;
         }
-        let tcp = &conn.ends[side];
-        if conn.told[side].state != Some(tcp.state()) || tcp.received() >= conn.notify_at[side] || tcp.peer_closed() {
-            if self.configs[usize::from(conn.configs[side])].acks_before_answers
-                && !self.transmit_first(end, &mut expired)
-            {
+        if conn.has_news(end) {
+            if self.configs[usize::from(conn.configs[side])].acks_before_answers && !self.transmit(end, &mut expired) {
                 return;
             }
             self.attend(end);
         }
-        if !self.transmit(end, &mut expired) {
-            return;
-        }
-        if P::ENABLED && self.samples_senders {
-            self.sample_sender(end);
-        }
-        let conn = &self.conns[slot];
-        let deadline = conn.ends[side].poll_timeout();
-        if deadline < conn.armed[side] {
-            self.arm(end, deadline);
+        if self.transmit(end, &mut expired) {
+            self.after_transmission(end);
         }
     }
 
+    fn after_transmission(&mut self, end: u32) {
+        if P::ENABLED && self.samples_senders {
+            self.sample_sender(end);
+        }
+        self.arm_end(end);
+    }
+
     /// Sends what an end may send; false if the run ends.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     fn transmit(&mut self, end: u32, expired: &mut bool) -> bool {
         while let Some(mut packet) = self.send(end) {
-            if self.labels_packets {
-                self.label(end, &mut packet, expired);
-            }
-            self.forward(&packet);
-            if self.summary.injected >= self.watch.look_at_packet && !self.look_inside() {
+            if !self.transmit_one(end, &mut packet, expired) {
                 return false;
             }
         }
         true
     }
 
-    /// The same before the application hears of what has arrived.
-    #[inline(never)]
-    fn transmit_first(&mut self, end: u32, expired: &mut bool) -> bool {
-        self.transmit(end, expired)
+    /// A packet that [`Exit::send`] gave back; false if the run ends.
+    #[inline]
+    fn transmit_one(&mut self, end: u32, packet: &mut Packet, expired: &mut bool) -> bool {
+        if self.labels_packets {
+            self.label(end, packet, expired);
+        }
+        self.forward(packet);
+        self.summary.injected < self.watch.look_at_packet || self.look_inside()
     }
 
-    /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else is to be done. A packet
-    /// that meets more comes back; it has been counted as sent.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn send(&mut self, end: u32) -> Option<Packet> {
-        let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
-        let conn = &mut self.conns[slot];
-        let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
-        let config = &self.configs[usize::from(conn.configs[side])];
-        let mut last = Polled::default();
-        while let Some(segment) = &tcp.poll_further(config, self.now, &mut last) {
-            conn.in_network += 1;
-            self.summary.injected += 1;
-            let packet = Packet::new(segment, peer(end), route, &mut self.sacks);
-            if self.labels_packets || self.summary.injected >= self.watch.look_at_packet {
-                return Some(packet);
-            }
-            let hop = self.hops[route as usize];
-            let Some(wire) = self.wires.get_mut(hop as usize).filter(|wire| wire.ordinary) else { return Some(packet) };
-            let write = |place: &mut Packet| *place = packet.onward();
-            if !wire.take(&mut self.events, self.now, hop, packet.wire_bytes(), write) {
-                return Some(packet);
-            }
+    /// As the end of [`Self::pump`], where [`Exit::send`] gave a packet back.
+    #[inline(never)]
+    pub(super) fn transmit_rest(&mut self, end: u32, packet: &mut Packet) {
+        let mut expired = false;
+        if self.transmit_one(end, packet, &mut expired) && self.transmit(end, &mut expired) {
+            self.after_transmission(end);
         }
-        None
+    }
+
+    /// See [`Exit::send`].
+    #[inline]
+    fn send(&mut self, end: u32) -> Option<Packet> {
+        let conn = &mut self.conns[(end >> 1) as usize];
+        let config = &self.configs[usize::from(conn.configs[(end & 1) as usize])];
+        exit_of!(self).send(conn, end, config)
     }
 
     /// What a class-based queue or an observed node needs to know of a packet that is sent.
     #[inline(never)]
     pub(super) fn label(&mut self, end: u32, packet: &mut Packet, expired: &mut bool) {
         let conn = &self.conns[(end >> 1) as usize];
-        let node = conn.nodes[(end & 1) as usize];
+        let node = self.apps[conn.app as usize].nodes[(end & 1) as usize];
         if !self.traffic_numbers.is_empty() {
             packet.traffic = self.traffic_numbers[conn.app as usize];
         }

@@ -3,7 +3,7 @@
 use cwndlab_tcp::{Header, Segment};
 use cwndlab_traffic::EcnField;
 
-use super::connection::peer;
+use super::conn::peer;
 use super::Simulation;
 use crate::packet::Packet;
 use crate::probe::Probe;

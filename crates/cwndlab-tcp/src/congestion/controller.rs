@@ -24,15 +24,16 @@ pub(super) const MAX_WINDOW_BYTES: u32 = 1 << 30;
 /// No threshold yet (RFC 5681, section 3.1: "arbitrarily high").
 pub(super) const NO_THRESHOLD: u32 = u32::MAX;
 
+/// One law. What needs more than 8 bytes is boxed: every end has a law, and most ends only receive.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) enum Law {
     Reno(Reno),
     RenoPackets(RenoPackets),
     RenoLinux2(RenoLinux2),
-    Cubic(Cubic),
+    Cubic(Box<Cubic>),
     CubicLinux(Box<CubicLinux>),
-    Dctcp(Dctcp),
+    Dctcp(Box<Dctcp>),
     Bbr(Box<Bbr>),
     Bbr3(Box<Bbr3>),
     Prague(Box<Prague>),
@@ -57,13 +58,14 @@ impl From<Background> for Law {
 #[derive(Clone, Debug)]
 enum Phase {
     Plain,
-    Hystart(Hystart),
-    HystartLinux(HystartLinux),
+    Hystart(Box<Hystart>),
+    HystartLinux(Box<HystartLinux>),
     Search(Box<Search>),
-    Reduced(Undo),
+    Reduced { cwnd: u32, ssthresh: u32 },
+    ReducedCubic(Box<Undo>),
 }
 
-/// RFC 9438, section 4.9's variables (Reno needs the first two).
+/// RFC 9438, section 4.9's variables.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     cwnd: u32,
@@ -75,7 +77,7 @@ struct Undo {
     epoch_start: Time,
 }
 
-/// The congestion window and its law. At most 96 bytes.
+/// The congestion window and its law.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub struct Controller {
@@ -100,9 +102,9 @@ impl Controller {
                 WindowLawKind::Reno => Law::Reno(Reno::default()),
                 WindowLawKind::RenoPackets => Law::RenoPackets(RenoPackets::from_bytes(cwnd, mss)),
                 WindowLawKind::RenoLinux2 => Law::RenoLinux2(RenoLinux2::default()),
-                WindowLawKind::Cubic(_) => Law::Cubic(Cubic::new()),
+                WindowLawKind::Cubic(_) => Law::Cubic(Box::new(Cubic::new())),
                 WindowLawKind::CubicLinux(_) => Law::CubicLinux(Box::new(CubicLinux::new(cfg))),
-                WindowLawKind::Dctcp => Law::Dctcp(Dctcp::new()),
+                WindowLawKind::Dctcp => Law::Dctcp(Box::new(Dctcp::new())),
                 WindowLawKind::Bbr1 => Law::Bbr(Box::new(Bbr::new(cfg))),
                 WindowLawKind::Bbr3(bbr) => Law::Bbr3(Box::new(Bbr3::new(cfg, bbr))),
                 WindowLawKind::Prague => Law::Prague(Box::new(Prague::new(u64::from(cwnd / mss)))),
@@ -114,8 +116,8 @@ impl Controller {
                 SlowStartKind::Standard => Phase::Plain,
                 _ if cfg.window_law.models_path() => Phase::Plain, // it has its own
                 SlowStartKind::Hystart if matches!(cfg.window_law, WindowLawKind::CubicLinux(_)) => Phase::Plain, // it has its own
-                SlowStartKind::Hystart => Phase::HystartLinux(HystartLinux::new(cfg.pacing)),
-                SlowStartKind::HystartPlusPlus => Phase::Hystart(Hystart::new()),
+                SlowStartKind::Hystart => Phase::HystartLinux(Box::new(HystartLinux::new(cfg.pacing))),
+                SlowStartKind::HystartPlusPlus => Phase::Hystart(Box::new(Hystart::new())),
                 SlowStartKind::Search => Phase::Search(Box::new(Search::new())),
             },
         }

@@ -11,6 +11,12 @@ pub(super) struct Reno {
 }
 
 impl Reno {
+    /// The window has been reduced to `cwnd`, which it returns.
+    pub fn reduced_to(&mut self, cwnd: u32) -> u32 {
+        self.acked_bytes = 0;
+        cwnd
+    }
+
     /// Congestion avoidance: the recommended way of RFC 5681, section 3.1 (its page 7), at most SMSS per window.
     #[inline]
     pub fn avoid(&mut self, cwnd: u32, acked_bytes: u64, mss: u32) -> u32 {

@@ -94,8 +94,8 @@ impl Connection {
         acked: u64,
         delivered: u64,
     ) -> Feedback {
-        if self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0 {
-            let delay = Time::from_micros(u64::from(seg.ts_val.wrapping_sub(seg.ts_ecr)));
+        if let Some(echoed) = self.echoed_stamp(seg) {
+            let delay = Time::from_micros(u64::from(seg.ts_val.wrapping_sub(echoed)));
             self.sender.cc.on_one_way_delay(now, delay);
         }
         if !self.sender.ecn.is_accurate() {

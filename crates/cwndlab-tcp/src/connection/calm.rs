@@ -29,7 +29,9 @@ impl Connection {
         s.nxt = s.nxt.max(ack);
         s.resend_first = false;
         self.retries = 0;
-        s.outstanding.on_ack(ack, |_| {});
+        if s.outstanding.keeps_segments() {
+            s.outstanding.on_ack(ack, |_| {});
+        }
         let rtt = self.measure(cfg, now, seg, ack);
         if self.sender.outstanding.keeps_segments() {
             self.sender.outstanding.sample(now, rtt);

@@ -23,12 +23,18 @@ impl Connection {
     }
 
     /// As [`Connection::handle_segment`], for a segment without SACK blocks and AccECN option.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet
+    #[inline(always)]
     pub fn handle_bare(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) {
         self.stats.segments_received += 1;
         if self.is_expected(seg) && self.take_expected(cfg, now, seg) {
             return;
         }
+        self.take_any_bare(cfg, now, seg);
+    }
+
+    #[inline(never)]
+    fn take_any_bare(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) {
         self.take_any(cfg, now, &Segment::from(*seg));
     }
 
@@ -70,11 +76,17 @@ impl Connection {
             self.arm_rack(cfg);
             self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
         } else if !self.take_calm_ack(cfg, now, seg, ack) {
-            let mut report = self.account_new(cfg, now, seg, None, ack);
-            self.on_new_ack(cfg, ack, &mut report);
-            self.arm_rack(cfg);
+            self.take_bare_ack(cfg, now, seg, ack);
         }
         true
+    }
+
+    /// An ACK of new data without options of which more can follow than that the window grows.
+    #[inline(never)]
+    fn take_bare_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
+        let mut report = self.account_new(cfg, now, seg, None, ack);
+        self.on_new_ack(cfg, ack, &mut report);
+        self.arm_rack(cfg);
     }
 
     /// Whether an ACK of nothing new, without blocks, comes to no report, or RACK has taken it here.

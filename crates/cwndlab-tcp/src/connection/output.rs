@@ -33,9 +33,9 @@ pub(super) enum Outlook {
     Open,
 }
 
-/// How [`Connection::poll_further`] found the last segment; at first the default.
+/// How [`Connection::poll_quick`] found the last segment; at first the default.
 #[derive(Clone, Copy, Debug)]
-pub struct Polled(Outlook);
+pub struct Polled(pub(super) Outlook);
 
 impl Default for Polled {
     fn default() -> Self {
@@ -51,25 +51,10 @@ impl Connection {
         self.follow(cfg, now, outlook)
     }
 
-    /// As [`Connection::poll_transmit`], called until it returns none, with nothing done to the connection in between: what the
-    /// last segment leaves as it was is not asked again.
-    #[allow(clippy::inline_always)] // once per packet, and once more to find that nothing goes
-    #[inline(always)]
-    pub fn poll_further(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Option<Segment> {
-        let s = &self.sender;
-        let outlook = match last.0 {
-            Outlook::PureAck => Outlook::Nothing,
-            Outlook::FullSegment if s.nxt + u64::from(s.mss) <= s.end => self.window_outlook(cfg),
-            _ => self.outlook(cfg),
-        };
-        debug_assert_eq!(outlook, self.outlook(cfg));
-        *last = Polled(outlook);
-        self.follow(cfg, now, outlook)
-    }
-
+    /// What an outlook comes to.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn follow(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Option<Segment> {
+    pub(super) fn follow(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Option<Segment> {
         match outlook {
             Outlook::Nothing => None,
             Outlook::PureAck => Some(self.pure_ack(cfg, now)),
@@ -87,7 +72,8 @@ impl Connection {
     }
 
     /// What [`Connection::poll_any`] will give, where that is plain: on connections on which nothing seldom is under way.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet, and once more to find that nothing goes
+    #[inline(always)]
     pub(super) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
         if self.control != Control::None {
@@ -115,7 +101,7 @@ impl Connection {
 
     /// The same where the windows decide whether a full segment of new data goes.
     #[inline]
-    fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
+    pub(super) fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
         let mss = u64::from(s.mss);
         let in_flight = s.nxt - s.una + mss;
@@ -286,6 +272,24 @@ impl Connection {
         };
         let accecn = if self.sender.extra.is_some() { self.accurate_option(cfg, &mut sack) } else { None };
         self.receiver.tidy();
+        let options = self.option_bytes(cfg, sack.len) + accecn.map_or(0, |option| option.padded_bytes());
+        let header = Header {
+            seq: to_wire(self.iss, position),
+            window,
+            len,
+            wire_bytes: base_bytes + len + options,
+            flags,
+            retransmission,
+            ..Header::default()
+        };
+        Segment { header: self.complete(cfg, now, header), sack, accecn }
+    }
+
+    /// What every header of an established connection has, in one that is about to go: the acknowledgment, timestamps, ECN.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn complete(&mut self, cfg: &TcpConfig, now: Time, header: Header) -> Header {
+        let Header { len, flags, retransmission, .. } = header;
         self.receiver.ack_now = false;
         self.receiver.last_ack = self.receiver.nxt as u32;
         self.receiver.policy.on_sent(cfg, now, self.receiver.nxt, len > 0);
@@ -297,30 +301,21 @@ impl Connection {
         } else {
             (Flags(0), 0)
         };
-        let header = Header {
-            seq: to_wire(self.iss, position),
+        Header {
             ack: to_wire(self.irs, self.receiver.nxt),
-            window,
-            len,
             ts_val: timestamp(now),
             ts_ecr: if self.agreed.timestamps || cfg.one_way_agents { self.receiver.ts_recent } else { 0 },
-            wire_bytes: base_bytes
-                + len
-                + self.option_bytes(cfg, sack.len)
-                + accecn.map_or(0, |option| option.padded_bytes()),
             flags: flags | signals,
             has_timestamps: self.agreed.timestamps,
-            retransmission,
             ecn,
-            ..Header::default()
-        };
-        Segment { header, sack, accecn }
+            ..header
+        }
     }
 
     /// Options of a segment after the handshake. Profiles without headers state wire sizes: options are part of them, but
     /// for the blocks of the agents of 1998, whose sink adds them to the ACK.
     #[inline]
-    fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
+    pub(super) fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
         if cfg.header_bytes == 0 {
             return if cfg.one_way_agents { SACK_BLOCK_BYTES * u32::from(blocks) } else { 0 };
         }

@@ -70,7 +70,15 @@ fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) -> Opt
         let mut full = end.clone();
         (full.poll_any(cfg, now), full)
     });
-    let polled = end.poll_transmit(cfg, now);
+    let mut last = Polled::default();
+    let polled = match end.poll_quick(cfg, now, &mut last) {
+        Quick::Nothing => None,
+        Quick::Segment { header, last } => {
+            assert!(!last || end.clone().poll_any(cfg, now).is_none(), "something follows the last segment");
+            Some(header.into())
+        }
+        Quick::Ask => end.poll_asked(cfg, now, &last),
+    };
     if let Some((segment, mut full)) = full {
         // this is read only where windows grow only if they are used
         full.sender.stopped_by_cwnd = end.sender.stopped_by_cwnd;

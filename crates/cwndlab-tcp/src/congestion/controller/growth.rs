@@ -2,7 +2,6 @@
 
 use super::{Background, Controller, Law, Phase, MAX_WINDOW_BYTES};
 use crate::config::TcpConfig;
-use crate::congestion::dctcp::Dctcp;
 use crate::congestion::hystart::{Growth, CSS_GROWTH_DIVISOR};
 use crate::congestion::ledbat_plus_plus;
 use crate::congestion::reno::{new_bytes, slow_start_bytes, slow_start_increase};
@@ -49,7 +48,8 @@ impl Controller {
             }
         }
         let cwnd = match &mut self.law {
-            Law::Reno(reno) | Law::Dctcp(Dctcp { reno, .. }) => reno.avoid(self.cwnd, left, ack.mss),
+            Law::Reno(reno) => reno.avoid(self.cwnd, left, ack.mss),
+            Law::Dctcp(dctcp) => dctcp.reno.avoid(self.cwnd, left, ack.mss),
             Law::Cubic(cubic) => cubic.avoid(self.cwnd, left, ack),
             Law::CubicLinux(cubic) => {
                 let acked = left.div_ceil(u64::from(ack.mss)) as u32;
@@ -86,7 +86,7 @@ impl Controller {
     #[inline]
     pub fn takes_plain_acks(&self) -> bool {
         let law = matches!(self.law, Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_));
-        law && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
+        law && (matches!(self.phase, Phase::Plain | Phase::Reduced { .. }) || !self.in_slow_start())
     }
 
     /// As [`Controller::on_feedback`] and [`Controller::on_ack`], for an ACK that may open the window and acknowledges these

@@ -2,7 +2,6 @@
 
 use super::{initial_window_bytes, Background, Controller, Law, Phase, Undo, MAX_WINDOW_BYTES};
 use crate::config::{ReductionBase, TcpConfig};
-use crate::congestion::dctcp::Dctcp;
 use crate::congestion::external::LossEvent;
 use crate::congestion::CongestionEvent;
 use cwndlab_units::Time;
@@ -47,22 +46,22 @@ impl Controller {
             self.remember();
             let base = if cfg.reduce_from == ReductionBase::FlightSize { flight_bytes } else { self.cwnd() };
             let whole = cfg.reduce_from == ReductionBase::CwndWholeSegments;
-            let rounded = |bytes: u32| if whole { bytes / mss * mss } else { bytes };
+            let unit = if whole { mss } else { 1 };
+            let rounded = |bytes: u32| bytes / unit * unit;
+            let half = rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32);
             let to_one = event == CongestionEvent::Ecn && cfg.ecn_to_one_segment;
             let reduced = match &mut self.law {
                 Law::Dctcp(dctcp) if event == CongestionEvent::Ecn => {
-                    dctcp.reno.acked_bytes = 0;
-                    dctcp.on_echo(self.cwnd, if whole { mss } else { 1 })
+                    let cut = dctcp.on_echo(self.cwnd, unit);
+                    dctcp.reno.reduced_to(cut)
                 }
-                Law::Reno(reno) | Law::Dctcp(Dctcp { reno, .. }) => {
-                    reno.acked_bytes = 0;
-                    rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
-                }
+                Law::Dctcp(dctcp) => dctcp.reno.reduced_to(half),
+                Law::Reno(reno) => reno.reduced_to(half),
                 Law::Background(law) => match &mut **law {
                     Background::Ledbat(law) => law.on_congestion(self.cwnd),
                     Background::LedbatPlusPlus(law) => {
                         law.on_congestion();
-                        rounded((base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32)
+                        half
                     }
                 },
                 Law::RenoPackets(p) => {
@@ -144,23 +143,19 @@ impl Controller {
     }
 
     fn remember(&mut self) {
-        let mut undo = Undo {
-            cwnd: self.cwnd,
-            ssthresh: self.ssthresh,
-            w_max: 0.0,
-            k_s: 0.0,
-            cwnd_prior: 0.0,
-            w_est: 0.0,
-            epoch_start: Time::MAX,
+        let (cwnd, ssthresh) = (self.cwnd, self.ssthresh);
+        self.phase = match &self.law {
+            Law::Cubic(c) => Phase::ReducedCubic(Box::new(Undo {
+                cwnd,
+                ssthresh,
+                w_max: c.w_max,
+                k_s: c.k_s,
+                cwnd_prior: c.cwnd_prior,
+                w_est: c.w_est as f32,
+                epoch_start: c.epoch_start,
+            })),
+            _ => Phase::Reduced { cwnd, ssthresh },
         };
-        if let Law::Cubic(c) = &self.law {
-            undo.w_max = c.w_max;
-            undo.k_s = c.k_s;
-            undo.cwnd_prior = c.cwnd_prior;
-            undo.w_est = c.w_est as f32;
-            undo.epoch_start = c.epoch_start;
-        }
-        self.phase = Phase::Reduced(undo);
     }
 
     /// The last reduction was spurious (RFC 9438, section 4.9; RFC 3522, RFC 5682): back to where it was, unless
@@ -177,11 +172,15 @@ impl Controller {
             let cwnd = prague.on_undo(u64::from(self.cwnd / mss));
             return self.set_cwnd(cwnd * u64::from(mss), mss);
         }
-        let Phase::Reduced(undo) = self.phase else { return };
-        self.phase = Phase::Plain;
-        self.set_cwnd(u64::from(self.cwnd.max(undo.cwnd)), mss);
-        self.ssthresh = self.ssthresh.max(undo.ssthresh);
-        if let Law::Cubic(c) = &mut self.law {
+        let (cwnd, ssthresh) = match &self.phase {
+            Phase::Reduced { cwnd, ssthresh } => (*cwnd, *ssthresh),
+            Phase::ReducedCubic(undo) => (undo.cwnd, undo.ssthresh),
+            _ => return,
+        };
+        let phase = std::mem::replace(&mut self.phase, Phase::Plain);
+        self.set_cwnd(u64::from(self.cwnd.max(cwnd)), mss);
+        self.ssthresh = self.ssthresh.max(ssthresh);
+        if let (Law::Cubic(c), Phase::ReducedCubic(undo)) = (&mut self.law, phase) {
             c.w_max = undo.w_max;
             c.k_s = undo.k_s;
             c.cwnd_prior = undo.cwnd_prior;

@@ -1,0 +1,112 @@
+//! A connection of the run: two endpoints, the routes between them, their timers.
+
+use cwndlab_tcp::{Connection, State, TcpConfig};
+use cwndlab_traffic::Side;
+use cwndlab_units::Time;
+
+use crate::packet::{Packet, SackTable};
+
+/// One connection. An *end* is `slot << 1 | side`, client 0 and server 1.
+pub(super) struct Conn {
+    pub(super) ends: [Connection; 2],
+    /// Time of each end's live timer event; an entry of the queue at another time is stale.
+    pub(super) armed: [Time; 2],
+    /// Position of each end's route.
+    pub(super) routes: [u32; 2],
+    pub(super) configs: [u16; 2],
+    /// In-order bytes at which the application wants to hear of each end.
+    pub(super) notify_at: [u64; 2],
+    /// Events of each end already delivered to the application.
+    pub(super) told: [Told; 2],
+    /// Packets inside links, both ways: the slot is not used again before they are gone.
+    pub(super) in_network: u32,
+    pub(super) live: bool,
+    /// The flow of datagrams that this is, its endpoints unused; [`TCP`] of a connection.
+    pub(super) datagrams: u32,
+    pub(super) serial: u32,
+    pub(super) app: u32,
+    /// The application's own number of this connection.
+    pub(super) number: u32,
+    pub(super) start: Time,
+    pub(super) established: Time,
+}
+
+/// No flow of datagrams.
+pub(super) const TCP: u32 = u32::MAX;
+
+// At most 1 kB for each live connection, excluding its links, with what it has on the heap.
+const _: () = assert!(size_of::<Conn>() <= 856);
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct Told {
+    pub(super) state: Option<State>,
+    pub(super) established: bool,
+    pub(super) peer_closed: bool,
+}
+
+impl Conn {
+    /// Whether it is not a flow of datagrams.
+    #[inline]
+    pub(super) fn is_tcp(&self) -> bool {
+        self.datagrams == TCP
+    }
+
+    /// Hands a packet over to its end; the end's configuration.
+    #[allow(clippy::inline_always)] // once per delivered packet
+    #[inline(always)]
+    pub(super) fn take<'a>(
+        &mut self,
+        configs: &'a [TcpConfig],
+        now: Time,
+        packet: &Packet,
+        sacks: &mut SackTable,
+    ) -> &'a TcpConfig {
+        let side = (packet.to & 1) as usize;
+        self.in_network -= 1;
+        let config = &configs[usize::from(self.configs[side])];
+        if let Some(header) = packet.bare() {
+            self.ends[side].handle_bare(config, now, header);
+        } else {
+            let segment = packet.segment(sacks);
+            sacks.release(packet);
+            self.ends[side].handle_segment(config, now, &segment);
+        }
+        config
+    }
+
+    /// Whether something happened at an end that the application may want to hear of, or the connection is over.
+    #[inline]
+    pub(super) fn has_news(&self, end: u32) -> bool {
+        let side = (end & 1) as usize;
+        let (tcp, told) = (&self.ends[side], &self.told[side]);
+        !self.live || told.state != Some(tcp.state()) || tcp.received() >= self.notify_at[side] || tcp.peer_closed()
+    }
+
+    /// When an end's timer is due, if that is before its event.
+    #[inline]
+    pub(super) fn earlier_deadline(&self, end: u32) -> Option<Time> {
+        let side = (end & 1) as usize;
+        let deadline = self.ends[side].poll_timeout();
+        (deadline < self.armed[side]).then_some(deadline)
+    }
+}
+
+/// The end that talks with this one.
+pub(super) const fn peer(end: u32) -> u32 {
+    end ^ 1
+}
+
+pub(super) const fn side_of(end: u32) -> Side {
+    if end & 1 == 0 {
+        Side::Client
+    } else {
+        Side::Server
+    }
+}
+
+/// Congestion signals from links, in both directions; kept outside [`Conn`] because few packets meet congestion.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Signals {
+    pub(super) drops: u32,
+    pub(super) marks: u32,
+}

@@ -1,0 +1,77 @@
+//! Where packets leave their endpoint: the parts of a run that sending needs, while the connection is borrowed.
+
+use cwndlab_net::Packet as _;
+use cwndlab_tcp::{Polled, Quick, TcpConfig};
+use cwndlab_units::Time;
+
+use super::conn::{peer, Conn};
+use super::{Summary, Wire};
+use crate::events::EventQueue;
+use crate::packet::{Packet, SackTable};
+
+/// The parts of [`super::Simulation`] that a packet meets as it is sent.
+pub(super) struct Exit<'a> {
+    pub(super) wires: &'a mut [Wire],
+    pub(super) hops: &'a [u32],
+    pub(super) events: &'a mut EventQueue,
+    pub(super) sacks: &'a mut SackTable,
+    pub(super) summary: &'a mut Summary,
+    pub(super) now: Time,
+    /// As many packets are sent as only their links see: then labels, or the budget, come in.
+    pub(super) plain_below: u64,
+}
+
+/// Those of a simulation: a macro, since a connection of it is borrowed meanwhile.
+macro_rules! exit_of {
+    ($simulation:expr) => {
+        $crate::sim::exit::Exit {
+            wires: &mut $simulation.wires,
+            hops: &$simulation.hops,
+            events: &mut $simulation.events,
+            sacks: &mut $simulation.sacks,
+            summary: &mut $simulation.summary,
+            now: $simulation.now,
+            plain_below: if $simulation.labels_packets { 0 } else { $simulation.watch.look_at_packet },
+        }
+    };
+}
+pub(super) use exit_of;
+
+impl Exit<'_> {
+    /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else is to be done. A packet
+    /// that meets more comes back; it has been counted as sent.
+    #[allow(clippy::inline_always)] // once per delivered packet
+    #[inline(always)]
+    pub(super) fn send(&mut self, conn: &mut Conn, end: u32, config: &TcpConfig) -> Option<Packet> {
+        let side = (end & 1) as usize;
+        let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
+        let mut polled = Polled::default();
+        loop {
+            let (packet, last) = match tcp.poll_quick(config, self.now, &mut polled) {
+                Quick::Nothing => return None,
+                Quick::Segment { header, last } => (Packet::bare_of(&header, peer(end), route), last),
+                Quick::Ask => {
+                    let segment = tcp.poll_asked(config, self.now, &polled)?;
+                    (Packet::new(&segment, peer(end), route, self.sacks), false)
+                }
+            };
+            conn.in_network += 1;
+            self.summary.injected += 1;
+            if self.summary.injected >= self.plain_below || !self.enter(route, &packet) {
+                return Some(packet);
+            }
+            if last {
+                return None;
+            }
+        }
+    }
+
+    /// Whether a packet could enter the first link of its route as most do.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn enter(&mut self, route: u32, packet: &Packet) -> bool {
+        let hop = self.hops[route as usize];
+        let Some(wire) = self.wires.get_mut(hop as usize).filter(|wire| wire.ordinary) else { return false };
+        wire.take(self.events, self.now, hop, packet.wire_bytes(), |place| *place = packet.onward())
+    }
+}
