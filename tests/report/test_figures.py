@@ -252,3 +252,23 @@ def test_only_the_window_asked_for_is_drawn() -> None:
     rows = time_sequence_rows(many_packets(1000), (10.0, 20.0), 0, 620, 300)
     assert rows
     assert all(10.0 <= r["time"] <= 20.0 for r in rows)
+
+
+def test_a_long_title_of_a_vertical_axis_has_lines() -> None:
+    long = "the share of all bytes that arrived after the second timeout"
+    spec = figure(kind="line", x="iw", quantity="power", series=["webs", "ftps"], y_title=long)
+    page = inline_svg(draw(spec, WEB).svg)
+    lines = re.findall(r"<tspan[^>]*>([^<]+)</tspan>", page)
+    assert " ".join(lines) == long and len(lines) > 1
+    assert page.count(" dy=") >= len(lines) - 1  # without it they would lie on each other
+
+
+def test_panels_of_a_time_sequence_graph_have_marks_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = [draw(figure(kind="time-sequence", where={**TAHOE, "iw": iw}), TRACE).svg for iw in (1, 4)]
+    few, many = sorted(svg.count("event: ") for svg in alone)
+    assert few < many
+    monkeypatch.setattr("cwndlab.report.figures.CROWD", many)  # one panel is crowded, the other is not
+    both = draw(figure(kind="time-sequence", where=TAHOE, panels="iw"), TRACE).svg
+    marks = [tag for tag in re.findall(r"<path[^>]*>", both) if "event: send" in tag]
+    assert len(marks) > 20
+    assert len({shape for tag in marks for shape in re.findall(r' d="([^"]*)"', tag)}) == 1

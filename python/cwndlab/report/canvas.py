@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cwndlab.spec.outputs import Figure
@@ -116,6 +117,12 @@ def panel_width(spec: Figure) -> int:
 def panel_height(spec: Figure) -> int:
     """The height of one panel in pixels."""
     return spec.height or HEIGHT
+
+
+def in_lines(title: str, spec: Figure) -> str | list[str]:
+    """The title of a vertical axis in lines that are no longer than the lowest panel of the figure."""
+    lines = wrap(title, (spec.height or LOW) // 7)
+    return lines if len(lines) > 1 else title
 
 
 def sized(chart: Spec, title: str, spec: Figure) -> Spec:

@@ -30,6 +30,7 @@ from .canvas import (
     PANELS,
     Row,
     in_columns,
+    in_lines,
     interactive,
     legend_of,
     panel_height,
@@ -188,7 +189,7 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[s
             rows[name] = [
                 {**r, "low": r["low"] if r["low"] > 0 else r["y"]} for r in rows[name] if r["y"] > 0
             ]
-        y = field("y:Q", title=y_title, scale=LOG if spec.log_y else {"zero": bars})
+        y = field("y:Q", title=in_lines(y_title, spec), scale=LOG if spec.log_y else {"zero": bars})
         legend = legend_of(names, "square" if bars else "stroke", spec)
         colour = named("series:N", names, PALETTE, legend=legend)
         at = {"x": x, "xOffset": field("series:N", sort=names)} if bars and len(names) > 1 else {"x": x}
@@ -200,7 +201,7 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[s
             lines = {**shown, "strokeDash": dashes} if len(names) > 1 else shown
             layers = [mark("line", lines, strokeWidth=1.8)]
         if any(r["high"] > r["low"] for r in rows[name]):
-            ends = {**at, "y": field("low:Q", title=y_title), "y2": {"field": "high"}}
+            ends = {**at, "y": field("low:Q", title=in_lines(y_title, spec)), "y2": {"field": "high"}}
             if bars:
                 layers.append(mark("rule", ends, strokeWidth=1.2, color=INK))
             else:
@@ -369,8 +370,9 @@ def _time_sequence(spec: Figure, results: Results) -> tuple[Spec, dict[str, list
     numbers = {"domain": [max(0, low - 1), high + 1], "nice": False}
     y = field("segment:Q", title=spec.y_title or "packet number", scale=numbers)
     panels = []
+    large = all(len(panel) < CROWD for panel in rows.values())
     for name, title in zip(rows, titles, strict=True):
-        layers = sequence_layers(len(rows[name]) < CROWD, shown, x, y, high + 1)
+        layers = sequence_layers(large, shown, x, y, high + 1)
         panels.append(sized(layered(name, layers), title, spec))
     words = "time-sequence graph: packet number against time for " + ", ".join(domain)
     return stack(panels, spec), rows, words

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -39,9 +41,23 @@ def write_index(folder: Path) -> Path:
     if not entries:
         raise OutputError(f"{folder}: holds no reports; `cwndlab run STUDY -o {folder}/STUDY` makes one")
     page = folder / "index.html"
-    lessons = LESSONS if (folder / LESSONS).is_file() else ""
-    save(page, render.index(entries, lessons))
+    save(page, render.index(entries, _lessons(folder / LESSONS)))
     return page
+
+
+_LESSON = re.compile(r'<section><h2><a href="([\w.-]+)">\d+\. ([^<]*)</a></h2><p>([^<]*)</p>')
+
+
+def _lessons(page: Path) -> list[tuple[str, str, str]]:
+    """Address, title and topic of the lessons to which the page of lessons leads."""
+    try:
+        found = _LESSON.findall(page.read_text(encoding="utf-8"))
+    except OSError:
+        return []
+    return [
+        (f"{quote(page.parent.name)}/{file}", unescape(title), unescape(about))
+        for file, title, about in found
+    ]
 
 
 def _provenance(results: Path) -> tuple[str, str, str]:

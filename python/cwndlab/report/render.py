@@ -145,8 +145,8 @@ class IndexEntry:
     """Path of one figure, relative to the index; empty if there is none."""
 
 
-def index(entries: Sequence[IndexEntry], lessons: str = "") -> str:
-    """A page that leads to the reports of several studies, and to the page of lessons."""
+def index(entries: Sequence[IndexEntry], lessons: Sequence[tuple[str, str, str]] = ()) -> str:
+    """A page that leads to the reports of several studies, and to lessons (address, title, topic)."""
     template = _environment(False).get_template("index.html.j2")
     return template.render(entries=entries, lessons=lessons, css=Markup(_source("style.css")))
 

@@ -17,7 +17,7 @@ _ELEMENTS = frozenset(
     "svg g path rect circle line text tspan defs clipPath title desc linearGradient stop".split()
 )
 _ATTRIBUTES = frozenset(
-    """class width height viewBox version color opacity d x y x1 x2 y1 y2 cx cy r rx ry transform id
+    """class width height viewBox version color opacity d x y dy x1 x2 y1 y2 cx cy r rx ry transform id
     fill fill-opacity stroke stroke-width stroke-opacity stroke-dasharray stroke-dashoffset stroke-linecap
     stroke-linejoin stroke-miterlimit clip-path offset stop-color font-family font-size font-weight font-style
     text-anchor dominant-baseline""".split()

@@ -187,11 +187,24 @@ class Graphs {
     this.sequence.element.scrollIntoView({ block: "nearest" });
   }
 
-  /** From 0 to the last event of the graphs. */
+  /** From 0 to the last event of the connection. */
   reset() {
+    this.zoom([0, this.events()[1]]);
+  }
+
+  /** Shows a connection that begins late, or ends early, without the time before and after. */
+  fit() {
+    const [first, last] = this.events();
+    const room = 0.05 * (last - first);
+    this.zoom(first > 0.2 * last ? [first - room, last] : [0, last]);
+  }
+
+  /** The first and the last event of the connection, with a little room after it. @returns {Span} */
+  events() {
     const events = [...this.sequence.series, ...this.window.series];
-    const last = Math.max(...events.map((one) => one.x[one.x.length - 1]), 0) * 1.02;
-    this.zoom([0, Math.min(this.end, last || this.end)]);
+    const first = Math.min(...events.map((one) => one.x[0]), this.end);
+    const last = Math.max(...events.map((one) => one.x[one.x.length - 1]), 0);
+    return [first, Math.min(this.end, last + 0.02 * (last - first) || this.end)];
   }
 
   /** @param {number} share Of the span. */

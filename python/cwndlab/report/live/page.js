@@ -24,6 +24,7 @@ class Page {
     this.check = element("live-check", HTMLElement);
     this.replicate = element("live-replicate", HTMLInputElement);
     this.claims = element("live-claims", HTMLElement);
+    this.resting = element("live-resting", HTMLElement);
     this.why = element("live-why", HTMLElement);
     this.waits = element("live-waits", HTMLElement);
     this.graphs = new Graphs((node, connection) => this.start(node, connection));
@@ -55,7 +56,9 @@ class Page {
     this.cell = cell;
     this.title.textContent = this.cells.cells[cell].title;
     const claims = claimsOf(this.names.indexOf(cell));
-    this.claims.replaceChildren(...claims.flatMap((link, k) => [k === 0 ? "Claims that rest on it: " : ", ", link]));
+    this.claims.replaceChildren(...claims.flatMap((link, k) => (k === 0 ? [link] : [", ", link])));
+    this.resting.textContent = `Claims that rest on it (${claims.length})`;
+    this.resting.parentElement?.toggleAttribute("hidden", claims.length === 0);
     for (const link of claims) link.addEventListener("click", () => this.dialog.close());
     this.explain(this.cells.cells[cell].waits);
     this.replicate.value = "0";
@@ -144,7 +147,7 @@ class Page {
       else if ("run" in data) {
         this.status.textContent = `Ran replicate ${replicate} in ${Math.round(performance.now() - began)} ms.`;
         this.graphs.receive([{ label: "", run: data.run, scenario: exact }], node, connection);
-        this.graphs.reset();
+        this.graphs.fit();
       } else this.compare(data.digest, replicate);
     };
     worker.onerror = (event) => (this.status.textContent = `The run failed: ${event.message}`);
