@@ -68,14 +68,13 @@ def _main(
 
 def list_studies(json_: JsonOption = False) -> None:
     """List the shipped studies."""
-    from cwndlab.spec.load import shipped
-    from cwndlab.study import Study
+    from cwndlab.spec.load import titles
 
-    titles = {name: Study.load(name).title for name in shipped()}
+    found = titles()
     if json_:
-        echo(json.dumps([{"name": n, "title": t} for n, t in titles.items()], indent=1, ensure_ascii=False))
+        echo(json.dumps([{"name": n, "title": t} for n, t in found.items()], indent=1, ensure_ascii=False))
     else:
-        echo(columns(list(titles.items())))
+        echo(columns(list(found.items())))
 
 
 def expand(study: StudyArgument, more: MoreSets = None, set_: SetOption = None) -> None:

@@ -37,6 +37,12 @@ def shipped() -> dict[str, Path]:
     return {path.parent.name: path for path in sorted(SHIPPED.glob("*/study.toml"))}
 
 
+def titles() -> dict[str, str]:
+    """The titles of the studies that come with cwndlab."""
+    read = {name: read_toml(read_text(file, what="a study file"), file) for name, file in shipped().items()}
+    return {name: str(raw["title"]) for name, raw in read.items()}
+
+
 def load(kind: type[S], name_or_path: str | Path) -> S:
     """A shipped study by its name, or a file, or a folder that holds a study.toml."""
     known = shipped()
