@@ -75,6 +75,18 @@ def test_the_chain_of_events_has_the_drop_the_few_duplicate_acks_and_the_timer()
         assert part in text
 
 
+def test_a_probe_of_the_round_trip_time_by_bbr_is_named_with_the_window_that_it_cuts() -> None:
+    slow = {"rate": "1Mbps", "queue": {"kind": "infinite"}}
+    changes = {"topology.links.path.forward": slow, "traffic.flow.app.bytes": 2_000_000}
+    prepared = study("policer").set(
+        {**changes, "tcp.profile": "linux-6", "tcp.window_law": "bbr1", "run.duration": "12s"}
+    )
+    (wait,) = of_records(prepared, at_s=10.15).waits
+    assert wait.cause == "cwnd" and wait.summary == "the congestion window was full"
+    (step,) = (step.text for step in wait.steps if "cwnd" in step.text)
+    assert "cwnd fell from" in step and "to 3952 bytes" in step and "(ProbeRTT: BBR sends" in step
+
+
 def test_losses_in_a_queue_are_not_taken_for_a_policer(tmp_path: Path) -> None:
     slow = {"rate": "1Mbps", "queue": {"kind": "drop-tail", "limit": "10pkt"}}
     changes = {"topology.links.path.forward": slow, "traffic.flow.app.bytes": 400_000}

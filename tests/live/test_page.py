@@ -103,7 +103,7 @@ def test_rows_without_a_difference_can_be_hidden(seen: Any) -> None:
 @needs_module
 def test_a_sentence_shows_its_moment_in_the_graphs(seen: Any) -> None:
     text, zoomed, marked = seen["explained"]
-    assert re.match(r"[\d.]+ to [\d.]+ s \(2\.50 s\): loss recovery", text)
+    assert re.match(r"[\d.]+ to [\d.]+ s \(2\.50 s\): losses were being repaired", text)
     assert zoomed and marked
 
 

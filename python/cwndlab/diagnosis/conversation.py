@@ -60,6 +60,8 @@ class Known:
     timers: Mapping[int, tuple[str, int, int]]
     #: Time, cwnd and ssthresh (-1: none yet) in bytes.
     windows: Sequence[tuple[int, int, int]]
+    #: Its congestion control.
+    law: str = ""
 
 
 @dataclass

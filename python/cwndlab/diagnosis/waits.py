@@ -15,23 +15,23 @@ from .policing import is_policed
 #: The causes, in words.
 CAUSES = {
     "lost-syn": "a SYN or SYN-ACK was lost, and its timer had to expire",
-    "handshake": "the handshake",
+    "handshake": "the handshake was not finished",
     "rto-few-dupacks": "a loss with too few duplicate ACKs for a fast retransmit, so a timeout was needed",
     "lost-retransmission": "a retransmission was lost, too, so a timeout was needed",
     "spurious-rto": "a spurious timeout: nothing was lost",
-    "rto": "a retransmission timeout",
-    "policer": "losses to a policer",
+    "rto": "a retransmission timeout was needed",
+    "policer": "a policer had dropped segments",
     "ecn-one-segment": "an ECN echo at a cwnd of one segment: the sender waits for its retransmission timer",
-    "probe": "a tail loss probe",
-    "recovery": "loss recovery without a timeout",
-    "zero-window": "a closed receive window: the receiver's application did not read",
-    "receive-window": "the receive window: the receiver's buffer is too small for the path",
+    "probe": "the timer of a tail loss probe had to expire",
+    "recovery": "losses were being repaired, without a timeout",
+    "zero-window": "the receive window was closed: the receiver's application did not read",
+    "receive-window": "the receive window was full: the receiver's buffer is too small for the path",
     "nagle-delayed-ack": "a small segment waited for an ACK (Nagle), and the receiver delayed that ACK",
     "nagle": "a small segment waited for an ACK (Nagle)",
     "application": "the application had written nothing to send",
-    "pacing": "the sender's pacer",
-    "max-window": "the sender's configured largest window",
-    "cwnd": "the congestion window",
+    "pacing": "the sender's pacer held the next segment back",
+    "max-window": "the sender's configured largest window was full",
+    "cwnd": "the congestion window was full",
 }
 #: Causes that are part of a healthy transfer.
 ORDINARY = ("handshake", "cwnd", "pacing")
@@ -315,7 +315,8 @@ class _Replay:
         assert self.of.known is not None
         spent: dict[str, int] = {}
         at = max(bisect_right(self.limit_starts, wait.start_ns) - 1, 0)
-        for start, end, limit in self.of.known.limits[at:]:
+        for k in range(at, len(self.of.known.limits)):
+            start, end, limit = self.of.known.limits[k]
             if start >= wait.end_ns:
                 break
             spent[limit] = spent.get(limit, 0) + max(0, min(end, wait.end_ns) - max(start, wait.start_ns))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from .conversation import ACK, FIN, Conversation, Packet
@@ -122,14 +122,26 @@ def _window(conversation: Conversation, wait: Wait) -> list[Step]:
     known = conversation.known
     if known is None or not known.windows or wait.cause not in ("cwnd", "recovery"):
         return []
-    at = max(bisect_right([time for time, _, _ in known.windows], wait.start_ns) - 1, 0)
-    _, cwnd, ssthresh = known.windows[at]
+    at = max(bisect_right(known.windows, wait.start_ns, key=lambda row: row[0]) - 1, 0)
+    end = bisect_left(known.windows, wait.end_ns, key=lambda row: row[0])
+    _, before, _ = known.windows[at]
+    time, cwnd, ssthresh = min(known.windows[at : max(end, at + 1)], key=lambda row: row[1])
+    fell = cwnd < before
+    verb = f"fell from {before} to" if fell else "was"
     threshold = f"ssthresh {ssthresh} bytes" if ssthresh >= 0 else "no ssthresh yet"
-    return [
-        Step(
-            wait.start_ns, f"cwnd was {cwnd} bytes, {threshold}; {wait.nxt - wait.una} bytes were outstanding"
-        )
-    ]
+    text = f"cwnd {verb} {cwnd} bytes, {threshold}; {_outstanding(conversation, wait)} bytes were outstanding"
+    # Linux's tcp_bbr.c, bbr_cwnd_min_target
+    if fell and wait.cause == "cwnd" and known.law == "bbr1" and cwnd <= 4 * conversation.mss:
+        text += " (ProbeRTT: BBR sends at most 4 segments for 200 ms, to measure the round-trip time)"
+    return [Step(max(time, wait.start_ns), text)]
+
+
+def _outstanding(conversation: Conversation, wait: Wait) -> int:
+    """What was sent and not acknowledged when a wait began, in bytes."""
+    for packet in reversed(conversation.packets[: wait.at]):
+        if not packet.out and packet.time_ns <= wait.start_ns:
+            return wait.nxt - packet.ack
+    return wait.nxt
 
 
 def _request(conversation: Conversation, wait: Wait) -> list[Step]:

@@ -61,6 +61,6 @@ def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
     if not chosen:
         if flow is None:
             raise KeyError("there is no TCP flow")
-        groups = [*dict.fromkeys(name.split(".", 1)[0] for name in names), *names]
+        groups = list(dict.fromkeys([*(name.split(".", 1)[0] for name in names), *names]))
         raise KeyError(f'no TCP flow "{flow}"; {nearest(flow, groups)}')
     return chosen[0]
