@@ -1,4 +1,4 @@
-"""Whatever happened to its files, a store gives what was put in, wants it again, or says what is wrong."""
+"""Whatever happens to its files, a store returns what was put in, asks for it again, or reports an error."""
 
 from __future__ import annotations
 
