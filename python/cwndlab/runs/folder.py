@@ -75,6 +75,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
     rule = campaign.rule
     parts = [
         study_text(study),
+        study.claims.model_dump_json(),
         str(study.chosen),
         str(rule),
         *(f"{cell} {campaign.key(cell, 0)} {wanted}" for cell, wanted in campaign.wanted.items()),
