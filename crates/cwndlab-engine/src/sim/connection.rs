@@ -217,7 +217,7 @@ impl<P: Probe> Simulation<P> {
         true
     }
 
-    /// A packet that [`Exit::send`] gave back; false if the run ends.
+    /// A packet that [`Exit::send`] returned; false if the run ends.
     #[inline]
     fn transmit_one(&mut self, end: u32, packet: &mut Packet, expired: &mut bool) -> bool {
         if self.labels_packets {
