@@ -1,5 +1,5 @@
 //! Runs scripts from the command line, without Python:
-//! `cargo run --example packetdrill -- [--profile NAME] [--ignore-windows] SCRIPT…`; one line a script.
+//! `cargo run --example packetdrill -- [--profile NAME] [--ignore-windows] SCRIPT…`; it prints one line per script.
 
 use cwndlab_packetdrill::{config, run_with, Strictness};
 use cwndlab_tcp::Profile;

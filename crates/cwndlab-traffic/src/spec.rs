@@ -205,7 +205,7 @@ pub enum Protocol {
     /// A connection for each object; the in-line ones are opened at the same moment.
     #[serde(rename = "http/1.0")]
     Http10,
-    /// One connection a page; a second request asks for all in-line objects.
+    /// One connection per page; its second request asks for all in-line objects.
     #[serde(rename = "http/1.1")]
     Http11,
 }

@@ -161,7 +161,7 @@ impl CubicLinux {
         ((u64::from(cwnd) * BETA / ONE) as u32).max(2)
     }
 
-    /// A timeout: all is forgotten, and HyStart serves again.
+    /// A timeout resets the state; HyStart may end slow start again.
     pub fn on_timeout(&mut self, cfg: &TcpConfig) {
         *self = CubicLinux::new(cfg);
     }

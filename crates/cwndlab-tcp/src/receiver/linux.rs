@@ -109,7 +109,7 @@ impl Receiver {
         self.policy.read_is_due(self.nxt, empty) || self.doubles(cfg)
     }
 
-    /// The window that could be offered is at least twice what the peer has left of it (`__tcp_cleanup_rbuf`).
+    /// Whether the window that could be offered is at least twice what the peer may still send (`__tcp_cleanup_rbuf`).
     fn doubles(&self, cfg: &TcpConfig) -> bool {
         let left = self.edge.saturating_sub(self.nxt);
         let (clamp, next) = match self.policy.buffer() {

@@ -41,7 +41,7 @@ impl DelayEstimator {
                     *measuring = Some((now, 0));
                 }
                 let Some((start, sent)) = measuring else { return };
-                // The bytes that had left by now, since this packet is only about to.
+                // Excludes this packet, which has not left yet.
                 if *sent >= MEASURED_BYTES {
                     let sample_s = (now - *start).as_secs_f64() * MEASURED_BYTES as f64 / *sent as f64;
                     *average_s = Some(average_s.map_or(sample_s, |old| old + WEIGHT * (sample_s - old)));

@@ -67,7 +67,7 @@ fn reno_holds_ssthresh_when_the_timer_expires_again() {
     assert_eq!(law.ssthresh(), 2000); // equation 4: at least two segments
 }
 
-/// ns-2: +1 an ACK below ssthresh, then +1/cwnd an ACK in real packets; whole packets are usable.
+/// ns-2 adds 1 packet per ACK below ssthresh, then 1/cwnd of a packet per ACK; only whole packets may be sent.
 #[test]
 fn packets_grow_per_ack_whatever_it_acknowledges() {
     let cfg = TcpConfig { initial_ssthresh_segments: 4, ..Profile::Ns2_1998.config() };
