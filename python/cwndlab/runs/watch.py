@@ -35,16 +35,18 @@ def watched(caller: CodeType) -> Iterator[None]:
             frame = _call(sys._current_frames().get(thread), caller)
             with lock:
                 if frame is not None and frame is seen and not over.is_set():
-                    _raise(thread, ctypes.py_object(CallTimeout))
+                    _raise(thread)
             seen = frame
 
     threading.Thread(target=watch, daemon=True).start()
     try:
         yield
     finally:
-        with lock:
+        try:
+            with lock:
+                over.set()
+        except CallTimeout:  # raised as the call returned
             over.set()
-        _raise(thread, None)  # what came as the call returned
 
 
 def _call(frame: FrameType | None, caller: CodeType) -> FrameType | None:
@@ -55,5 +57,6 @@ def _call(frame: FrameType | None, caller: CodeType) -> FrameType | None:
     return frame if mine else None
 
 
-def _raise(thread: int, error: ctypes.py_object[type[CallTimeout]] | None) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
+def _raise(thread: int) -> None:
+    """Raises in a thread. Never withdrawn: CPython 3.11 would then hang under a profiler."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(CallTimeout))
