@@ -201,8 +201,10 @@ KEPT = sorted(Path(__file__).with_name("kept").glob("*.json.xz"))
 
 
 def digest(table: pa.Table) -> str:
-    """Of all columns but the mean queue, whose last digit depends on the order of a division."""
-    columns = [name for name in table.column_names if name != "mean_queue_packets"]
+    """Of all columns but the AccECN option, younger than the digests, and the mean queue, whose last digit
+    depends on the order of a division.
+    """
+    columns = [name for name in table.column_names if name not in ("accecn", "mean_queue_packets")]
     return hashlib.sha256(json.dumps(table.select(columns).to_pydict()).encode()).hexdigest()[:16]
 
 
