@@ -155,9 +155,7 @@ def _counted(rows: Sequence[Sequence[Any]], connections: pa.Table) -> pa.Table:
         for traffic, number, client, *counters in rows
         if number < len(serials.get(traffic, ()))
     ]
-    columns = list(zip(*sorted(kept), strict=True)) if kept else [()] * len(TCP_INFO_SCHEMA)
-    made = [pa.array(list(c), field.type) for c, field in zip(columns, TCP_INFO_SCHEMA, strict=True)]
-    return pa.table(made, schema=TCP_INFO_SCHEMA)
+    return senders.table_of(sorted(kept), TCP_INFO_SCHEMA)
 
 
 def set_zero(capture: Path, zero_ns: int) -> None:

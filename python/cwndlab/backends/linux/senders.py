@@ -208,9 +208,9 @@ class _End:
         """The timer whose expiry makes it send; None if something else does."""
         if syn:
             return "rto" if again and now - self.last_in > self.answer_ns else None
-        if self.una >= self.nxt or now - max(self.last_in, self.last_out) <= self.answer_ns:
-            return None
         quiet = now - max(self.last_in, self.last_out)
+        if self.una >= self.nxt or quiet <= self.answer_ns:
+            return None
         if self.state in _REPAIRING and not self.backoffs and quiet < _RTO_MIN_NS:
             return None
         probes = self.settings.probes and self.sack_permitted and not self.probed and not self.backoffs
@@ -285,7 +285,7 @@ def infer(
             _follow(found, own, writes.get((serial, client), ()), shaken)
             for name in TABLES:
                 rows[name] += [_row(name, serial, client, row) for row in getattr(found, name)]
-    return {name: _table(rows[name], like[name]) for name in TABLES}
+    return {name: table_of(rows[name], like[name]) for name in TABLES}
 
 
 def _follow(
@@ -330,7 +330,8 @@ def _row(name: str, serial: int, client: bool, row: tuple[Any, ...]) -> tuple[An
     return (serial, client, *row)
 
 
-def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """Rows as a table."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     made = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.table(made, schema=schema)
