@@ -14,7 +14,7 @@ from cwndlab.runs.progress import span
 
 from .loading import changes_of
 from .options import BackendOption, ClusterOption, SeedOption, StoreOption, ThreadsOption
-from .output import columns, echo, progress
+from .output import columns, echo, number_of, progress
 
 if TYPE_CHECKING:
     from cwndlab.evaluate.scorecard import Scorecard
@@ -121,8 +121,7 @@ def evaluate(
     for failure in made.failures[:10]:
         echo(f"failed: {failure}", err=True)
     if made.failures:
-        failed = len(made.failures)
-        echo(f"error: {failed} run{'s' * (failed != 1)} failed", err=True)
+        echo(f"error: {number_of(len(made.failures), 'run')} failed", err=True)
         raise typer.Exit(1)
     failing = [f"{row.id} ({subject})" for card in made.cards for row, subject in card.failing()]
     if strict and failing:

@@ -33,7 +33,7 @@ from .options import (
     limits_of,
     parsed,
 )
-from .output import echo, progress, same_replicates
+from .output import echo, number_of, progress, same_replicates
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
@@ -144,8 +144,8 @@ def run(
         echo(f"report: {result.report or out}")
     if result.failures:
         _print_failures(result.failures)
-        count = len(result.failures)
-        echo(f"error: {count} run{'s' * (count != 1)} failed; the others are kept in {out}", err=True)
+        failed_runs = number_of(len(result.failures), "run")
+        echo(f"error: {failed_runs} failed; the others are kept in {out}", err=True)
         raise typer.Exit(1)
     if strict and (failed := summary.failed_claims(result)):
         echo(f"error: {len(failed)} claims fail: {', '.join(failed)}", err=True)

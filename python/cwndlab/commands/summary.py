@@ -10,7 +10,7 @@ from cwndlab.report.index import tally
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Verdict
 
-from .output import echo, echo_json, estimated
+from .output import echo, echo_json, estimated, number_of
 
 if TYPE_CHECKING:
     from cwndlab.runs.result import RunResult
@@ -42,9 +42,9 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
 def show(result: RunResult, seconds: float) -> None:
     """A few lines for people."""
     found = summary(result, seconds)
-    cells = f"{found['cells']} cell{'s' if found['cells'] != 1 else ''}"
+    cells = number_of(found["cells"], "cell")
     if result.performed:
-        echo(f"{cells}, {result.performed} run{'s' if result.performed != 1 else ''} in {span(seconds)}")
+        echo(f"{cells}, {number_of(result.performed, 'run')} in {span(seconds)}")
     else:
         echo(f"{cells}, nothing to run: all results were kept")
     for what in ("verdicts", "claims"):
