@@ -1,4 +1,4 @@
-"""Runs jobs on a dask.distributed cluster that is already there, in batches of a few seconds of work."""
+"""Runs jobs on an existing dask.distributed cluster, in batches of a few seconds of work."""
 
 # distributed is typed in part.
 # mypy: disable-error-code="no-untyped-call"

@@ -14,10 +14,10 @@ from cwndlab.errors import CwndlabError
 
 from .protocol import Job, Outcome, Work
 
-#: A thread takes so much work at a time: enough that handing over costs nothing, little enough to stop soon.
+#: Work in one batch: enough to make handing it over cheap, little enough to stop quickly.
 CHUNK_S = 0.05
 MAX_CHUNK = 64
-#: With a shared store, whose answers take their time, so much at a time.
+#: Work in one batch with a shared store, whose answers are slower.
 SHARED_CHUNK_S = 1.0
 
 

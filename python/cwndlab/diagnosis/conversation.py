@@ -78,7 +78,7 @@ class Conversation:
     known: Known | None = None
     #: Whether every packet that was dropped on the way has its `drop`.
     drops_known: bool = False
-    #: Whether windows have their true size; if not, only a window of 0 is one for certain.
+    #: Whether the window scale is known; if not, only a window of 0 is certain.
     scale_known: bool = True
     #: The connection's number in the run; None of captures.
     serial: int | None = None

@@ -97,8 +97,8 @@ def with_subjects(
 ) -> Study:
     """The study with these subjects along its axis `subject`.
 
-    After them come the references, and what else the study declares there for its claims, but for those in
-    `without`.
+    They are followed by the references and by the other values that the study declares for its claims, except
+    those in `without`.
     """
     raw = copy.deepcopy(dict(study.raw))
     declared = {_name(value): value for value in raw["axes"][AXIS]["values"]}

@@ -351,7 +351,7 @@ def _time_sequence(spec: Figure, results: Results) -> tuple[Spec, dict[str, list
         )
         rows[f"panel{number}"].sort(key=lambda row: RANK[row["event"]])
         titles.append(title)
-    # the window's edge is drawn where it is near: it shall not flatten what was sent
+    # draw the window's edge only where it is near, so that it does not flatten the sent data
     low, high = (
         f((r["segment"] for panel in rows.values() for r in panel if r["event"] != EDGE), default=0)
         for f in (min, max)

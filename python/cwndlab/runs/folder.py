@@ -166,7 +166,7 @@ def _lines(content: Mapping[str, Any]) -> str:
 
 
 def keep_laws(folder: Path, study: StudySpec) -> dict[str, Any]:
-    """Copies the sources of congestion controls in Python; what provenance.json says of them."""
+    """Copies the sources of congestion controls in Python; returns their entries for provenance.json."""
     if not study.laws:
         return {}
     listed = []

@@ -74,14 +74,14 @@ class StudySpec:
 
     @classmethod
     def metric_shapes(cls) -> Mapping[str, Shape]:
-        """What `measure` has to know of each metric; none here, where metrics are not known."""
+        """What `measure` needs to know about each metric; empty here, where metrics are not known."""
         return {}
 
     def check_quantities(self) -> None:
-        """StudyError for quantities that do not fit their metrics; none here, where metrics are not known."""
+        """Raises StudyError for quantities that do not fit their metrics; here, metrics are not known."""
 
     def check_first_cell(self) -> None:
-        """StudyError if the first cell does not compile; not checked here, where nothing is compiled."""
+        """Raises StudyError if the first cell does not compile; here, nothing is compiled."""
 
     def tables_of(self, quantity: schema.Quantity) -> Collection[str]:
         """The record tables that a quantity's metric reads; none here, where metrics are not known."""

@@ -56,7 +56,7 @@ class Collected:
 
 
 def validate(model: type[M], data: Mapping[str, Any]) -> M:
-    """`data` as the model; Invalid carries everything that is wrong."""
+    """Returns `data` as the model; raises Invalid with every error found."""
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -47,7 +47,7 @@ class Bed:
         loop.set_exception_handler(lambda _, context: self._failed(context.get("exception"), context))
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs a coroutine; an unexpected end of one is a failure of the run."""
+        """Starts a coroutine; if it raises an exception, the run fails."""
         task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self._done)

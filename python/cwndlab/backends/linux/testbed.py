@@ -493,7 +493,7 @@ def observed_port(scenario: Mapping[str, Any], nodes: list[int]) -> int | None:
 
 
 def write_result(job: Mapping[str, Any], prepared: Callable[[], None] = lambda: None) -> None:
-    """Runs the job; its result, or the error, in a file of its folder."""
+    """Runs the job and writes its result, or the error, to a file in the job's folder."""
     try:
         result = perform(job, prepared)
     except SetupError as error:

@@ -25,7 +25,7 @@ from cwndlab.errors import RunError
 
 HERE = Path(__file__).resolve().parent
 PATCH, CONFIG = HERE / "kernel.patch", HERE / "config"
-#: Debian's package of the series that the patch is made for.
+#: Debian's source package of the kernel series that the patch applies to.
 PACKAGE = "linux-source-6.12"
 SOURCES = Path("/usr/src")
 #: Names another kernel, as CWNDLAB_ROUTER names another router.
