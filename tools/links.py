@@ -7,7 +7,6 @@ same and checks its own pages again.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +14,9 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
-ROOT = Path(__file__).resolve().parent.parent
+import repository
+from repository import ROOT
+
 #: What is no link or heading in spite of its looks.
 BLOCK = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)|<!--.*?-->", re.S | re.M)
 CODE = re.compile(r"`[^`\n]+`")
@@ -64,10 +65,8 @@ def faults(file: Path) -> Iterator[tuple[int, str]]:
 
 def main() -> int:
     """Print what leads nowhere; 1 if there is any."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     failed = False
-    for file in (ROOT / name for name in names if (ROOT / name).exists()):
+    for file in repository.files("*.md"):
         for line, message in faults(file):
             failed = True
             print(f"{file.relative_to(ROOT)}:{line}: {message}")

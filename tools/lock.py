@@ -32,7 +32,7 @@ def main() -> None:
     dev = [wanted for wanted in extras["dev"] if not wanted.startswith("cwndlab")]
     build = [wanted for wanted in dev if wanted.startswith(BUILD)]
     lists = {
-        "run": [*project["dependencies"], *extras["linux"], *build],
+        "run": [*project["dependencies"], *extras["linux"], *extras["search"], *build],
         "dev": [*extras["cluster"], *extras["store"], *dev],
         "docs": extras["docs"],
         "ci": extras["ci"],

@@ -9,7 +9,6 @@ Usage: prose.py [--count] [FILE …]; --count prints how often each phrase was f
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tokenize
 import tomllib
@@ -18,7 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import repository
+from repository import ROOT
+
 RULES = Path(__file__).with_suffix(".toml")
 #: Between two pieces of prose: no phrase reaches across it.
 GAP = "\0"
@@ -107,10 +108,7 @@ def rules() -> list[tuple[re.Pattern[str], str]]:
 
 def files() -> list[Path]:
     """The files of the repository that hold prose, without this tool's own list."""
-    asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    paths = [ROOT / n for n in names if Path(n).suffix in READERS and ROOT / n != RULES]
-    return [p for p in paths if p.exists()]
+    return [path for path in repository.files() if path.suffix in READERS and path != RULES]
 
 
 def findings(path: Path) -> Iterator[tuple[int, str, str]]:

@@ -22,7 +22,9 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import repository
+from repository import ROOT
+
 ONE_CELL = ["--set", "variant=tahoe", "--set", "iw=4", "--set", "size=as-traced"]
 #: What a build adds to the files in git.
 BUILT = ["report/live/engine.wasm.gz", "report/live/engine.txt", "THIRD-PARTY.txt"]
@@ -31,9 +33,8 @@ LICENCES = ("licenses/LICENSE-APACHE", "licenses/LICENSE-MIT")
 
 
 def tracked(*paths: str) -> list[str]:
-    """The files that git knows below these paths."""
-    command = ["git", "ls-files", *paths]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    """The names of the files that git tracks below these paths."""
+    return [path.relative_to(ROOT).as_posix() for path in repository.files(*paths, new=False)]
 
 
 def missing(wheel: Path) -> Iterator[str]:

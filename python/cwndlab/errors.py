@@ -115,6 +115,22 @@ class RunError(CwndlabError):
     exit_code = 1
 
 
+class ExtraError(CwndlabError):
+    """An optional package that is not installed.
+
+    >>> str(ExtraError("cwndlab search", "scipy", "search"))
+    "cwndlab search needs scipy: pip install 'cwndlab[search]'"
+    """
+
+    def __init__(self, user: str, package: str, extra: str) -> None:
+        super().__init__(f"{user} needs {package}: {install(extra)}")
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra."""
+    return f"pip install 'cwndlab[{extra}]'"
+
+
 class ClusterError(CwndlabError):
     """A cluster that is not there or went away."""
 

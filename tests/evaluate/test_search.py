@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from cwndlab.errors import StudyError
+from cwndlab.errors import ExtraError, StudyError
 from cwndlab.runs.options import RunOptions
 from cwndlab.search import space as spaces
 from cwndlab.search.worst import Found, Goal, goal_of, search
@@ -105,3 +106,12 @@ def test_ranges_of_many_factors_are_searched_by_factors() -> None:
     assert wide.at(0.5) == 1.0
     (narrow,) = spaces.parse("buffer=1..3")
     assert narrow.at(0.5) == 2.0
+
+
+def test_without_scipy_the_extra_is_named_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(ExtraError, match=r"search needs scipy: pip install 'cwndlab\[search\]'"):
+        found(tmp_path)
+    assert not list(tmp_path.iterdir())

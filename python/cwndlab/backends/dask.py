@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from cwndlab.errors import ClusterError
+from cwndlab.errors import ClusterError, ExtraError
 
 from .protocol import Job, Outcome, Work
 
@@ -55,7 +55,7 @@ class Cluster:
         try:
             from distributed import Client
         except ImportError:
-            raise ClusterError("--cluster needs dask.distributed: pip install 'cwndlab[cluster]'") from None
+            raise ExtraError("--cluster", "dask.distributed", "cluster") from None
         try:
             client = Client(self.address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib import import_module, resources
 from typing import Protocol
 
-from cwndlab.errors import OutputError
+from cwndlab.errors import ExtraError
 
 
 class PageWidget(Protocol):
@@ -23,13 +23,13 @@ def page_widget(title: str, html: str, height: str = "60rem") -> PageWidget:
     """The widget of a page.
 
     Raises:
-        OutputError: anywidget is not installed.
+        ExtraError: anywidget is not installed.
 
     """
     try:
         made: PageWidget = _widget_class()(title=title, html=html, height=height)
     except ModuleNotFoundError as error:
-        raise OutputError(f"widgets need {error.name}: pip install 'cwndlab[notebook]'") from None
+        raise ExtraError("a widget", str(error.name), "notebook") from None
     return made
 
 

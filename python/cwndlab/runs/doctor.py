@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cwndlab.backends.threads import available
+from cwndlab.errors import install
 from cwndlab.spec.load import load, shipped
 from cwndlab.spec.study import StudySpec
 
@@ -42,11 +43,14 @@ def examine() -> Iterator[Item]:
         ("vl-convert-python", "figures"),
     ):
         yield _package(package, use, required=True)
-    for package, use in (
-        ("distributed", "--cluster"),
-        ("obstore", "--store s3://…"),
+    for package, use, extra in (
+        ("scipy", "cwndlab search", "search"),
+        ("distributed", "--cluster", "cluster"),
+        ("obstore", "--store s3://…", "store"),
+        ("anywidget", "widgets in notebooks", "notebook"),
+        ("xarray", "to_xarray()", "notebook"),
     ):
-        yield _package(package, use, required=False)
+        yield _package(package, f"{use}: {install(extra)}", required=False)
     for tool, use in (("ns", "the comparison with ns-2"), ("tshark", "reading pcapng traces")):
         path = shutil.which(tool)
         yield Item(tool, path is not None, False, path or f"not installed; it is for {use}")

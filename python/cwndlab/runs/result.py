@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from cwndlab.diagnosis.diagnosis import Diagnosis
-from cwndlab.errors import OutputError, StudyError, nearest
+from cwndlab.errors import ExtraError, OutputError, StudyError, nearest
 from cwndlab.plan.plan import Plan
 from cwndlab.report.discrepancies import Discrepancy
 from cwndlab.report.figures import Drawing, chart, draw
@@ -149,13 +149,13 @@ class RunResult:
         dimension `cell` takes their place.
 
         Raises:
-            OutputError: xarray is not installed.
+            ExtraError: xarray is not installed.
 
         """
         try:
             import xarray
         except ImportError:
-            raise OutputError("to_xarray needs xarray: pip install 'cwndlab[notebook]'") from None
+            raise ExtraError("to_xarray", "xarray", "notebook") from None
         cells = self.results.cells
         axes: dict[str, list[Scalar]] = {name: [] for name in cells[0].axes}
         if any(cell.axes.keys() != axes.keys() for cell in cells):
@@ -188,7 +188,8 @@ class RunResult:
         """The report, which runs its cells, as a widget for a notebook.
 
         Raises:
-            OutputError: the run left no report (no folder was given), or anywidget is not installed.
+            OutputError: the run left no report (no folder was given), or cannot be read.
+            ExtraError: anywidget is not installed.
 
         """
         if self.report is None:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import ExtraError, StudyError, nearest
 from cwndlab.files import csv_text
 from cwndlab.report.write import save
 from cwndlab.runs.options import RunOptions
@@ -184,8 +184,11 @@ def _minimize(
     measure: Callable[[NDArray[np.float64]], NDArray[np.float64]], dimensions: int, points: int, seed: int
 ) -> None:
     """Minimizes over the unit cube, with at most so many points."""
-    from scipy.optimize import Bounds, differential_evolution  # one second to import
-    from scipy.stats import qmc
+    try:
+        from scipy.optimize import Bounds, differential_evolution
+        from scipy.stats import qmc
+    except ImportError:
+        raise ExtraError("cwndlab search", "scipy", "search") from None
 
     size = min(max(points // 6, _FEWEST), _MOST)
     first = qmc.LatinHypercube(dimensions, rng=np.random.default_rng(seed)).random(size)

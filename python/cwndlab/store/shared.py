@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from cwndlab.backends.protocol import Job, Outcome
-from cwndlab.errors import OutputError
+from cwndlab.errors import ExtraError, OutputError
 from cwndlab.files import writing
 from cwndlab.tables import is_whole
 
@@ -179,10 +179,7 @@ def _open(place: str) -> Objects:
     try:
         from obstore.store import from_url
     except ImportError:
-        raise OutputError(
-            f"--store {place} needs obstore: pip install 'cwndlab[store]' "
-            "(a folder given by its path needs nothing)"
-        ) from None
+        raise ExtraError(f"--store {place}", "obstore", "store") from None
     from obstore.exceptions import BaseError
 
     scheme, _, rest = place.partition("://")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cwndlab.errors import CwndlabError
+from cwndlab.errors import CwndlabError, install
 
 from .netns import can_open_tun, is_privileged, sweep
 from .testbed import ROUTER_PRIORITY
@@ -52,7 +52,7 @@ def examine() -> Iterator[Finding]:
 
         yield Finding("pyroute2", True, f"version {pyroute2.__version__}")
     except ImportError:
-        yield Finding("pyroute2", False, "not installed; `pip install 'cwndlab[linux]'`")
+        yield Finding("pyroute2", False, f"not installed; `{install('linux')}`")
         return
     try:
         from .backend import find_router

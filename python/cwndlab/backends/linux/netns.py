@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cwndlab.errors import install
+
 CLONE_NEWUSER = 0x1000_0000
 CLONE_NEWNET = 0x4000_0000
 _PR_SET_PDEATHSIG = 1
@@ -212,7 +214,7 @@ def iproute() -> Iterator[Any]:
     try:
         from pyroute2 import IPRoute
     except ImportError:
-        raise SetupError("pyroute2 is not installed; `pip install 'cwndlab[linux]'`") from None
+        raise SetupError(f"pyroute2 is not installed; `{install('linux')}`") from None
     with IPRoute() as ip:
         yield ip
 
