@@ -15,6 +15,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OUT    ?= build/reports
 
+# With it, each command would compile every module again, for some two seconds.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What a Rust test wrote that could not run on this machine.
 SKIPPED = $${CARGO_TARGET_DIR:-target}/tmp/skipped
 # Tests on this machine's kernel run alone: a run on a busy machine does not count.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -61,21 +61,33 @@ def _imports(source: bytes, package: str) -> tuple[str, ...]:
     return tuple(_named(source, package))
 
 
+#: An import: its module, and the names taken from it. Parsing the files would take each command 40 ms.
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:import[ \t]+(?P<modules>[\w., \t]+)|"
+    rb"from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^(\n]*))",
+    re.MULTILINE,
+)
+_NAME = re.compile(r"(?:^|,)\s*([\w.]+)")
+
+
 def _named(source: bytes, package: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (a.name.removeprefix("cwndlab.") for a in node.names if a.name.startswith("cwndlab."))
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            if node.level:
-                parts = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*parts, *([module] if module else [])])
-            elif module == "cwndlab" or module.startswith("cwndlab."):
-                base = module.removeprefix("cwndlab").removeprefix(".")
-            else:
-                continue
-            yield base
-            yield from (f"{base}.{a.name}".removeprefix(".") for a in node.names)
+    for found in _IMPORT.finditer(source):
+        part = {name: (text or b"").decode() for name, text in found.groupdict().items()}
+        module, level = part["module"], len(part["dots"])
+        if part["modules"]:
+            names = _NAME.findall(part["modules"])
+            yield from (name.removeprefix("cwndlab.") for name in names if name.startswith("cwndlab."))
+            continue
+        if level:
+            parts = package.split(".")[: len(package.split(".")) - level + 1]
+            base = ".".join([*parts, *([module] if module else [])])
+        elif module == "cwndlab" or module.startswith("cwndlab."):
+            base = module.removeprefix("cwndlab").removeprefix(".")
+        else:
+            continue
+        yield base
+        names = _NAME.findall(re.sub(r"#.*|[()]", "", part["names"]))
+        yield from (f"{base}.{name}".removeprefix(".") for name in names)
 
 
 def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,23 +21,69 @@ Column = NDArray[Any]
 
 
 def to_numpy(column: pa.ChunkedArray) -> Column:
-    """A record column as numpy; text becomes an object array, null in whole numbers -1, elsewhere NaN."""
+    """A record column as numpy; text and lists become object arrays, null whole numbers -1, others NaN.
+
+    Reads Arrow's buffers: Arrow's own conversion imports pandas, or looks for it in vain each time.
+    """
     import pyarrow as pa  # takes longer to load than a short command runs
 
     kind = column.type
     if pa.types.is_dictionary(kind):
-        # Words repeat: look each up once, then index.
-        parts = []
-        for chunk in column.chunks:
-            words = np.array(chunk.dictionary.to_pylist(), dtype=object)
-            indices = chunk.indices.to_numpy(zero_copy_only=False)
-            parts.append(
-                words[indices] if chunk.null_count == 0 else np.array(chunk.to_pylist(), dtype=object)
-            )
+        # Words repeat: look each up once, then index; -1, for null, finds the last.
+        parts = [
+            np.array([*chunk.dictionary.to_pylist(), None], dtype=object)[_numbers(chunk.indices)]
+            for chunk in column.chunks
+        ]
         return np.concatenate(parts) if parts else np.array([], dtype=object)
-    if pa.types.is_integer(kind) and column.null_count:
-        return np.asarray(column.cast(pa.int64()).fill_null(-1).to_numpy())
-    return np.asarray(column.to_numpy())
+    gaps = column.null_count > 0
+    if pa.types.is_list(kind) and not gaps:
+        lists = [one for chunk in column.chunks for one in _lists(chunk)]
+        found = np.empty(len(lists), dtype=object)
+        for row, one in enumerate(lists):
+            found[row] = one
+        return found
+    truths = pa.types.is_boolean(kind) and not gaps
+    if not (truths or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return np.asarray(column.to_numpy())
+    parts = [_numbers(chunk, gaps) for chunk in column.chunks if len(chunk)]
+    if not parts:
+        return np.array([], dtype=kind.to_pandas_dtype())
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _numbers(chunk: pa.Array, gaps: bool | None = None) -> Column:
+    """An array of numbers or truth values as numpy, without a copy where it has no nulls.
+
+    `gaps` tells that the column has nulls, if they are in another chunk: its numbers get the same type.
+    """
+    dtype = np.dtype(chunk.type.to_pandas_dtype())
+    known, data = chunk.buffers()
+    if not len(chunk):
+        return np.array([], dtype=dtype)
+    values = (
+        _bits(data, chunk)
+        if dtype == np.bool_
+        else np.frombuffer(data, dtype, len(chunk), chunk.offset * dtype.itemsize)
+    )
+    if not (chunk.null_count > 0 if gaps is None else gaps):
+        return values
+    whole = np.issubdtype(dtype, np.integer)
+    values = values.astype(np.int64) if whole else values.copy()
+    if chunk.null_count:
+        values[~_bits(known, chunk)] = -1 if whole else np.nan
+    return values
+
+
+def _lists(chunk: pa.Array) -> Iterator[Column]:
+    values, ends = _numbers(chunk.values), _numbers(chunk.offsets).tolist()
+    return (values[start:end] for start, end in pairwise(ends))
+
+
+def _bits(bits: pa.Buffer, chunk: pa.Array) -> Column:
+    """The truth values of a bit map, in an array's order."""
+    first, shift = divmod(chunk.offset, 8)
+    found = np.unpackbits(np.frombuffer(bits, np.uint8, offset=first), bitorder="little")
+    return found[shift : shift + len(chunk)].view(np.bool_)
 
 
 class RunView:
@@ -53,9 +100,9 @@ class RunView:
         if name not in self._tables:
             if name not in self._records.names:
                 raise KeyError(f"no table {name!r} was recorded; {nearest(name, self._records.names)}")
-            import pyarrow as pa
+            from cwndlab.tables import read_table
 
-            self._tables[name] = pa.table(self._records.table(name))
+            self._tables[name] = read_table(self._records.table(name))
         return self._tables[name]
 
     def columns(self, table: str) -> Mapping[str, Column]:
@@ -102,6 +149,9 @@ class Columns(Mapping[str, Column]):
                 raise KeyError(f"no column {name!r}; {nearest(name, self._names)}")
             self._done[name] = to_numpy(self._table.column(name))
         return self._done[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
     def __iter__(self) -> Any:
         return iter(self._names)

@@ -18,6 +18,8 @@ def readme_html(text: str) -> str:
 
     Links to other files of the study and pictures lead nowhere in a single file: their text is kept.
     """
+    if not text:
+        return ""
     from markdown_it import MarkdownIt  # results are printed before it is loaded
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")

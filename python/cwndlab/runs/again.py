@@ -7,17 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
 from cwndlab.core import core
 from cwndlab.laws import LawCode
 from cwndlab.plan.plan import Cell
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
+from cwndlab.tables import read_table
 
 from .work import Measure, classes
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cwndlab.backends.linux.backend import Kernel
 
 
@@ -29,7 +30,7 @@ def changed(scenario: str, changes: Mapping[str, object]) -> str:
 def simulated(scenario: str, seed: int, replicate: int, laws: Iterable[LawCode]) -> dict[str, pa.Table]:
     """The tables of one run of the simulator."""
     records = core().run(scenario, seed, replicate, laws=classes(laws))
-    return {name: pa.table(records.table(name)) for name in records.names}
+    return {name: read_table(records.table(name)) for name in records.names}
 
 
 class Repeatable(Protocol):

@@ -14,7 +14,7 @@ from cwndlab.records.tracediff import DEFAULT_TOLERANCE_S, Event, first_differen
 from cwndlab.records.view import Columns
 from cwndlab.report.beside import Beside
 from cwndlab.report.model import Parting
-from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS
+from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
 
 from .result import RunResult
 
@@ -63,7 +63,7 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
     # Its run is simulated once more, with the host that was watched on the kernel observed.
     probes = {**scenario.get("probes", {}), "segments_at": watched(scenario)}
     again = core().run(json.dumps({**scenario, "probes": probes}), measured.plan.seed, 0)
-    return _events(pa.table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)), _events(b)
+    return _events(read_table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)), _events(b)
 
 
 def _events(segments: pa.Table) -> list[Event]:

@@ -1,0 +1,69 @@
+"""Record columns as numpy arrays: read from Arrow's buffers, so they have to follow its layout."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cwndlab.records.view import to_numpy
+from cwndlab.tables import read_table
+
+NUMBERS = list(range(20))
+WORDS = ["a", "b", "c", "a"] * 5
+KINDS = [
+    *((kind, NUMBERS) for kind in (pa.uint8(), pa.uint32(), pa.uint64(), pa.int64(), pa.float64())),
+    (pa.bool_(), [True, True, False, True] * 5),
+    (pa.dictionary(pa.uint8(), pa.string()), WORDS),
+    (pa.string(), WORDS),
+    (pa.list_(pa.uint64()), [[], [1, 2], [], [3, 4, 5, 6], [7, 8]] * 4),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), KINDS, ids=[str(kind) for kind, _ in KINDS])
+@pytest.mark.parametrize("every", [100, 7], ids=["whole", "with nulls"])
+def test_a_column_has_the_values_that_arrow_lists(kind, values, every):
+    lists = pa.types.is_list(kind)  # none of which are missing in any table
+    whole = pa.array(
+        [None if k % every == every - 1 and not lists else v for k, v in enumerate(values)], kind
+    )
+    missing = -1 if pa.types.is_integer(kind) else float("nan") if pa.types.is_floating(kind) else None
+    for chunks in ([whole], [whole.slice(3, 15)], [whole.slice(0, 3), whole.slice(3, 0), whole.slice(4)], []):
+        column = pa.chunked_array(chunks, kind)
+        found = to_numpy(column)
+        wanted = [missing if value is None else value for value in column.to_pylist()]
+        if lists:
+            assert [list(value) for value in found] == wanted
+        else:
+            np.testing.assert_array_equal(found, np.array(wanted, dtype=found.dtype))
+        if pa.types.is_integer(kind):
+            assert found.dtype == (np.int64 if column.null_count else kind.to_pandas_dtype())
+
+
+def test_a_column_is_not_copied():
+    column = pa.chunked_array([pa.array(NUMBERS, pa.uint64())])
+    assert to_numpy(column).ctypes.data == column.chunk(0).buffers()[1].address
+
+
+RUN = """
+import sys, cwndlab
+study = {"title": "one flow", "measure": ["goodput", "share", "loss_rate", "queue_delay"],
+         "probes": {"segments_at": "a_sender"},
+         "dumbbell": {"rate": "10Mbps", "rtt": "40ms", "flows": [{"name": "a", "cc": "cubic"}]},
+         "run": {"duration": "1s"}}
+run = cwndlab.Study.from_dict(study).run()
+assert run.estimate("goodput").value
+assert "pandas" not in sys.modules
+"""
+
+
+def test_a_run_does_not_import_pandas():
+    """Arrow imports it for `pa.table` and `to_numpy` where it is installed: half a second in each command."""
+    pytest.importorskip("pandas")
+    subprocess.run([sys.executable, "-c", RUN], check=True)
+
+
+def test_a_stream_becomes_a_table():
+    table = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    assert read_table(table).equals(table)
