@@ -185,7 +185,9 @@ def test_what_is_no_capture_is_an_error_that_says_so_and_a_cut_one_is_read_to_it
         file.write_bytes(data)
         with pytest.raises(StudyError, match=f"some.pcap: {message}"):
             explain_capture(file)
-    for cut in (whole[:4001], gzip.compress(whole)[:-9]):
+    plain = rewritten(tmp_path / "sender.pcapng", 101, bytes)
+    (first,) = struct.unpack_from("<I", plain, 24 + 8)
+    for cut in (whole[:4001], gzip.compress(whole)[:-9], plain[:-1], plain[: 24 + 16 + first + 16]):
         file.write_bytes(cut)
         assert any("the capture is cut short, in its packet" in n for n in explain_capture(file).notes)
 

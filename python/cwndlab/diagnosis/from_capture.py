@@ -117,13 +117,27 @@ def read(path: Path) -> list[Conversation]:
         notes: list[str] = []
         try:
             found = list(_connections(file, notes))
-        except (ValueError, dpkt.dpkt.Error) as error:
+        except (ValueError, EOFError, dpkt.dpkt.Error) as error:
             raise StudyError(f"{path}: this capture cannot be read: {error}") from None
     made = [_conversation(connection) for connection in found]
     if not made:
         raise StudyError(f"{path}: there is no TCP segment in it")
     made[0].notes[:0] = notes
     return made
+
+
+class _Whole:
+    """A file whose reads are whole: dpkt would take the rest of a cut packet for the packet."""
+
+    def __init__(self, file: IO[bytes] | gzip.GzipFile) -> None:
+        self._file = file
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        if 0 < len(data) < size:
+            raise EOFError("it ends within its header")
+        return data
 
 
 def _packets(reader: Any, notes: list[str]) -> Iterator[tuple[int, bytes]]:
@@ -133,6 +147,8 @@ def _packets(reader: Any, notes: list[str]) -> Iterator[tuple[int, bytes]]:
     for count in itertools.count():
         try:
             time, data = next(packets)
+            if not data:
+                raise EOFError
         except StopIteration:
             return
         except (dpkt.dpkt.Error, EOFError, zlib.error, struct.error):
@@ -144,7 +160,7 @@ def _packets(reader: Any, notes: list[str]) -> Iterator[tuple[int, bytes]]:
 
 def _connections(file: IO[bytes] | gzip.GzipFile, notes: list[str]) -> Iterator[_Connection]:
     found: dict[frozenset[_Address], _Connection] = {}
-    reader = dpkt.pcap.UniversalReader(file)
+    reader = dpkt.pcap.UniversalReader(_Whole(file))
     for time, data in _packets(reader, notes):
         ip = _ip(data, reader.datalink())
         if ip is None or not isinstance(ip.data, dpkt.tcp.TCP):

@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
 
+from cwndlab._core import LawFailed
 from cwndlab.usercode import PREFIX
 
 #: A call found at two looks this far apart is ended, in seconds.
 LIMIT_S = 30.0
 
 
-class CallTimeout(Exception):  # noqa: N818 - its name is part of a message
-    """Raised in a call that does not return."""
+class CallTimeout(BaseException):  # its name is part of a message
+    """Raised in a call that does not return; not an `Exception`, which the user's code may catch."""
 
     def __str__(self) -> str:
         return f"the call has not returned for {LIMIT_S:g} s"
@@ -24,7 +25,12 @@ class CallTimeout(Exception):  # noqa: N818 - its name is part of a message
 
 @contextmanager
 def watched(caller: CodeType) -> Iterator[None]:
-    """Ends calls of user code that take over `LIMIT_S`, where a function with this code makes them."""
+    """Ends calls of user code that take over `LIMIT_S`, where a function with this code makes them.
+
+    Raises:
+        LawFailed: a call was ended; with the file and line where it was.
+
+    """
     thread = threading.get_ident()
     over = threading.Event()
     lock = threading.Lock()
@@ -41,6 +47,8 @@ def watched(caller: CodeType) -> Iterator[None]:
     threading.Thread(target=watch, daemon=True).start()
     try:
         yield
+    except CallTimeout as error:
+        raise LawFailed(f"{_place(error)}: CallTimeout: {error}") from None
     finally:
         try:
             with lock:
@@ -55,6 +63,16 @@ def _call(frame: FrameType | None, caller: CodeType) -> FrameType | None:
         frame = frame.f_back
     mine = frame is not None and str(frame.f_globals.get("__name__", "")).startswith(PREFIX)
     return frame if mine else None
+
+
+def _place(error: BaseException) -> str:
+    """File, line and function in which an exception was raised."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    assert last is not None  # it was raised
+    code = last.tb_frame.f_code
+    return f"{code.co_filename}:{last.tb_lineno}: {code.co_qualname}"
 
 
 def _raise(thread: int) -> None:

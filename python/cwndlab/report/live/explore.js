@@ -96,6 +96,15 @@ function studyFile(content, settings) {
   return `${content.study}\n[[grids]]\ncells = [\n${[...new Set(lines)].join("\n")}\n]\n${table}`;
 }
 
+/**
+ * A control's value with its unit, which is singular after 1: "1 packet", "4 packets", "1 ms".
+ * @param {string} value
+ * @param {string} unit
+ */
+function measured(value, unit) {
+  return `${value} ${value === "1" ? unit.replace(/^([a-z]{3,})s$/, "$1") : unit}`;
+}
+
 class Explorer {
   /** @param {WebAssembly.Module} engine @param {Content} content */
   constructor(engine, content) {
@@ -211,7 +220,7 @@ class Explorer {
       const { title } = control.stops[position];
       input.value = String(position);
       input.setAttribute("aria-valuetext", title);
-      element(`control-${control.name}-value`, HTMLElement).textContent = control.ordered ? `${title} ${control.unit}` : "";
+      element(`control-${control.name}-value`, HTMLElement).textContent = control.ordered ? measured(title, control.unit) : "";
       const differs = this.settings.some((setting) => setting[k] !== this.settings[0][k]);
       input.parentElement?.classList.toggle("differs", differs);
     }
