@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cwndlab import _core
+from cwndlab.converter import convert
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.report.svg import convert
 from cwndlab.runs.run import run_study
 from cwndlab.runs.work import Measure
 from cwndlab.study import Study

@@ -428,3 +428,12 @@ def test_errors_that_only_compiling_finds_are_reported_at_once() -> None:
         *("topology.links.wire.queue.limit", "traffic.bulk.server", "traffic.more.tcp", "tcp.groups.x.sackk")
     ]
     assert [error.line for error in found] == sorted(error.line or 0 for error in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [('title = "a"\n', "this is the text of a study"), ("x" * 300, "a study is a shipped name or a file")],
+)
+def test_what_is_no_name_of_a_study_is_a_clear_error(name: str, message: str) -> None:
+    with pytest.raises(StudyError, match=message):
+        Study.load(name)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cwndlab import converter
 from cwndlab.errors import StudyError
 from cwndlab.runs.progress import span
 
@@ -38,6 +39,10 @@ from .output import echo, number_of, progress, same_replicates
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
     from cwndlab.runs.result import RunResult
+
+#: A study's file, and the folder of the shipped studies. (`cwndlab.spec.load` takes long to import.)
+STUDY = "study.toml"
+SHIPPED = Path(__file__).parent.parent / "studies"
 
 
 def run(
@@ -81,11 +86,13 @@ def run(
     json_: JsonOption = False,
 ) -> None:
     """Run a study and write its report. A second run in the same folder runs only what is missing."""
+    began = time.monotonic()
+    if backend == "simulator" and not cc and not cluster and _has_figures(study):
+        converter.start()
     from cwndlab.commands import summary
     from cwndlab.runs.options import RunOptions
     from cwndlab.runs.run import run_study
 
-    began = time.monotonic()
     loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
     out = out or Path(f"{loaded.name}-out")
     options = RunOptions(
@@ -150,6 +157,14 @@ def run(
     if strict and (failed := summary.failed_claims(result)):
         echo(f"error: {len(failed)} claims fail: {', '.join(failed)}", err=True)
         raise typer.Exit(3)
+
+
+def _has_figures(study: str) -> bool:
+    """Whether a study file describes figures: by its text, for reading it as a study takes longer."""
+    for path in (SHIPPED / study / STUDY, Path(study), Path(study) / STUDY):
+        with suppress(OSError, ValueError):
+            return "\n[[figures]]" in path.read_text(encoding="utf-8")
+    return False
 
 
 def _print_failures(failures: Sequence[Failure]) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cwndlab.converter import convert
 from cwndlab.spec.outputs import Figure
 
 from .packets import INK
-from .svg import convert
 from .vega import Spec
 
 if TYPE_CHECKING:

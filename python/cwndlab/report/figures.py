@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cwndlab.converter import convert
 from cwndlab.errors import StudyError, nearest
 from cwndlab.report.packets import DRAWN, EDGE, INK, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.outputs import Figure
@@ -39,7 +40,7 @@ from .canvas import (
     stack,
     to_svg,
 )
-from .svg import convert, inline_svg, on_white
+from .svg import inline_svg, on_white
 from .vega import Spec, field, layered, mark, named, single
 
 if TYPE_CHECKING:

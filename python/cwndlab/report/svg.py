@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
-from typing import Any
 from xml.etree import ElementTree
 
 from .compact import compact
@@ -94,39 +89,3 @@ def on_white(svg: str) -> str:
     return re.sub(
         r"(<svg\b[^>]*>)", r'\1<rect width="100%" height="100%" fill="#fff"/>', svg, count=1
     ).replace("<svg ", '<svg color="#111" ', 1)
-
-
-#: The process in which the converter was first used.
-_converter: list[int] = []
-
-
-def convert(function: str, source: Any, **options: Any) -> bytes:
-    """What a function of vl-convert makes of `source`.
-
-    Its threads do not survive a fork: in a child of the process that used it first, it would wait for them
-    for ever, so there it runs in a fresh interpreter.
-    """
-    if not _converter:
-        _converter.append(os.getpid())
-    if _converter[0] == os.getpid():
-        import vl_convert
-
-        made = getattr(vl_convert, function)(source, **options)
-        return made.encode() if isinstance(made, str) else bytes(made)
-    done = subprocess.run(
-        [sys.executable, "-c", _FRESH],
-        input=json.dumps([function, source, options]).encode(),
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"drawing a figure failed: {done.stderr.decode(errors='replace')[-500:]}")
-    return done.stdout
-
-
-_FRESH = """
-import json, sys, vl_convert
-function, source, options = json.load(sys.stdin)
-made = getattr(vl_convert, function)(source, **options)
-sys.stdout.buffer.write(made.encode() if isinstance(made, str) else bytes(made))
-"""

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from cwndlab.backends.dask import Cluster
-from cwndlab.backends.processes import Processes
+from cwndlab import converter
 from cwndlab.backends.protocol import Executor
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
 from cwndlab.diagnosis.diagnosis import Diagnosis
@@ -26,7 +25,6 @@ from cwndlab.store.folder import FolderStore, MemoryStore
 from cwndlab.store.provenance import provenance
 from cwndlab.usercode import check_not_loading
 
-from . import agreement
 from . import folder as folders
 from .campaign import Campaign
 from .explain import explain_run
@@ -124,6 +122,9 @@ def run_plan(
             finished_before = bool(inputs) and folders.is_of(folder, inputs)
             if not finished_before:
                 folders.begin(folder, study)
+        draws = folder is not None and study.outline.figures and not finished_before
+        if draws and isinstance(executor, Threads):
+            converter.start()
         campaign.run()
         result = RunResult.of(campaign, folder)
         if folder is not None and finished_before and not campaign.worked:
@@ -208,6 +209,8 @@ def _report(
     """Writes the report. A kernel's report includes the simulator's results; missing ones are run."""
     beside = None
     if campaign.backend:
+        from . import agreement  # only a kernel needs it
+
         # The simulator's runs have other keys, so one store holds both.
         plan = campaign.plan.beside_a_kernel()
         simulated = Campaign(plan, campaign.store, Threads(None), campaign.rule)
@@ -238,9 +241,15 @@ def _explained(campaign: Campaign, cell: str) -> Diagnosis | None:
 
 def _executor(options: RunOptions, study: StudySpec) -> Executor:
     if options.cluster is not None:
+        from cwndlab.backends.dask import Cluster
+
         return Cluster(options.cluster)
     chunk_s = CHUNK_S if options.store is None else SHARED_CHUNK_S
-    return (Processes if study.laws else Threads)(options.threads, chunk_s)
+    if study.laws:
+        from cwndlab.backends.processes import Processes
+
+        return Processes(options.threads, chunk_s)
+    return Threads(options.threads, chunk_s)
 
 
 def kernel_of(options: RunOptions, study: StudySpec) -> Kernel | None:

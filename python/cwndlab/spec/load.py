@@ -52,9 +52,17 @@ def load(kind: type[S], name_or_path: str | Path) -> S:
         file = Path(name_or_path)
         if not str(name_or_path) or "\0" in str(name_or_path):
             raise StudyError("a study is a shipped name or a file", right=nearest("", known))
-        if file.is_dir():
+        if "\n" in str(name_or_path):
+            raise StudyError(
+                "this is the text of a study, not its name or file", right="load it by Study.from_toml(text)"
+            )
+        try:
+            is_folder, exists = file.is_dir(), file.exists()
+        except OSError as error:  # too long a name
+            raise StudyError(f"a study is a shipped name or a file: {error.strerror}") from None
+        if is_folder:
             file = file / "study.toml"
-        elif not file.exists():
+        elif not exists:
             looks_like_path = file.suffix == ".toml" or len(file.parts) > 1
             raise StudyError(
                 f'there is no study "{name_or_path}"',

@@ -1,0 +1,41 @@
+"""`cwndlab list`, `expand` and `doctor`: what there is, a study in full, and what works here."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+from .loading import load
+from .options import JsonOption, MoreSets, SetOption, StudyArgument
+from .output import columns, echo
+
+
+def list_studies(json_: JsonOption = False) -> None:
+    """List the shipped studies."""
+    from cwndlab.spec.load import titles
+
+    found = titles()
+    if json_:
+        echo(json.dumps([{"name": n, "title": t} for n, t in found.items()], indent=1, ensure_ascii=False))
+    else:
+        echo(columns(list(found.items())))
+
+
+def expand(study: StudyArgument, more: MoreSets = None, set_: SetOption = None) -> None:
+    """Print a study with its short forms (`dumbbell`, `parking_lot`, `measure`) written out."""
+    from cwndlab.spec.toml import dumps
+
+    echo(dumps(load(study, set_, more).raw).rstrip("\n"))
+
+
+def doctor() -> None:
+    """Report what is installed and works, and what each extra would add."""
+    from cwndlab.runs.doctor import examine
+
+    good = True
+    for item in examine():
+        good = good and (item.works or not item.required)
+        echo(f"{'ok ' if item.works else 'no ' if item.required else '–  '} {item.name}: {item.detail}")
+    if not good:
+        raise typer.Exit(1)
