@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from pydantic import TypeAdapter
 import synthetic
 from cwndlab import metrics
 from cwndlab.errors import OutputError
-from cwndlab.report import Fact, Outputs, ReportView, Variation, formula, render, write, write_index
+from cwndlab.report import Fact, Outputs, ReportView, Variation, formula, write, write_index
 from cwndlab.report.definitions import definitions
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
@@ -363,7 +364,7 @@ def test_the_index_leads_to_every_report(written: tuple[Path, ReportView], tmp_p
     (tmp_path / "rfc2415/provenance.json").write_text('{"title": "<i>Windows</i>", "study": "rfc2415"}')
     (tmp_path / "lessons").mkdir()
     topics = [("slow-start.html", "Slow & steady", "Windows."), ("red.html", "RED", "A queue.")]
-    (tmp_path / "lessons/index.html").write_text(render.lessons(topics))
+    (tmp_path / "lessons/lessons.json").write_text(json.dumps(topics))
     page = write_index(tmp_path).read_text()
     assert 'href="lessons/slow-start.html">Slow &amp; steady</a></h3><p>Windows.</p>' in page
     assert 'href="lessons/red.html">RED<' in page

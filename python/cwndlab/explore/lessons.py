@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.report import render
+from cwndlab.report.index import LIST
 from cwndlab.spec import load
 from cwndlab.spec.files import read_text
 
@@ -38,7 +40,8 @@ def page(name: str, index: str = "") -> str:
 
 
 def pages() -> dict[str, str]:
-    """The pages of all lessons by file name, the one that leads to them first."""
-    entries = [(f"{name}.html", study(name)) for name in NAMES]
-    index = render.lessons([(file, one.title, one.outline.about or "") for file, one in entries])
-    return {INDEX: index} | {f"{name}.html": page(name, INDEX) for name in NAMES}
+    """The pages of all lessons by file name, the one that leads to them first; and a list of them."""
+    studies = {f"{name}.html": study(name) for name in NAMES}
+    entries = [(file, one.title, one.outline.about or "") for file, one in studies.items()]
+    pages = {f"{name}.html": page(name, INDEX) for name in NAMES}
+    return {INDEX: render.lessons(entries)} | pages | {LIST: json.dumps(entries)}

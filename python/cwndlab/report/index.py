@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
-from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,8 +15,8 @@ from .model import CountView
 from .view import count
 from .write import save
 
-#: Where `cwndlab explore -o DIR/lessons` puts its first page.
-LESSONS = "lessons/index.html"
+#: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list: file, title and topic of each.
+LESSONS, LIST = "lessons", "lessons.json"
 
 
 def write_index(folder: Path) -> Path:
@@ -45,19 +43,13 @@ def write_index(folder: Path) -> Path:
     return page
 
 
-_LESSON = re.compile(r'<section><h2><a href="([\w.-]+)">\d+\. ([^<]*)</a></h2><p>([^<]*)</p>')
-
-
-def _lessons(page: Path) -> list[tuple[str, str, str]]:
-    """Address, title and topic of the lessons to which the page of lessons leads."""
+def _lessons(folder: Path) -> list[tuple[str, str, str]]:
+    """Address, title and topic of the lessons in a folder, if it has some."""
     try:
-        found = _LESSON.findall(page.read_text(encoding="utf-8"))
-    except OSError:
+        found = json.loads((folder / LIST).read_text(encoding="utf-8"))
+        return [(f"{quote(folder.name)}/{quote(file)}", title, topic) for file, title, topic in found]
+    except (OSError, ValueError, TypeError):
         return []
-    return [
-        (f"{quote(page.parent.name)}/{file}", unescape(title), unescape(about))
-        for file, title, about in found
-    ]
 
 
 def _provenance(results: Path) -> tuple[str, str, str]:

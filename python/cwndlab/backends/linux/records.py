@@ -17,7 +17,7 @@ import pyarrow as pa
 from cwndlab._core import read_kernel_run
 from cwndlab.backends.protocol import ANSWER_S
 from cwndlab.plan.scenario import kernel_snapshot_times
-from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS
+from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
 
 from . import senders, stack
 from .testbed import observed_port, shifted
@@ -87,7 +87,7 @@ def _read(
         from_first_data=shifted(scenario),
         answer_ns=round(ANSWER_S * 1e9),
     )
-    return {name: pa.table(table) for name, table in read.items()}, zero
+    return {name: read_table(table) for name, table in read.items()}, zero
 
 
 def _of_senders(
