@@ -22,7 +22,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any
@@ -38,19 +37,12 @@ from cwndlab.spec.measures import ALIASES as ALIASES
 from cwndlab.spec.schema import Quantity
 
 from . import _own
+from ._built_in import built_in as built_in
 from ._metric import Metric as Metric
 from ._range import ANY, Range, of_derived, of_reduced
 
 #: What a metric sees: one window of one run of any backend, and nothing outside of the window.
 RunView = WindowedRun
-
-
-@cache
-def built_in() -> tuple[str, ...]:
-    """The names of the metrics that come with cwndlab."""
-    return tuple(
-        sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
-    )
 
 
 def names() -> list[str]:

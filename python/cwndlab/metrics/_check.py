@@ -17,7 +17,7 @@ from cwndlab.spec.schema import Model, Quantity
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.validate import Invalid, validate
 
-from . import ALIASES, get, names, scale_of
+from . import ALIASES, built_in, get, names, scale_of
 
 
 def check_quantities(study: StudySpec) -> None:
@@ -39,10 +39,10 @@ def check_quantities(study: StudySpec) -> None:
 
 
 def _check_metric(study: StudySpec, index: int, quantity: Quantity) -> None:
-    known = [*names(), *ALIASES]
     if quantity.metric is None:
         return
-    if quantity.metric not in known:
+    if quantity.metric not in {*built_in(), *ALIASES} and quantity.metric not in names():
+        known = [*names(), *ALIASES]
         problem = f'there is no metric "{quantity.metric}"'
         raise study.place.error(("quantities", index, "metric"), problem, nearest(quantity.metric, known))
     try:

@@ -25,6 +25,7 @@ from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
 from cwndlab.usercode import execute, read, source_of
 
+from ._built_in import built_in
 from ._metric import Metric
 from ._range import Range
 
@@ -173,7 +174,8 @@ def names() -> list[str]:
 
 def find(name: str) -> OwnMetric | None:
     """The metric of this name; None if it is none of the user's own. Loads an installed one."""
-    if name not in _known and (point := _entry_points().get(name)) is not None:
+    # To look for entry points takes a while.
+    if name not in _known and name not in built_in() and (point := _entry_points().get(name)) is not None:
         point.load()
         if name not in _known:
             raise StudyError(

@@ -88,7 +88,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
     for at, below, files in os.walk(_PACKAGE):
         below[:] = sorted(set(below) - {"__pycache__"})
         for file in sorted(files):
-            about = Path(at, file).stat()
+            about = os.stat(f"{at}/{file}")  # noqa: PTH116 - a Path for each takes longer than the rest
             digest.update(f"\0{at}/{file} {about.st_size} {about.st_mtime_ns}".encode())
     return digest.hexdigest()
 
