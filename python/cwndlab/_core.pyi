@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from random import Random
-from typing import ClassVar, Self, final
+from typing import ClassVar, Protocol, Self, final, type_check_only
 
 from typing_extensions import disjoint_base
 
@@ -38,10 +38,17 @@ __all__ = [
     "tcp_profiles",
     "tcp_renamed",
     "tcp_without_effect",
+    "time_budgets",
     "toml_places",
     "unit_factor",
     "version",
 ]
+
+@type_check_only
+class ArrowStream(Protocol):
+    """A table of any library that speaks the Arrow PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 def version() -> str:
     """The version of the engine."""
@@ -134,6 +141,17 @@ def read_kernel_run(
     `everywhere`: those of all hosts are, so that a packet that arrives has two rows; `from_first_data`:
     whether the clock starts with the first data packet; `answer_ns`: a segment sent again within this time
     after another arrived is taken as its answer, not as a timer's. ValueError names the trace's line.
+    """
+
+def time_budgets(
+    scenario_json: str, tables: Mapping[str, ArrowStream], until_ns: int, kind: str | None = None
+) -> Table:
+    """The time budgets of a run's finished objects and of its connections, or of one kind of them.
+
+    `tables`: connections, objects, limits, states, timeouts, cwnd, delays; what happened at `until_ns` or
+    later is not looked at, unless that is the end of the run. A row has `traffic` (its index), `kind`,
+    `index`, `start_ns`, `end_ns` and the nanoseconds of each part, as `slow-start_ns`, which add up to
+    `end_ns - start_ns`. ValueError names the table and column that does not fit.
     """
 
 @disjoint_base

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from cwndlab import metrics
@@ -24,6 +25,9 @@ class Run:
 
     def __init__(self, **tables: Mapping[str, Any]) -> None:
         self.tables = tables
+
+    def table(self, name: str) -> pa.Table:
+        return pa.table(dict(self.tables[name]))
 
     def columns(self, table: str) -> Mapping[str, Any]:
         return self.tables[table]

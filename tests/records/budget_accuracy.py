@@ -11,6 +11,7 @@ import json
 import sys
 from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,7 @@ import pyarrow as pa
 from cwndlab import Study
 from cwndlab.backends.linux import senders
 from cwndlab.core import core
-from cwndlab.records.budget import PARTS, Budget, CriticalPaths
-from cwndlab.records.kept import KeptRecords
-from cwndlab.records.view import RunView
+from cwndlab.records.budget import PARTS, time_budgets
 from cwndlab.runs.again import OneKernelCell
 from cwndlab.runs.budget import PROBES
 from cwndlab.runs.options import RunOptions
@@ -94,10 +93,33 @@ def writes(known: Mapping[str, pa.Table], segments: pa.Table) -> senders.Writes:
     return found
 
 
-def budgets(scenario: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> list[Budget]:
-    view = RunView(KeptRecords(tables), scenario)
-    paths = CriticalPaths(view.columns, scenario, int(scenario["duration_ns"]))
-    return [*paths.of_objects(), *paths.of_connections()]
+@dataclass(frozen=True)
+class Budget:
+    """One row of budgets."""
+
+    kind: str
+    index: int
+    start_ns: int
+    end_ns: int
+    #: Nanoseconds of the parts that took time.
+    parts: Mapping[str, int]
+
+
+def budgets(
+    scenario: Mapping[str, Any], tables: Mapping[str, pa.Table], kind: str | None = None
+) -> list[Budget]:
+    """The budgets of a run whose tables are these."""
+    found = time_budgets(tables.__getitem__, scenario, int(scenario["duration_ns"]), kind)
+    return [
+        Budget(
+            row["kind"],
+            row["index"],
+            row["start_ns"],
+            row["end_ns"],
+            {part: row[f"{part}_ns"] for part in PARTS if row[f"{part}_ns"]},
+        )
+        for row in found.to_pylist()
+    ]
 
 
 def scenario_of(name: str, changes: Mapping[str, Any], duration_s: float = 60) -> dict[str, Any]:

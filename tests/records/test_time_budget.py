@@ -7,22 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from budget_accuracy import Budget, budgets, tables_of
 
 from cwndlab import Study
-from cwndlab.core import core
-from cwndlab.records.budget import PARTS, Budget, CriticalPaths
-from cwndlab.records.view import RunView
-from cwndlab.runs.budget import PROBES
+from cwndlab.records.budget import PARTS
 from cwndlab.spec.load import shipped
 
 MS = 1_000_000
 DROP: dict[str, Any] = {"kind": "drop-nth"}
-
-
-def paths_of(scenario: dict[str, Any], seed: int = 1) -> CriticalPaths:
-    changed = {**scenario, "probes": {**scenario["probes"], **PROBES}}
-    view = RunView(core().run(json.dumps(changed), seed, 0), changed)
-    return CriticalPaths(view.columns, changed, scenario["duration_ns"])
 
 
 def one_file(bytes_: int, link: dict[str, Any] | None = None, **tcp: Any) -> Budget:
@@ -58,7 +50,8 @@ def one_file(bytes_: int, link: dict[str, Any] | None = None, **tcp: Any) -> Bud
         tcp={"profile": "rfc5681", "mss": "1000B", "initial_window": 1, "ack_policy": "every", **tcp},
         run={"duration": "20s"},
     )
-    return next(iter(paths_of(json.loads(study.plan().cells[0].scenario)).of_objects()))
+    scenario = json.loads(study.plan().cells[0].scenario)
+    return budgets(scenario, tables_of(scenario), "file")[0]
 
 
 def milliseconds(budget: Budget) -> dict[str, int]:
@@ -95,8 +88,7 @@ def test_budgets_of_every_study_add_up_to_the_durations(name: str) -> None:
     for cell in cells[:: max(1, len(cells) // 3)][:3]:
         scenario = json.loads(cell.scenario)
         scenario |= {"duration_ns": min(scenario["duration_ns"], 1_000 * MS), "windows": {}}
-        paths = paths_of(scenario)
-        for budget in [*paths.of_objects(), *paths.of_connections()]:
+        for budget in budgets(scenario, tables_of(scenario)):
             assert sum(budget.parts.values()) == budget.end_ns - budget.start_ns
             assert min(budget.parts.values(), default=1) > 0
             assert budget.parts.keys() <= PARTS.keys()

@@ -20,4 +20,4 @@ pub use probe::{ConnectionRecord, NoProbe, Opened, Probe, QueueSample, SegmentEv
 pub use scenario::{KnobError, LinkSpec, ProbeSpec, RouteSpec, Scenario, ScenarioError, TrafficSpec};
 pub use sim::{Simulation, Summary};
 pub use streams::Streams;
-pub use topology::route;
+pub use topology::Routes;

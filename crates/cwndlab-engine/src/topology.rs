@@ -10,7 +10,7 @@ pub(crate) const DELIVER: u32 = u32::MAX;
 
 /// All routes that the traffic uses. A packet carries the position of its next hop; the hop after it is the next element.
 #[derive(Debug, Default)]
-pub(crate) struct Routes {
+pub struct Routes {
     /// Link indices, each route ended by [`DELIVER`].
     pub(crate) hops: Vec<u32>,
     starts: BTreeMap<(u32, u32), u32>,
@@ -27,13 +27,26 @@ const NO_LINK: u32 = u32::MAX;
 const MAX_TREES: usize = 64;
 
 impl Routes {
-    pub(crate) fn new(scenario: &Scenario) -> Routes {
+    /// None is resolved yet.
+    pub fn new(scenario: &Scenario) -> Routes {
         let mut leaving = vec![Vec::new(); scenario.nodes.len()];
         for (index, link) in scenario.links.iter().enumerate() {
             leaving[link.from as usize].push(index as u32);
         }
         let ends = scenario.routes.iter().enumerate().rev().map(|(index, route)| ((route.from, route.to), index));
         Routes { leaving, explicit: ends.collect(), ..Routes::default() }
+    }
+
+    /// The links from one node to another, explicit or shortest, as a run takes them; `None` if there is no path.
+    ///
+    /// # Errors
+    /// If the scenario's explicit route between them is broken.
+    pub fn between(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
+        if !self.explicit.contains_key(&(from, to)) && self.shortest_path(scenario, from, to).is_none() {
+            return Ok(None);
+        }
+        let start = self.resolve(scenario, from, to)? as usize;
+        Ok(Some(self.hops[start..].iter().copied().take_while(|&hop| hop != DELIVER).collect()))
     }
 
     /// The position in `hops` of the route's first hop: explicit if the scenario has one, else a shortest path
@@ -106,19 +119,6 @@ impl Routes {
         self.trees.insert(root, Rc::clone(&tree));
         tree
     }
-}
-
-/// The links from one node to another, explicit or shortest, as a run takes them; `None` if there is no path.
-///
-/// # Errors
-/// If the scenario's explicit route between them is broken.
-pub fn route(scenario: &Scenario, from: u32, to: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
-    let mut routes = Routes::new(scenario);
-    if !routes.explicit.contains_key(&(from, to)) && routes.shortest_path(scenario, from, to).is_none() {
-        return Ok(None);
-    }
-    let start = routes.resolve(scenario, from, to)? as usize;
-    Ok(Some(routes.hops[start..].iter().copied().take_while(|&hop| hop != DELIVER).collect()))
 }
 
 /// An explicit route must be a chain of links from its first to its last node.

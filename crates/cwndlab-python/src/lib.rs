@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::profiles::{tcp_choices, tcp_knobs, tcp_profile, tcp_profiles, tcp_renamed, tcp_without_effect};
     #[pymodule_export]
-    use super::records::{read_kernel_run, record_tables, Records};
+    use super::records::{read_kernel_run, record_tables, time_budgets, Records};
     #[pymodule_export]
     use super::scenario::{check_scenario, complete_scenario, default_budget, run, BudgetError, RunStopped, Scenario};
     #[pymodule_export]

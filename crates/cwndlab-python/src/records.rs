@@ -7,14 +7,15 @@ use std::path::PathBuf;
 
 use cwndlab_engine::Summary;
 use cwndlab_records::kernel::{self, Choices, KernelError, Observed, Testbed};
-use cwndlab_records::TraceFormat;
+use cwndlab_records::time_budget::{self, Kind, Tables};
+use cwndlab_records::{Label as _, TraceFormat};
 use cwndlab_units::Time;
 use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::scenario::parse;
-use crate::table::Table;
+use crate::table::{batches, Table};
 
 /// The record tables of a run on a kernel, and their time 0 on the router's clock: from the testbed's result and the
 /// router's trace, next to which there may be a file of queue samples.
@@ -159,4 +160,29 @@ impl Records {
 #[pyfunction]
 pub fn record_tables() -> Vec<&'static str> {
     cwndlab_records::TABLES.iter().map(|table| table.name).collect()
+}
+
+/// The time budgets of a run's finished objects and of its connections, or of one kind of them.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, tables, until_ns, kind = None))]
+pub fn time_budgets(
+    py: Python<'_>,
+    scenario_json: &str,
+    tables: BTreeMap<String, Bound<'_, PyAny>>,
+    until_ns: u64,
+    kind: Option<&str>,
+) -> PyResult<Table> {
+    let kind = kind.map(|name| {
+        let kinds = Kind::WORDS.join(", ");
+        Kind::named(name).ok_or_else(|| PyValueError::new_err(format!("there is no kind {name:?}; there are {kinds}")))
+    });
+    let kind = kind.transpose()?;
+    let tables: Tables =
+        tables.into_iter().map(|(name, table)| Ok((name, batches(&table)?))).collect::<PyResult<_>>()?;
+    let budgets = || {
+        let scenario = cwndlab_engine::Scenario::from_json(scenario_json).map_err(|error| error.to_string())?;
+        let until = Time::from_nanos(until_ns);
+        time_budget::time_budgets(&scenario, &tables, kind, until).map_err(|error| error.to_string())
+    };
+    py.detach(budgets).map(Table::new).map_err(PyValueError::new_err)
 }

@@ -195,7 +195,11 @@ fn check_words<L: Label>(array: &DictionaryArray<UInt8Type>) -> Result<(), Strin
 
 /// By the word, not the code: a table that comes back from a file may have its words in another order.
 fn label_at<L: Label>(array: &DictionaryArray<UInt8Type>, row: usize) -> L {
-    let word = array.values().as_string::<i32>().value(usize::from(array.keys().value(row)));
+    let key = array.keys().value(row);
+    let word = array.values().as_string::<i32>().value(usize::from(key));
+    if L::WORDS.get(usize::from(key)) == Some(&word) {
+        return L::from_code(key);
+    }
     let code = L::WORDS.iter().position(|known| *known == word).unwrap_or(0);
     L::from_code(code as u8)
 }

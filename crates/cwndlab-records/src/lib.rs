@@ -1,5 +1,5 @@
 //! The one definition of every record: tables with typed columns, recorded into plain vectors and handed to
-//! Arrow without a copy; and the trace formats that other tools read.
+//! Arrow without a copy; the trace formats that other tools read; and where the time of a run's objects went.
 #![forbid(unsafe_code)]
 
 pub mod cell;
@@ -12,8 +12,10 @@ mod samples;
 mod sequence;
 mod table;
 pub mod tables;
+pub mod time_budget;
 pub mod trace;
 
+pub use cell::Label;
 pub use recorder::Recorder;
 pub use records::{Records, TraceFormat};
 pub use table::{ColumnDoc, SchemaError, Table, TableDoc};

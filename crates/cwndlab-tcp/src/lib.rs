@@ -41,7 +41,7 @@ pub use ecn::EcnKind;
 pub use flight::RateSample;
 pub use profile::{choices_json, knobs_json, Knob, KNOBS, RENAMED};
 pub use rto::RttEstimator;
-pub use segment::{AccEcnOption, Flags, Header, SackBlocks, Segment};
+pub use segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 pub use state::{CloseReason, State};
 pub use stats::Stats;
 pub use trace::{Cause, Expired, Trace, Traced};

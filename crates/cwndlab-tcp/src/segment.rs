@@ -60,7 +60,7 @@ impl std::ops::BitOrAssign for Flags {
 }
 
 /// Timestamps option with its padding (RFC 7323, appendix A).
-pub(crate) const TIMESTAMPS_BYTES: u32 = 12;
+pub const TIMESTAMPS_BYTES: u32 = 12;
 
 /// Up to four SACK blocks (RFC 2018, section 3), each `[start, end)` in wire sequence numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from cwndlab.records.budget import TABLES as _TABLES
-from cwndlab.records.budget import Budget, CriticalPaths, Part
+from cwndlab.records.budget import Part
 
 from . import RunView
 from ._range import NON_NEGATIVE
@@ -33,16 +33,7 @@ def measure(
     traffic: str | None = None,
 ) -> list[float]:
     """Of one traffic entry of the study, or of all; in the order of the records."""
-    wanted = np.isin(np.arange(len(run.traffic())), run.traffic(traffic))
-    return [
-        budget.parts.get(part, 0) / 1e9
-        for budget in run.once(("budgets", kind), lambda: _budgets(run, kind))
-        if wanted[budget.traffic]
-    ]
-
-
-def _budgets(run: RunView, kind: str) -> list[Budget]:
-    end_ns = round(run.end_s * 1e9)
-    paths = run.once("critical paths", lambda: CriticalPaths(run.history, run.scenario, end_ns))
-    found = paths.of_connections() if kind == "connection" else paths.of_objects(kind)
-    return [budget for budget in found if budget.start_ns >= run.start_s * 1e9]
+    budgets = run.once(("budgets", kind), lambda: run.budgets(kind))
+    mine = np.isin(budgets["traffic"], run.traffic(traffic))
+    spent: list[float] = (budgets[f"{part}_ns"][mine] / 1e9).tolist()
+    return spent

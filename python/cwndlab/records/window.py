@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.plan.scenario import snapshot_times
 from cwndlab.spec.windows import interval_edges
+
+from .budget import time_budgets
+from .view import Columns as TableColumns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Column = NDArray[Any]
 Columns = Mapping[str, Column]
@@ -44,6 +50,9 @@ class FullRun(Protocol):
     @property
     def scenario(self) -> Mapping[str, Any]:
         """The compiled scenario."""
+
+    def table(self, name: str) -> pa.Table:
+        """A record table as Arrow."""
 
     def columns(self, table: str) -> Columns:
         """The columns of a record table as numpy arrays; null is -1 in whole numbers, NaN elsewhere."""
@@ -142,6 +151,15 @@ class WindowedRun:
     def history(self, table: str) -> Columns:
         """As `columns`, from the start of the run to the end of the window."""
         return WindowedRun(self._run, 0, self._end).columns(table)
+
+    def budgets(self, kind: str) -> Columns:
+        """Time budgets, one row each: of the finished objects of a kind that began in the window, or of the
+        connections that were opened in it, to their ends or that of the window.
+
+        `traffic`, `kind`, `index`, `start_ns`, `end_ns`, and nanoseconds by part, as `slow-start_ns`.
+        """
+        full = TableColumns(time_budgets(self._run.table, self.scenario, self._end, kind))
+        return Rows(full, np.flatnonzero(full["start_ns"] >= self._start))
 
     def _before_end(self, time: Column) -> NDArray[np.bool_]:
         return np.full(len(time), True) if self._last else np.asarray(time < self._end)

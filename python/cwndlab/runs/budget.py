@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from cwndlab.errors import OutputError
 from cwndlab.plan.probes import SENDER_PROBES
-from cwndlab.records.budget import PARTS, TABLES, Budget, CriticalPaths
+from cwndlab.records.budget import PARTS, TABLES, time_budgets
 from cwndlab.records.kept import KeptRecords
-from cwndlab.records.view import RunView
+from cwndlab.records.view import RunView, to_numpy, word_column
 
 from .again import Repeatable, view_again
 
@@ -36,11 +37,11 @@ def budget_table(source: Recorded, cell: str, replicate: int, kind: str | None =
     """
     scenario = source.scenario(cell)
     view = _recorded(source, cell, replicate) or view_again(source, cell, replicate, scenario, PROBES)
-    paths = CriticalPaths(view.columns, scenario, int(scenario["duration_ns"]))
-    found = [] if kind == "connection" else list(paths.of_objects(kind))
-    if kind in (None, "connection"):
-        found += paths.of_connections()
-    return _table(found, [str(entry["name"]) for entry in scenario["traffic"]])
+    try:
+        found = time_budgets(view.table, scenario, int(scenario["duration_ns"]), kind)
+    except ValueError as error:
+        raise OutputError(f"replicate {replicate}: {error}") from None
+    return _by_part(found, [str(entry["name"]) for entry in scenario["traffic"]])
 
 
 def _recorded(source: Recorded, cell: str, replicate: int) -> RunView | None:
@@ -56,16 +57,15 @@ def _recorded(source: Recorded, cell: str, replicate: int) -> RunView | None:
     return RunView(KeptRecords(tables), source.scenario(cell))
 
 
-def _table(found: list[Budget], flows: list[str]) -> pa.Table:
-    rows = [(budget, part, budget.parts[part]) for budget in found for part in PARTS if part in budget.parts]
-    words = pa.dictionary(pa.int32(), pa.string())
+def _by_part(budgets: pa.Table, flows: list[str]) -> pa.Table:
+    """A row for each part that took time, with the names of flows."""
+    spent = np.column_stack([to_numpy(budgets.column(f"{part}_ns")) for part in PARTS])
+    row, part = np.nonzero(spent)
+    taken = budgets.take(row)
     columns = {
-        "flow": pa.array([flows[b.traffic] for b, _, _ in rows], words),
-        "kind": pa.array([b.kind for b, _, _ in rows], words),
-        "index": pa.array([b.index for b, _, _ in rows], pa.uint32()),
-        "start_ns": pa.array([b.start_ns for b, _, _ in rows], pa.uint64()),
-        "end_ns": pa.array([b.end_ns for b, _, _ in rows], pa.uint64()),
-        "part": pa.array([part for _, part, _ in rows], words),
-        "spent_ns": pa.array([spent for _, _, spent in rows], pa.uint64()),
+        "flow": word_column(taken.column("traffic"), flows),
+        **{name: taken.column(name) for name in ("kind", "index", "start_ns", "end_ns")},
+        "part": word_column(pa.array(part), list(PARTS)),
+        "spent_ns": pa.array(spent[row, part]),
     }
-    return pa.table(columns)
+    return pa.Table.from_arrays(list(columns.values()), list(columns))

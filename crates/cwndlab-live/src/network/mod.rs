@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use cwndlab_engine::{route, Scenario, ScenarioError, Streams};
+use cwndlab_engine::{Routes, Scenario, ScenarioError, Streams};
 use cwndlab_net::impair::ImpairmentConfig;
 
 use cwndlab_net::queue::Regions;
@@ -135,10 +135,11 @@ impl Network {
             entered: 0,
             now: Time::ZERO,
         };
+        let mut routes = Routes::new(scenario);
         for (port, (node, addresses)) in ports.iter().enumerate() {
             network.port_of.extend(addresses.iter().map(|&address| (address, port as u32)));
             for (other, (to, _)) in ports.iter().enumerate().filter(|&(_, (to, _))| to != node) {
-                if let Some(links) = route(scenario, *node, *to)? {
+                if let Some(links) = routes.between(scenario, *node, *to)? {
                     network.routes.insert((port as u32, other as u32), network.hops.len() as u32);
                     let mut beyond = Time::ZERO;
                     for ahead in links.iter().rev().map(|&link| link as usize) {

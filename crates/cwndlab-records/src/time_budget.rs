@@ -1,0 +1,219 @@
+//! Where the time of an object or a connection goes: its critical path, in parts that add up to its duration.
+//!
+//! From the arrival that ends an object the path leads back, packet by packet, to what each one waited for
+//! (Barford and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000). A packet's journey is made of
+//! transmissions ([`Part::Serialization`]), waiting ([`Part::Queueing`]) and propagation, which belongs to the round that
+//! the packet is part of: to [`Part::SlowStart`] if the round let cwnd grow for the data that follows, and so on. The time
+//! between what arrived at an end and what the end sent next belongs to what limited the end (table `limits`).
+//!
+//! - [`run`]: what the tables say, by end and in order of time ([`timeline`]);
+//! - [`paths`]: the least time that a packet takes;
+//! - [`walk`]: the way back along the path, which writes its time into a [`book`].
+
+mod book;
+mod paths;
+mod run;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt64Array};
+use arrow_schema::{Field, Schema};
+use cwndlab_engine::{Scenario, ScenarioError};
+use cwndlab_units::Time;
+use thiserror::Error;
+
+use crate::cell::{Cell, Label, OneOf};
+use crate::table::{labels, SchemaError};
+use crate::tables::ObjectKind;
+use book::Book;
+use run::Run;
+
+/// Record tables by name, each in one or more batches.
+pub type Tables = BTreeMap<String, Vec<RecordBatch>>;
+
+labels! {
+    /// A part of a budget; docs/guide/explain.md describes them.
+    pub enum Part {
+        /// Waiting for the application at the client.
+        Client = "client",
+        /// Propagation of SYN and SYN-ACK.
+        Handshake = "handshake",
+        /// Waiting for the timeout of a SYN or a SYN-ACK.
+        RtoHandshake = "rto-handshake",
+        /// Propagation of data that the server waited for.
+        Request = "request",
+        /// Waiting for the application at the server.
+        Server = "server",
+        /// Propagation of the rounds that cwnd cost while it was below ssthresh.
+        SlowStart = "slow-start",
+        /// Propagation of the rounds that cwnd cost otherwise.
+        Cwnd = "cwnd",
+        /// Propagation of the rounds that the configured largest window cost.
+        MaxWindow = "max-window",
+        /// Waiting for the peer's receive window, propagation included.
+        ReceiveWindow = "receive-window",
+        /// Waiting for the pacer, and propagation of the rounds before.
+        Pacing = "pacing",
+        /// A small segment waiting for an ACK (Nagle), propagation included.
+        SmallSegment = "small-segment",
+        /// Waiting for an ACK that its sender delayed.
+        DelayedAck = "delayed-ack",
+        /// Propagation of the rounds that repaired a loss.
+        Recovery = "recovery",
+        /// Waiting for a tail loss probe.
+        Probe = "probe",
+        /// Waiting for RACK's reordering timer.
+        Reordering = "reordering",
+        /// Waiting for a retransmission timeout.
+        Rto = "rto",
+        /// Waiting for a timeout after one that brought no progress.
+        RtoRepeated = "rto-repeated",
+        /// Transmission of the path's packets on each link.
+        Serialization = "serialization",
+        /// What else delayed the path's packets: queues (also behind the flow's own packets), jitter.
+        Queueing = "queueing",
+        /// Propagation of data that the client waited for.
+        Delivery = "delivery",
+        /// After the last data.
+        Closing = "closing",
+    }
+
+    /// What a budget is of.
+    pub enum Kind {
+        /// A web page.
+        Page = "page",
+        /// A file of a transfer.
+        File = "file",
+        /// A connect-request-response transaction.
+        Transaction = "transaction",
+        /// One object of a web page.
+        Object = "object",
+        /// A connection, from its opening to its end or that of the run.
+        Connection = "connection",
+    }
+}
+
+impl Kind {
+    /// The kind of this name, if there is one.
+    pub fn named(name: &str) -> Option<Kind> {
+        let code = Self::WORDS.iter().position(|word| *word == name)?;
+        Some(Kind::from_code(code as u8))
+    }
+}
+
+impl From<ObjectKind> for Kind {
+    fn from(kind: ObjectKind) -> Kind {
+        match kind {
+            ObjectKind::Page => Kind::Page,
+            ObjectKind::File => Kind::File,
+            ObjectKind::Transaction => Kind::Transaction,
+            ObjectKind::Object => Kind::Object,
+        }
+    }
+}
+
+/// Nanoseconds by [`Part`], in the order of its words.
+type Parts = [u64; Part::WORDS.len()];
+
+/// Where the time of one object or connection went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct TimeBudget {
+    kind: Kind,
+    /// Number of the object within its application; serial number of a connection.
+    index: u32,
+    traffic: u32,
+    start: u64,
+    end: u64,
+    /// They add up to `end - start`.
+    parts: Parts,
+}
+
+impl TimeBudget {
+    fn new(kind: Kind, index: u32, traffic: u32, book: &Book) -> TimeBudget {
+        let (start, end) = (book.start() as u64, book.end() as u64); // times of tables are not negative
+        TimeBudget { kind, index, traffic, start, end, parts: *book.parts() }
+    }
+}
+
+/// Tables that budgets cannot be made of.
+#[derive(Debug, Error)]
+pub enum TimeBudgetError {
+    /// A table that is needed is not among them.
+    #[error("time budgets need the table {0:?}")]
+    Missing(&'static str),
+    /// A table of another schema.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// A connection that does not fit the scenario.
+    #[error("table connections: connection {connection} has {column} {index}, but the scenario has {count}")]
+    Foreign {
+        /// Its serial number.
+        connection: u32,
+        /// The column.
+        column: &'static str,
+        /// The index that it holds.
+        index: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// An explicit route that is none.
+    #[error(transparent)]
+    Route(#[from] ScenarioError),
+}
+
+/// The budgets of a run's finished objects and of its connections, or of one kind of them, in the order of the records.
+///
+/// What happened at `until` or later is not looked at, unless that is the end of the run. Connections that were open then
+/// end with it; flows of datagrams have no budgets. A row has `traffic`, `kind`, `index`, `start_ns`, `end_ns` and the
+/// nanoseconds of each [`Part`], as `slow-start_ns`: these add up to `end_ns - start_ns`.
+///
+/// # Errors
+/// If a table is missing or does not fit.
+pub fn time_budgets(
+    scenario: &Scenario,
+    tables: &Tables,
+    kind: Option<Kind>,
+    until: Time,
+) -> Result<RecordBatch, TimeBudgetError> {
+    let run = Run::read(scenario, tables, until)?;
+    let mut found = Vec::new();
+    if kind != Some(Kind::Connection) {
+        found.extend(run.objects().filter(|of| kind.is_none_or(|kind| kind == of.kind)).map(|of| run.of_object(of)));
+    }
+    if kind.is_none_or(|kind| kind == Kind::Connection) {
+        found.extend((0..run.connections().len()).filter_map(|connection| run.of_connection(connection)));
+    }
+    Ok(batch(&found))
+}
+
+fn batch(budgets: &[TimeBudget]) -> RecordBatch {
+    fn column<C: Cell>(
+        name: &str,
+        budgets: &[TimeBudget],
+        cell: impl Fn(&TimeBudget) -> C,
+    ) -> (Field, arrow_array::ArrayRef) {
+        let mut column = C::Column::default();
+        for budget in budgets {
+            C::push(&mut column, cell(budget));
+        }
+        (Field::new(name, C::data_type(), C::NULLABLE), C::finish(column))
+    }
+    let mut columns = vec![
+        column("traffic", budgets, |budget| budget.traffic),
+        column("kind", budgets, |budget| OneOf(budget.kind)),
+        column("index", budgets, |budget| budget.index),
+        column("start_ns", budgets, |budget| budget.start),
+        column("end_ns", budgets, |budget| budget.end),
+    ];
+    columns.extend(Part::WORDS.iter().enumerate().map(|(code, word)| {
+        let spent: UInt64Array = budgets.iter().map(|budget| budget.parts[code]).collect::<Vec<_>>().into();
+        (Field::new(format!("{word}_ns"), u64::data_type(), false), Arc::new(spent) as _)
+    }));
+    let (fields, arrays): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("all columns have a cell for each budget")
+}

@@ -1,0 +1,58 @@
+//! The time of one path, written down from its end back to its start.
+
+use super::{Part, Parts};
+use crate::cell::Label as _;
+
+#[derive(Debug)]
+pub(super) struct Book {
+    start: i64,
+    end: i64,
+    now: i64,
+    parts: Parts,
+}
+
+impl Book {
+    pub(super) fn new(start: i64, end: i64) -> Book {
+        Book { start, end, now: end, parts: Parts::default() }
+    }
+
+    pub(super) fn start(&self) -> i64 {
+        self.start
+    }
+
+    pub(super) fn end(&self) -> i64 {
+        self.end
+    }
+
+    /// The time that is reached: what is later is booked.
+    pub(super) fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// Nanoseconds by part.
+    pub(super) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Whether time is left.
+    pub(super) fn is_open(&self) -> bool {
+        self.now > self.start
+    }
+
+    /// Books the time since `begin`, as far as it is left.
+    pub(super) fn until(&mut self, begin: i64, part: Part) {
+        let begin = begin.max(self.start);
+        if begin < self.now {
+            self.parts[usize::from(part.code())] += (self.now - begin) as u64;
+            self.now = begin;
+        }
+    }
+
+    /// Books a packet's journey; what exceeds its propagation and transmission is queueing.
+    pub(super) fn journey(&mut self, sent: i64, propagation: i64, transmission: i64, propagation_is: Part) {
+        let moved = sent.max(self.now - propagation);
+        self.until(moved, propagation_is);
+        self.until(sent.max(moved - transmission), Part::Serialization);
+        self.until(sent, Part::Queueing);
+    }
+}

@@ -1,0 +1,68 @@
+//! The least time that packets take between two hosts of a scenario: propagation and transmissions.
+
+use std::collections::BTreeMap;
+
+use cwndlab_engine::{Routes, Scenario, ScenarioError};
+use cwndlab_tcp::TIMESTAMPS_BYTES;
+
+use super::run::nanoseconds;
+
+/// What a packet of one sender needs on its way. A link whose rate changes counts with `rate_bps`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Way {
+    propagation: i64,
+    /// Transmission of the links' own headers.
+    fixed_ns: f64,
+    ns_per_byte: f64,
+    /// Bytes that a packet has besides its payload: with payload, and without.
+    header_bytes: u32,
+    ack_bytes: u32,
+}
+
+impl Way {
+    /// Propagation and transmission in nanoseconds of a packet.
+    pub(super) fn least(&self, payload: u32) -> (i64, i64) {
+        let header = if payload == 0 { self.ack_bytes } else { self.header_bytes };
+        let size = f64::from(payload) + f64::from(header);
+        (self.propagation, (self.fixed_ns + size * self.ns_per_byte) as i64)
+    }
+}
+
+/// The ways of a scenario, each found once.
+pub(super) struct Paths<'a> {
+    scenario: &'a Scenario,
+    routes: Routes,
+    /// Without headers, which belong to the traffic.
+    found: BTreeMap<(u32, u32), Way>,
+}
+
+impl<'a> Paths<'a> {
+    pub(super) fn new(scenario: &'a Scenario) -> Paths<'a> {
+        Paths { scenario, routes: Routes::new(scenario), found: BTreeMap::new() }
+    }
+
+    /// The way between two nodes for an endpoint of this configuration; without a path, one that takes no time.
+    pub(super) fn way(&mut self, from: u32, to: u32, tcp: u16) -> Result<Way, ScenarioError> {
+        let way = match self.found.get(&(from, to)) {
+            Some(&way) => way,
+            None => self.find(from, to)?,
+        };
+        let config = &self.scenario.tcp[usize::from(tcp)];
+        let options = if config.timestamps { TIMESTAMPS_BYTES } else { 0 };
+        let (header_bytes, ack_bytes) = (config.header_bytes + options, config.ack_bytes + options);
+        Ok(Way { header_bytes, ack_bytes, ..way })
+    }
+
+    fn find(&mut self, from: u32, to: u32) -> Result<Way, ScenarioError> {
+        let mut way = Way::default();
+        for hop in self.routes.between(self.scenario, from, to)?.unwrap_or_default() {
+            let link = &self.scenario.links[hop as usize];
+            let ns_per_byte = 8e9 / link.rate_bps.as_bps() as f64;
+            way.propagation += nanoseconds(link.delay_ns.as_nanos());
+            way.fixed_ns += f64::from(link.header_bytes) * ns_per_byte;
+            way.ns_per_byte += ns_per_byte;
+        }
+        self.found.insert((from, to), way);
+        Ok(way)
+    }
+}

@@ -1,0 +1,96 @@
+//! Rows of a table by the end that they belong to, each end's in order of time.
+
+use std::ops::Range;
+
+/// An end of a connection, or the same end of all connections of a traffic entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct End(usize);
+
+impl End {
+    /// `owner`: position of the connection or of the traffic entry.
+    pub(super) fn new(owner: usize, is_client: bool) -> End {
+        End(2 * owner + usize::from(is_client))
+    }
+
+    pub(super) fn owner(self) -> usize {
+        self.0 / 2
+    }
+
+    pub(super) fn is_client(self) -> bool {
+        self.0 % 2 == 1
+    }
+
+    pub(super) fn peer(self) -> End {
+        End(self.0 ^ 1)
+    }
+
+    /// Position among all ends.
+    pub(super) fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// Rows by end and time.
+#[derive(Debug)]
+pub(super) struct Timeline<R> {
+    /// Where each end's rows begin, and where the last one's stop.
+    starts: Vec<usize>,
+    times: Vec<i64>,
+    rows: Vec<R>,
+}
+
+impl<R: Copy> Timeline<R> {
+    /// Of so many owners; rows of one end and time stay in their order.
+    pub(super) fn new(owners: usize, mut entries: Vec<(End, i64, R)>) -> Timeline<R> {
+        // The sort is stable, and takes linear time for what is in order already, as most tables are.
+        entries.sort_by_key(|&(_, time, _)| time);
+        let mut starts = vec![0; 2 * owners + 1];
+        for (end, ..) in &entries {
+            starts[end.index() + 1] += 1;
+        }
+        for end in 0..2 * owners {
+            starts[end + 1] += starts[end];
+        }
+        let (mut next, mut order) = (starts.clone(), vec![0; entries.len()]);
+        for (at, (end, ..)) in entries.iter().enumerate() {
+            order[next[end.index()]] = at;
+            next[end.index()] += 1;
+        }
+        let (times, rows) = order.into_iter().map(|at| (entries[at].1, entries[at].2)).unzip();
+        Timeline { starts, times, rows }
+    }
+
+    /// The positions of an end's rows.
+    pub(super) fn of(&self, end: End) -> Range<usize> {
+        self.starts[end.index()]..self.starts[end.index() + 1]
+    }
+
+    pub(super) fn time(&self, at: usize) -> i64 {
+        self.times[at]
+    }
+
+    pub(super) fn row(&self, at: usize) -> &R {
+        &self.rows[at]
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The position of an end's last row before a time.
+    pub(super) fn before(&self, end: End, time: i64) -> Option<usize> {
+        self.last(end, |at| at < time)
+    }
+
+    /// The position of an end's last row up to a time.
+    pub(super) fn until(&self, end: End, time: i64) -> Option<usize> {
+        self.last(end, |at| at <= time)
+    }
+
+    /// An end's last row of which this is true, as it is of all earlier ones.
+    fn last(&self, end: End, is_early: impl Fn(i64) -> bool) -> Option<usize> {
+        let range = self.of(end);
+        let early = self.times[range.clone()].partition_point(|&time| is_early(time));
+        (early > 0).then(|| range.start + early - 1)
+    }
+}
