@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from colours import lightness
 from cwndlab import Dumbbell, Flow, Run, Study
 from cwndlab.records.budget import PARTS
 from cwndlab.report.budget import COLOURS, OTHER
@@ -40,16 +41,6 @@ def test_each_traffic_entry_gets_a_bar_that_is_as_high_as_its_mean_delay() -> No
 
 def test_neighbouring_parts_differ_in_lightness_so_that_they_print_in_grey() -> None:
     order = [*PARTS, OTHER]
-    lightness = [_lightness(COLOURS[part]) for part in order]
-    close = [
-        (order[k], order[k + 1]) for k in range(len(order) - 1) if abs(lightness[k] - lightness[k + 1]) < 7
-    ]
+    level = [lightness(COLOURS[part]) for part in order]
+    close = [(order[k], order[k + 1]) for k in range(len(order) - 1) if abs(level[k] - level[k + 1]) < 7]
     assert not close
-
-
-def _lightness(colour: str) -> float:
-    """CIE L*, 0 to 100, of an sRGB colour."""
-    values = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
-    y = sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-    return float(116 * y ** (1 / 3) - 16)

@@ -80,6 +80,7 @@ def test_axes_and_their_values_have_titles_and_units(tmp_path: Path) -> None:
     assert getattr(found, "row_headings", ()) == ("browsers", "ftps")
     assert found.rows[0].keys == ("eight", "0")  # type: ignore[union-attr]
     assert NAMED.setting("iw", 3) == "iw: 3 segments"
+    assert NAMED.setting("iw", 1) == "iw: 1 segment"
 
 
 def test_without_a_finding_of_its_own_a_report_says_how_the_claims_ended(tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ LONGEST_TITLE = 44
 PANELS = 12
 """More of them in one figure can no longer be compared by eye."""
 
-PALETTE = ["#2f7fd0", "#d9730d", "#2a9d6f", "#9a5fc9", "#d6455d", "#8a8f98", "#b8860b", "#139fa8"]
-"""Told apart by readers with colour blindness as far as eight can be; at least 3:1 on white and on black."""
+PALETTE = ["#1754d8", "#fd5b2a", "#388754", "#734daa", "#e16d70", "#6d7883", "#9f4321", "#329ebb"]
+"""Neighbours differ in lightness, so a grey print tells them apart; no two look alike to readers with colour
+blindness; at least 3:1 on white and on black."""
 
 CROWD = 200
 """As many packets in one panel want smaller marks."""

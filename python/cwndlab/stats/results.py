@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -155,9 +156,11 @@ class Results:
         return self.value_titles.get((axis, label(value))) or text(value)
 
     def setting(self, axis: str, value: AxisValue) -> str:
-        """An axis at a value in words: "round trip: 10 ms"."""
-        title, unit = self.value_title(axis, value), self.axis_units.get(axis)
-        return f"{self._title(axis)}: {title}" + (f" {unit}" if unit else "")
+        """An axis at a value in words: "round trip: 10 ms", "initial window: 1 packet"."""
+        title, unit = self.value_title(axis, value), self.axis_units.get(axis, "")
+        if title == "1":
+            unit = re.sub(r"^([a-z]{3,})s$", r"\1", unit)
+        return f"{self._title(axis)}: {title} {unit}".rstrip()
 
     def settings(self, axes: Mapping[str, AxisValue]) -> str:
         """Several axes at their values in words."""
