@@ -38,6 +38,12 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return out.getvalue()
 
 
+def user_cache() -> Path:
+    """The folder for what is costly to make and can be made again."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "cwndlab"
+
+
 def plain_row(row: Mapping[str, object]) -> dict[str, object]:
     """A row with null in place of what JSON has no number for."""
     return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in row.items()}

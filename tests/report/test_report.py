@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from pydantic import TypeAdapter
 import synthetic
 from cwndlab import metrics
 from cwndlab.errors import OutputError
-from cwndlab.report import Fact, Outputs, ReportView, Variation, formula, write, write_index
+from cwndlab.report import Fact, Outputs, ReportView, Variation, formula, render, write, write_index
 from cwndlab.report.definitions import definitions
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
@@ -405,3 +406,16 @@ def test_text_in_markdown_is_only_text(text: str, escaped: str) -> None:
 def test_code_in_markdown_cannot_be_left() -> None:
     assert markdown_code("x < 1 | y") == "`x < 1 \\| y`"
     assert markdown_code("a ` <b>") == "a \\` &lt;b&gt;"
+
+
+def test_compiled_templates_are_kept_for_the_user_where_the_package_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = render._environment.__wrapped__(False).get_template("index.html.j2")
+    assert made is not None and list((tmp_path / "cwndlab/templates").iterdir())
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert render._compiled() is None

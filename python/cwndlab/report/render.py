@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
+from cwndlab.files import user_cache
 from cwndlab.stats.difference import Comparison
 
 from .figures import Drawing
@@ -25,12 +26,18 @@ if TYPE_CHECKING:
 
 
 def _compiled() -> FileSystemBytecodeCache | None:
-    """Compiled templates, cached next to Python's compiled modules under the same conditions."""
+    """Compiled templates, cached next to Python's compiled modules or in the user's cache."""
     from jinja2 import FileSystemBytecodeCache
 
-    folder = Path(__file__).with_name("__pycache__")
-    if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
+    if sys.dont_write_bytecode:
         return None
+    folder = Path(__file__).with_name("__pycache__")
+    if not os.access(folder, os.W_OK):
+        try:
+            folder = user_cache() / "templates"
+            folder.mkdir(parents=True, exist_ok=True)
+        except (OSError, RuntimeError):  # no home
+            return None
     return FileSystemBytecodeCache(str(folder), "template-%s.cache")
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import RunError
+from cwndlab.files import user_cache
 
 HERE = Path(__file__).resolve().parent
 PATCH, CONFIG = HERE / "kernel.patch", HERE / "config"
@@ -74,8 +75,7 @@ class Image:
 
 def cache() -> Path:
     """Where kernels are kept."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "cwndlab" / "uml"
+    return user_cache() / "uml"
 
 
 def _log() -> Path:
