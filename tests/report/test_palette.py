@@ -1,4 +1,4 @@
-"""The colours of series can be told apart in grey, with colour blindness, and on white and black."""
+"""The colours of series stay distinct in grey, with colour blindness, and on white and black."""
 
 from __future__ import annotations
 
