@@ -86,15 +86,6 @@ def _bits(bits: pa.Buffer, chunk: pa.Array) -> Column:
     return found[shift : shift + len(chunk)].view(np.bool_)
 
 
-def word_column(indices: pa.Array | pa.ChunkedArray, words: list[str]) -> pa.Array:
-    """A dictionary column: each index as one of these words."""
-    import pyarrow as pa
-
-    if isinstance(indices, pa.ChunkedArray):
-        indices = indices.combine_chunks()
-    return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), pa.array(words, pa.string()))
-
-
 class RunView:
     """Records of one run with the scenario they came from."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from cwndlab.errors import OutputError
 from cwndlab.plan.probes import SENDER_PROBES
 from cwndlab.records.budget import PARTS, TABLES, time_budgets
 from cwndlab.records.kept import KeptRecords
-from cwndlab.records.view import RunView, to_numpy, word_column
+from cwndlab.records.view import Columns, RunView
 
 from .again import Repeatable, view_again
 
@@ -30,6 +31,14 @@ class Recorded(Repeatable, Protocol):
 
 
 def budget_table(source: Recorded, cell: str, replicate: int, kind: str | None = None) -> pa.Table:
+    """`budget_columns` as an Arrow table."""
+    columns = budget_columns(source, cell, replicate, kind)
+    return pa.table({name: _array(column) for name, column in columns.items()})
+
+
+def budget_columns(
+    source: Recorded, cell: str, replicate: int, kind: str | None = None
+) -> dict[str, NDArray[Any]]:
     """The budgets of one run's finished objects and of its connections, or of one kind of them.
 
     A row for each part that took time. A simulated run is simulated again with the probes that this needs; a
@@ -38,10 +47,23 @@ def budget_table(source: Recorded, cell: str, replicate: int, kind: str | None =
     scenario = source.scenario(cell)
     view = _recorded(source, cell, replicate) or view_again(source, cell, replicate, scenario, PROBES)
     try:
-        found = time_budgets(view.table, scenario, int(scenario["duration_ns"]), kind)
+        budgets = Columns(time_budgets(view.table, scenario, int(scenario["duration_ns"]), kind))
     except ValueError as error:
         raise OutputError(f"replicate {replicate}: {error}") from None
-    return _by_part(found, [str(entry["name"]) for entry in scenario["traffic"]])
+    flows = np.array([str(entry["name"]) for entry in scenario["traffic"]], dtype=object)
+    spent = np.column_stack([budgets[f"{part}_ns"] for part in PARTS])
+    row, part = np.nonzero(spent)
+    return {
+        "flow": flows[budgets["traffic"][row]],
+        **{name: budgets[name][row] for name in ("kind", "index", "start_ns", "end_ns")},
+        "part": np.array(list(PARTS), dtype=object)[part],
+        "spent_ns": spent[row, part],
+    }
+
+
+def _array(column: NDArray[Any]) -> pa.Array:
+    words = pa.dictionary(pa.int32(), pa.string())
+    return pa.array(column, words if column.dtype == object else None)
 
 
 def _recorded(source: Recorded, cell: str, replicate: int) -> RunView | None:
@@ -55,17 +77,3 @@ def _recorded(source: Recorded, cell: str, replicate: int) -> RunView | None:
             "repeated; a cell's first replicate does, others if a quantity needs it (time_spent)"
         )
     return RunView(KeptRecords(tables), source.scenario(cell))
-
-
-def _by_part(budgets: pa.Table, flows: list[str]) -> pa.Table:
-    """A row for each part that took time, with the names of flows."""
-    spent = np.column_stack([to_numpy(budgets.column(f"{part}_ns")) for part in PARTS])
-    row, part = np.nonzero(spent)
-    taken = budgets.take(row)
-    columns = {
-        "flow": word_column(taken.column("traffic"), flows),
-        **{name: taken.column(name) for name in ("kind", "index", "start_ns", "end_ns")},
-        "part": word_column(pa.array(part), list(PARTS)),
-        "spent_ns": pa.array(spent[row, part]),
-    }
-    return pa.Table.from_arrays(list(columns.values()), list(columns))

@@ -33,7 +33,7 @@ from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_about, decode_tables
 
 from .again import changed, simulated
-from .budget import budget_table
+from .budget import budget_columns
 from .progress import Progress, Quiet
 from .work import Measure, cell_key, lean, replicate_key
 
@@ -447,7 +447,7 @@ class Campaign:
         """
         if table.startswith(BUDGET_OF):
             try:
-                return Columns(budget_table(self, cell, 0, table.removeprefix(BUDGET_OF)))
+                return budget_columns(self, cell, 0, table.removeprefix(BUDGET_OF))
             except OutputError as error:
                 raise KeyError(str(error)) from None
         tables = self.tables(cell)

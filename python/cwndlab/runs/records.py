@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from cwndlab.errors import nearest
 from cwndlab.plan.scenario import bottleneck, sender, watched
-from cwndlab.records.view import word_column
 from cwndlab.spec.schema import Scalar
 from cwndlab.spec.values import same_value
 from cwndlab.spec.windows import interval_edges
@@ -197,18 +196,16 @@ def named(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, 
     columns = table.column_names
     if "traffic" in columns:
         at = columns.index("traffic")
-        table = table.set_column(at, "flow", word_column(table.column("traffic"), flows))
+        table = table.set_column(at, "flow", _words(table.column("traffic"), flows))
     elif "connection" in columns and connections is not None:
         serials = connections.column("connection").to_numpy()
         traffic = np.zeros(int(serials.max(initial=0)) + 1, dtype=np.int32)
         traffic[serials] = connections.column("traffic").to_numpy()
         rows = table.column("connection").to_numpy()
-        table = table.add_column(
-            columns.index("connection"), "flow", word_column(pa.array(traffic[rows]), flows)
-        )
+        table = table.add_column(columns.index("connection"), "flow", _words(pa.array(traffic[rows]), flows))
     if "link" in table.column_names:
         at = table.column_names.index("link")
-        table = table.set_column(at, "link", word_column(table.column("link"), links))
+        table = table.set_column(at, "link", _words(table.column("link"), links))
     return table
 
 
@@ -223,3 +220,10 @@ def of_flow(table: pa.Table, flow: str | None) -> pa.Table:
         groups = [*dict.fromkeys(name.split(".", 1)[0] for name in names), *names]
         raise KeyError(f'no flow "{flow}"; {nearest(flow, groups)}')
     return table.filter(np.isin(np.asarray(column.to_pylist(), dtype=object), wanted))
+
+
+def _words(indices: pa.Array | pa.ChunkedArray, words: list[str]) -> pa.Array:
+    """A dictionary column of these words."""
+    if isinstance(indices, pa.ChunkedArray):
+        indices = indices.combine_chunks()
+    return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), pa.array(words, pa.string()))
