@@ -3,6 +3,7 @@
 //! Names are resolved to indices, quantities to integers. [`Scenario::from_json`] refuses what does not fit and says where.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use cwndlab_net::impair::{ImpairmentConfig, Impairments};
 use cwndlab_net::queue::QueueConfig;
@@ -200,8 +201,9 @@ fn lines(errors: &[KnobError]) -> String {
 }
 
 /// An [`ScenarioError::Invalid`].
-pub(crate) fn invalid(place: impl Into<String>, why: impl Into<String>) -> ScenarioError {
-    ScenarioError::Invalid { place: place.into(), why: why.into() }
+#[allow(clippy::needless_pass_by_value)] // texts and errors alike
+pub(crate) fn invalid(place: impl Into<String>, why: impl Display) -> ScenarioError {
+    ScenarioError::Invalid { place: place.into(), why: why.to_string() }
 }
 
 /// Saturn is 80 minutes away.

@@ -208,33 +208,53 @@ impl RouterConfig {
     }
 }
 
+/// Datagrams that a router cannot exchange.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+enum DatagramsError {
+    #[error("traffic {0} does not exist or sends no datagrams")]
+    Traffic(u32),
+    #[error("{0} is the address of no port")]
+    Address(Ipv4Addr),
+}
+
+/// A port that a router cannot have.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+enum PortError {
+    #[error("node {node} does not exist; there are {count}")]
+    Node { node: u32, count: usize },
+    #[error("device name {0:?} must have 1 to {MAX_DEVICE_NAME} bytes")]
+    Device(String),
+    #[error("peer_mac is {0:?}; it must be like 02:00:00:00:00:01")]
+    PeerMac(String),
+}
+
 impl DatagramsConfig {
-    fn check(&self, config: &RouterConfig) -> Result<(), String> {
+    fn check(&self, config: &RouterConfig) -> Result<(), DatagramsError> {
         let traffic = config.scenario.traffic.get(self.traffic as usize);
         if !traffic.is_some_and(|entry| entry.app.is_unresponsive()) {
-            return Err(format!("traffic {} does not exist or sends no datagrams", self.traffic));
+            return Err(DatagramsError::Traffic(self.traffic));
         }
         for end in [self.client, self.server] {
-            config.port_of(*end.ip()).ok_or_else(|| format!("{} is the address of no port", end.ip()))?;
+            config.port_of(*end.ip()).ok_or(DatagramsError::Address(*end.ip()))?;
         }
         Ok(())
     }
 }
 
 impl PortConfig {
-    fn check(&self, scenario: &Scenario) -> Result<(), String> {
+    fn check(&self, scenario: &Scenario) -> Result<(), PortError> {
         if self.node as usize >= scenario.nodes.len() {
-            return Err(format!("node {} does not exist; there are {}", self.node, scenario.nodes.len()));
+            return Err(PortError::Node { node: self.node, count: scenario.nodes.len() });
         }
         let name = self.device.name();
         if name.is_empty() || name.len() > MAX_DEVICE_NAME {
-            return Err(format!("device name {name:?} must have 1 to {MAX_DEVICE_NAME} bytes"));
+            return Err(PortError::Device(name.to_owned()));
         }
         match &self.device {
             DeviceConfig::Tun { .. } => Ok(()),
-            DeviceConfig::Packet { peer_mac, .. } => parse_mac(peer_mac)
-                .map(|_| ())
-                .ok_or_else(|| format!("peer_mac is {peer_mac:?}; it must be like 02:00:00:00:00:01")),
+            DeviceConfig::Packet { peer_mac, .. } => {
+                parse_mac(peer_mac).map(|_| ()).ok_or_else(|| PortError::PeerMac(peer_mac.clone()))
+            }
         }
     }
 }

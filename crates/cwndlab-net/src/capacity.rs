@@ -4,8 +4,9 @@
 
 use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-use crate::schedule::{self, Schedule};
+use crate::schedule::{self, Schedule, ScheduleError};
 
 /// Bytes of a delivery opportunity, as in Mahimahi.
 const OPPORTUNITY_BYTES: u32 = 1500;
@@ -33,32 +34,55 @@ pub enum CapacityConfig {
     },
 }
 
+/// A capacity that no transmitter can have; the message says what would be right.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum CapacityError {
+    /// The steps make no schedule.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// A rate outside its range.
+    #[error("the rate {0} bit/s must be 0, or at least 8 bit/s and at most 400 Gbit/s")]
+    Rate(u64),
+    /// Steps that never send.
+    #[error("all rates are 0; at least one must be above 0")]
+    NeverUp,
+    /// The last step never ends, and sends nothing.
+    #[error("the last rate is 0, so that the link would be down for ever; let it end")]
+    DownForEver,
+    /// A trace of no length.
+    #[error("the trace must last for more than 0 ms")]
+    EmptyTrace,
+    /// A time of a trace is below the one before.
+    #[error("the times of a trace must never fall")]
+    TraceOrder,
+}
+
 impl CapacityConfig {
     /// Whether the parameters make sense; the error names the parameter and what would be right.
     ///
     /// # Errors
     /// If a parameter is out of its range.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), CapacityError> {
         match self {
             CapacityConfig::Steps { at_ns, rates_bps, repeat_ns } => {
                 schedule::check(at_ns, rates_bps.len(), *repeat_ns)?;
                 if let Some(rate) = rates_bps.iter().find(|&&rate| rate != 0 && !valid(rate)) {
-                    return Err(format!("the rate {rate} bit/s must be 0, or at least 8 bit/s and at most 400 Gbit/s"));
+                    return Err(CapacityError::Rate(*rate));
                 }
                 if repeat_ns.is_some() && rates_bps.iter().all(|&rate| rate == 0) {
-                    return Err("all rates are 0; at least one must be above 0".to_owned());
+                    return Err(CapacityError::NeverUp);
                 }
                 if repeat_ns.is_none() && rates_bps.last() == Some(&0) {
-                    return Err("the last rate is 0, so that the link would be down for ever; let it end".to_owned());
+                    return Err(CapacityError::DownForEver);
                 }
                 Ok(())
             }
             CapacityConfig::Deliveries { at_ms } => {
                 if at_ms.last().is_none_or(|&last| last == 0) {
-                    return Err("the trace must last for more than 0 ms".to_owned());
+                    return Err(CapacityError::EmptyTrace);
                 }
                 if at_ms.windows(2).any(|pair| pair[0] > pair[1]) {
-                    return Err("the times of a trace must never fall".to_owned());
+                    return Err(CapacityError::TraceOrder);
                 }
                 Ok(())
             }

@@ -2,7 +2,7 @@
 
 mod config;
 
-pub use config::ImpairmentConfig;
+pub use config::{ImpairmentConfig, ImpairmentError};
 
 use config::least_mean;
 use cwndlab_units::Time;

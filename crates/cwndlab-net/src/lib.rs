@@ -12,9 +12,10 @@ mod schedule;
 #[cfg(test)]
 mod test_packet;
 
-pub use capacity::CapacityConfig;
+pub use capacity::{CapacityConfig, CapacityError};
 pub use link::{Link, LinkCounters, Offered};
 pub use packet::{DropCause, Ecn, Packet};
+pub use schedule::ScheduleError;
 
 /// The random stream of one element; one stream per (seed, replicate, component name).
 pub type Rng = rand_pcg::Pcg64Mcg;

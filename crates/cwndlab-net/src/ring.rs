@@ -75,13 +75,17 @@ impl<T: Copy + Default> Ring<T> {
         self.room_to = self.head + self.slots.len() as u64;
     }
 
+    /// Doubles the full ring in place: of two rings at a time, the old one and its copy, one would be unused memory.
     fn grow(&mut self) {
-        let capacity = (self.slots.len() * 2).max(16);
-        let mut slots = vec![T::default(); capacity];
-        for position in self.head..self.tail {
-            slots[position as usize & (capacity - 1)] = *self.at(position);
+        let old = self.slots.len();
+        self.slots.reserve_exact(old.max(16));
+        self.slots.resize((old * 2).max(16), T::default());
+        // a position is now taken modulo twice as much, which moves half of them
+        for position in (self.head..self.tail).map(|position| position as usize).filter(|position| position & old != 0)
+        {
+            let at = position & (old - 1);
+            self.slots[at + old] = self.slots[at];
         }
-        self.slots = slots;
     }
 }
 

@@ -1,23 +1,43 @@
 //! Values that change at times known in advance.
 
 use cwndlab_units::Time;
+use thiserror::Error;
+
+/// Times and values that make no schedule; the message says what would be right.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ScheduleError {
+    /// Not as many times as values.
+    #[error("{times} times but {values} values")]
+    Lengths {
+        /// How many times.
+        times: usize,
+        /// How many values.
+        values: usize,
+    },
+    /// No value for the beginning.
+    #[error("the first value must be for time 0")]
+    Start,
+    /// A time is not above the one before.
+    #[error("the times must rise")]
+    Order,
+    /// It begins again before its end.
+    #[error("repeat must be later than the last time")]
+    Repeat,
+}
 
 /// Whether times and values make a schedule.
-///
-/// # Errors
-/// Says what is wrong and what would be right.
-pub(crate) fn check(at: &[Time], values: usize, repeat: Option<Time>) -> Result<(), String> {
+pub(crate) fn check(at: &[Time], values: usize, repeat: Option<Time>) -> Result<(), ScheduleError> {
     if at.len() != values {
-        return Err(format!("{} times but {values} values", at.len()));
+        return Err(ScheduleError::Lengths { times: at.len(), values });
     }
     if at.first() != Some(&Time::ZERO) {
-        return Err("the first value must be for time 0".to_owned());
+        return Err(ScheduleError::Start);
     }
     if at.windows(2).any(|pair| pair[0] >= pair[1]) {
-        return Err("the times must rise".to_owned());
+        return Err(ScheduleError::Order);
     }
     if repeat.is_some_and(|period| at.last().is_some_and(|&last| period <= last)) {
-        return Err("repeat must be later than the last time".to_owned());
+        return Err(ScheduleError::Repeat);
     }
     Ok(())
 }

@@ -368,7 +368,7 @@ pub struct Classes {
 
 /// Classes by the digests that a scenario names them by.
 pub fn by_id(classes: BTreeMap<String, Py<PyType>>) -> PyResult<BTreeMap<u128, Py<PyType>>> {
-    let id = |text: &str| text.parse::<LawId>().map_err(PyValueError::new_err);
+    let id = |text: &str| text.parse::<LawId>().map_err(|why| PyValueError::new_err(why.to_string()));
     classes.into_iter().map(|(digest, class)| Ok((id(&digest)?.0, class))).collect()
 }
 

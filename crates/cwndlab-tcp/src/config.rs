@@ -4,6 +4,7 @@ mod bbr3;
 mod check;
 mod choices;
 mod effect;
+mod law_id;
 mod ledbat;
 mod recovery;
 
@@ -11,6 +12,7 @@ pub use bbr3::{Bbr3Config, Bbr3Rules};
 pub use check::ConfigError;
 pub(crate) use choices::choices;
 pub use effect::WithoutEffect;
+pub use law_id::{LawId, LawIdError};
 pub use ledbat::{LedbatConfig, LedbatPlusPlusConfig};
 pub use recovery::{
     NewRenoConfig, RackConfig, RackTimers, RecoveryConfig, RecoveryKind, RenoConfig, RetransmitGuard, SelectiveConfig,
@@ -167,38 +169,6 @@ pub enum WindowLawKind {
         /// whether it draws random numbers
         random: bool,
     },
-}
-
-/// Tells one external law from another: 128 bits of a digest of its code, in JSON as 32 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct LawId(pub u128);
-
-impl std::fmt::Display for LawId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-impl std::str::FromStr for LawId {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not the digest of a law: it must have 32 hexadecimal digits");
-        let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        u128::from_str_radix(text, 16).ok().filter(|_| digits).map(LawId).ok_or_else(wrong)
-    }
-}
-
-impl Serialize for LawId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for LawId {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
 }
 
 impl WindowLawKind {

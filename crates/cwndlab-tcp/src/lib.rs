@@ -28,7 +28,7 @@ mod tuned_buffer;
 
 pub use config::{
     AckPolicy, Bbr3Config, Bbr3Rules, ConfigError, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow,
-    LawId, LedbatConfig, LedbatPlusPlusConfig, MaxWindow, NewRenoConfig, Profile, RackConfig, RackTimers,
+    LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow, NewRenoConfig, Profile, RackConfig, RackTimers,
     ReceiveTuning, RecoveryConfig, RecoveryKind, ReductionBase, RenoConfig, RetransmitGuard, RtoConfig,
     SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect,
 };

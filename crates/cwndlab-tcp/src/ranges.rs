@@ -55,7 +55,7 @@ impl Ranges {
         }
         if first == next {
             if self.0.capacity() == 0 {
-                self.0.reserve_exact(1); // most lists never hold more
+                self.0.reserve_exact(2); // most lists never hold more
             }
             self.0.insert(first, whole);
         } else {

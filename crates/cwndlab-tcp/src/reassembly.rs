@@ -2,23 +2,24 @@
 
 use crate::ranges::Ranges;
 use crate::segment::SackBlocks;
-use crate::sequence::to_wire;
 
 /// Blocks remembered as most recently reported: as many as an ACK can carry.
 const RECENT: usize = 4;
+/// Low 32 bits of a block's positions: all blocks lie in a window, of at most 2^30 bytes (RFC 7323, section 2.3).
+type Block = (u32, u32);
 /// An empty place among them.
-const NO_BLOCK: (u64, u64) = (0, 0);
+const NO_BLOCK: Block = (0, 0);
 
 /// What arrived beyond the next position expected. Lives on the heap, only once needed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
     ranges: Ranges,
     /// The blocks reported last, most recent first; empty ones behind them.
-    recent: [(u64, u64); RECENT],
+    recent: [Block; RECENT],
+    /// The duplicate to report (RFC 2883), or none.
+    duplicate: Block,
     /// Place among the blocks of the one that grew last, before it was put first; their number if it is new.
-    depth: usize,
-    /// The duplicate to report (RFC 2883), or (0, 0).
-    duplicate: (u64, u64),
+    depth: u8,
 }
 
 impl Reassembly {
@@ -33,17 +34,17 @@ impl Reassembly {
         let block = self.ranges.insert(start, end, |(from, to)| {
             known = known.or(Some((from.max(start), to.min(end))).filter(|both| both.0 < both.1));
         });
-        self.touch(block);
+        self.touch(low(block));
         known
     }
 
     /// RFC 2018, section 4: the first block is the one with the segment that caused the ACK, the others follow in the
     /// order in which they were first.
-    fn touch(&mut self, block: (u64, u64)) {
+    fn touch(&mut self, block: Block) {
         let mut kept = [block, NO_BLOCK, NO_BLOCK, NO_BLOCK];
         let (mut n, mut known, mut depth) = (1, 0, RECENT);
         for &other in self.recent.iter().filter(|&&other| other != NO_BLOCK) {
-            if block.0 <= other.0 && other.1 <= block.1 {
+            if not_after(block.0, other.0) && not_after(other.1, block.1) {
                 depth = depth.min(known);
             } else if n < RECENT {
                 kept[n] = other;
@@ -52,12 +53,12 @@ impl Reassembly {
             known += 1;
         }
         self.recent = kept;
-        self.depth = depth.min(known);
+        self.depth = depth.min(known) as u8;
     }
 
     /// At which place among the blocks the last segment was put, from 0; their number if it began a new one.
     pub fn depth(&self) -> usize {
-        self.depth
+        usize::from(self.depth)
     }
 
     /// Bytes held.
@@ -67,12 +68,12 @@ impl Reassembly {
 
     /// This had come before (RFC 2883, section 4).
     pub fn note_duplicate(&mut self, start: u64, end: u64) {
-        self.duplicate = (start, end);
+        self.duplicate = low((start, end));
     }
 
     /// Whether the first of the next blocks is a duplicate.
     pub fn has_duplicate(&self) -> bool {
-        self.duplicate != (0, 0)
+        self.duplicate != NO_BLOCK
     }
 
     /// The first that is held below `end`.
@@ -86,7 +87,7 @@ impl Reassembly {
         while let Some(range) = self.ranges.take_first(next) {
             reached = reached.max(range.1);
         }
-        for block in self.recent.iter_mut().filter(|block| block.0 <= next) {
+        for block in self.recent.iter_mut().filter(|block| not_after(block.0, next as u32)) {
             *block = NO_BLOCK;
         }
         reached
@@ -95,15 +96,15 @@ impl Reassembly {
     /// The blocks for an ACK, at most `most`; a duplicate is reported once.
     pub fn sack_blocks(&mut self, irs: u32, most: usize) -> SackBlocks {
         let mut out = SackBlocks::default();
-        let mut push = |(start, end): (u64, u64)| {
-            out.blocks[out.len as usize] = (to_wire(irs, start), to_wire(irs, end));
+        let mut push = |(start, end): Block| {
+            out.blocks[out.len as usize] = (irs.wrapping_add(start), irs.wrapping_add(end));
             out.len += 1;
             out.len as usize
         };
         let mut n = 0;
-        if self.duplicate != (0, 0) && most > 0 {
+        if self.duplicate != NO_BLOCK && most > 0 {
             n = push(self.duplicate);
-            self.duplicate = (0, 0);
+            self.duplicate = NO_BLOCK;
         }
         for &block in self.recent.iter().filter(|&&block| block != NO_BLOCK) {
             if n >= most {
@@ -113,6 +114,16 @@ impl Reassembly {
         }
         out
     }
+}
+
+fn low((start, end): (u64, u64)) -> Block {
+    (start as u32, end as u32)
+}
+
+/// Whether a position comes before another, or is the same, by their low 32 bits.
+#[inline]
+fn not_after(a: u32, b: u32) -> bool {
+    b.wrapping_sub(a) as i32 >= 0
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_units::Time;
 
-use crate::{AppSpec, Bulk, Command, Crr, Datagrams, Event, Ftp, Rng, Rr, Sampler, ShortFlows, Web};
+use crate::{AppError, AppSpec, Bulk, Command, Crr, Datagrams, Event, Ftp, Rng, Rr, Sampler, ShortFlows, Web};
 
 /// What an application is built with.
 pub struct Setup<'a> {
@@ -44,7 +44,7 @@ impl App {
     ///
     /// # Errors
     /// Says which part of the specification is wrong, and what would be right.
-    pub fn new(spec: &AppSpec, setup: &mut Setup<'_>) -> Result<App, String> {
+    pub fn new(spec: &AppSpec, setup: &mut Setup<'_>) -> Result<App, AppError> {
         Ok(match spec {
             AppSpec::Bulk(s) => App::Bulk(Bulk::new(s, setup)?),
             AppSpec::Ftp(s) => App::Ftp(Box::new(Ftp::new(s, setup)?)),

@@ -1,8 +1,10 @@
 //! One transfer on one connection, without a request (as `ftp` of the simulators of the 1990s).
 
+use std::num::NonZeroU64;
+
 use cwndlab_units::Time;
 
-use crate::{BulkSpec, Command, Event, Losses, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
+use crate::{AppError, BulkSpec, Command, Event, Losses, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
 
 /// One transfer: the clock runs from the SYN to the last byte's arrival in order (with a reader of its own pace, to the
 /// reading of it).
@@ -11,12 +13,19 @@ pub struct Bulk {
     tcp_client: u16,
     tcp_server: u16,
     from: Side,
-    bytes: Option<u64>,
-    // most have neither, and there may be many
-    reader: Option<Box<Reader>>,
-    first: Option<Box<(Sampler, Rng)>>,
-    start: Time,
     open: bool,
+    bytes: Option<NonZeroU64>,
+    start: Time,
+    /// Most need nothing of it, and there may be many.
+    extra: Option<Box<Extra>>,
+}
+
+/// What few transfers need.
+#[derive(Clone)]
+struct Extra {
+    reader: Option<Reader>,
+    /// Draws the wait before the connection is opened.
+    first: Option<(Sampler, Rng)>,
 }
 
 /// A receiving application that reads a chunk and then waits for as long as the chunk lasts at its rate.
@@ -36,14 +45,15 @@ impl Reader {
 }
 
 impl Bulk {
-    pub(crate) fn new(spec: &BulkSpec, setup: &mut Setup<'_>) -> Result<Bulk, String> {
+    pub(crate) fn new(spec: &BulkSpec, setup: &mut Setup<'_>) -> Result<Bulk, AppError> {
         spec.check()?;
         let mss = u64::from(setup.mss);
-        let reader = |rate_bps| Box::new(Reader { rate_bps, chunk: mss, read: 0, peer_closed: false });
+        let reader = |rate_bps| Reader { rate_bps, chunk: mss, read: 0, peer_closed: false };
+        let reader = spec.read_rate_bps.map(reader);
         let first = match &spec.first_s {
             Some(dist) => {
-                let sampler = dist.sampler(setup.shared).map_err(|e| format!("bulk: first_s: {e}"))?;
-                Some(Box::new((sampler, (setup.stream)("pauses"))))
+                let sampler = dist.of_field("first_s", setup.shared)?;
+                Some((sampler, (setup.stream)("pauses")))
             }
             None => None,
         };
@@ -51,45 +61,62 @@ impl Bulk {
             tcp_client: setup.tcp_client,
             tcp_server: setup.tcp_server,
             from: spec.from,
-            bytes: spec.bytes.or(spec.segments.map(|s| s * mss)),
-            reader: spec.read_rate_bps.map(reader),
-            first,
-            start: Time::MAX,
             open: false,
+            bytes: spec.bytes.or(spec.segments.map(|s| s * mss)).and_then(NonZeroU64::new),
+            start: Time::MAX,
+            extra: (reader.is_some() || first.is_some()).then(|| Box::new(Extra { reader, first })),
         })
+    }
+
+    /// Bytes to transfer; none = without end.
+    fn bytes(&self) -> Option<u64> {
+        self.bytes.map(NonZeroU64::get)
+    }
+
+    fn reader(&self) -> Option<&Reader> {
+        self.extra.as_ref()?.reader.as_ref()
+    }
+
+    /// The wait before the connection is opened.
+    fn draw_wait(&mut self) -> Time {
+        let first = self.extra.as_mut().and_then(|extra| extra.first.as_mut());
+        first.map_or(Time::ZERO, |(sampler, rng)| sampler.draw_time(rng))
     }
 
     pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
-            Event::Start => match self.first.as_deref_mut().map(|(sampler, rng)| sampler.draw_time(rng)) {
-                None | Some(Time::ZERO) => self.begin(now, out),
-                Some(wait) => out.push(Command::Timer { at: now + wait }),
+            Event::Start => match self.draw_wait() {
+                Time::ZERO => self.begin(now, out),
+                wait => out.push(Command::Timer { at: now + wait }),
             },
             Event::Timer if self.start.is_never() => self.begin(now, out),
             Event::Established { conn, side } if side == self.from => {
-                let bytes = self.bytes.unwrap_or(Command::UNLIMITED);
+                let bytes = self.bytes().unwrap_or(Command::UNLIMITED);
                 out.push(Command::Write { conn, side, bytes });
                 if self.bytes.is_some() {
                     out.push(Command::Close { conn, side });
-                    if self.reader.is_none() {
+                    if self.reader().is_none() {
                         out.push(Command::NotifyAt { conn, side: side.other(), total: bytes });
                     }
                 }
             }
-            Event::Delivered { conn, side, total, losses } if self.reader.is_some() => {
+            Event::Delivered { conn, side, total, losses } if self.reader().is_some() => {
                 self.read(now, conn, side, total, out);
                 if self.all_read() {
                     self.record(now, losses, out);
                 }
             }
             Event::Timer => self.wait_for_data(out),
-            Event::Delivered { total, losses, .. } if self.open && Some(total) >= self.bytes => {
+            Event::Delivered { total, losses, .. } if self.open && Some(total) >= self.bytes() => {
                 self.record(now, losses, out);
             }
-            Event::PeerClosed { conn, side } => match &mut self.reader {
-                Some(reader) if side != self.from && Some(reader.read) < self.bytes => reader.peer_closed = true,
-                _ => out.push(Command::Close { conn, side }),
-            },
+            Event::PeerClosed { conn, side } => {
+                let bytes = self.bytes();
+                match self.extra.as_mut().and_then(|extra| extra.reader.as_mut()) {
+                    Some(reader) if side != self.from && Some(reader.read) < bytes => reader.peer_closed = true,
+                    _ => out.push(Command::Close { conn, side }),
+                }
+            }
             Event::Finished { losses, .. } => self.record(Time::MAX, losses, out),
             Event::End => self.record(Time::MAX, Losses::default(), out),
             Event::Established { .. } | Event::Delivered { .. } => {}
@@ -100,30 +127,31 @@ impl Bulk {
         self.start = now;
         self.open = true;
         out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
-        if self.reader.is_some() {
+        if self.reader().is_some() {
             out.push(Command::Hold { conn: 0, side: self.from.other() });
             self.wait_for_data(out);
         }
     }
 
     fn all_read(&self) -> bool {
-        matches!((&self.reader, self.bytes), (Some(reader), Some(bytes)) if reader.read >= bytes)
+        matches!((self.reader(), self.bytes()), (Some(reader), Some(bytes)) if reader.read >= bytes)
     }
 
     /// The reader asks for the next byte.
     fn wait_for_data(&self, out: &mut Vec<Command>) {
-        if let Some(reader) = &self.reader {
+        if let Some(reader) = self.reader() {
             out.push(Command::NotifyAt { conn: 0, side: self.from.other(), total: reader.read + 1 });
         }
     }
 
     /// Reads one chunk of what has arrived; after the last of all, closes if the sender has.
     fn read(&mut self, now: Time, conn: u32, side: Side, total: u64, out: &mut Vec<Command>) {
-        let Some(reader) = &mut self.reader else { return };
+        let whole = self.bytes();
+        let Some(reader) = self.extra.as_mut().and_then(|extra| extra.reader.as_mut()) else { return };
         let bytes = reader.chunk.min(total - reader.read);
         reader.read += bytes;
         out.push(Command::Read { conn, side, bytes });
-        if Some(reader.read) == self.bytes {
+        if Some(reader.read) == whole {
             if reader.peer_closed {
                 out.push(Command::Close { conn, side });
             }
@@ -137,7 +165,7 @@ impl Bulk {
         if !std::mem::take(&mut self.open) {
             return;
         }
-        if let Some(bytes) = self.bytes {
+        if let Some(bytes) = self.bytes() {
             let record = ObjectRecord::of_one_connection(ObjectKind::File, 0, self.start, end, bytes, losses);
             out.push(Command::Record(record));
         }

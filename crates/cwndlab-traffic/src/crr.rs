@@ -4,14 +4,14 @@ use cwndlab_units::Time;
 
 use crate::series::{Plan, Series};
 use crate::spec::{Clock, CrrSpec};
-use crate::{Command, Dist, Event, ObjectKind, Setup};
+use crate::{AppError, Command, Dist, Event, ObjectKind, Setup};
 
 /// A client whose next transaction begins when the last one ends; each has a new connection.
 #[derive(Clone)]
 pub struct Crr(Series);
 
 impl Crr {
-    pub(crate) fn new(spec: &CrrSpec, setup: &mut Setup<'_>) -> Result<Crr, String> {
+    pub(crate) fn new(spec: &CrrSpec, setup: &mut Setup<'_>) -> Result<Crr, AppError> {
         let plan = Plan {
             kind: ObjectKind::Transaction,
             clock: Clock::Syn,
@@ -21,7 +21,7 @@ impl Crr {
         };
         let pause = Dist::Fixed { value: 0.0 };
         let dists = (&spec.request_bytes, &spec.response_bytes, &pause, &spec.first_s);
-        Ok(Crr(Series::new("crr", plan, dists, setup)?))
+        Ok(Crr(Series::new(plan, dists, setup)?))
     }
     pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         self.0.handle(now, event, out);

@@ -7,7 +7,7 @@ pub use spec::{CbrSpec, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
 
 use cwndlab_units::Time;
 
-use crate::{Command, Dist, Event, Rng, Sampler, Setup, Side};
+use crate::{AppError, Command, Dist, Event, Rng, Sampler, Setup, Side};
 use media::{Video, Voice};
 
 /// An IPv4 header without options (RFC 791) and a UDP header (RFC 768).
@@ -68,7 +68,6 @@ impl Pace {
 
 /// What all kinds of unresponsive traffic have in common.
 struct Common<'a> {
-    what: &'static str,
     from: Side,
     ecn: EcnField,
     packet: &'a Dist,
@@ -77,40 +76,39 @@ struct Common<'a> {
 }
 
 /// A field's distribution, with a random stream of the same name.
-fn drawn(what: &str, field: &str, dist: &Dist, setup: &mut Setup<'_>) -> Result<(Sampler, Rng), String> {
-    let sampler = dist.sampler(setup.shared).map_err(|e| format!("{what}: {field}: {e}"))?;
+fn drawn(field: &'static str, dist: &Dist, setup: &mut Setup<'_>) -> Result<(Sampler, Rng), AppError> {
+    let sampler = dist.of_field(field, setup.shared)?;
     Ok((sampler, (setup.stream)(field)))
 }
 
 impl Datagrams {
-    pub(crate) fn constant(spec: &CbrSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+    pub(crate) fn constant(spec: &CbrSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
         Datagrams::new(&spec.common(), Pattern::Constant(Pace::new(spec.rate_bps)), setup)
     }
 
-    pub(crate) fn on_off(spec: &OnOffSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
-        let (on, off) = (drawn("on-off", "on_s", &spec.on_s, setup)?, drawn("on-off", "off_s", &spec.off_s, setup)?);
+    pub(crate) fn on_off(spec: &OnOffSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+        let (on, off) = (drawn("on_s", &spec.on_s, setup)?, drawn("off_s", &spec.off_s, setup)?);
         let pattern = Pattern::OnOff { pace: Pace::new(spec.rate_bps), on, off, end: Time::ZERO };
         Datagrams::new(&spec.common(), pattern, setup)
     }
 
-    pub(crate) fn poisson(spec: &PoissonSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+    pub(crate) fn poisson(spec: &PoissonSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
         let pattern = Pattern::Poisson { rate_bps: spec.rate_bps, gaps: (setup.stream)("gaps") };
         Datagrams::new(&spec.common(), pattern, setup)
     }
 
-    pub(crate) fn voice(spec: &VoipSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+    pub(crate) fn voice(spec: &VoipSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
         let pattern = Pattern::Voice(Voice::new(spec, setup)?);
         Datagrams::new(&spec.common(), pattern, setup)
     }
 
-    pub(crate) fn video(spec: &VideoSpec, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
+    pub(crate) fn video(spec: &VideoSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
         let pattern = Pattern::Video(Video::new(spec, setup));
         Datagrams::new(&spec.common(), pattern, setup)
     }
 
-    fn new(common: &Common<'_>, pattern: Pattern, setup: &mut Setup<'_>) -> Result<Datagrams, String> {
-        let what = common.what;
-        let make = |field: &str, d: &Dist| d.sampler(setup.shared).map_err(|e| format!("{what}: {field}: {e}"));
+    fn new(common: &Common<'_>, pattern: Pattern, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+        let make = |field: &'static str, d: &Dist| d.of_field(field, setup.shared);
         let (packet, first) = (make("packet_bytes", common.packet)?, make("first_s", common.first)?);
         let duration = common.duration.map(|dist| make("duration_s", dist)).transpose()?;
         Ok(Datagrams {

@@ -9,7 +9,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use crate::spec::MAX_BYTES;
-use crate::Rng;
+use crate::{AppError, DistError, Rng};
 
 /// A distribution as the scenario states it; the unit (bytes, seconds) is that of the field that holds it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -94,11 +94,12 @@ impl Distributions {
     ///
     /// # Errors
     /// Names the distribution and what is wrong with it.
-    pub fn samplers(&self) -> Result<BTreeMap<String, Sampler>, String> {
+    pub fn samplers(&self) -> Result<BTreeMap<String, Sampler>, DistError> {
         let none = BTreeMap::new();
+        let wrong = |name: &String, error| DistError::Shared { name: name.clone(), error: Box::new(error) };
         self.0
             .iter()
-            .map(|(name, d)| Ok((name.clone(), d.sampler(&none).map_err(|e| format!("{name}: {e}"))?)))
+            .map(|(name, d)| Ok((name.clone(), d.sampler(&none).map_err(|error| wrong(name, error))?)))
             .collect()
     }
 }
@@ -126,23 +127,32 @@ struct Table {
 }
 
 impl Dist {
+    /// [`Self::sampler`] for a field of an application.
+    pub(crate) fn of_field(
+        &self,
+        field: &'static str,
+        shared: &BTreeMap<String, Sampler>,
+    ) -> Result<Sampler, AppError> {
+        self.sampler(shared).map_err(|error| AppError::Field { field, error })
+    }
+
     /// Checked, and with names looked up in `shared`.
     ///
     /// # Errors
     /// Says what is wrong and what would be right.
-    pub fn sampler(&self, shared: &BTreeMap<String, Sampler>) -> Result<Sampler, String> {
-        let finite = |what: &str, x: f64| {
-            if x.is_finite() && x >= 0.0 {
-                Ok(x)
+    pub fn sampler(&self, shared: &BTreeMap<String, Sampler>) -> Result<Sampler, DistError> {
+        let finite = |name: &'static str, value: f64| {
+            if value.is_finite() && value >= 0.0 {
+                Ok(value)
             } else {
-                Err(format!("{what} is {x}; it must be a finite number not below 0"))
+                Err(DistError::Negative { name, value })
             }
         };
-        let positive = |what: &str, x: f64| {
-            if x.is_finite() && x > 0.0 {
-                Ok(x)
+        let positive = |name: &'static str, value: f64| {
+            if value.is_finite() && value > 0.0 {
+                Ok(value)
             } else {
-                Err(format!("{what} is {x}; it must be a finite number above 0"))
+                Err(DistError::NotPositive { name, value })
             }
         };
         let cut = |max: Option<f64>| max.map_or(Ok(f64::INFINITY), |max| positive("max", max));
@@ -150,7 +160,7 @@ impl Dist {
             Dist::Fixed { value } => Kind::Fixed(finite("value", *value)?),
             Dist::Uniform { low, high } => {
                 if finite("low", *low)? > finite("high", *high)? {
-                    return Err(format!("low {low} is above high {high}"));
+                    return Err(DistError::Order { low: *low, high: *high });
                 }
                 Kind::Uniform(*low, *high)
             }
@@ -160,10 +170,8 @@ impl Dist {
                 let min = match (min, mean) {
                     (Some(min), None) => positive("min", *min)?,
                     (None, Some(mean)) if shape > 1.0 => positive("mean", *mean)? * (shape - 1.0) / shape,
-                    (None, Some(_)) => {
-                        return Err(format!("shape is {shape}; with a mean it must be above 1, or give `min`"))
-                    }
-                    _ => return Err("pareto needs either `min` or `mean`".into()),
+                    (None, Some(_)) => return Err(DistError::NoMean(shape)),
+                    _ => return Err(DistError::MinOrMean),
                 };
                 Kind::Pareto { min, shape, max: cut(*max)? }
             }
@@ -181,7 +189,7 @@ impl Dist {
             },
             Dist::Empirical { values, counts } => {
                 if values.len() != counts.len() {
-                    return Err(format!("{} values but {} counts", values.len(), counts.len()));
+                    return Err(DistError::Lengths { values: values.len(), counts: counts.len() });
                 }
                 for v in values {
                     finite("value", *v)?;
@@ -189,19 +197,18 @@ impl Dist {
                 let mut sum = 0u64;
                 let mut cumulative = Vec::with_capacity(counts.len());
                 for c in counts {
-                    sum = sum.checked_add(*c).ok_or("the counts' sum exceeds 64 bits")?;
+                    sum = sum.checked_add(*c).ok_or(DistError::TooManyCounts)?;
                     cumulative.push(sum);
                 }
                 if sum == 0 {
-                    return Err("empirical distribution without a single count; at least one must be above 0".into());
+                    return Err(DistError::NoCounts);
                 }
                 Kind::Empirical(Arc::new(Table { values: values.clone(), cumulative }))
             }
             Dist::Named { name } => {
-                return shared.get(name).cloned().ok_or_else(|| {
-                    let known: Vec<&str> = shared.keys().map(String::as_str).collect();
-                    format!("no distribution is named {name:?}; there are: {}", known.join(", "))
-                })
+                let known = || shared.keys().cloned().collect();
+                let unknown = || DistError::Unknown { name: name.clone(), known: known() };
+                return shared.get(name).cloned().ok_or_else(unknown);
             }
         }))
     }

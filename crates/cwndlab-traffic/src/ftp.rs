@@ -4,14 +4,14 @@ use cwndlab_units::Time;
 
 use crate::series::{Plan, Series};
 use crate::spec::{FtpSpec, TransactionEnd};
-use crate::{Command, Event, ObjectKind, Setup};
+use crate::{AppError, Command, Event, ObjectKind, Setup};
 
 /// A client that fetches file after file; a file ends with its last byte in order.
 #[derive(Clone)]
 pub struct Ftp(Series);
 
 impl Ftp {
-    pub(crate) fn new(spec: &FtpSpec, setup: &mut Setup<'_>) -> Result<Ftp, String> {
+    pub(crate) fn new(spec: &FtpSpec, setup: &mut Setup<'_>) -> Result<Ftp, AppError> {
         let plan = Plan {
             kind: ObjectKind::File,
             clock: spec.clock,
@@ -20,7 +20,7 @@ impl Ftp {
             limit: spec.files,
         };
         let dists = (&spec.request_bytes, &spec.file_bytes, &spec.pause_s, &spec.first_s);
-        Ok(Ftp(Series::new("ftp", plan, dists, setup)?))
+        Ok(Ftp(Series::new(plan, dists, setup)?))
     }
     pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         self.0.handle(now, event, out);

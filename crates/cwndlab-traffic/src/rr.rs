@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use crate::event::Losses;
 use crate::spec::RrSpec;
-use crate::{Command, Event, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
+use crate::{AppError, Command, Event, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
 
 /// A client whose next request follows a think time after the last response. The clock of a transaction runs from its
 /// request to the last byte of its response. A connection that breaks is opened again.
@@ -35,9 +35,8 @@ struct Transaction {
 }
 
 impl Rr {
-    pub(crate) fn new(spec: &RrSpec, setup: &mut Setup<'_>) -> Result<Rr, String> {
-        let make =
-            |field: &str, dist: &crate::Dist| dist.sampler(setup.shared).map_err(|e| format!("rr: {field}: {e}"));
+    pub(crate) fn new(spec: &RrSpec, setup: &mut Setup<'_>) -> Result<Rr, AppError> {
+        let make = |field: &'static str, dist: &crate::Dist| dist.of_field(field, setup.shared);
         let (request, response) =
             (make("request_bytes", &spec.request_bytes)?, make("response_bytes", &spec.response_bytes)?);
         let (think, first) = (make("think_s", &spec.think_s)?, make("first_s", &spec.first_s)?);

@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use crate::exchange::{conn_of, Exchange, Step};
 use crate::slots::Slots;
 use crate::spec::{Clock, ServerCloses, TransactionEnd};
-use crate::{Command, Dist, Event, Losses, ObjectKind, ObjectRecord, Rng, Sampler, Setup};
+use crate::{AppError, Command, Dist, Event, Losses, ObjectKind, ObjectRecord, Rng, Sampler, Setup};
 
 /// What distinguishes one kind of series from another.
 #[derive(Clone)]
@@ -43,12 +43,11 @@ struct Item {
 
 impl Series {
     pub(crate) fn new(
-        what: &str,
         plan: Plan,
         (request, response, pause, first): (&Dist, &Dist, &Dist, &Dist),
         setup: &mut Setup<'_>,
-    ) -> Result<Series, String> {
-        let make = |field: &str, d: &Dist| d.sampler(setup.shared).map_err(|e| format!("{what}: {field}: {e}"));
+    ) -> Result<Series, AppError> {
+        let make = |field: &'static str, d: &Dist| d.of_field(field, setup.shared);
         let (request, response) = (make("request_bytes", request)?, make("response or file bytes", response)?);
         let (pause, first) = (make("pause_s", pause)?, make("first_s", first)?);
         Ok(Series {

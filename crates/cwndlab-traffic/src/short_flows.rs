@@ -6,7 +6,7 @@ use crate::event::Losses;
 use crate::exchange::conn_of;
 use crate::slots::Slots;
 use crate::spec::ShortFlowsSpec;
-use crate::{Command, Event, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
+use crate::{AppError, Command, Event, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
 
 /// Transfers that start independently of earlier ones. Each is timed from its SYN to its last in-order byte.
 #[derive(Clone)]
@@ -33,10 +33,10 @@ struct Flow {
 }
 
 impl ShortFlows {
-    pub(crate) fn new(spec: &ShortFlowsSpec, setup: &mut Setup<'_>) -> Result<ShortFlows, String> {
+    pub(crate) fn new(spec: &ShortFlowsSpec, setup: &mut Setup<'_>) -> Result<ShortFlows, AppError> {
         spec.check()?;
-        let bytes = spec.flow_bytes.sampler(setup.shared).map_err(|e| format!("short-flows: flow_bytes: {e}"))?;
-        let first = spec.first_s.sampler(setup.shared).map_err(|e| format!("short-flows: first_s: {e}"))?;
+        let bytes = spec.flow_bytes.of_field("flow_bytes", setup.shared)?;
+        let first = spec.first_s.of_field("first_s", setup.shared)?;
         Ok(ShortFlows {
             tcp_client: setup.tcp_client,
             tcp_server: setup.tcp_server,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CbrSpec, Dist, OnOffSpec, PoissonSpec, Sampler, Side, VideoSpec, VoipSpec};
+use crate::{AppError, CbrSpec, Dist, OnOffSpec, PoissonSpec, Sampler, Side, VideoSpec, VoipSpec};
 
 /// The largest object, transfer or request, so that the bytes of a page's objects can be added up in 64 bits.
 pub(crate) const MAX_BYTES: u64 = 1 << 50;
 /// That many segments of 64 KiB are [`MAX_BYTES`].
 const MAX_SEGMENTS: u64 = 1 << 34;
 /// Each in-line object may have a connection of its own, all opened at the same moment.
-const MAX_INLINE_OBJECTS: u32 = 10_000;
+pub(crate) const MAX_INLINE_OBJECTS: u32 = 10_000;
 
 /// One application of the scenario.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl AppSpec {
     ///
     /// # Errors
     /// Says which field is wrong and what would be right.
-    pub fn check(&self, shared: &BTreeMap<String, Sampler>) -> Result<(), String> {
+    pub fn check(&self, shared: &BTreeMap<String, Sampler>) -> Result<(), AppError> {
         match self {
             AppSpec::Bulk(s) => s.check()?,
             AppSpec::Web(s) => s.check()?,
@@ -104,7 +104,7 @@ impl AppSpec {
             AppSpec::Ftp(_) | AppSpec::Crr(_) | AppSpec::Rr(_) => {}
         }
         for (field, dist) in self.dists() {
-            dist.sampler(shared).map_err(|e| format!("{field}: {e}"))?;
+            dist.of_field(field, shared)?;
         }
         Ok(())
     }
@@ -134,19 +134,18 @@ pub struct BulkSpec {
 
 impl BulkSpec {
     /// Whether the size makes sense.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), AppError> {
         if self.bytes.is_some() && self.segments.is_some() {
-            return Err("bulk: both `bytes` and `segments` are given; give one".into());
+            return Err(AppError::SizeTwice);
         }
         if self.bytes == Some(0) || self.segments == Some(0) {
-            return Err("bulk: a transfer of 0 bytes; leave `bytes` and `segments` out for one without end".into());
+            return Err(AppError::NoBytes);
         }
         if self.bytes.is_some_and(|bytes| bytes > MAX_BYTES) || self.segments.is_some_and(|n| n > MAX_SEGMENTS) {
-            let right = "at most 2^50 bytes or 2^34 segments; leave both out for a transfer without end";
-            return Err(format!("bulk: the transfer is too large: {right}"));
+            return Err(AppError::TooLarge);
         }
         if self.read_rate_bps == Some(0) {
-            return Err("bulk: a reader that never reads (`read_rate_bps` 0); leave it out to read at once".into());
+            return Err(AppError::NeverReads);
         }
         Ok(())
     }
@@ -258,10 +257,9 @@ pub struct WebSpec {
 
 impl WebSpec {
     /// Whether a page's objects can be simulated.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), AppError> {
         if self.inline_objects > MAX_INLINE_OBJECTS {
-            let found = self.inline_objects;
-            return Err(format!("web: inline_objects is {found}; a page has at most {MAX_INLINE_OBJECTS}"));
+            return Err(AppError::TooManyObjects(self.inline_objects));
         }
         Ok(())
     }
@@ -339,12 +337,12 @@ pub struct ShortFlowsSpec {
 
 impl ShortFlowsSpec {
     /// Whether the rate makes sense.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), AppError> {
         let rate = self.arrival_rate;
         if rate > 0.0 && rate <= 1e6 {
             return Ok(());
         }
-        Err(format!("short-flows: arrival_rate is {rate}; it must be above 0 and at most 1000000 per second"))
+        Err(AppError::ArrivalRate(rate))
     }
 }
 

@@ -15,7 +15,7 @@ use self::page::Page;
 use crate::exchange::conn_of;
 use crate::slots::Slots;
 use crate::spec::{Clock, InlineTrigger, Protocol, ServerCloses, WebSpec};
-use crate::{Command, Dist, Event, Losses, Rng, Sampler, Setup};
+use crate::{AppError, Command, Dist, Event, Losses, Rng, Sampler, Setup};
 
 /// A client that browses page after page.
 #[derive(Clone)]
@@ -51,9 +51,9 @@ struct Connection {
 }
 
 impl Web {
-    pub(crate) fn new(spec: &WebSpec, setup: &mut Setup<'_>) -> Result<Web, String> {
+    pub(crate) fn new(spec: &WebSpec, setup: &mut Setup<'_>) -> Result<Web, AppError> {
         spec.check()?;
-        let make = |field: &str, d: &Dist| d.sampler(setup.shared).map_err(|e| format!("web: {field}: {e}"));
+        let make = |field: &'static str, d: &Dist| d.of_field(field, setup.shared);
         Ok(Web {
             protocol: spec.protocol,
             clock: spec.clock,

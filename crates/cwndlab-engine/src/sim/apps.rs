@@ -13,7 +13,7 @@ pub(super) struct AppSlot {
     pub(super) app: App,
     /// Connection slot of the application's connection 0, and of its others; `u32::MAX` if closed. Most have but one.
     first_conn: u32,
-    conns: Vec<u32>,
+    conns: Box<[u32]>,
     /// Positions of the routes client to server and back.
     pub(super) routes: [u32; 2],
     pub(super) nodes: [u32; 2],
@@ -22,9 +22,12 @@ pub(super) struct AppSlot {
     armed: Time,
 }
 
+// There may be 100,000 of them.
+const _: () = assert!(size_of::<AppSlot>() <= 80);
+
 impl AppSlot {
     pub(super) fn new(app: App, routes: [u32; 2], nodes: [u32; 2], start: Time) -> AppSlot {
-        AppSlot { app, first_conn: u32::MAX, conns: Vec::new(), routes, nodes, started: false, armed: start }
+        AppSlot { app, first_conn: u32::MAX, conns: Box::default(), routes, nodes, started: false, armed: start }
     }
 
     /// The place of the slot of one of its connections; none if it has had no such connection.
@@ -144,7 +147,9 @@ impl<P: Probe> Simulation<P> {
     fn number(&mut self, app: u32, conn: u32, slot: u32) {
         let app = &mut self.apps[app as usize];
         if app.conns.len() < conn as usize {
-            app.conns.resize(conn as usize, u32::MAX);
+            let mut conns = std::mem::take(&mut app.conns).into_vec();
+            conns.resize((conn as usize).next_power_of_two(), u32::MAX);
+            app.conns = conns.into_boxed_slice();
         }
         if let Some(place) = app.conn(conn) {
             debug_assert_eq!(*place, u32::MAX, "the application reused an open connection's number");

@@ -104,7 +104,7 @@ fn what_nobody_waits_for_is_lost_and_the_trace_repeats() {
 
 #[test]
 fn impossible_schedules_are_rejected() {
-    let wrong = |config: &CapacityConfig| config.check().unwrap_err();
+    let wrong = |config: &CapacityConfig| config.check().unwrap_err().to_string();
     assert_eq!(wrong(&steps(&[(1, 1000)], None)), "the first value must be for time 0");
     assert_eq!(wrong(&steps(&[(0, 1000), (5, 1000), (5, 1000)], None)), "the times must rise");
     assert_eq!(wrong(&steps(&[(0, 1000), (5, 1000)], Some(5))), "repeat must be later than the last time");

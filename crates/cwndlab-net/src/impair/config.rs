@@ -2,8 +2,9 @@
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-use crate::schedule;
+use crate::schedule::{self, ScheduleError};
 
 /// One impairment as a scenario states it. A link has a list of them; those of one end act in the list's order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -141,66 +142,95 @@ fn yes() -> bool {
     true
 }
 
+/// An impairment that no link can have; the message says what would be right.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum ImpairmentError {
+    /// The steps make no schedule.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// Not a probability.
+    #[error("{name} is {value}; a probability lies in 0..=1")]
+    Probability {
+        /// The parameter.
+        name: &'static str,
+        /// What it is.
+        value: f64,
+    },
+    /// Numbers of packets out of order, or 0.
+    #[error("packets must be numbers from 1 in rising order")]
+    Numbers,
+    /// A period or a first packet of 0.
+    #[error("every and first must be at least 1")]
+    Period,
+    /// Loses nothing.
+    #[error("occurrences is 0; it must be at least 1")]
+    Occurrences,
+    /// A policer that lets nothing pass.
+    #[error("rate and burst must be above 0")]
+    Policer,
+    /// Most draws must lie within the cut, so that one is found soon.
+    #[error("cut is {0}; it must lie in 1..=10")]
+    Cut(f64),
+    /// The mean is too small for the cut.
+    #[error("with this mean a delay may be negative; it must be at least {0}")]
+    Mean(Time),
+}
+
 impl ImpairmentConfig {
     /// Whether the parameters make sense; the error names the parameter and what would be right.
     ///
     /// # Errors
     /// If a parameter is out of its range.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ImpairmentError> {
         match self {
             ImpairmentConfig::Bernoulli { p }
             | ImpairmentConfig::Duplicate { p }
-            | ImpairmentConfig::Reorder { p, .. } => probability("p", *p),
+            | ImpairmentConfig::Reorder { p, .. } => probability("p", *p)?,
             ImpairmentConfig::GilbertElliott { p_good_bad, p_bad_good, loss_good, loss_bad } => {
                 probability("p_good_bad", *p_good_bad)?;
                 probability("p_bad_good", *p_bad_good)?;
                 probability("loss_good", *loss_good)?;
-                probability("loss_bad", *loss_bad)
+                probability("loss_bad", *loss_bad)?;
             }
             ImpairmentConfig::DropNth { packets } | ImpairmentConfig::DelayNth { packets, .. } => {
                 if packets.first() == Some(&0) || packets.windows(2).any(|pair| pair[0] >= pair[1]) {
-                    return Err("packets must be numbers from 1 in rising order".to_owned());
+                    return Err(ImpairmentError::Numbers);
                 }
-                Ok(())
             }
             ImpairmentConfig::DropEvery { every, first } => {
                 if *every == 0 || *first == Some(0) {
-                    return Err("every and first must be at least 1".to_owned());
+                    return Err(ImpairmentError::Period);
                 }
-                Ok(())
             }
             ImpairmentConfig::DropSeq { occurrences, .. } => {
                 if *occurrences == 0 {
-                    return Err("occurrences is 0; it must be at least 1".to_owned());
+                    return Err(ImpairmentError::Occurrences);
                 }
-                Ok(())
             }
             ImpairmentConfig::LossSteps { at_ns, p, repeat_ns } => {
                 schedule::check(at_ns, p.len(), *repeat_ns)?;
-                p.iter().try_for_each(|&p| probability("p", p))
+                p.iter().try_for_each(|&p| probability("p", p))?;
             }
             ImpairmentConfig::DelaySteps { at_ns, extra_ns, repeat_ns, .. } => {
-                schedule::check(at_ns, extra_ns.len(), *repeat_ns)
+                schedule::check(at_ns, extra_ns.len(), *repeat_ns)?;
             }
             ImpairmentConfig::Policer { rate_bps, burst_bytes } => {
                 if *rate_bps == 0 || *burst_bytes == 0 {
-                    return Err("rate and burst must be above 0".to_owned());
+                    return Err(ImpairmentError::Policer);
                 }
-                Ok(())
             }
             ImpairmentConfig::NormalJitter { sigma_ns, cut, mean_ns, .. } => {
-                // most draws lie within, so that one is found soon
                 if !(1.0..=10.0).contains(cut) {
-                    return Err(format!("cut is {cut}; it must lie in 1..=10"));
+                    return Err(ImpairmentError::Cut(*cut));
                 }
                 let least = least_mean(*sigma_ns, *cut);
                 if mean_ns.is_some_and(|mean| mean < least) {
-                    return Err(format!("with this mean a delay may be negative; it must be at least {least}"));
+                    return Err(ImpairmentError::Mean(least));
                 }
-                Ok(())
             }
-            ImpairmentConfig::Jitter { .. } | ImpairmentConfig::Aggregate { .. } => Ok(()),
+            ImpairmentConfig::Jitter { .. } | ImpairmentConfig::Aggregate { .. } => {}
         }
+        Ok(())
     }
 }
 
@@ -209,9 +239,9 @@ pub(super) fn least_mean(sigma: Time, cut: f64) -> Time {
     Time::from_secs_f64(sigma.as_secs_f64() * cut)
 }
 
-fn probability(name: &str, p: f64) -> Result<(), String> {
-    if (0.0..=1.0).contains(&p) {
+fn probability(name: &'static str, value: f64) -> Result<(), ImpairmentError> {
+    if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(format!("{name} is {p}; a probability lies in 0..=1"))
+    Err(ImpairmentError::Probability { name, value })
 }

@@ -114,7 +114,7 @@ fn delay_nth_delays_only_its_packets() {
 #[test]
 fn probabilities_outside_zero_to_one_are_refused_by_name() {
     let error = ImpairmentConfig::Bernoulli { p: 1.5 }.check().unwrap_err();
-    assert_eq!(error, "p is 1.5; a probability lies in 0..=1");
+    assert_eq!(error.to_string(), "p is 1.5; a probability lies in 0..=1");
     assert!(ImpairmentConfig::Reorder { p: f64::NAN, extra_ns: Time::ZERO }.check().is_err());
     assert!(ImpairmentConfig::DropNth { packets: vec![3, 3] }.check().is_err());
     assert!(ImpairmentConfig::DropNth { packets: vec![0] }.check().is_err());
@@ -166,7 +166,7 @@ fn normal_jitter_is_cut_and_has_its_mean() {
     assert!(ordered.windows(2).all(|pair| pair[0] <= pair[1]));
     assert!(!Impairments::new(&[config(true)]).may_reorder() && Impairments::new(&[config(false)]).may_reorder());
     let wrong = ImpairmentConfig::NormalJitter { sigma_ns: sigma, cut: 3.0, mean_ns: Some(sigma), keep_order: true };
-    assert!(wrong.check().unwrap_err().contains("at least 0.015"), "{:?}", wrong.check());
+    assert!(wrong.check().unwrap_err().to_string().contains("at least 0.015"), "{:?}", wrong.check());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::positive;
 use super::fifo::Fifo;
-use super::{Dequeued, Dropped};
+use super::{Dequeued, Dropped, QueueError};
 use crate::{DropCause, Ecn, Packet};
 
 /// Parameters of [`Codel`]; the defaults are those of RFC 8289, section 4.4 and 5.2, and of Linux where it has none.
@@ -41,11 +41,11 @@ impl Default for CodelConfig {
 }
 
 impl CodelConfig {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), QueueError> {
         positive("limit", u64::from(self.limit))?;
         positive("target_ns", self.target_ns.as_nanos())?;
         if self.interval_ns <= self.target_ns {
-            return Err(format!("interval_ns is {}; it must be longer than target_ns", self.interval_ns));
+            return Err(QueueError::IntervalTooShort(self.interval_ns));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ArrivalQueue, Cbq, CbqConfig, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, DualPi2, DualPi2Config,
-    FqCodel, FqCodelConfig, Pie, PieConfig, Queue, Red, RedConfig,
+    FqCodel, FqCodelConfig, Pie, PieConfig, Queue, QueueError, Red, RedConfig,
 };
 
 /// What a limit counts.
@@ -49,7 +49,7 @@ impl QueueConfig {
     ///
     /// # Errors
     /// If a parameter is out of its range.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), QueueError> {
         match self {
             QueueConfig::Infinite {} => Ok(()),
             QueueConfig::DropTail(config) => config.check(),
@@ -100,25 +100,25 @@ impl QueueConfig {
 }
 
 /// `Ok` if `value` lies in `range` (NaN does not).
-pub(super) fn within(name: &str, value: f64, range: std::ops::RangeInclusive<f64>) -> Result<(), String> {
+pub(super) fn within(name: &'static str, value: f64, range: std::ops::RangeInclusive<f64>) -> Result<(), QueueError> {
     if range.contains(&value) {
         return Ok(());
     }
-    Err(format!("{name} is {value}; it must lie in {}..={}", range.start(), range.end()))
+    Err(QueueError::OutOfRange { name, value, least: *range.start(), most: *range.end() })
 }
 
 /// `Ok` if `value` is at least 1.
-pub(super) fn positive(name: &str, value: u64) -> Result<(), String> {
+pub(super) fn positive(name: &'static str, value: u64) -> Result<(), QueueError> {
     if value > 0 {
         return Ok(());
     }
-    Err(format!("{name} is 0; it must be at least 1"))
+    Err(QueueError::Zero(name))
 }
 
 /// `Ok` if the interval of a controller's updates is at least 0.1 ms: all of them are carried out, however short.
-pub(super) fn interval(name: &str, value: Time) -> Result<(), String> {
+pub(super) fn interval(name: &'static str, value: Time) -> Result<(), QueueError> {
     if value >= Time::from_micros(100) {
         return Ok(());
     }
-    Err(format!("{name} is {}; it must be at least 100000 (0.1 ms)", value.as_nanos()))
+    Err(QueueError::UpdatesTooOften { name, value })
 }

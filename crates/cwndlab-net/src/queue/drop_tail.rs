@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::positive;
-use super::{Admit, Backlog, Unit};
+use super::{Admit, Backlog, QueueError, Unit};
 use crate::DropCause;
 
 /// Parameters of [`DropTail`].
@@ -26,10 +26,10 @@ fn yes() -> bool {
 }
 
 impl DropTailConfig {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), QueueError> {
         positive("limit", self.limit)?;
         if self.unit == Unit::Packets && self.limit >= u64::from(u32::MAX) {
-            return Err(format!("limit is {} packets; it must be below 2^32 - 1, or use kind infinite", self.limit));
+            return Err(QueueError::TooManyPackets(self.limit));
         }
         Ok(())
     }

@@ -13,13 +13,13 @@ pub(crate) struct Scoreboard(Option<Box<Reported>>);
 #[derive(Clone, Debug, Default)]
 struct Reported {
     ranges: Ranges,
-    /// Bytes in `ranges`.
-    total: u64,
-    /// Bytes in `ranges` below the position `mark`.
-    below_mark: u64,
     mark: u64,
-    /// The most recent blocks: an ACK mostly repeats those of the previous one (RFC 2018, section 4).
-    told: [(u64, u64); TOLD],
+    /// Bytes in `ranges`: no more than the largest window, 2^30 (RFC 7323, section 2.3).
+    total: u32,
+    /// Bytes in `ranges` below the position `mark`.
+    below_mark: u32,
+    /// Low 32 bits of the most recent blocks: an ACK mostly repeats those of the previous one (RFC 2018, section 4).
+    told: [(u32, u32); TOLD],
     /// Which of them is replaced next.
     oldest: u8,
 }
@@ -38,7 +38,7 @@ impl Scoreboard {
     /// Whether a block is among those learnt last.
     #[inline]
     pub fn knows(&self, start: u64, end: u64) -> bool {
-        self.0.as_ref().is_some_and(|reported| reported.told.iter().any(|told| told.0 == start && end <= told.1))
+        self.0.as_ref().is_some_and(|reported| reported.told.iter().any(|&told| covers(told, start, end)))
     }
 
     /// Adds a block; how many bytes of it were new.
@@ -63,7 +63,7 @@ impl Scoreboard {
     /// Bytes reported.
     #[inline]
     pub fn total(&self) -> u64 {
-        self.0.as_ref().map_or(0, |reported| reported.total)
+        self.0.as_ref().map_or(0, |reported| u64::from(reported.total))
     }
 
     /// Bytes reported below `position`. Cheap if it is near the position of the last call.
@@ -114,11 +114,11 @@ impl Scoreboard {
 
 impl Reported {
     fn insert(&mut self, start: u64, end: u64) -> u64 {
-        match self.told.iter_mut().find(|told| told.0 == start) {
-            Some(told) if end <= told.1 => return 0,
-            Some(told) => told.1 = end,
+        match self.told.iter_mut().find(|told| told.0 == start as u32) {
+            Some(told) if covers(*told, start, end) => return 0,
+            Some(told) => told.1 = end as u32,
             None => {
-                self.told[usize::from(self.oldest)] = (start, end);
+                self.told[usize::from(self.oldest)] = (start as u32, end as u32);
                 self.oldest = (self.oldest + 1) % TOLD as u8;
             }
         }
@@ -128,8 +128,8 @@ impl Reported {
             known_below += length_below(range, mark);
         });
         let fresh = whole.1 - whole.0 - known;
-        self.total += fresh;
-        self.below_mark += length_below(whole, mark) - known_below;
+        self.total += fresh as u32;
+        self.below_mark += (length_below(whole, mark) - known_below) as u32;
         fresh
     }
 
@@ -139,19 +139,28 @@ impl Reported {
             removed += part.1 - part.0;
             below += length_below(part, mark);
         });
-        self.total -= removed;
-        self.below_mark -= below;
+        self.total -= removed as u32;
+        self.below_mark -= below as u32;
+        if self.ranges.is_empty() {
+            self.told = [(0, 0); TOLD]; // before the numbers come round again
+        }
         removed
     }
 
     fn sacked_below(&mut self, position: u64) -> u64 {
         let (from, to) = (self.mark.min(position), self.mark.max(position));
         let parts = self.ranges.beyond(from).take_while(|r| r.0 < to);
-        let between: u64 = parts.map(|r| r.1.min(to) - r.0.max(from)).sum();
+        let between = parts.map(|r| r.1.min(to) - r.0.max(from)).sum::<u64>() as u32;
         self.below_mark = if position >= self.mark { self.below_mark + between } else { self.below_mark - between };
         self.mark = position;
-        self.below_mark
+        u64::from(self.below_mark)
     }
+}
+
+/// Whether a block, by the low 32 bits of its positions, begins like `[start, end)` and reaches as far.
+#[inline]
+fn covers(block: (u32, u32), start: u64, end: u64) -> bool {
+    block.0 == start as u32 && block.1.wrapping_sub(end as u32) as i32 >= 0
 }
 
 /// How much of a range lies below `edge`.

@@ -11,6 +11,7 @@ fn app(json: &str) -> Result<App, String> {
         &spec,
         &mut Setup { tcp_client: 3, tcp_server: 4, mss: 1000, shared: &shared, stream: &mut |_| Rng::new(1) },
     )
+    .map_err(|error| error.to_string())
 }
 
 fn tell(app: &mut App, ms: u64, event: Event) -> Vec<Command> {

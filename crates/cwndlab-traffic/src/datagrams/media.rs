@@ -9,7 +9,7 @@ use cwndlab_units::Time;
 use rand::Rng as _;
 
 use super::{drawn, VideoSpec, VoipSpec, RTP_HEADERS};
-use crate::{Rng, Sampler, Setup};
+use crate::{AppError, Rng, Sampler, Setup};
 
 /// One way of a voice call.
 #[derive(Clone)]
@@ -22,14 +22,12 @@ pub(super) struct Voice {
 }
 
 impl Voice {
-    pub(super) fn new(spec: &VoipSpec, setup: &mut Setup<'_>) -> Result<Voice, String> {
+    pub(super) fn new(spec: &VoipSpec, setup: &mut Setup<'_>) -> Result<Voice, AppError> {
         let spurts = match (&spec.talk_s, &spec.silence_s) {
-            (Some(talk), Some(silence)) => {
-                Some([drawn("voip", "talk_s", talk, setup)?, drawn("voip", "silence_s", silence, setup)?])
-            }
+            (Some(talk), Some(silence)) => Some([drawn("talk_s", talk, setup)?, drawn("silence_s", silence, setup)?]),
             _ => None,
         };
-        Ok(Voice { interval: drawn("voip", "interval_s", &spec.interval_s, setup)?, spurts, end: Time::MAX })
+        Ok(Voice { interval: drawn("interval_s", &spec.interval_s, setup)?, spurts, end: Time::MAX })
     }
 
     /// Begins a talkspurt.

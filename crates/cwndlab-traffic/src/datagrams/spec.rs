@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Common, HEADER_BYTES, RTP_HEADERS};
 use crate::spec::{client, zero};
-use crate::{Dist, Side};
+use crate::{AppError, Dist, Side};
 
 /// The ECN codepoint that a sender sets (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub enum EcnField {
 
 /// Specifications: the default size of packets, the fields of every sender, and those of one kind.
 macro_rules! datagram_specs {
-    ($($(#[$about:meta])* $name:ident, $what:literal, $packet:literal { $($own:tt)* })+) => {$(
+    ($($(#[$about:meta])* $name:ident, $packet:literal { $($own:tt)* })+) => {$(
         $(#[$about])*
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -48,7 +48,6 @@ macro_rules! datagram_specs {
         impl $name {
             pub(super) fn common(&self) -> Common<'_> {
                 Common {
-                    what: $what,
                     from: self.from,
                     ecn: self.ecn,
                     packet: &self.packet_bytes,
@@ -70,13 +69,13 @@ macro_rules! datagram_specs {
 
 datagram_specs! {
     /// Packets of a constant bit rate.
-    CbrSpec, "cbr", "full_packet" {
+    CbrSpec, "full_packet" {
         /// Bits per second of IP packets, headers included.
         pub rate_bps: u64,
     }
 
     /// Bursts of a constant bit rate, and silence between them.
-    OnOffSpec, "on-off", "full_packet" {
+    OnOffSpec, "full_packet" {
         /// Bits per second of IP packets within a burst, headers included.
         pub rate_bps: u64,
         /// Seconds of a burst, which has at least one packet.
@@ -86,13 +85,13 @@ datagram_specs! {
     }
 
     /// Packets at independent, exponentially distributed distances, in the mean of the rate.
-    PoissonSpec, "poisson", "full_packet" {
+    PoissonSpec, "full_packet" {
         /// Bits per second of IP packets in the mean, headers included.
         pub rate_bps: u64,
     }
 
     /// One way of a voice call: packets at a fixed distance, with or without silence suppression.
-    VoipSpec, "voip", "g711_packet" {
+    VoipSpec, "g711_packet" {
         /// Seconds from a packet to the next: how much speech it holds (RFC 3551, section 4.2).
         #[serde(default = "g711_interval")]
         pub interval_s: Dist,
@@ -105,7 +104,7 @@ datagram_specs! {
     }
 
     /// One way of a video call: frames whose sizes and distances scatter, cut into packets.
-    VideoSpec, "video", "video_packet" {
+    VideoSpec, "video_packet" {
         /// Bits per second of the encoded video, without headers.
         pub encoded_rate_bps: u64,
         /// Frames per second.
@@ -128,7 +127,7 @@ impl CbrSpec {
         self.common_dists()
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), AppError> {
         check_rate("cbr", "rate", self.rate_bps)?;
         check_packet("cbr", &self.packet_bytes, HEADER_BYTES)
     }
@@ -141,7 +140,7 @@ impl OnOffSpec {
         all
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), AppError> {
         check_rate("on-off", "rate", self.rate_bps)?;
         check_packet("on-off", &self.packet_bytes, HEADER_BYTES)
     }
@@ -152,7 +151,7 @@ impl PoissonSpec {
         self.common_dists()
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), AppError> {
         check_rate("poisson", "rate", self.rate_bps)?;
         check_packet("poisson", &self.packet_bytes, HEADER_BYTES)
     }
@@ -167,18 +166,18 @@ impl VoipSpec {
         all
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), AppError> {
         check_packet("voip", &self.packet_bytes, RTP_HEADERS)?;
         match self.interval_s {
             Dist::Fixed { value } if value < SHORTEST_INTERVAL_S => {
-                return Err(format!("voip: interval is {value} s; it must be at least 10 us"));
+                return Err(AppError::SpeechInterval(value));
             }
             _ => {}
         }
         if self.talk_s.is_some() == self.silence_s.is_some() {
             return Ok(());
         }
-        Err("voip: silence suppression needs both `talk` and `silence`; give both or none".into())
+        Err(AppError::HalfSilence)
     }
 }
 
@@ -187,16 +186,16 @@ impl VideoSpec {
         self.common_dists()
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), AppError> {
         check_rate("video", "encoded_rate", self.encoded_rate_bps)?;
         check_packet("video", &self.packet_bytes, RTP_HEADERS)?;
         if !(0.01..=10_000.0).contains(&self.frame_rate) {
-            return Err(format!("video: frame_rate is {}; it must be within 0.01 and 10000", self.frame_rate));
+            return Err(AppError::FrameRate(self.frame_rate));
         }
-        for (what, scale) in [("size_scale", self.size_scale), ("interval_scale", self.interval_scale)] {
+        for (field, scale) in [("size_scale", self.size_scale), ("interval_scale", self.interval_scale)] {
             // beyond it, what is cut off below 0 would raise the mean by more than 3 %
             if !(0.0..=0.5).contains(&scale) {
-                return Err(format!("video: {what} is {scale}; it must be within 0 and 0.5"));
+                return Err(AppError::Scatter { field, scale });
             }
         }
         Ok(())
@@ -207,19 +206,19 @@ impl VideoSpec {
 const SHORTEST_INTERVAL_S: f64 = 1e-5;
 
 /// As for links: faster, a small packet would take no time at all.
-fn check_rate(what: &str, field: &str, rate_bps: u64) -> Result<(), String> {
+fn check_rate(app: &'static str, field: &'static str, rate_bps: u64) -> Result<(), AppError> {
     if (8..=400_000_000_000).contains(&rate_bps) {
         return Ok(());
     }
-    Err(format!("{what}: {field} is {rate_bps} bit/s; it must be at least 8 bit/s and at most 400 Gbit/s"))
+    Err(AppError::Rate { app, field, rate_bps })
 }
 
-fn check_packet(what: &str, packet: &Dist, headers: u32) -> Result<(), String> {
+fn check_packet(app: &'static str, packet: &Dist, headers: u32) -> Result<(), AppError> {
     let least = headers + 1;
     let protocols = if headers == RTP_HEADERS { "UDP and RTP headers" } else { "a UDP header" };
     match packet {
         Dist::Fixed { value } if !(f64::from(least)..=65_535.0).contains(value) => {
-            Err(format!("{what}: packet is {value} bytes; an IP packet with {protocols} has {least} to 65535 bytes"))
+            Err(AppError::Packet { app, bytes: *value, protocols, least })
         }
         _ => Ok(()),
     }

@@ -113,11 +113,13 @@ fn impossible_rates_and_packets_are_rejected() {
     let wrong =
         |json: &str| serde_json::from_str::<crate::AppSpec>(json).unwrap().check(&std::collections::BTreeMap::new());
     assert_eq!(
-        wrong(r#"{"kind": "cbr", "rate_bps": 0}"#).unwrap_err(),
+        wrong(r#"{"kind": "cbr", "rate_bps": 0}"#).unwrap_err().to_string(),
         "cbr: rate is 0 bit/s; it must be at least 8 bit/s and at most 400 Gbit/s"
     );
     assert_eq!(
-        wrong(r#"{"kind": "poisson", "rate_bps": 8, "packet_bytes": {"kind": "fixed", "value": 28}}"#).unwrap_err(),
+        wrong(r#"{"kind": "poisson", "rate_bps": 8, "packet_bytes": {"kind": "fixed", "value": 28}}"#)
+            .unwrap_err()
+            .to_string(),
         "poisson: packet is 28 bytes; an IP packet with a UDP header has 29 to 65535 bytes"
     );
 }
@@ -177,7 +179,7 @@ fn video_has_its_rate_and_the_scatter_of_the_laplace_distribution() {
 fn impossible_calls_are_rejected() {
     let wrong = |json: &str| {
         let spec = serde_json::from_str::<crate::AppSpec>(json).unwrap();
-        spec.check(&std::collections::BTreeMap::new()).unwrap_err()
+        spec.check(&std::collections::BTreeMap::new()).unwrap_err().to_string()
     };
     let talk = r#"{"kind": "voip", "talk_s": {"kind": "fixed", "value": 1}}"#;
     assert!(wrong(talk).contains("needs both `talk` and `silence`"));

@@ -4,7 +4,7 @@ use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::queue::config::positive;
-use crate::queue::QueueConfig;
+use crate::queue::{ClassError, QueueConfig, QueueError};
 
 /// Which classes a class over its limit may borrow from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -90,49 +90,49 @@ impl CbqConfig {
         self.classes.iter().flat_map(|class| class.traffic.iter().map(String::as_str))
     }
 
-    pub(in crate::queue) fn check(&self) -> Result<(), String> {
+    pub(in crate::queue) fn check(&self) -> Result<(), QueueError> {
         for (index, class) in self.classes.iter().enumerate() {
-            self.check_class(index, class).map_err(|error| format!("class {index}: {error}"))?;
+            let wrong = |error| QueueError::Class { index, error: Box::new(error) };
+            self.check_class(index, class).map_err(wrong)?;
         }
         if self.default >= self.classes.len() || !self.is_leaf(self.default) {
-            return Err(format!("default is {}; it must be the place of a class without children", self.default));
+            return Err(QueueError::DefaultClass(self.default));
         }
         let mut flows: Vec<u64> = self.classes.iter().flat_map(|class| class.flows.iter().copied()).collect();
         flows.sort_unstable();
         if let Some([flow, ..]) = flows.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("flow {flow} belongs to two classes"));
+            return Err(QueueError::FlowTwice(*flow));
         }
         let mut traffic: Vec<&str> = self.traffic().collect();
         traffic.sort_unstable();
         if let Some([name, ..]) = traffic.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("traffic {name:?} belongs to two classes"));
+            return Err(QueueError::TrafficTwice((*name).to_owned()));
         }
         Ok(())
     }
 
-    fn check_class(&self, index: usize, class: &CbqClassConfig) -> Result<(), String> {
+    fn check_class(&self, index: usize, class: &CbqClassConfig) -> Result<(), ClassError> {
         positive("rate_bps", class.rate_bps.as_bps())?;
         positive("max_packet_bytes", u64::from(class.max_packet_bytes))?;
         if !(1..=1000).contains(&class.max_burst) {
-            return Err(format!("max_burst is {}; it must be in 1..=1000 packets", class.max_burst));
+            return Err(ClassError::Burst(class.max_burst));
         }
         if let Some(parent) = class.parent.filter(|&parent| parent >= index) {
-            return Err(format!("parent is {parent}; a class stands after its parent"));
+            return Err(ClassError::Parent(parent));
         }
         let children = self.classes.iter().filter(|child| child.parent == Some(index));
         let children_bps = children.fold(0_u64, |sum, child| sum.saturating_add(child.rate_bps.as_bps()));
-        if children_bps > class.rate_bps.as_bps() {
-            return Err(format!("rate_bps is {}; its children have {children_bps} together", class.rate_bps.as_bps()));
+        let rate_bps = class.rate_bps.as_bps();
+        if children_bps > rate_bps {
+            return Err(ClassError::ChildrenTooFast { rate_bps, children_bps });
         }
         match (&class.queue, self.is_leaf(index)) {
-            (None, true) => Err("it has no children and needs a queue".to_owned()),
-            (Some(_), false) => Err("it has children, so it has no queue".to_owned()),
-            (None, false) if !class.flows.is_empty() || !class.traffic.is_empty() => {
-                Err("it has children, so it has no flows or traffic of its own".to_owned())
-            }
+            (None, true) => Err(ClassError::NoQueue),
+            (Some(_), false) => Err(ClassError::QueueOfParent),
+            (None, false) if !class.flows.is_empty() || !class.traffic.is_empty() => Err(ClassError::TrafficOfParent),
             (Some(queue), true) => match **queue {
-                QueueConfig::Infinite {} | QueueConfig::DropTail(_) | QueueConfig::Red(_) => queue.check(),
-                _ => Err("its queue must be infinite, drop-tail or red".to_owned()),
+                QueueConfig::Infinite {} | QueueConfig::DropTail(_) | QueueConfig::Red(_) => Ok(queue.check()?),
+                _ => Err(ClassError::QueueKind),
             },
             (None, false) => Ok(()),
         }

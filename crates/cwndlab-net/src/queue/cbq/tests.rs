@@ -220,7 +220,7 @@ fn a_red_leaf_marks_and_idles_by_the_rate_of_its_class() {
 #[test]
 fn contradictory_trees_are_refused_with_the_class() {
     let check = |classes: Vec<CbqClassConfig>, default| {
-        CbqConfig { classes, default, sharing: Sharing::Formal }.check().unwrap_err()
+        CbqConfig { classes, default, sharing: Sharing::Formal }.check().unwrap_err().to_string()
     };
     assert!(check(vec![root()], 0).starts_with("class 0: it has no children and needs a queue"));
     assert!(check(vec![root(), leaf(11_000_000, 1)], 1).contains("children have 11000000 together"));

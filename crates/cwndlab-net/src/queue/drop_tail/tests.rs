@@ -50,5 +50,5 @@ fn an_idle_link_takes_a_packet_larger_than_what_may_wait() {
 #[test]
 fn a_limit_of_zero_is_refused_with_its_name() {
     let config = DropTailConfig { limit: 0, unit: Unit::Packets, counts_in_service: true };
-    assert_eq!(config.check(), Err("limit is 0; it must be at least 1".to_owned()));
+    assert_eq!(config.check(), Err(QueueError::Zero("limit")));
 }

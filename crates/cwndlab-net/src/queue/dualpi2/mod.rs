@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{interval, positive, within};
 use super::fifo::Fifo;
-use super::{Dequeued, Dropped};
+use super::{Dequeued, Dropped, QueueError};
 use crate::{DropCause, Ecn, Packet, Rng};
 
 /// Whose signals and scheduler [`DualPi2`] has. The controller is the same in both.
@@ -75,7 +75,7 @@ impl Default for DualPi2Config {
 }
 
 impl DualPi2Config {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), QueueError> {
         positive("limit", u64::from(self.limit))?;
         positive("target_ns", self.target_ns.as_nanos())?;
         interval("update_ns", self.update_ns)?;
@@ -84,13 +84,13 @@ impl DualPi2Config {
         within("coupling", self.coupling, 1.0..=100.0)?;
         within("classic_share", self.classic_share, 0.0..=1.0)?;
         let default = DualPi2Config::default();
-        let (key, form) = match self.form {
+        let (name, form) = match self.form {
             DualPi2Form::Linux if self.min_th_ns != default.min_th_ns => ("min_th_ns", "rfc9332"),
             DualPi2Form::Linux if self.range_ns != default.range_ns => ("range_ns", "rfc9332"),
             DualPi2Form::Rfc9332 if self.step_ns != default.step_ns => ("step_ns", "linux"),
             _ => return Ok(()),
         };
-        Err(format!("{key} has an effect only with form = \"{form}\""))
+        Err(QueueError::OtherForm { name, form })
     }
 }
 

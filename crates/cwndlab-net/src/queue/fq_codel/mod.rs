@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::codel::{CodelConfig, ControlLaw};
 use super::config::positive;
 use super::fifo::Fifo;
-use super::{Dequeued, Dropped};
+use super::{Dequeued, Dropped, QueueError};
 use crate::{DropCause, Packet};
 
 /// Parameters of [`FqCodel`]; the defaults are those of RFC 8290, section 5.2.
@@ -58,10 +58,10 @@ impl Default for FqCodelConfig {
 }
 
 impl FqCodelConfig {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), QueueError> {
         positive("flows", u64::from(self.flows))?;
         if self.flows > 65_536 {
-            return Err(format!("flows is {}; at most 65536", self.flows));
+            return Err(QueueError::TooManyFlows(self.flows));
         }
         positive("quantum", u64::from(self.quantum))?;
         positive("drop_batch", u64::from(self.drop_batch))?;

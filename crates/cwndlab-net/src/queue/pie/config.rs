@@ -4,6 +4,7 @@ use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::queue::config::{interval, positive, within};
+use crate::queue::QueueError;
 
 /// How PIE learns the queueing delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -69,7 +70,7 @@ impl Default for PieConfig {
 }
 
 impl PieConfig {
-    pub(in crate::queue) fn check(&self) -> Result<(), String> {
+    pub(in crate::queue) fn check(&self) -> Result<(), QueueError> {
         positive("limit", u64::from(self.limit))?;
         positive("target_ns", self.target_ns.as_nanos())?;
         interval("update_ns", self.update_ns)?;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::queue::config::{positive, within};
-use crate::queue::Unit;
+use crate::queue::{QueueError, Unit};
 
 /// Readings of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -113,9 +113,9 @@ impl RedConfig {
     ///
     /// # Errors
     /// If both are given, or no weight lets such a burst pass.
-    pub fn weight(&self) -> Result<f64, String> {
+    pub fn weight(&self) -> Result<f64, QueueError> {
         match (self.w_q, self.burst) {
-            (Some(_), Some(_)) => Err("both w_q and burst are given; either determines the weight".to_owned()),
+            (Some(_), Some(_)) => Err(QueueError::WeightTwice),
             (Some(w_q), None) => Ok(w_q),
             (None, None) => Ok(DEFAULT_WEIGHT),
             (None, Some(burst)) => {
@@ -123,19 +123,18 @@ impl RedConfig {
                     Unit::Packets => self.min_th,
                     Unit::Bytes => self.min_th / f64::from(self.mean_packet_bytes),
                 };
-                weight_for_burst(burst, min_packets)
-                    .ok_or_else(|| format!("burst is {burst}; it must be at least min_th, {min_packets} packets"))
+                weight_for_burst(burst, min_packets).ok_or(QueueError::BurstTooShort { burst, min_packets })
             }
         }
     }
 
-    pub(in crate::queue) fn check(&self) -> Result<(), String> {
+    pub(in crate::queue) fn check(&self) -> Result<(), QueueError> {
         positive("limit", self.limit)?;
         positive("mean_packet_bytes", u64::from(self.mean_packet_bytes))?;
         positive("max_packet_bytes", u64::from(self.max_packet_bytes))?;
         within("min_th", self.min_th, 0.0..=f64::MAX)?;
         if self.max_th <= self.min_th || !self.max_th.is_finite() {
-            return Err(format!("max_th is {}; it must be above min_th, {}", self.max_th, self.min_th));
+            return Err(QueueError::Thresholds { max_th: self.max_th, min_th: self.min_th });
         }
         within("max_p", self.max_p, 0.0..=1.0)?;
         within("w_q", self.weight()?, f64::MIN_POSITIVE..=1.0)

@@ -228,7 +228,7 @@ fn the_weight_for_a_burst_is_linuxs() {
 #[test]
 fn contradictory_parameters_are_refused_by_name() {
     let base = RedConfig::new(100, 5.0, 15.0);
-    let error = |config: RedConfig| config.check().unwrap_err();
+    let error = |config: RedConfig| config.check().unwrap_err().to_string();
     assert!(error(RedConfig { max_th: 5.0, ..base.clone() }).contains("max_th is 5"));
     assert!(error(RedConfig { max_p: 1.1, ..base.clone() }).contains("max_p is 1.1"));
     assert!(error(RedConfig { w_q: Some(0.0), ..base.clone() }).contains("w_q is 0"));

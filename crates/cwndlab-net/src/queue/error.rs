@@ -1,0 +1,119 @@
+//! What can be wrong with a queue's parameters.
+
+use cwndlab_units::Time;
+use thiserror::Error;
+
+/// A queue that cannot be built; the message names the parameter and what would be right.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum QueueError {
+    /// A number outside its range (or not a number).
+    #[error("{name} is {value}; it must lie in {least}..={most}")]
+    OutOfRange {
+        /// The parameter.
+        name: &'static str,
+        /// What it is.
+        value: f64,
+        /// The least that it may be.
+        least: f64,
+        /// The most that it may be.
+        most: f64,
+    },
+    /// A count, size or time of 0.
+    #[error("{0} is 0; it must be at least 1")]
+    Zero(&'static str),
+    /// The interval of a controller's updates is too short: all of them are carried out.
+    #[error("{name} is {}; it must be at least 100000 (0.1 ms)", .value.as_nanos())]
+    UpdatesTooOften {
+        /// The parameter.
+        name: &'static str,
+        /// What it is.
+        value: Time,
+    },
+    /// More packets than are counted.
+    #[error("limit is {0} packets; it must be below 2^32 - 1, or use kind infinite")]
+    TooManyPackets(u64),
+    /// RED's thresholds are in the wrong order.
+    #[error("max_th is {max_th}; it must be above min_th, {min_th}")]
+    Thresholds {
+        /// The upper one.
+        max_th: f64,
+        /// The lower one.
+        min_th: f64,
+    },
+    /// RED's weight is given twice.
+    #[error("both w_q and burst are given; either determines the weight")]
+    WeightTwice,
+    /// RED's `burst` is shorter than its lower threshold.
+    #[error("burst is {burst}; it must be at least min_th, {min_packets} packets")]
+    BurstTooShort {
+        /// Packets of a burst.
+        burst: u32,
+        /// The lower threshold in packets.
+        min_packets: f64,
+    },
+    /// `CoDel`'s interval is not above its target.
+    #[error("interval_ns is {0}; it must be longer than target_ns")]
+    IntervalTooShort(Time),
+    /// More flows than FQ-CoDel has queues for.
+    #[error("flows is {0}; at most 65536")]
+    TooManyFlows(u32),
+    /// A parameter of the other form of `DualPi2`.
+    #[error("{name} has an effect only with form = \"{form}\"")]
+    OtherForm {
+        /// The parameter.
+        name: &'static str,
+        /// The form that has it.
+        form: &'static str,
+    },
+    /// A class of CBQ is wrong.
+    #[error("class {index}: {error}")]
+    Class {
+        /// Its place.
+        index: usize,
+        /// What is wrong.
+        error: Box<ClassError>,
+    },
+    /// CBQ's default is not a leaf.
+    #[error("default is {0}; it must be the place of a class without children")]
+    DefaultClass(usize),
+    /// Two classes of CBQ claim a flow.
+    #[error("flow {0} belongs to two classes")]
+    FlowTwice(u64),
+    /// Two classes of CBQ claim an application's traffic.
+    #[error("traffic {0:?} belongs to two classes")]
+    TrafficTwice(String),
+}
+
+/// A class of CBQ that cannot be built.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum ClassError {
+    /// A parameter of the class or its queue.
+    #[error(transparent)]
+    Parameter(#[from] QueueError),
+    /// The burst is outside its range.
+    #[error("max_burst is {0}; it must be in 1..=1000 packets")]
+    Burst(u32),
+    /// It comes before its parent.
+    #[error("parent is {0}; a class stands after its parent")]
+    Parent(usize),
+    /// Its children have a higher rate.
+    #[error("rate_bps is {rate_bps}; its children have {children_bps} together")]
+    ChildrenTooFast {
+        /// Its own rate.
+        rate_bps: u64,
+        /// The sum of theirs.
+        children_bps: u64,
+    },
+    /// A leaf without a queue.
+    #[error("it has no children and needs a queue")]
+    NoQueue,
+    /// Only leaves have queues.
+    #[error("it has children, so it has no queue")]
+    QueueOfParent,
+    /// Only leaves have traffic.
+    #[error("it has children, so it has no flows or traffic of its own")]
+    TrafficOfParent,
+    /// A queue that decides at departure.
+    #[error("its queue must be infinite, drop-tail or red")]
+    QueueKind,
+}
