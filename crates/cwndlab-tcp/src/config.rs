@@ -228,6 +228,9 @@ pub struct HandshakeConfig {
     /// How many times a SYN or SYN-ACK may be sent again without taking the initial window to one segment (RFC 5681, 3.1:
     /// none).
     pub free_retransmissions: u8,
+    /// Whether its packets are ECN-capable: SYN-ACKs by RFC 5562; with DCTCP SYN, SYN-ACK and RST by RFC 8257, section 3.6.
+    #[serde(default)]
+    pub ecn_capable: bool,
 }
 
 impl HandshakeConfig {
@@ -238,6 +241,7 @@ impl HandshakeConfig {
         timeout_cuts: false,
         linear_timeouts: 0,
         free_retransmissions: 0,
+        ecn_capable: false,
     };
 }
 

@@ -3,6 +3,7 @@
 mod accurate;
 mod ack;
 mod calm;
+mod capable;
 mod close;
 mod handshake;
 mod info;
@@ -93,6 +94,8 @@ enum Control {
     Abort,
     /// ACK of what came before a segment that changed DCTCP.CE, with the state before (RFC 8257, section 3.2).
     AckBefore(u32),
+    /// ACK with ECE of a marked SYN-ACK (RFC 5562, section 3.2).
+    EchoSynAck,
     /// Nothing; ask the pacer before sending data.
     AskPacer,
 }

@@ -95,6 +95,16 @@ impl EcnKind {
         self == EcnKind::Rfc2481
     }
 
+    /// Whether SYN, SYN-ACK and RST of an ECN-capable handshake carry the codepoint: RFC 8257, section 3.6.
+    pub(crate) fn marks_syns(self) -> bool {
+        self.is_per_packet()
+    }
+
+    /// Whether the first SYN-ACK of an ECN-capable handshake does: RFC 5562, which extends RFC 3168.
+    pub(crate) fn tries_syn_ack(self) -> bool {
+        matches!(self, EcnKind::Accept | EcnKind::Rfc3168 | EcnKind::Rfc3168Ect1)
+    }
+
     fn is_per_packet(self) -> bool {
         matches!(self, EcnKind::Dctcp | EcnKind::L4s)
     }
@@ -104,7 +114,8 @@ impl EcnKind {
 ///
 /// One word, as every connection has it: in the low byte the codepoint of new data ([`ECT`], 0 = not agreed on), whether the
 /// last reduction was for an echo ([`BY_ECHO`]), whether ECE reflects each packet ([`PER_PACKET`]; ECE is RFC 8257's DCTCP.CE
-/// then), whether both ends speak AccECN ([`ACCURATE`]; ECE and CWR are parts of its counter then), and ECE and CWR in their places of the header while they are to be sent; above it the position up to which data was
+/// then), whether both ends speak AccECN ([`ACCURATE`]; ECE and CWR are parts of its counter then), whether our SYN-ACK was
+/// marked ([`MARKED_SYN_ACK`], until the connection is established), and ECE and CWR in their places of the header while they are to be sent; above it the position up to which data was
 /// sent before the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Echo(u64);
@@ -113,6 +124,7 @@ const ECT: u64 = 0b11;
 const BY_ECHO: u64 = 0b100;
 const PER_PACKET: u64 = 0b1000;
 const ACCURATE: u64 = 0b1_0000;
+const MARKED_SYN_ACK: u64 = 0b10_0000;
 const ECE: u64 = Flags::ECE.0 as u64;
 const CWR: u64 = Flags::CWR.0 as u64;
 const POSITION_SHIFT: u32 = 8;
@@ -133,6 +145,16 @@ impl Echo {
     #[inline]
     pub fn is_accurate(self) -> bool {
         self.0 & ACCURATE != 0
+    }
+
+    /// The peer reports that our SYN-ACK was marked (RFC 5562, section 3.2).
+    pub fn note_marked_syn_ack(&mut self) {
+        self.0 |= MARKED_SYN_ACK;
+    }
+
+    /// Whether our SYN-ACK was marked.
+    pub fn syn_ack_was_marked(self) -> bool {
+        self.0 & MARKED_SYN_ACK != 0
     }
 
     /// Whether segments carry anything of it.

@@ -78,6 +78,11 @@ impl TcpConfig {
                 "window_law",
                 "ecn = accecn-ect1; without AccECN this law is reno",
             ),
+            (
+                self.shaking().ecn_capable && !self.ecn.tries_syn_ack() && !self.ecn.marks_syns(),
+                "handshake.ecn_capable",
+                "ecn = rfc3168, rfc3168-ect1, accept, dctcp or l4s",
+            ),
             (self.ecn_to_one_segment && self.ecn == EcnKind::Off, "ecn_to_one_segment", "an ecn other than off"),
             (
                 self.rto.variance_floor_ns != Time::ZERO && !fine && self.rto.estimator == Estimator::Rfc6298,
@@ -114,7 +119,7 @@ impl TcpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Profile;
+    use crate::{HandshakeConfig, Profile};
 
     fn idle(change: impl Fn(&mut TcpConfig)) -> Vec<&'static str> {
         let mut tcp = TcpConfig {
@@ -130,7 +135,7 @@ mod tests {
     #[test]
     fn every_combination_without_effect_is_named() {
         type Change = fn(&mut TcpConfig);
-        let changes: [(&str, Change); 16] = [
+        let changes: [(&str, Change); 17] = [
             ("slow_start", |tcp| {
                 (tcp.window_law, tcp.slow_start) = (WindowLawKind::RenoPackets, SlowStartKind::Hystart);
             }),
@@ -145,6 +150,9 @@ mod tests {
             ("recovery", |tcp| tcp.recovery = RecoveryKind::Rack.standard()),
             ("window_law", |tcp| tcp.window_law = WindowLawKind::Dctcp),
             ("ecn_to_one_segment", |tcp| tcp.ecn_to_one_segment = true),
+            ("handshake.ecn_capable", |tcp| {
+                tcp.handshake = Some(HandshakeConfig { ecn_capable: true, ..HandshakeConfig::STANDARD });
+            }),
             ("recovery.rack.window_validation", |tcp| {
                 (tcp.recovery, tcp.sack) = (Profile::Linux6.config().recovery, true);
             }),

@@ -62,7 +62,10 @@ impl Connection {
             return;
         }
         self.take_syn(cfg, seg);
-        if acks_syn {
+        if acks_syn && self.refuses_marked_syn_ack(cfg, seg) {
+            self.control = Control::EchoSynAck;
+            self.time_syn(cfg, now);
+        } else if acks_syn {
             self.control = Control::rest(cfg);
             self.establish(cfg, now, seg);
             self.receiver.ack_now = true;
@@ -116,6 +119,9 @@ impl Connection {
             };
             s.rtt.on_sample(&cfg.rto, now, rtt, (s.una, s.max));
         }
+        if s.ecn.syn_ack_was_marked() {
+            s.cc.on_episode(Episode::Restarted, s.mss); // RFC 5562, section 3.2: one segment
+        }
         s.timed_end = 0;
         s.start(cfg, now);
         self.retries = 0;
@@ -134,7 +140,7 @@ impl Connection {
         }
     }
 
-    fn time_syn(&mut self, cfg: &TcpConfig, now: Time) {
+    pub(super) fn time_syn(&mut self, cfg: &TcpConfig, now: Time) {
         self.sender.timed_end = 1;
         self.sender.timed_at = now;
         let rto = self.sender.rtt.rto(&cfg.rto);

@@ -270,6 +270,9 @@ impl Connection {
             self.control = Control::Reset(seg.ack);
             return false;
         }
+        if self.takes_syn_ack_back(cfg, now, seg) {
+            return false;
+        }
         self.control = Control::rest(cfg);
         if self.sender.ecn.is_accurate() {
             self.third_accurate(cfg, seg);

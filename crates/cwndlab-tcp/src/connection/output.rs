@@ -377,6 +377,7 @@ impl Connection {
         let stamped = self.agreed.timestamps;
         Segment::from(Header {
             flags: numbers.flags | Flags::RST,
+            ecn: if self.sender.ecn.is_agreed() { Self::syn_codepoint(cfg) } else { 0 },
             has_timestamps: stamped,
             ts_val: if stamped { timestamp(now) } else { 0 },
             ts_ecr: if stamped { self.receiver.ts_recent } else { 0 },
@@ -393,13 +394,16 @@ impl Connection {
             Control::Probe => return Some(self.window_probe(cfg, now)),
             Control::AskPacer => return self.held_segment(cfg, now),
             Control::AckBefore(ack) => return Some(self.ack_before(cfg, now, ack)),
+            Control::EchoSynAck => return Some(self.mark_echo(cfg, now)),
             _ => {}
         }
         self.stats.segments_sent += 1;
         let again = self.retries > 0;
         let mut accecn = None;
         let header = match control {
-            Control::None | Control::AskPacer | Control::Probe | Control::AckBefore(_) => return None,
+            Control::None | Control::AskPacer | Control::Probe | Control::AckBefore(_) | Control::EchoSynAck => {
+                return None
+            }
             Control::Abort => {
                 let (seq, ack) = (self.wire(self.sender.nxt), to_wire(self.irs, self.receiver.nxt));
                 return Some(self.reset(cfg, now, Header { seq, ack, flags: Flags::ACK, ..Header::default() }));
@@ -412,14 +416,19 @@ impl Connection {
                 // a network may drop SYNs with these flags: Linux asks for AccECN twice
                 let asks = !(cfg.ecn.is_accurate() && self.retries >= 2);
                 let ecn = if asks { cfg.ecn.syn_flags() } else { Flags(0) };
-                Header { flags: Flags::SYN | ecn, ..Header::default() }
+                Header { flags: Flags::SYN | ecn, ecn: Self::syn_codepoint(cfg), ..Header::default() }
             }
             Control::SynAck => {
                 let mut ecn = if self.sender.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
                 if self.sender.ecn.is_accurate() {
                     (ecn, accecn) = self.accurate_syn_ack(cfg, self.retries);
                 }
-                Header { flags: Flags::SYN | Flags::ACK | ecn, ack: to_wire(self.irs, 1), ..Header::default() }
+                Header {
+                    flags: Flags::SYN | Flags::ACK | ecn,
+                    ack: to_wire(self.irs, 1),
+                    ecn: self.syn_ack_codepoint(cfg),
+                    ..Header::default()
+                }
             }
         };
         if again {

@@ -43,7 +43,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 67] = [
+pub const KNOBS: [Knob; 68] = [
     knob(
         "mss",
         "bytes",
@@ -101,6 +101,16 @@ pub const KNOBS: [Knob; 67] = [
         "count",
         "How many times a SYN or SYN-ACK may be sent again without taking the initial window to one segment.",
         [NS2_NONE, "RFC 5681, 3.1: MUST be one segment if it was lost", "kernel: tcp_init_transfer resets only if total_retrans > 1, as RFC 6298 made the first timeout 1 s"],
+    ),
+    knob(
+        "handshake.ecn_capable",
+        "bool",
+        "Whether its packets are ECN-capable: the first SYN-ACK with `rfc3168` (RFC 5562: if it is marked, another goes without ECT, and the initial window is one segment); SYN, SYN-ACK and RST with `dctcp` and `l4s` (RFC 8257, 3.6: marks are ignored).",
+        [
+            NS2_NONE,
+            "RFC 3168, 6.1.1: MUST NOT; RFC 5562 is an experiment, RFC 8257 describes DCTCP",
+            "kernel: not with rfc3168; for laws that need ECN, such as DCTCP, it is (tcp_ecn_send_syn, tcp_ecn_send_synack), which the profile does not model",
+        ],
     ),
     knob(
         "fin",

@@ -137,6 +137,7 @@ pub(super) const SOURCES: &[(&str, &str, &str)] = &[
     ("recovery.reno.outlives_timeout", "2.0.32: rcv_ack_cnt outlives the timeout, tcp_input.c 1312 to 1316", "2.2.5: dup_acks is cleared, tcp_timer.c 488"),
     ("handshake.timeout_cuts", "2.0.32: the timer of a SYN-ACK calls tcp_retransmit, tcp_output.c 1041 and tcp_timer.c 229", "2.2.5: tcp_syn_recv_timer touches no window, tcp_timer.c 503 to 575"),
     ("initial_window", "2.0.32: tcp_input.c 679, af_inet.c 460", "2.2.5: tcp_ipv4.c 1358"),
+    ("handshake.ecn_capable", "2.0.32: has no ECN", "2.2.5: has no ECN"),
     ("handshake.ack_opens_window", "2.0.32: ip_xmit_timeout is TIME_WRITE then, tcp_input.c 1207 and tcp_output.c 1041", "2.2.5: SYNs are not data, tcp_input.c 642"),
     ("acks_before_answers", "2.0.32: the first ACK waits for a timer, tcp_delack_estimator, tcp_input.c 55; the answer carries it", "2.2.5: not modelled; its first ACK goes at once, and before the answer"),
     ("restart_after_idle", "2.0.32: tcp_send_skb, tcp_output.c 167; counted from the last arrival there", "2.2.5: tcp_send_skb has none, tcp_output.c 160 to 183"),

@@ -116,3 +116,64 @@ fn with_accecn_pure_acks_fins_and_retransmissions_are_ecn_capable() {
         assert_eq!(sent, expected, "{ecn:?}: flags, data, sent again, codepoint");
     }
 }
+
+/// Two ends of `ecn` with an ECN-capable handshake; ten segments are the initial window.
+fn capable_ends(ecn: EcnKind) -> (TcpConfig, Connection, Connection) {
+    let handshake = Some(HandshakeConfig { ecn_capable: true, ..HandshakeConfig::STANDARD });
+    let cfg = TcpConfig { ecn, handshake, initial_window: InitialWindow::Segments(10), ..Profile::Rfc5681.config() };
+    let (a, b) = (Connection::client(&cfg, 0, Time::ZERO), Connection::server(&cfg, 0, Time::ZERO));
+    (cfg, a, b)
+}
+
+/// The one segment that an end sends, which reaches the other if there is one; a queue marks those that are ECN-capable.
+fn cross(cfg: &TcpConfig, now: Time, from: &mut Connection, to: Option<&mut Connection>) -> (Flags, u8) {
+    let segment = from.poll_transmit(cfg, now).expect("a segment");
+    assert!(from.poll_transmit(cfg, now).is_none());
+    if let Some(to) = to {
+        let ecn = if segment.ecn == 0 { 0 } else { crate::ecn::CE };
+        to.handle_segment(cfg, now, &Segment { header: Header { ecn, ..segment.header }, ..segment });
+    }
+    (segment.flags, segment.ecn)
+}
+
+/// RFC 5562, section 3.2, figure 2.
+#[test]
+fn a_marked_syn_ack_goes_again_without_ect_and_leaves_one_segment() {
+    let (cfg, mut a, mut b) = capable_ends(EcnKind::Rfc3168);
+    let (now, syn_ack) = (Time::ZERO, Flags::SYN | Flags::ACK | Flags::ECE);
+    assert_eq!(cross(&cfg, now, &mut a, Some(&mut b)), (Flags::SYN | Flags::ECE | Flags::CWR, 0));
+    assert_eq!(cross(&cfg, now, &mut b, Some(&mut a)), (syn_ack, crate::ecn::ECT_0));
+    assert_eq!(a.state(), State::SynSent);
+    assert_eq!(cross(&cfg, now, &mut a, Some(&mut b)), (Flags::ACK | Flags::ECE, 0));
+    assert_eq!(b.state(), State::SynReceived);
+    assert_eq!(cross(&cfg, now, &mut b, Some(&mut a)), (syn_ack, 0));
+    assert_eq!(cross(&cfg, now, &mut a, Some(&mut b)), (Flags::ACK, 0));
+    assert_eq!([a.state(), b.state()], [State::Established; 2]);
+    assert_eq!([a.cwnd_bytes(), b.cwnd_bytes()].map(|cwnd| cwnd / 1460), [10, 1]);
+}
+
+/// RFC 5562, section 3.1, figure 1; and one that arrives unmarked changes nothing.
+#[test]
+fn a_lost_syn_ack_goes_again_without_ect() {
+    let (cfg, mut a, mut b) = capable_ends(EcnKind::Rfc3168);
+    cross(&cfg, Time::ZERO, &mut a, Some(&mut b));
+    assert_eq!(cross(&cfg, Time::ZERO, &mut b, None).1, crate::ecn::ECT_0);
+    let now = b.poll_timeout();
+    b.handle_timeout(&cfg, now);
+    assert_eq!(cross(&cfg, now, &mut b, Some(&mut a)).1, 0);
+    assert_eq!(a.state(), State::Established);
+}
+
+/// RFC 8257, section 3.6; RSTs as well. Their marks are ignored.
+#[test]
+fn with_dctcp_syn_syn_ack_and_rst_are_ecn_capable_and_their_marks_ignored() {
+    let (cfg, mut a, mut b) = capable_ends(EcnKind::Dctcp);
+    let now = Time::ZERO;
+    assert_eq!(cross(&cfg, now, &mut a, Some(&mut b)).1, crate::ecn::ECT_0);
+    assert_eq!(cross(&cfg, now, &mut b, Some(&mut a)).1, crate::ecn::ECT_0);
+    assert_eq!(cross(&cfg, now, &mut a, Some(&mut b)), (Flags::ACK, 0));
+    assert_eq!([a.state(), b.state()], [State::Established; 2]);
+    assert_eq!([a.cwnd_bytes(), b.cwnd_bytes()].map(|cwnd| cwnd / 1460), [10, 10]);
+    a.abort();
+    assert_eq!(cross(&cfg, now, &mut a, Some(&mut b)), (Flags::RST | Flags::ACK, crate::ecn::ECT_0));
+}

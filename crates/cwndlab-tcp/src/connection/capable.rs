@@ -1,0 +1,63 @@
+//! Handshakes whose packets are ECN-capable: SYN-ACKs by RFC 5562 (ECN+/TryOnce); with DCTCP SYN, SYN-ACK and RST by RFC
+//! 8257, section 3.6.
+
+use cwndlab_units::Time;
+
+use super::{Connection, Control};
+use crate::config::TcpConfig;
+use crate::ecn::CE;
+use crate::segment::{Flags, Header, Segment};
+
+impl Connection {
+    /// The codepoint of a SYN or RST.
+    pub(super) fn syn_codepoint(cfg: &TcpConfig) -> u8 {
+        if cfg.shaking().ecn_capable && cfg.ecn.marks_syns() {
+            cfg.ecn.codepoint()
+        } else {
+            0
+        }
+    }
+
+    /// The codepoint of a SYN-ACK.
+    pub(super) fn syn_ack_codepoint(&self, cfg: &TcpConfig) -> u8 {
+        let capable = if cfg.ecn.marks_syns() { cfg.shaking().ecn_capable } else { self.tries_syn_ack(cfg) };
+        if capable {
+            self.sender.ecn.codepoint()
+        } else {
+            0
+        }
+    }
+
+    /// RFC 5562, section 3: whether the SYN-ACK that is out, or about to go, is ECN-capable. The first is; once it was
+    /// marked or sent again, none is.
+    fn tries_syn_ack(&self, cfg: &TcpConfig) -> bool {
+        let ecn = self.sender.ecn;
+        let first = self.sender.timed_end == 1 && !ecn.syn_ack_was_marked();
+        cfg.shaking().ecn_capable && cfg.ecn.tries_syn_ack() && ecn.is_agreed() && first
+    }
+
+    /// SYN-SENT: RFC 5562, section 3.2: a marked SYN-ACK is answered by ECE and does not establish.
+    pub(super) fn refuses_marked_syn_ack(&self, cfg: &TcpConfig, seg: &Segment) -> bool {
+        let capable = cfg.shaking().ecn_capable && cfg.ecn.tries_syn_ack();
+        capable && seg.ecn == CE && self.sender.ecn.is_agreed()
+    }
+
+    /// SYN-RECEIVED: RFC 5562, section 3.2: the peer reports that the SYN-ACK was marked. Another goes at once, without ECT,
+    /// and the initial window is one segment.
+    pub(super) fn takes_syn_ack_back(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
+        if !seg.flags.has(Flags::ECE) || !self.tries_syn_ack(cfg) {
+            return false;
+        }
+        self.sender.ecn.note_marked_syn_ack();
+        self.control = Control::SynAck;
+        self.time_syn(cfg, now);
+        true
+    }
+
+    /// The answer to a marked SYN-ACK.
+    #[cold]
+    pub(super) fn mark_echo(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
+        let ack = self.pure_ack(cfg, now);
+        Segment { header: Header { flags: ack.flags | Flags::ECE, ..ack.header }, ..ack }
+    }
+}
