@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import cwndlab
-from cwndlab.errors import OutputError
+from cwndlab.errors import ExtraError
 from cwndlab.explore.controls import Explored, explored
 from cwndlab.explore.page import ExplorePage, page
 from cwndlab.explore.serve import PageServer
@@ -167,7 +167,7 @@ def test_a_page_is_a_widget_where_anywidget_is_installed(monkeypatch: pytest.Mon
     made.address = "#rate=5"
     widget._widget_class.cache_clear()
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(OutputError, match="pip install"):
+    with pytest.raises(ExtraError, match="pip install"):
         ExplorePage("One", "").widget()
 
 

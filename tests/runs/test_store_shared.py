@@ -16,7 +16,7 @@ from test_cluster import TestCluster
 from test_store import content
 
 from cwndlab.core import replace_core
-from cwndlab.errors import OutputError, StudyError
+from cwndlab.errors import ExtraError, OutputError, StudyError
 from cwndlab.runs.run import run_study
 from cwndlab.store import shared as store_shared
 from cwndlab.study import Study
@@ -269,7 +269,7 @@ def test_a_store_that_cannot_be_used_is_said_before_anything_runs(
     for name, file in (("others", "thesis.tex"), ("newer", "cwndlab-store")):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text("cwndlab store, layout 3\n")
-    with pytest.raises(OutputError, match=said):
+    with pytest.raises((OutputError, ExtraError), match=said):
         run_study(Study.from_toml(TEXT), out=tmp_path / "out", store=place.format(tmp=tmp_path))
     assert fake_core.runs == 0 and not (tmp_path / "out").exists()
 

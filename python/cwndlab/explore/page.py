@@ -56,7 +56,7 @@ class ExplorePage:
         return file
 
     def widget(self) -> PageWidget:
-        """The page as a widget, whose `address` holds the settings; OutputError without anywidget."""
+        """The page as a widget, whose `address` holds the settings; ExtraError without anywidget."""
         return page_widget(self.title, self.html)
 
     def _repr_html_(self) -> str:
