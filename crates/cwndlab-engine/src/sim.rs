@@ -63,7 +63,7 @@ pub struct Simulation<P: Probe> {
     now: Time,
     events: EventQueue,
     wires: Vec<Wire>,
-    /// By application, what class-based queues know its packets by; empty where there is no such queue.
+    /// For each application, the number by which class-based queues recognize its packets; empty without such a queue.
     traffic_numbers: Vec<u8>,
     /// Whether packets are labelled as they are sent: with their traffic, or for the node where they are seen.
     labels_packets: bool,

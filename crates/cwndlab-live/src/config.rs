@@ -70,9 +70,9 @@ pub struct CaptureConfig {
 pub struct DatagramsConfig {
     /// Index of the traffic entry.
     pub traffic: u32,
-    /// Address and port of its client, and of its server. Each address is that of a port of the router.
+    /// Address and port of its client; the address is that of a port of the router.
     pub client: SocketAddrV4,
-    /// The same of its server.
+    /// Address and port of its server, likewise.
     pub server: SocketAddrV4,
 }
 

@@ -118,7 +118,7 @@ impl Pacer {
         self.next = self.next.max(now);
     }
 
-    /// When a segment may go that may not yet.
+    /// When the pacer next allows a segment.
     pub fn next(&self) -> Time {
         self.next
     }

@@ -51,8 +51,8 @@ pub enum Traced {
         /// by what
         by: Limit,
     },
-    /// The sender was in this state. Such intervals follow one another without a gap; one that an expired timer or an undo
-    /// renews is followed by another of the same state.
+    /// The sender was in this state. Intervals are contiguous. An expired timer or an undo starts a new one, possibly in the
+    /// same state.
     Was {
         /// since when
         from: Time,

@@ -115,7 +115,7 @@ pub(super) fn positive(name: &'static str, value: u64) -> Result<(), QueueError>
     Err(QueueError::Zero(name))
 }
 
-/// `Ok` if the interval of a controller's updates is at least 0.1 ms: all of them are carried out, however short.
+/// `Ok` if a controller's update interval is at least 0.1 ms. No update is skipped, so a shorter interval would take too long.
 pub(super) fn interval(name: &'static str, value: Time) -> Result<(), QueueError> {
     if value >= Time::from_micros(100) {
         return Ok(());

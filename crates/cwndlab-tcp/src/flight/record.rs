@@ -87,7 +87,7 @@ pub(crate) struct Record {
     /// Segments up to here were outstanding when something was retransmitted: an ACK no longer identifies the copy that it answers (RFC 6298,
     /// section 3).
     repeated_to: u64,
-    /// What was out at the last timeout ends here.
+    /// End of the data that was outstanding at the last timeout.
     pub drained_at: u64,
     /// Of the segments that the present ACK acknowledged: when the last was sent that was sent once, and when each was.
     last_once: Option<Time>,
