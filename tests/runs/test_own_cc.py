@@ -51,7 +51,7 @@ def law(tmp_path: Path) -> Path:
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starts no processes, which take their time."""
-    monkeypatch.setattr("cwndlab.runs.run.Processes", Threads)
+    monkeypatch.setattr("cwndlab.backends.processes.Processes", Threads)
 
 
 def values(result: Any) -> dict[tuple[str, str], Any]:
@@ -73,7 +73,7 @@ def test_a_law_joins_the_axis_that_varies_the_window_law(
     law.with_suffix(".ran").unlink()
     opened = cwndlab.open_results(out)
     assert not law.with_suffix(".ran").exists()
-    monkeypatch.setattr("cwndlab.runs.run.Processes", Threads)
+    monkeypatch.setattr("cwndlab.backends.processes.Processes", Threads)
     alone = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1)
     assert values(opened) == values(result) == values(alone)
     with pytest.raises(OutputError, match="runs no code"):
