@@ -54,8 +54,8 @@ impl Ranges {
             next += 1;
         }
         if first == next {
-            if self.0.capacity() == 0 {
-                self.0.reserve_exact(2); // most lists never hold more
+            if self.0.len() == self.0.capacity() && self.0.len() < 4 {
+                self.0.reserve_exact(self.0.len().max(1)); // most lists never hold more than one or two
             }
             self.0.insert(first, whole);
         } else {
