@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cwndlab.cli import app
+from cwndlab.cli import with_commands
 from cwndlab.errors import CwndlabError
 from cwndlab.packetdrill import find_scripts, markdown, run_script
+
+APP = with_commands()
 
 OPENS = """\
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -37,7 +39,7 @@ def test_the_clock_and_the_tolerance_are_options(tmp_path: Path) -> None:
     with pytest.raises(CwndlabError, match=r"rto\.timer_hz"):
         run_script(timer, hz=300)
     result = CliRunner().invoke(
-        app, ["packetdrill", "--hz", "1000", "--tolerance-usecs", "14000", str(timer)]
+        APP, ["packetdrill", "--hz", "1000", "--tolerance-usecs", "14000", str(timer)]
     )
     assert result.exit_code == 0, result.stdout
 
@@ -50,7 +52,7 @@ def test_a_failing_line_is_named(tmp_path: Path) -> None:
     assert run_script(fails).line == 9
     assert "sequence numbers" in run_script(fails).message
     assert run_script(asks).unsupported
-    result = CliRunner().invoke(app, ["packetdrill", str(holds), str(fails), str(asks)])
+    result = CliRunner().invoke(APP, ["packetdrill", str(holds), str(fails), str(asks)])
     assert result.exit_code == 1
     assert f"{fails}:9: sequence numbers" in result.stdout
     assert "1 passed, 1 failed, 1 not supported" in result.stdout
@@ -66,7 +68,7 @@ def test_what_cannot_be_read_or_found_is_the_callers_to_mend(tmp_path: Path) -> 
 def test_a_failure_shows_the_events_before_it(tmp_path: Path) -> None:
     fails = script(tmp_path, "fails.pkt", "+0 write(4, ..., 1000) = 1000", "+0 > P. 1:1002(1001) ack 1")
     assert run_script(fails).before[-1] == "0.100000 s write(4, ..., 1000) = 1000"
-    result = CliRunner().invoke(app, ["packetdrill", str(fails)])
+    result = CliRunner().invoke(APP, ["packetdrill", str(fails)])
     assert "\n    0.100000 s write(4, ..., 1000) = 1000\n" in result.stdout
 
 
@@ -82,7 +84,7 @@ def test_a_directory_is_counted_by_folder_with_every_reason(tmp_path: Path) -> N
     assert "| loss | 0 | 1 | 2 | 3 |\n| open | 1 | 0 | 0 | 1 |\n| all | 1 | 1 | 2 | 4 |" in table
     assert "| loss/deep/fails.pkt | 9 | sequence numbers: expected . 1:9(8) ack 1 &lt;sackOK>" in table
     assert '| loss | system call "epoll_create" | 2 |' in table
-    result = CliRunner().invoke(app, ["packetdrill", "--table", str(tmp_path)])
+    result = CliRunner().invoke(APP, ["packetdrill", "--table", str(tmp_path)])
     assert result.stdout.strip() == table
     (tmp_path / "empty").mkdir()
     with pytest.raises(CwndlabError, match="has no scripts"):
