@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -38,13 +37,10 @@ _COMMANDS = {
     "linux": "linux:linux",
     "doctor": "studies:doctor",
 }
-#: Objects allocated between two collections of garbage. Imports make many that stay.
-_COLLECT_AFTER = 50_000
 
 
 def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     """Runs a command line, by default the process's; prints cwndlab's own errors without a traceback."""
-    gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
     words = sys.argv[1:] if args is None else [str(word) for word in args]
     try:
         called = with_commands(words[:1]) if words and words[0] in _COMMANDS else with_commands()
