@@ -131,6 +131,11 @@ pub trait Label: Copy + 'static {
     fn code(self) -> u8;
     /// The label of a code below `WORDS.len()`.
     fn from_code(code: u8) -> Self;
+    /// The label of this word, if there is one.
+    fn named(word: &str) -> Option<Self> {
+        let code = Self::WORDS.iter().position(|known| *known == word)?;
+        Some(Self::from_code(code as u8))
+    }
 }
 
 /// A labelled column's cell. (A newtype, as a blanket `impl Cell for L: Label` would overlap with the others.)
@@ -200,8 +205,7 @@ fn label_at<L: Label>(array: &DictionaryArray<UInt8Type>, row: usize) -> L {
     if L::WORDS.get(usize::from(key)) == Some(&word) {
         return L::from_code(key);
     }
-    let code = L::WORDS.iter().position(|known| *known == word).unwrap_or(0);
-    L::from_code(code as u8)
+    L::named(word).unwrap_or_else(|| L::from_code(0))
 }
 
 /// Up to four SACK blocks `[start, end)` as payload offsets, most recent first (RFC 2018, section 3).

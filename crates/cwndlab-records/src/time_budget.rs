@@ -98,14 +98,6 @@ labels! {
     }
 }
 
-impl Kind {
-    /// The kind of this name, if there is one.
-    pub fn named(name: &str) -> Option<Kind> {
-        let code = Self::WORDS.iter().position(|word| *word == name)?;
-        Some(Kind::from_code(code as u8))
-    }
-}
-
 impl From<ObjectKind> for Kind {
     fn from(kind: ObjectKind) -> Kind {
         match kind {

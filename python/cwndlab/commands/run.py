@@ -14,6 +14,7 @@ import typer
 from cwndlab import converter
 from cwndlab.errors import StudyError
 from cwndlab.runs.progress import span
+from cwndlab.spec.files import SHIPPED, STUDY
 
 from .loading import load
 from .options import (
@@ -39,10 +40,6 @@ from .output import echo, number_of, progress, same_replicates
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
     from cwndlab.runs.result import RunResult
-
-#: A study's file, and the folder of the shipped studies. (`cwndlab.spec.load` takes long to import.)
-STUDY = "study.toml"
-SHIPPED = Path(__file__).parent.parent / "studies"
 
 
 def run(

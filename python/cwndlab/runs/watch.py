@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from types import CodeType, FrameType
 
 from cwndlab._core import LawFailed
@@ -67,12 +68,8 @@ def _call(frame: FrameType | None, caller: CodeType) -> FrameType | None:
 
 def _place(error: BaseException) -> str:
     """File, line and function in which an exception was raised."""
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    assert last is not None  # it was raised
-    code = last.tb_frame.f_code
-    return f"{code.co_filename}:{last.tb_lineno}: {code.co_qualname}"
+    *_, (frame, line) = walk_tb(error.__traceback__)
+    return f"{frame.f_code.co_filename}:{line}: {frame.f_code.co_qualname}"
 
 
 def _raise(thread: int) -> None:

@@ -11,10 +11,13 @@ from pathlib import Path
 
 from cwndlab.errors import StudyError, nearest
 
+#: A study's file, and the folder of the shipped studies. (Here, because `load` takes long to import.)
+STUDY = "study.toml"
+SHIPPED = Path(__file__).parent.parent / "studies"
 MAX_BYTES = 8_000_000
 #: Names that a run writes into its folder, where it also copies the files that the study names.
 RESULTS = frozenset(
-    {"store", "records", "kernel", "trace", "figures", "study.toml", "provenance.json", "stack.toml"}
+    {"store", "records", "kernel", "trace", "figures", STUDY, "provenance.json", "stack.toml"}
     | {"report.html", "report.md", "verdicts.csv", "claims.csv", "agreement.csv"}
     | {"congestion_controls", "own_metrics"}
 )

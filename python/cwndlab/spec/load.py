@@ -16,14 +16,13 @@ from cwndlab.errors import StudyError, nearest
 from . import schema, values
 from .check import check_study
 from .expand import NETWORKS, SHORT, expand
-from .files import read_text
+from .files import SHIPPED, STUDY, read_text
 from .findings import Findings
 from .locate import dotted
 from .resolve import put, steps
 from .study import GRID, SETTABLE, Place, StudySpec
 from .validate import Invalid, as_study_error, validate
 
-SHIPPED = Path(__file__).parent.parent / "studies"
 #: The file of a study's claims, in the same folder.
 CLAIMS = "claims.toml"
 _MAX_DEPTH = 30
@@ -34,7 +33,7 @@ S = TypeVar("S", bound=StudySpec)
 
 def shipped() -> dict[str, Path]:
     """The studies that come with cwndlab: name -> file."""
-    return {path.parent.name: path for path in sorted(SHIPPED.glob("*/study.toml"))}
+    return {path.parent.name: path for path in sorted(SHIPPED.glob(f"*/{STUDY}"))}
 
 
 def titles() -> dict[str, str]:
@@ -61,7 +60,7 @@ def load(kind: type[S], name_or_path: str | Path) -> S:
         except OSError as error:  # too long a name
             raise StudyError(f"a study is a shipped name or a file: {error.strerror}") from None
         if is_folder:
-            file = file / "study.toml"
+            file = file / STUDY
         elif not exists:
             looks_like_path = file.suffix == ".toml" or len(file.parts) > 1
             raise StudyError(
@@ -72,7 +71,7 @@ def load(kind: type[S], name_or_path: str | Path) -> S:
     raw = read_toml(text, file)
     beside = file.parent / CLAIMS
     claims_text = read_text(beside, what="the claims") if beside.exists() else ""
-    name = file.parent.name if file.name == "study.toml" and file.parent.name else file.stem
+    name = file.parent.name if file.name == STUDY and file.parent.name else file.stem
     return _build(kind, raw, name=name, file=file, text=text, claims_text=claims_text)
 
 
@@ -88,7 +87,7 @@ def from_dict(
 
     `folder` is where the files that it names are; `claims` has the tables of a claims.toml.
     """
-    file = Path(folder) / "study.toml" if folder is not None else None
+    file = Path(folder) / STUDY if folder is not None else None
     made = _build(kind, copy.deepcopy(dict(raw)), name=name, file=file, text=None, claims_text="")
     try:
         checked = validate(schema.Claims, {"claims": [dict(claim) for claim in claims]})
