@@ -136,7 +136,7 @@ impl Connection {
         connection
     }
 
-    /// The random numbers of this end, for a law that draws any ([`crate::Controller::draws`]); before anything else happens.
+    /// The random numbers of this end, for a law that draws any ([`crate::Needs::draws`]); before anything else happens.
     pub fn set_random(&mut self, random: Rng) {
         self.sender.extra.get_or_insert_default().random = Some(random.clone());
         self.sender.cc.set_random(random);

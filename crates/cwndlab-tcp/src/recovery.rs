@@ -2,7 +2,7 @@
 //!
 //! Contract, for every type:
 //! - [`Recovery::on_ack`]: once per ACK, after `una` has moved and the account of what is outstanding has taken it; returns a
-//!   [`Decision`]. It never writes a window: it reports steps of the episode to the controller ([`Episode`]).
+//!   [`Decision`]. It never writes a window: it reports steps of the episode to the controller ([`crate::Episode`]).
 //! - `on_timeout`: once per expiry, after the window law has cut and `nxt` has gone back.
 //! - `next`: the next piece to send, or none; `on_sent` for each piece that went.
 

@@ -1,4 +1,4 @@
-//! BBR version 3 by draft-ietf-ccwg-bbr-06, or where [`Bbr3Rules::GoogleV3`] asks for it by Google's branch v3
+//! BBR version 3 by draft-ietf-ccwg-bbr-06, or where [`crate::Bbr3Rules::GoogleV3`] asks for it by Google's branch v3
 //! (`net/ipv4/tcp_bbr.c` in google/bbr). Volumes are bytes, rates bytes a second. The draft's functions are named next to
 //! the rules; sections are the draft's.
 

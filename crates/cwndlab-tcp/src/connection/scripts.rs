@@ -22,6 +22,7 @@ mod open;
 mod paced;
 mod rack;
 mod receive;
+mod seams;
 mod slow_start;
 
 use std::collections::VecDeque;
@@ -58,6 +59,8 @@ struct Script<'a> {
     /// Initial sequence numbers: ours and the peer's.
     iss: [u32; 2],
     window: u32,
+    /// What follows the sender, and what it has reported.
+    follows: Option<(Trace, Vec<Traced>)>,
 }
 
 fn client(cfg: &TcpConfig, script: &str) -> Connection {
@@ -69,18 +72,8 @@ fn server(cfg: &TcpConfig, script: &str) -> Connection {
 }
 
 fn run(cfg: &TcpConfig, end: Connection, script: &str) -> Connection {
-    let iss = if cfg.handshake.is_some() { [ISS, 77] } else { [0, 0] };
-    let mut it =
-        Script { cfg, end, now: Time::ZERO, out: VecDeque::new(), iss, window: cfg.receive_buffer_bytes as u32 };
-    for (number, line) in script.lines().enumerate() {
-        let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
-        if let Some(problem) = it.line(&words).err() {
-            panic!("line {}: {}\n  {problem}\n  {:?}", number + 1, line.trim(), it.end);
-        }
-    }
-    if let Err(problem) = it.nothing_left() {
-        panic!("after the last line: {problem}");
-    }
+    let mut it = Script::new(cfg, end);
+    it.run(script);
     it.end
 }
 
@@ -89,7 +82,25 @@ fn range(word: &str) -> (u64, u64) {
     (a.parse().expect("a number"), b.parse().expect("a number"))
 }
 
-impl Script<'_> {
+impl<'a> Script<'a> {
+    fn new(cfg: &'a TcpConfig, end: Connection) -> Self {
+        let iss = if cfg.handshake.is_some() { [ISS, 77] } else { [0, 0] };
+        let window = cfg.receive_buffer_bytes as u32;
+        Script { cfg, end, now: Time::ZERO, out: VecDeque::new(), iss, window, follows: None }
+    }
+
+    fn run(&mut self, script: &str) {
+        for (number, line) in script.lines().enumerate() {
+            let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
+            if let Some(problem) = self.line(&words).err() {
+                panic!("line {}: {}\n  {problem}\n  {:?}", number + 1, line.trim(), self.end);
+            }
+        }
+        if let Err(problem) = self.nothing_left() {
+            panic!("after the last line: {problem}");
+        }
+    }
+
     fn line(&mut self, words: &[&str]) -> Result<(), String> {
         let Some((&first, rest)) = words.split_first() else { return Ok(()) };
         if first == "=" {
@@ -120,6 +131,19 @@ impl Script<'_> {
         while let Some(segment) = self.end.poll_transmit(self.cfg, self.now) {
             self.out.push_back((self.now, segment));
         }
+        if let Some((trace, traced)) = &mut self.follows {
+            trace.look(self.cfg, self.now, &self.end, |what| traced.push(what));
+        }
+    }
+
+    /// A segment in; what goes out is not compared.
+    fn take(&mut self, at: Time, fields: &str) {
+        self.poll();
+        self.now = at;
+        let seg = self.incoming(&fields.split(' ').collect::<Vec<_>>());
+        self.end.handle_segment(self.cfg, self.now, &seg);
+        self.poll();
+        self.out.clear();
     }
 
     fn nothing_left(&self) -> Result<(), String> {

@@ -20,13 +20,13 @@ impl Rack {
         (pipe, window, uncounted)
     }
 
-    /// See [`super::Recovery::waiting_bytes`].
+    /// See [`crate::recovery::Recovery::waiting_bytes`].
     pub fn waiting_bytes(&self, s: &Sender) -> Option<u64> {
         let waiting = s.outstanding.waiting().filter(|_| !self.new_only)?;
         Some(waiting.end.min(s.end) - waiting.start)
     }
 
-    /// See [`super::Recovery::room`].
+    /// See [`crate::recovery::Recovery::room`].
     pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> u64 {
         let (pipe, window, uncounted) = self.account(cfg, s);
         let uncounted = if self.new_only || s.outstanding.waiting().is_some() { 0 } else { uncounted };
