@@ -163,29 +163,46 @@ class Measurer:
         """Every quantity in one run, each in its window."""
         windows: dict[tuple[int, int], RunView] = {}
         values: dict[str, Value] = {}
-
-        def value(name: str) -> Value:
-            if name not in values:
-                quantity = self._known[name]
-                window = window_of(run.scenario, quantity.window_name)
-                view = windows.setdefault(window, RunView(run, *window))
-                values[name] = _checked(name, self._ranges[name], self._value(quantity, view, value))
-            return values[name]
-
-        for name in self._known:
-            value(name)
+        for quantity in self._order:
+            value = self._value(quantity, run, windows, values)
+            values[quantity.name] = _checked(quantity.name, self._ranges[quantity.name], value)
         return values
 
-    def _value(self, quantity: Quantity, run: RunView, value: Callable[[str], Value]) -> Value:
+    @cached_property
+    def _order(self) -> list[Quantity]:
+        """The quantities, each after those that it is derived from."""
+        order: dict[str, Quantity] = {}
+
+        def add(quantity: Quantity) -> None:
+            if quantity.name not in order:
+                if quantity.metric is None:
+                    add(self._known[str(quantity.of)])
+                    add(self._known[str(quantity.by)])
+                order[quantity.name] = quantity
+
+        for quantity in self._known.values():
+            add(quantity)
+        return list(order.values())
+
+    def _value(
+        self,
+        quantity: Quantity,
+        run: FullRun,
+        windows: dict[tuple[int, int], RunView],
+        values: Mapping[str, Value],
+    ) -> Value:
         scale = self._scales[quantity.name]
         if quantity.metric is not None:
-            result = get(quantity.metric).measure(run, **quantity.options)
+            window = window_of(run.scenario, quantity.window_name)
+            if window not in windows:
+                windows[window] = RunView(run, *window)
+            result = get(quantity.metric).measure(windows[window], **quantity.options)
             if quantity.within is not None:
                 result = _reduce(quantity.within, result)
             if isinstance(result, int | float | np.integer | np.floating):
                 return float(result) * scale
             return [float(item) * scale for item in result]
-        of, by = value(str(quantity.of)), value(str(quantity.by))
+        of, by = values[str(quantity.of)], values[str(quantity.by)]
         if isinstance(of, list) or isinstance(by, list):
             if not (isinstance(of, list) and isinstance(by, list)):
                 raise ValueError(

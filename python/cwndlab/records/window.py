@@ -74,19 +74,6 @@ class WindowedRun:
         self._last = end_ns >= int(run.scenario["duration_ns"])
         self._made: dict[str, Columns] = {}
         self._derived: dict[Hashable, object] = {}
-        self._rows_of: dict[str, Callable[[], Columns]] = {
-            "segments": lambda: self._samples("segments"),
-            "queues": lambda: self._samples("queues"),
-            "cwnd": self._states,
-            "limits": lambda: self._intervals("limits"),
-            "states": lambda: self._intervals("states"),
-            "timeouts": lambda: self._samples("timeouts"),
-            "delays": lambda: self._samples("delays"),
-            "accecn": lambda: self._samples("accecn"),
-            "connections": self._connections,
-            "objects": self._objects,
-            "links": self._links,
-        }
 
     @property
     def scenario(self) -> Mapping[str, Any]:
@@ -128,10 +115,10 @@ class WindowedRun:
         - `links`: what was counted within the window.
         """
         if table not in self._made:
-            if table not in self._rows_of:
-                raise KeyError(f"metrics read {', '.join(self._rows_of)}; there is no table {table!r}")
+            if table not in _ROWS_OF:
+                raise KeyError(f"metrics read {', '.join(_ROWS_OF)}; there is no table {table!r}")
             whole = self._start == 0 and self._last
-            self._made[table] = self._run.columns(table) if whole else self._rows_of[table]()
+            self._made[table] = self._run.columns(table) if whole else _ROWS_OF[table](self, table)
         return self._made[table]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -169,8 +156,8 @@ class WindowedRun:
         time = full["time_ns"]
         return Rows(full, np.flatnonzero((time >= self._start) & self._before_end(time)))
 
-    def _states(self) -> Columns:
-        full = self._run.columns("cwnd")
+    def _states(self, table: str) -> Columns:
+        full = self._run.columns(table)
         time = full["time_ns"]
         before = np.flatnonzero(time < self._start)
         sender = full["connection"][before].astype(np.int64) * 2 + full["from_client"][before]
@@ -196,8 +183,8 @@ class WindowedRun:
             raise KeyError(f"the run kept no counters at {at / 1e9:g} s")
         return Rows(full, np.flatnonzero(full["time_ns"] == at))
 
-    def _connections(self) -> Columns:
-        full = self._run.columns("connections")
+    def _connections(self, table: str) -> Columns:
+        full = self._run.columns(table)
         start, end = full["start_ns"], full["end_ns"]
         ended = end >= 0  # null is -1 or NaN
         index = np.flatnonzero(self._before_end(start) & ~(ended & (end < self._start)))
@@ -206,7 +193,7 @@ class WindowedRun:
         changed: dict[str, Column] = {}
         if not self._last:
             open_ = ~(ended & (end < self._end))[index]
-            then = self._snapshot("connections", self._end)
+            then = self._snapshot(table, self._end)
             at = _find(serial[open_], then["connection"])
             for name in _counters(then):
                 changed[name] = rows[name].copy()
@@ -217,7 +204,7 @@ class WindowedRun:
             changed["established_ns"] = np.where(established < self._end, established, -1)
         if self._start > 0:
             older = rows["start_ns"] < self._start
-            before = self._snapshot("connections", self._start)
+            before = self._snapshot(table, self._start)
             at = _find(serial[older], before["connection"])
             for name in _counters(before):
                 value = changed.get(name, rows[name]).astype(np.int64)
@@ -225,13 +212,13 @@ class WindowedRun:
                 changed[name] = value
         return Rows(full, index, changed)
 
-    def _objects(self) -> Columns:
-        full = self._run.columns("objects")
+    def _objects(self, table: str) -> Columns:
+        full = self._run.columns(table)
         start = full["start_ns"]
         began = (start >= self._start) & self._before_end(start)
         if self._last:
             return Rows(full, np.flatnonzero(began))
-        then = self._snapshot("objects", self._end)
+        then = self._snapshot(table, self._end)
         unfinished = np.flatnonzero(then["start_ns"] >= self._start)
         names = ("traffic", "kind", "index", "start_ns")
         under_way = set(zip(*(then[name][unfinished].tolist() for name in names), strict=True))
@@ -244,11 +231,11 @@ class WindowedRun:
         }
         return Rows(joined, np.arange(len(index) + len(unfinished)))
 
-    def _links(self) -> Columns:
-        full = self._run.columns("links")
-        total: Columns = full if self._last else self._snapshot("links", self._end)
+    def _links(self, table: str) -> Columns:
+        full = self._run.columns(table)
+        total: Columns = full if self._last else self._snapshot(table, self._end)
         made: dict[str, Column] = {"link": total["link"]}
-        before = self._snapshot("links", self._start) if self._start > 0 else None
+        before = self._snapshot(table, self._start) if self._start > 0 else None
         for name in full:
             if name in ("link", "max_queue_packets"):  # the largest of the run may lie outside of the window
                 continue
@@ -261,6 +248,22 @@ class WindowedRun:
                 value = total[name].astype(np.int64)
                 made[name] = np.where(value < 0, value, value - before[name].astype(np.int64))
         return Rows(made, np.arange(len(made["link"])))
+
+
+#: How a window's rows of each table that metrics read are made.
+_ROWS_OF: Mapping[str, Callable[[WindowedRun, str], Columns]] = {
+    "segments": WindowedRun._samples,
+    "queues": WindowedRun._samples,
+    "cwnd": WindowedRun._states,
+    "limits": WindowedRun._intervals,
+    "states": WindowedRun._intervals,
+    "timeouts": WindowedRun._samples,
+    "delays": WindowedRun._samples,
+    "accecn": WindowedRun._samples,
+    "connections": WindowedRun._connections,
+    "objects": WindowedRun._objects,
+    "links": WindowedRun._links,
+}
 
 
 def _counters(snapshot: Columns) -> list[str]:
