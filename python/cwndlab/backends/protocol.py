@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol
 
 from cwndlab.core import Records
 
@@ -26,11 +28,29 @@ class Job:
     replicate: int
     #: Whether its record tables are kept.
     keep_records: bool
+    #: The scenario as a mapping, for work in the process that compiled it; not sent to others.
+    content: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_first(self) -> bool:
         """Whether it is the cell's first replicate, whose tables are kept whole and shown in figures."""
         return self.replicate == 0
+
+    @property
+    def parsed(self) -> Mapping[str, Any]:
+        """The scenario as a mapping."""
+        return _parsed(self.scenario) if self.content is None else self.content
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to other processes: the scenario only once."""
+        return {**self.__dict__, "content": None}
+
+
+@lru_cache(maxsize=16)
+def _parsed(scenario: str) -> Mapping[str, Any]:
+    """A cell's scenario, which its replicates share."""
+    content: Mapping[str, Any] = json.loads(scenario)
+    return content
 
 
 @dataclass(frozen=True)

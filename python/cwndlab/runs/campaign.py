@@ -18,7 +18,7 @@ from cwndlab import metrics
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
 from cwndlab.errors import OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
-from cwndlab.plan.scenario import kernel_run
+from cwndlab.plan.scenario import Compiled, kernel_run
 from cwndlab.records.view import Columns
 from cwndlab.records.window import window_of
 from cwndlab.report.judge import Variation
@@ -208,13 +208,13 @@ class Campaign:
         yield from islice(self._missing(), own)
 
     def _jobs(self) -> Iterator[Job]:
-        fewer: dict[str, str] = {}
+        fewer: dict[str, Compiled] = {}
         for cell, replicate in self._order():
             job = self._job(cell, replicate)
             if replicate > 0 and not self.backend:  # a kernel's run costs its time: it records everything
                 if cell not in fewer:
-                    fewer = {cell: lean(self.scenario(cell), self.work.quantities)}
-                job = replace(job, scenario=fewer[cell])
+                    fewer = {cell: lean(self.cells[cell].compiled, self.work.quantities)}
+                job = replace(job, scenario=fewer[cell].json, content=fewer[cell].scenario)
             yield job
 
     def _job(self, cell: str, replicate: int) -> Job:
@@ -225,6 +225,7 @@ class Campaign:
             self.plan.seed,
             replicate,
             keep_records=replicate == 0 or self.shared is not None or isinstance(self.store, FolderStore),
+            content=self.scenario(cell),
         )
 
     def scenario(self, cell: str) -> Mapping[str, Any]:

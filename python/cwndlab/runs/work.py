@@ -5,14 +5,12 @@ cluster.
 from __future__ import annotations
 
 import hashlib
-import json
 import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 from cwndlab import metrics
 from cwndlab._core import BudgetError, CongestionControl, RunStopped
@@ -23,6 +21,7 @@ from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id
 from cwndlab.metrics._own import MetricCode, ensure, used
 from cwndlab.plan.probes import only
+from cwndlab.plan.scenario import Compiled
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 from cwndlab.records.window import SNAPSHOTS
@@ -147,7 +146,7 @@ class Measure:
             return Outcome(job, {}, 0, error=str(error), advice=OVER_BUDGET)
         except (RuntimeError, ValueError, MemoryError) as error:
             return Outcome(job, {}, 0, error=str(error) or type(error).__name__)
-        view = RunView(records, parsed(job.scenario))
+        view = RunView(records, job.parsed)
         try:
             values = self._values(view)
         except FAULTS as error:
@@ -186,7 +185,7 @@ class Measure:
 
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
         """Values, by their measures' ids, of the records of a job that ran elsewhere."""
-        return self._values(RunView(records, parsed(job.scenario)))
+        return self._values(RunView(records, job.parsed))
 
     def _values(self, view: RunView) -> dict[str, Value]:
         return {self.ids[name]: value for name, value in self._measurer.measure(view).items()}
@@ -218,13 +217,6 @@ def _readied(engine: Core, scenario: str) -> Scenario:
     return engine.Scenario(scenario)
 
 
-@lru_cache(maxsize=16)
-def parsed(scenario: str) -> Mapping[str, Any]:
-    """A cell's scenario, which its replicates share."""
-    content: Mapping[str, Any] = json.loads(scenario)
-    return content
-
-
 def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, place: str) -> Iterator[Outcome]:
     """The outcomes, once they are in the store; if that fails, the outcomes first, then the error."""
     try:
@@ -242,10 +234,11 @@ def tables_read(quantities: Sequence[Quantity]) -> set[str]:
     return read | {SNAPSHOTS[table] for table in read & SNAPSHOTS.keys()}
 
 
-def lean(scenario: Mapping[str, Any], quantities: Sequence[Quantity]) -> str:
+def lean(compiled: Compiled, quantities: Sequence[Quantity]) -> Compiled:
     """The scenario with only the probes that quantities read, for replicates after the first."""
+    scenario = compiled.scenario
     probes = only(scenario["probes"], tables_read(quantities))
-    return json.dumps({**scenario, "probes": probes}, separators=(",", ":"), allow_nan=False)
+    return compiled if probes == scenario["probes"] else Compiled({**scenario, "probes": probes})
 
 
 def cell_key(completed: str, seed: int, backend: str = "") -> str:
