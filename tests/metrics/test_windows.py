@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from functools import cache
 from typing import Any
 
@@ -202,3 +204,44 @@ def test_results_know_the_window_of_each_quantity() -> None:
     results = Study.from_toml(text).run().results
     asked = [results.window(results.cells[0].id, name) for name in ("goodput", "late", "gain")]
     assert asked == [(0.01, 0.05), (0.02, 0.04), None]
+
+
+def test_a_quantity_may_come_before_those_that_it_is_derived_from() -> None:
+    text = (
+        BUSY
+        + """
+[[quantities]]
+name = "share"
+derived = "ratio"
+of = "twice"
+by = "goodput"
+[[quantities]]
+name = "twice"
+derived = "sum"
+of = "goodput"
+by = "goodput"
+[[quantities]]
+name = "goodput"
+metric = "goodput"
+"""
+    )
+    study = Study.from_toml(text)
+    cell = study.plan().cells[0]
+    view = RunView(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
+    found = metrics.measure_all(study.outline.quantities, view)
+    assert found["goodput"] == measure("goodput", view, 0, 20 * S)
+    assert found["share"] == 2.0
+
+
+def test_the_records_of_a_measured_run_are_freed_at_once() -> None:
+    study = Study.from_toml(BUSY + '[[quantities]]\nname = "goodput"\nmetric = "goodput"\n')
+    cell = study.plan().cells[0]
+    view = RunView(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
+    gc.disable()
+    try:
+        freed = weakref.ref(view)
+        metrics.measure_all(study.outline.quantities, view)
+        del view
+        assert freed() is None
+    finally:
+        gc.enable()

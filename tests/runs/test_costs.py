@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 import threading
@@ -114,3 +115,12 @@ def test_as_many_runs_are_under_way_as_there_are_threads() -> None:
     jobs = [Job(str(number), "cell", "", 1, number, keep_records=False) for number in range(3)]
     threads.Threads(3).execute(jobs, Meeting(3), done.append)
     assert {outcome.job.key for outcome in done} == {"0", "1", "2"}
+
+
+def test_a_job_takes_its_scenario_to_other_processes_once() -> None:
+    content = {"duration_ns": 1, "links": ["long"] * 1000}
+    job = Job("0", "cell", json.dumps(content), 1, 0, keep_records=False, content=content)
+    assert job.parsed is content
+    sent = pickle.dumps(job)
+    assert len(sent) < 1.1 * len(job.scenario)
+    assert pickle.loads(sent).parsed == content

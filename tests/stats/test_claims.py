@@ -13,7 +13,7 @@ import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Claim
 from cwndlab.stats.claims import check_claims, judge_claims
-from cwndlab.stats.results import Results
+from cwndlab.stats.results import Floats, Results
 from cwndlab.stats.verdict import Verdict
 
 WEB = synthetic.rfc2415()
@@ -305,3 +305,24 @@ def test_no_expression_does_more_than_fail_with_its_place(expression: str) -> No
     except StudyError as error:
         assert error.key == "claims.c.assert"
         assert "column" in str(error)
+
+
+def test_claims_with_the_same_words_rest_on_the_same_numbers() -> None:
+    words = "page_delay[iw=3, webs=16, ftps=0] < page_delay[iw=1, webs=16, ftps=0]"
+    first, other, again = judge_claims([claim(words), claim("min(page_delay) > 0"), claim(words)], WEB)
+    assert len(first.rests_on) == 2
+    assert (again.rests_on, again.verdict) == (first.rests_on, first.verdict)
+    assert len(other.rests_on) > 2
+
+
+def test_claims_on_the_same_cells_select_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    estimated: list[tuple[str, str]] = []
+    own = Results.leave_one_out
+
+    def counted(self: Results, cell: str, quantity: str) -> Floats:
+        estimated.append((cell, quantity))
+        return own(self, cell, quantity)
+
+    monkeypatch.setattr(Results, "leave_one_out", counted)
+    judge_claims([claim("all(page_delay > 0)"), claim("max(page_delay) < 1.4")], WEB)
+    assert len(estimated) == len(set(estimated)) == len(WEB.cells)

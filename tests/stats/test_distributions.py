@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cwndlab.stats.distributions import binomial_cdf, t_cdf, t_quantile
+from cwndlab.stats import distributions
+from cwndlab.stats.distributions import binomial_cdf, poisson_cdf, poisson_ends, t_cdf, t_quantile
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 9, 29, 99, 1000])
@@ -37,3 +38,29 @@ def test_binomial_cdf_sums_its_probabilities(n: int) -> None:
             total += comb(n, k) * q**k * (1 - q) ** (n - k)
             assert binomial_cdf(k, n, q) == pytest.approx(total, abs=1e-12)
     assert binomial_cdf(-1, n, 0.5) == 0.0
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("events", [0, 1, 2, 7, 40, 1000, 250_000])
+def test_the_ends_of_a_poisson_mean_are_scipys_chi_squared_quantiles(events: int, level: float) -> None:
+    from scipy import stats
+
+    tail = (1.0 - level) / 2.0
+    low, high = poisson_ends(events, level)
+    assert low == (pytest.approx(stats.chi2.ppf(tail, 2 * events) / 2, rel=1e-12) if events else 0.0)
+    assert high == pytest.approx(stats.chi2.ppf(1.0 - tail, 2 * events + 2) / 2, rel=1e-12)
+
+
+def test_the_ends_of_a_poisson_mean_take_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+
+    def counted(k: int, mean: float) -> float:
+        nonlocal steps
+        steps += 1
+        return poisson_cdf(k, mean)
+
+    monkeypatch.setattr(distributions, "poisson_cdf", counted)
+    poisson_ends.cache_clear()
+    for events in range(200):
+        poisson_ends(events)
+    assert 0 < steps <= 200 * 9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def judged(
     deterministic: bool = False,
     within: Range = ANY,
     signed: bool = False,
-    neighbours: tuple[Neighbour, ...] = (),
+    neighbours: Iterable[Neighbour] = (),
 ) -> Judgement:
     measured = intervals.mean(values, within, deterministic=deterministic)
     further = intervals.prediction(values, runs, within, deterministic=deterministic)
@@ -217,3 +218,16 @@ def test_a_right_model_is_incompatible_as_often_as_by_chance() -> None:
         against = sum(not judged(float(r[10]), r[:10], 0.0).compatible for r in runs)
         inside += low <= against <= high
     assert inside >= 90
+
+
+def test_neighbours_are_asked_for_only_where_the_verdict_depends_on_them() -> None:
+    asked = []
+
+    def neighbours() -> Iterator[Neighbour]:
+        asked.append(1)
+        yield Neighbour(-0.23, between(-0.2, -0.1))
+
+    assert judged(0.56, neighbours=neighbours()).verdict is Verdict.AGREES
+    assert not asked
+    assert judged(0.70, neighbours=neighbours()).verdict is Verdict.TREND
+    assert asked

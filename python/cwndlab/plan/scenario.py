@@ -41,7 +41,7 @@ class Compiled:
         except ValueError:
             return False
 
-    @property
+    @cached_property
     def deterministic(self) -> bool:
         """Whether nothing in the scenario is random, so that one replicate says it all."""
         links = self.scenario["links"]

@@ -11,7 +11,8 @@ from cwndlab.spec.outputs import AnyTable, Claim, Figure, Listing, Table
 from cwndlab.spec.outputs import Mark as StudyMark
 from cwndlab.spec.schema import Quantity
 from cwndlab.spec.values import label
-from cwndlab.stats.claims import JudgedClaim, judge_claims
+from cwndlab.stats.claims import JudgedClaim, judge_claim
+from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.listing import JudgedListing, judge_listing
 from cwndlab.stats.results import Results, listed, was_not_run
 from cwndlab.stats.tables import JudgedTable, judge_table
@@ -131,9 +132,10 @@ def judge(outputs: Outputs, results: Results) -> Judged:
                 judged.tables.append((spec, judge_listing(spec, results, outputs.folder, outputs.marks)))
         except StudyError as error:
             judged.omitted.append(Omitted("table", spec.id, error))
+    evaluator = Evaluator(results)
     for claim in outputs.claims:
         try:
-            judged.claims.extend(judge_claims([claim], results))
+            judged.claims.append(judge_claim(claim, evaluator))
         except StudyError as error:
             judged.omitted.append(Omitted("claim", claim.id, error))
     return judged

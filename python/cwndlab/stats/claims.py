@@ -46,7 +46,7 @@ class JudgedClaim:
 def judge_claims(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> list[JudgedClaim]:
     """Evaluates every claim; StudyError names the claim and the place in its expression."""
     evaluator = Evaluator(results)
-    return [_judge(claim, evaluator, file) for claim in claims]
+    return [judge_claim(claim, evaluator, file) for claim in claims]
 
 
 def check_values(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> None:
@@ -80,10 +80,11 @@ def _located(claim: Claim, error: ExpressionError, file: str) -> StudyError:
     )
 
 
-def _judge(claim: Claim, evaluator: Evaluator, file: str) -> JudgedClaim:
+def judge_claim(claim: Claim, evaluator: Evaluator, file: str = "claims.toml") -> JudgedClaim:
+    """Evaluates a claim as `judge_claims` does; claims with one evaluator share the selections of cells."""
     if claim.assert_ is None:
         return JudgedClaim(claim, Verdict.SUSPECT if claim.suspect else Verdict.NOT_CHECKED, "", ())
-    evaluator.used.clear()
+    evaluator.restart()
     try:
         tree = parse(claim.assert_)
         whole = field.reduce(_condition(tree, evaluator), every, None)

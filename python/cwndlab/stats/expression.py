@@ -184,8 +184,13 @@ class Evaluator:
         self._nodes: dict[int, tuple[ast.expr, Field]] = {}
         self._quantities: dict[str, Field] = {}
         self._cells: dict[str, list[str]] = {}
-        #: The numbers (cell and quantity) that were asked for since this was emptied.
+        #: The numbers (cell and quantity) that were asked for since the last `restart`.
         self.used: set[tuple[str, str]] = set()
+
+    def restart(self) -> None:
+        """Begins another expression: forgets the nodes and what was used, keeps the selections of cells."""
+        self._nodes.clear()
+        self.used.clear()
 
     def evaluate(self, text: str) -> Field:
         """The value of an expression; ExpressionError names the place of what is wrong."""

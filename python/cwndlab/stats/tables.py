@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -176,15 +176,13 @@ def _rows(
 
 @dataclass(frozen=True)
 class _Draft:
-    """A number before its neighbours are known."""
+    """A number before it is measured and its neighbours are known."""
 
     row: tuple[AxisValue, ...]
     column: int
     spec: Column
     cell: CellInfo | None
-    interval: Interval | None
     published: Published | None
-    raw: str
 
     @classmethod
     def make(
@@ -210,9 +208,10 @@ class _Draft:
             cell = results.find(where)
         except StudyError as error:
             raise error.located(file=None, line=None, key=place) from None
-        interval = measure(results, cell, column.quantity, column.compare, column.runs) if cell else None
+        if cell is not None and column.compare is not None and column.runs is None:
+            reference(results, cell, column.compare)
         raw = line.get(column.published, "") if column.published else ""
-        return cls(row, index, column, cell, interval, _published(spec, column, raw, place), raw)
+        return cls(row, index, column, cell, _published(spec, column, raw, place))
 
 
 def _published(spec: Table, column: Column, raw: str, place: str) -> Published | None:
@@ -238,7 +237,7 @@ def _finish(
     name = column.quantity if column.compare is None else f"{column.compare.kind}({column.quantity})"
     if column.runs is not None:
         name = f"quantile({column.quantity}, {column.runs:g})"
-    if draft.cell is None or draft.interval is None:
+    if draft.cell is None:
         missing = ",".join(f"{a}={v}" for a, v in zip(spec.rows, draft.row, strict=True))
         judgement = None
         if draft.published is not None:
@@ -247,15 +246,16 @@ def _finish(
         return JudgedCell(
             spec.id, draft.row, draft.column, missing, name, None, draft.published, judgement, digits, note
         )
-    estimate = Estimate.of(draft.cell.id, name, unit, draft.interval)
+    interval = measure(results, draft.cell, column.quantity, column.compare, column.runs)
+    estimate = Estimate.of(draft.cell.id, name, unit, interval)
     judgement = None
     note, corrected = "", None
     if draft.published is not None:
         judgement = judge(
             draft.published.value,
             draft.published.rounding,
-            draft.interval,
-            _further(results, draft.cell, column, spec.published_runs, exact=draft.interval.exact),
+            interval,
+            _further(results, draft.cell, column, spec.published_runs, exact=interval.exact),
             margin=(column.margin or spec.margin).around(draft.published.value, draft.published.rounding),
             signed=column.compare is not None and column.compare.kind != "ratio",
             neighbours=_neighbours(results, draft, everything),
@@ -321,13 +321,14 @@ def _further(results: Results, cell: CellInfo, column: Column, runs: int, *, exa
     return intervals.prediction(values, runs, within, samples=samples, deterministic=exact)
 
 
-def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> list[Neighbour]:
+def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> Iterator[Neighbour]:
     """The same quantity in the cells one step away along one axis, where the paper distinguishes them.
 
-    Their differences share the 5 % of being wrong by chance.
+    Their differences share the 5 % of being wrong by chance. Few verdicts need them, so nothing is computed
+    before the first is asked for.
     """
     if draft.published is None or draft.cell is None:
-        return []
+        return
     apart = []
     for other in everything:
         if (
@@ -343,12 +344,10 @@ def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -
         if distinguished and _one_step(results, draft.cell, other.cell):
             apart.append((step, other.cell, other.spec))
     if not apart:
-        return []
+        return
     own, level = leave_one_out(results, draft.cell, draft.spec), 1.0 - (1.0 - LEVEL) / len(apart)
-    return [
-        Neighbour(step, intervals.apart(leave_one_out(results, cell, column), own, level=level))
-        for step, cell, column in apart
-    ]
+    for step, cell, column in apart:
+        yield Neighbour(step, intervals.apart(leave_one_out(results, cell, column), own, level=level))
 
 
 def _one_step(results: Results, a: CellInfo, b: CellInfo) -> bool:

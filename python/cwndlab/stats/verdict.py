@@ -8,7 +8,7 @@ is never rewarded.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -141,7 +141,7 @@ def judge(
     *,
     margin: float,
     signed: bool = False,
-    neighbours: Sequence[Neighbour] = (),
+    neighbours: Iterable[Neighbour] = (),
 ) -> Judgement:
     """The verdict on one published value (see `RULE`).
 
@@ -202,7 +202,7 @@ def _too_noisy(measured: Interval, margin: float) -> str:
 
 
 def _keeps_trend(
-    published: float, rounding: float, measured: Interval, signed: bool, neighbours: Sequence[Neighbour]
+    published: float, rounding: float, measured: Interval, signed: bool, neighbours: Iterable[Neighbour]
 ) -> bool:
     """Whether an interval shows the paper's sign or order, and none shows the contrary."""
     shown = 0
