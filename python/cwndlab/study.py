@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic, writing
-from cwndlab.laws import LawCode
 from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import Cell, Plan, make_plan
 from cwndlab.runs.folder import files_of
-from cwndlab.runs.options import FurtherOptions
-from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import run_study, stream
-from cwndlab.runs.stream import Stream
 from cwndlab.spec import load as spec
 from cwndlab.spec import toml
 from cwndlab.spec.build import Keys, Sections, plain
-from cwndlab.spec.edit import candidates
-from cwndlab.spec.laws import with_laws
 
 if TYPE_CHECKING:
     from cwndlab.explore.page import ExplorePage
+    from cwndlab.laws import LawCode
+    from cwndlab.runs.options import FurtherOptions
+    from cwndlab.runs.result import RunResult
+    from cwndlab.runs.stream import Stream
 
 
 class Study(MeasuredStudy):
@@ -118,6 +116,8 @@ class Study(MeasuredStudy):
         axes = {key: value for key, value in changes.items() if "." not in key}
         study = self.set(keys) if keys else self
         if controls:
+            from cwndlab.spec.laws import with_laws
+
             study = with_laws(study, {control.name: control for control in controls})
         return study.set(axes) if axes else study
 
@@ -134,6 +134,8 @@ class Study(MeasuredStudy):
         """
         if not self.changed and not self.chosen:
             return self.text if self.text is not None else toml.dumps(self.written or self.raw)
+        from cwndlab.spec.edit import candidates  # only a changed study needs it
+
         wanted = self._cells()
         for text in candidates(self):
             with suppress(StudyError):

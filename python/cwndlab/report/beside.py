@@ -5,24 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cwndlab.files import csv_text
 from cwndlab.spec.outputs import Table
-from cwndlab.spec.schema import Quantity
 from cwndlab.stats.difference import difference
-from cwndlab.stats.intervals import Floats
 from cwndlab.stats.listing import JudgedListing
-from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedTable, per_run
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 
 from .budget import changes, two_means
 from .discrepancies import objects_of
-from .judge import Judged
 from .model import BesideGroup, BesideRow, BesideView, Mark, Parting
 from .view import number
+
+if TYPE_CHECKING:
+    from cwndlab.spec.schema import Quantity
+    from cwndlab.stats.intervals import Floats
+    from cwndlab.stats.results import Results
+
+    from .judge import Judged
 
 RULE = (
     "{pairing} 95 % intervals in brackets, none where there is one run; a difference is set off where its "

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.outputs import Figure, Table
-from cwndlab.stats import series
-from cwndlab.stats.claims import check_values
-from cwndlab.stats.listing import judge_listing
 from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results, Value
 from cwndlab.stats.tables import check_table, reference
 
 from .finding import finding_text
-from .judge import Outputs
+
+if TYPE_CHECKING:
+    from .judge import Outputs
 
 _NOTHING: dict[str, type] = {
     "time_ns": np.uint64,
@@ -50,10 +50,15 @@ def check(outputs: Outputs, results: Results) -> None:
         if isinstance(spec, Table):
             check_table(spec, results, outputs.folder)
         else:
+            from cwndlab.stats.listing import judge_listing  # few studies have packet listings
+
             judge_listing(spec, results, outputs.folder, outputs.marks)
     for figure in outputs.figures:
         _check_figure(figure, results)
-    check_values(outputs.claims, results)
+    if outputs.claims:
+        from cwndlab.stats.claims import check_values
+
+        check_values(outputs.claims, results)
     finding_text(outputs.finding, results)
     ids = [figure.id for figure in outputs.figures]
     if outputs.key_figure and outputs.key_figure not in ids:
@@ -62,6 +67,8 @@ def check(outputs: Outputs, results: Results) -> None:
 
 
 def _check_figure(figure: Figure, results: Results) -> None:
+    from cwndlab.stats import series  # only figures need it
+
     cells = [cell for _, _, cell in series.figure_cells(figure, results)]
     if figure.compare is not None:
         for cell in cells:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cwndlab import metrics
-from cwndlab.spec.schema import Quantity
 from cwndlab.spec.values import text
-from cwndlab.stats.results import Results, Value
 
 from .formula import plain
+
+if TYPE_CHECKING:
+    from cwndlab.spec.schema import Quantity
+    from cwndlab.stats.results import Results, Value
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.files import plain_row
 from cwndlab.spec.outputs import Table
-from cwndlab.spec.schema import Quantity
 from cwndlab.stats.moves import Move, Moves, moves_of
-from cwndlab.stats.results import Results
-from cwndlab.stats.sensitivity import Outcome
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.stats.verdict import Verdict, relative_difference
 
 from .budget import changes, two_means
-from .judge import Judged
 from .view import number, percent
+
+if TYPE_CHECKING:
+    from cwndlab.spec.schema import Quantity
+    from cwndlab.stats.results import Results
+    from cwndlab.stats.sensitivity import Outcome
+
+    from .judge import Judged
 
 #: So many of the choices that move a number are named.
 NAMED = 3
@@ -152,7 +154,6 @@ class Discrepancy:
 
 #: Table -> row and column -> what is known of a number that is not the paper's.
 Discrepancies: TypeAlias = Mapping[str, Mapping[tuple[int, int], Discrepancy]]
-NO_DISCREPANCIES: Discrepancies = MappingProxyType({})
 
 
 def discrepancies(

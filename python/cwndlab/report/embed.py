@@ -10,13 +10,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cwndlab.core import core
-from cwndlab.diagnosis.diagnosis import Diagnosis
-from cwndlab.diagnosis.words import Explanation
 
 from .model import LiveView, Simulator
+
+if TYPE_CHECKING:
+    from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab.diagnosis.words import Explanation
 
 #: A cell with more packet-hops is not offered: its reader would wait for ten seconds and more.
 MAX_HOPS = 40_000_000
@@ -30,7 +32,7 @@ PAGE_SCRIPTS = {"page.js": ("reading.js",)}
 WORKER_SCRIPTS = ("run.js", "worker.js")
 
 
-Explain: TypeAlias = Callable[[str], Diagnosis | None]
+Explain: TypeAlias = "Callable[[str], Diagnosis | None]"
 """What kept the senders of a cell's replicate 0 from sending; None if that is not known."""
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
-from cwndlab.stats.claims import JudgedClaim
-from cwndlab.stats.expression import Evaluator, ExpressionError
-from cwndlab.stats.results import Results
 from cwndlab.stats.verdict import Verdict
 
 from .view import number
+
+if TYPE_CHECKING:
+    from cwndlab.stats.claims import JudgedClaim
+    from cwndlab.stats.results import Results
 
 _PLACE = re.compile(r"\{([^{}]*)\}")
 KEY = "finding"
@@ -26,6 +28,10 @@ def finding_text(template: str, results: Results) -> str:
         StudyError: an expression is wrong, gives no single number, or asks for cells that were not run.
 
     """
+    if not template:
+        return ""
+    from cwndlab.stats.expression import Evaluator, ExpressionError  # few studies have a finding
+
     evaluator = Evaluator(results)
 
     def value(match: re.Match[str]) -> str:

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import AnyTable, Claim, Figure, Listing, Table
 from cwndlab.spec.outputs import Mark as StudyMark
-from cwndlab.spec.schema import Quantity
 from cwndlab.spec.values import label
-from cwndlab.stats.claims import JudgedClaim, judge_claim
-from cwndlab.stats.expression import Evaluator
-from cwndlab.stats.listing import JudgedListing, judge_listing
 from cwndlab.stats.results import Results, listed, was_not_run
 from cwndlab.stats.tables import JudgedTable, judge_table
-from cwndlab.stats.verdict import Judgement, Verdict
 
-from .definitions import Definition
+if TYPE_CHECKING:
+    from cwndlab.spec.schema import Quantity
+    from cwndlab.stats.claims import JudgedClaim
+    from cwndlab.stats.listing import JudgedListing
+    from cwndlab.stats.verdict import Judgement, Verdict
+
+    from .definitions import Definition
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,17 @@ def judge(outputs: Outputs, results: Results) -> Judged:
                 else:
                     judged.omitted.append(Omitted("table", spec.id))
             else:
+                from cwndlab.stats.listing import judge_listing  # few studies have packet listings
+
                 spec = _of_run_cells(spec, results)
                 judged.tables.append((spec, judge_listing(spec, results, outputs.folder, outputs.marks)))
         except StudyError as error:
             judged.omitted.append(Omitted("table", spec.id, error))
+    if not outputs.claims:
+        return judged
+    from cwndlab.stats.claims import judge_claim  # only studies of papers have claims
+    from cwndlab.stats.expression import Evaluator
+
     evaluator = Evaluator(results)
     for claim in outputs.claims:
         try:

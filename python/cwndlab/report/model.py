@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cwndlab.stats.verdict import Verdict
 
-from .definitions import Definition
-from .figures import Drawing
+if TYPE_CHECKING:
+    from .definitions import Definition
+    from .figures import Drawing
 
 SYMBOLS: dict[Verdict, str] = {
     Verdict.AGREES: "✓",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, cast
 
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import AnyTable, Figure, Table
-from cwndlab.stats import series
-from cwndlab.stats.listing import JudgedListing
-from cwndlab.stats.results import Results
-from cwndlab.stats.tables import JudgedTable
+
+if TYPE_CHECKING:
+    from cwndlab.stats.listing import JudgedListing
+    from cwndlab.stats.results import Results
+    from cwndlab.stats.tables import JudgedTable
 
 Shown = tuple[set[Hashable], set[Hashable]]
 """Numbers (cell and quantity), and cells."""
@@ -41,15 +43,17 @@ def _alike(a: set[Hashable], b: set[Hashable]) -> float:
 
 
 def _of_table(spec: AnyTable, table: JudgedTable | JudgedListing) -> Shown:
-    if isinstance(table, JudgedListing) or not isinstance(spec, Table):
-        rows = table.lines if isinstance(table, JudgedListing) else ()
-        return set(), {line.cell for row in rows for line in row}
+    if not isinstance(spec, Table):
+        return set(), {line.cell for row in cast("JudgedListing", table).lines for line in row}
+    table = cast("JudgedTable", table)
     cells = [cell for row in table.cells for cell in row if cell.estimate is not None]
     numbers = {(cell.cell, spec.columns[cell.column].quantity) for cell in cells}
     return set(numbers), {cell.cell for cell in cells}
 
 
 def _of_figure(figure: Figure, results: Results) -> Shown:
+    from cwndlab.stats import series  # only figures need it
+
     spec, _ = series.of_run_cells(figure, results)
     cells = {cell.id for _, _, cell in series.figure_cells(spec, results)}
     return {(cell, quantity) for cell in cells for quantity in spec.drawn}, set(cells)

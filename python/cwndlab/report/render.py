@@ -15,14 +15,15 @@ from urllib.parse import urlsplit
 from markupsafe import Markup
 
 from cwndlab.files import user_cache
-from cwndlab.stats.difference import Comparison
 
-from .figures import Drawing
 from .model import CountView, ReportView, TableView
-from .svg import inline_svg
 
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache
+
+    from cwndlab.stats.difference import Comparison
+
+    from .figures import Drawing
 
 
 def _compiled() -> FileSystemBytecodeCache | None:
@@ -63,7 +64,11 @@ def _source(name: str) -> str:
 
 def html(view: ReportView) -> str:
     """The report as one self-contained page, complete without its scripts: no request to anywhere."""
-    svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-", f.title, f.alt)) for f in view.drawings}
+    svg = {}
+    if view.drawings:
+        from .svg import inline_svg  # parses SVG, for which a page without figures has no use
+
+        svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-", f.title, f.alt)) for f in view.drawings}
     template = _environment(False).get_template("report.html.j2")
     css = Markup(_source("style.css") + "".join(_all_labels(view)))
     return template.render(view=_with_safe_url(view), css=css, svg=svg)
@@ -105,6 +110,8 @@ def lessons(entries: Sequence[tuple[str, str, str]]) -> str:
 
 def comparison(title: str, names: tuple[str, str], found: Comparison, drawings: Sequence[Drawing]) -> str:
     """Two runs on one self-contained page."""
+    from .svg import inline_svg
+
     svg = {drawing.id: Markup(inline_svg(drawing.svg, f"{drawing.id}-")) for drawing in drawings}
     template = _environment(False).get_template("comparison.html.j2")
     css = Markup(_source("style.css"))

@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cwndlab import metrics
 from cwndlab.errors import StudyError, nearest
 from cwndlab.plan.plan import Cell, Plan, make_plan
 from cwndlab.spec.load import CLAIMS
 from cwndlab.spec.outputs import AnyTable, Column, Figure, Table
-from cwndlab.spec.schema import Source
 from cwndlab.spec.study import Place, StudySpec
-from cwndlab.stats import series
 from cwndlab.stats.results import CellInfo, Results
 
-from .beside import Beside
 from .check import check, without_values
 from .definitions import definitions
-from .embed import Explain, Runnable
 from .facts import facts, missing
-from .figures import PROBES, RECORDED
 from .judge import Outputs, Variation
 from .write import write
+
+if TYPE_CHECKING:
+    from cwndlab.spec.schema import Source
+
+    from .beside import Beside
+    from .embed import Explain, Runnable
 
 #: The page in a result folder.
 REPORT = "report.html"
@@ -77,6 +78,8 @@ def _runnable(plan: Plan, results: Results, content: Mapping[str, Any], explain:
     cells = [cell for cell in plan.cells if cell.sensitivity is None and cell.id in replicates]
     scenarios = {cell.id: cell.scenario for cell in cells}
     axes = {cell.id: cell.axes for cell in cells}
+    from .embed import Runnable  # what a page runs
+
     return Runnable(
         scenarios,
         replicates,
@@ -185,6 +188,12 @@ def _placed(study: StudySpec, error: StudyError) -> StudyError:
 
 def _check_records(study: StudySpec, results: Results, cells: Mapping[str, Cell]) -> None:
     """StudyError for a figure of records that a cell it shows does not record."""
+    if not study.outline.figures:
+        return
+    from cwndlab.stats import series
+
+    from .figures import RECORDED
+
     for index, figure in enumerate(study.outline.figures):
         if figure.kind not in RECORDED:
             continue
@@ -197,6 +206,8 @@ def _check_records(study: StudySpec, results: Results, cells: Mapping[str, Cell]
 
 def _unrecorded(figure: Figure, scenario: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """The key of a figure for which a run of this scenario has no records, why, and what would be right."""
+    from .figures import PROBES, RECORDED
+
     probes, links = scenario["probes"], scenario["links"]
     end = scenario["duration_ns"] / 1e9
     if figure.start is not None and figure.start >= end:

@@ -8,14 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.spec.outputs import AnyTable, Listing, Table
-from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen
-from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
 from cwndlab.stats.results import Results
-from cwndlab.stats.sensitivity import Held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import MARKED, Judgement, Verdict, by_chance, decimals
 
@@ -33,6 +30,11 @@ from .model import (
     TableView,
     WhyView,
 )
+
+if TYPE_CHECKING:
+    from cwndlab.stats.claims import JudgedClaim
+    from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
+    from cwndlab.stats.sensitivity import Held
 
 MINUS = "\N{MINUS SIGN}"
 Key: TypeAlias = tuple[str, str]

@@ -7,30 +7,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import csv_text
 from cwndlab.spec.outputs import Listing, Margin, Table
-from cwndlab.stats.claims import JudgedClaim
-from cwndlab.stats.listing import JudgedListing
-from cwndlab.stats.results import Results
-from cwndlab.stats.sensitivity import Outcome, Shift, effects, held
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, rule_text
 
-from . import beside as besides
 from . import render
-from .beside import Beside
-from .discrepancies import (
-    NO_DISCREPANCIES,
-    Discrepancies,
-    Discrepancy,
-    discrepancies,
-    explained_text,
-    listed,
-)
-from .embed import Runnable, embed
-from .figures import SIMULATOR, Drawing, draw
 from .finding import counted, finding_text
 from .judge import Judged, Omitted, Outputs, Variation, judge, omissions
 from .model import (
@@ -61,6 +46,17 @@ from .view import (
     with_reasons,
     with_tables,
 )
+
+if TYPE_CHECKING:
+    from cwndlab.stats.claims import JudgedClaim
+    from cwndlab.stats.listing import JudgedListing
+    from cwndlab.stats.results import Results
+    from cwndlab.stats.sensitivity import Held, Outcome, Shift
+
+    from .beside import Beside
+    from .discrepancies import Discrepancies, Discrepancy
+    from .embed import Runnable
+    from .figures import Drawing
 
 CSV_COLUMNS = (
     *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
@@ -102,13 +98,15 @@ def write(
     drawings = _draw(outputs, results, judged.omitted)
     section = None
     if beside is not None:
+        from . import beside as besides
+
         drawings = _pairs(drawings, _draw(outputs, beside.results, []))
         rows = besides.rows_of(judge(outputs, beside.results), judged, beside, results)
         save(directory / "agreement.csv", besides.to_csv(rows))
         titles = {spec.id: spec.title for spec in outputs.tables}
         section = besides.view(beside, rows, results, titles, outputs.quantities)
     outcomes = outcomes_of(outputs, variations)
-    found = discrepancies(judged, results, outcomes, outputs.quantities)
+    found = _discrepancies(outputs, judged, results, outcomes)
     view = build_view(outputs, judged, drawings, facts, outcomes, section, results, found)
     view = replace(view, live=_live(view, runnable))
     for drawing in drawings:
@@ -126,13 +124,26 @@ def discrepancies_of(
     outputs: Outputs, results: Results, variations: Sequence[Variation]
 ) -> list[Discrepancy]:
     """The numbers of all tables that are not the paper's, with what each choice makes of them."""
-    outcomes = outcomes_of(outputs, variations)
-    return listed(discrepancies(judge(outputs, results), results, outcomes, outputs.quantities))
+    found = _discrepancies(outputs, judge(outputs, results), results, outcomes_of(outputs, variations))
+    return [one for table in found.values() for one in table.values()]
+
+
+def _discrepancies(
+    outputs: Outputs, judged: Judged, results: Results, outcomes: Sequence[Outcome]
+) -> Discrepancies:
+    """The numbers that are not the paper's; a study without published numbers has none."""
+    if not judged.judgements:
+        return {}
+    from .discrepancies import discrepancies
+
+    return discrepancies(judged, results, outcomes, outputs.quantities)
 
 
 def _live(view: ReportView, runnable: Runnable | str) -> LiveView | None:
     if isinstance(runnable, str):
         return LiveView(why_not=runnable) if runnable else None
+    from .embed import embed
+
     grids = [table for table in view.tables if isinstance(table, TableView)]
     return embed(runnable, {n.cell for table in grids for row in table.rows for n in row.numbers})
 
@@ -145,9 +156,10 @@ def build_view(
     outcomes: Sequence[Outcome] = (),
     beside: BesideView | None = None,
     results: Results = NO_WORDS,
-    found: Discrepancies = NO_DISCREPANCIES,
+    found: Discrepancies | None = None,
 ) -> ReportView:
     """The view model of a report."""
+    found = found or {}
     finding = _finding(outputs, judged, results)
     key, rest = _key_figure(drawings, outputs.key_figure)
     at = places(judged.tables, outputs.figures, results)
@@ -159,11 +171,11 @@ def build_view(
             grid = table_view(spec, table, results, grounds)
             why = _why(found.get(spec.id, {})) if outcomes else {}
             views.append(replace(with_reasons(grid, why), figures=mine))
-        elif isinstance(table, JudgedListing) and isinstance(spec, Listing):
+        elif not isinstance(table, JudgedTable) and isinstance(spec, Listing):
             views.append(replace(listing_view(spec, table, results), figures=mine))
     shown = [view.id for view in views]
     grids = [spec for spec in outputs.tables if isinstance(spec, Table)]
-    under = held(outcomes)
+    under = _held(outcomes)
     return ReportView(
         title=outputs.title,
         source=outputs.source,
@@ -186,11 +198,29 @@ def build_view(
         missing=outputs.missing,
         beside=beside,
         chance=chance_text(judged.judgements),
-        explained=explained_text(listed(found), outputs.choices, run=bool(outcomes)),
+        explained=_explained(found, outputs.choices, run=bool(outcomes)),
         finding=finding,
         key_figure=key,
         readme=readme_html(outputs.readme),
     )
+
+
+def _held(outcomes: Sequence[Outcome]) -> Mapping[str, tuple[Held, Held]]:
+    """Claim -> how it ended under the choices that were run."""
+    if not outcomes:
+        return {}
+    from cwndlab.stats.sensitivity import held
+
+    return held(outcomes)
+
+
+def _explained(found: Discrepancies, choices: int, *, run: bool) -> str:
+    """How many numbers have an explanation."""
+    if not found:
+        return ""
+    from .discrepancies import explained_text, listed
+
+    return explained_text(listed(found), choices, run=run)
 
 
 def _why(found: Mapping[tuple[int, int], Discrepancy]) -> dict[tuple[int, int], WhyView]:
@@ -231,6 +261,8 @@ def _draw(
 ) -> list[Drawing]:
     if not outputs.figures:
         return []
+    from .figures import draw
+
     drawings = []
     for spec in outputs.figures:
         try:
@@ -242,6 +274,8 @@ def _draw(
 
 def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:
     """Each figure of the kernel's, followed by the simulator's."""
+    from .figures import SIMULATOR
+
     other = {drawing.id: drawing for drawing in simulated}
     pairs = []
     for drawing in kernel:
@@ -254,6 +288,10 @@ def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Draw
 
 def outcomes_of(outputs: Outputs, variations: Sequence[Variation]) -> list[Outcome]:
     """What each choice makes of the tables and claims."""
+    if not variations:
+        return []
+    from cwndlab.stats.sensitivity import Outcome
+
     outcomes = []
     for variation in variations:
         other = judge(outputs, variation.results)
@@ -275,6 +313,8 @@ def outcomes_of(outputs: Outputs, variations: Sequence[Variation]) -> list[Outco
 def _sensitivity(judged: Judged, outcomes: Sequence[Outcome]) -> SensitivityView | None:
     if not outcomes:
         return None
+    from cwndlab.stats.sensitivity import effects
+
     grids = [(s, t) for s, t in judged.tables if isinstance(s, Table) and isinstance(t, JudgedTable)]
     found = effects([t for _, t in grids], judged.claims, outcomes)
     run = [(s, t) for s, t in grids if any(effect.shift[t.id].run for effect in found)]

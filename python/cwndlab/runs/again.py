@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cwndlab.core import core
-from cwndlab.laws import LawCode
-from cwndlab.plan.plan import Cell
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 from cwndlab.tables import read_table
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cwndlab.backends.linux.backend import Kernel
+    from cwndlab.laws import LawCode
+    from cwndlab.plan.plan import Cell
 
 
 def changed(scenario: str, changes: Mapping[str, object]) -> str:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from cwndlab import metrics
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
@@ -27,15 +26,18 @@ from cwndlab.spec.outputs import Table
 from cwndlab.spec.schema import AxisValue, Quantity
 from cwndlab.spec.values import label, text
 from cwndlab.stats.results import BUDGET_OF, CellInfo, NotRunError, Results
-from cwndlab.stats.stopping import StoppingRule
 from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_about, decode_tables
 
 from .again import changed, simulated
-from .budget import budget_columns
 from .progress import Progress, Quiet
 from .work import Measure, cell_key, lean, replicate_key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cwndlab.stats.stopping import StoppingRule
 
 
 @dataclass(frozen=True)
@@ -448,6 +450,8 @@ class Campaign:
         """
         if table.startswith(BUDGET_OF):
             try:
+                from .budget import budget_columns  # figures and explanations ask for it
+
                 return budget_columns(self, cell, 0, table.removeprefix(BUDGET_OF))
             except OutputError as error:
                 raise KeyError(str(error)) from None

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -25,10 +25,12 @@ from cwndlab.spec import load as spec
 from cwndlab.spec import toml
 from cwndlab.spec.changes import RateTrace
 from cwndlab.spec.files import inside
-from cwndlab.spec.study import StudySpec
 from cwndlab.store.folder import FolderStore
 
 from .campaign import Campaign
+
+if TYPE_CHECKING:
+    from cwndlab.spec.study import StudySpec
 
 _MARK = "provenance.json"
 _PACKAGE = Path(__file__).parent.parent

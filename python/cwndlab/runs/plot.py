@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from cwndlab.errors import nearest
 from cwndlab.metrics import RunView
@@ -20,13 +19,15 @@ from cwndlab.report.canvas import HEIGHT, PALETTE, WIDTH, interactive
 from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.report.vega import field, layered, mark, named, single
-from cwndlab.spec.schema import Scalar
 from cwndlab.spec.units import parse_seconds
 
 from .records import RecordTables, of_flow, queue, segments, with_intervals
 
 if TYPE_CHECKING:
     import altair as alt
+    import pyarrow as pa
+
+    from cwndlab.spec.schema import Scalar
 
 Rows = list[dict[str, Any]]
 #: Points of one line, per pixel of its width.

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from cwndlab.errors import nearest
 from cwndlab.plan.scenario import bottleneck, sender, watched
-from cwndlab.spec.schema import Scalar
 from cwndlab.spec.values import same_value
 from cwndlab.spec.windows import interval_edges
 
 from .budget import budget_table
 from .folder import with_cell
+
+if TYPE_CHECKING:
+    from cwndlab.spec.schema import Scalar
 
 Tables = Mapping[str, pa.Table]
 #: Tables that a probe gives: what has to be in the scenario's probes for each.

@@ -1,4 +1,7 @@
-"""The results of a study: statistics, records, figures."""
+"""The results of a study: statistics, records, figures.
+
+What draws and explains is imported when it is called: most runs end without.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +15,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from cwndlab.diagnosis.diagnosis import Diagnosis
 from cwndlab.errors import ExtraError, OutputError, StudyError, nearest
-from cwndlab.plan.plan import Plan
-from cwndlab.report.discrepancies import Discrepancy
-from cwndlab.report.figures import Drawing, chart, draw
-from cwndlab.report.judge import Variation
-from cwndlab.report.study import outputs_of
-from cwndlab.report.widget import PageWidget, page_widget
-from cwndlab.report.write import discrepancies_of
-from cwndlab.spec.outputs import Figure
-from cwndlab.spec.schema import Scalar
-from cwndlab.spec.study import StudySpec
 from cwndlab.spec.units import parse_seconds
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results
 
-from .campaign import Campaign, Failure
-from .explain import explain_run
-from .plot import Plots
 from .records import RecordTables, of_flow
 
 if TYPE_CHECKING:
     import altair as alt
     import xarray
+
+    from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab.plan.plan import Plan
+    from cwndlab.report.discrepancies import Discrepancy
+    from cwndlab.report.figures import Drawing
+    from cwndlab.report.judge import Variation
+    from cwndlab.report.widget import PageWidget
+    from cwndlab.spec.outputs import Figure
+    from cwndlab.spec.schema import Scalar
+    from cwndlab.spec.study import StudySpec
+
+    from .campaign import Campaign, Failure
+    from .plot import Plots
 
 
 @dataclass
@@ -194,6 +196,8 @@ class RunResult:
         """
         if self.report is None:
             raise OutputError("the run left no report; give it a folder: study.run('results')")
+        from cwndlab.report.widget import page_widget
+
         try:
             return page_widget(self.study.title, self.report.read_text(encoding="utf-8"))
         except OSError as error:
@@ -272,6 +276,8 @@ class RunResult:
             OutputError: the run cannot be simulated again.
 
         """
+        from .explain import explain_run
+
         moment = None if at is None else parse_seconds(at)
         chosen = self.records.cell(cell, **axes)
         return explain_run(self.records.source, chosen, replicate, flow, moment, longest)
@@ -283,6 +289,9 @@ class RunResult:
         the published value. `print` shows it in sentences; `budgets()` simulates two runs again and compares
         where the time of the objects goes; `to_dict()` is for programs.
         """
+        from cwndlab.report.study import outputs_of
+        from cwndlab.report.write import discrepancies_of
+
         outputs = outputs_of(self.study, self.folder or self.study.folder or Path())
         return discrepancies_of(outputs, self.results, self.variations)
 
@@ -295,6 +304,8 @@ class RunResult:
             StudyError: nothing was measured for it.
 
         """
+        from cwndlab.report.figures import draw
+
         return draw(self._figure(id_), self.results)
 
     def _figure(self, id_: str) -> Figure:
@@ -311,11 +322,15 @@ class RunResult:
             StudyError: none of its cells was run.
 
         """
+        from cwndlab.report.figures import chart
+
         return chart(self._figure(id_), self.results)
 
     @property
     def plot(self) -> Plots:
         """Altair charts of single runs: `run.plot.cwnd(flow="cubic", iw=4)`, `sequence`, `queue`, `share`."""
+        from .plot import Plots
+
         return Plots(self.records)
 
     def _first_figure(self) -> str:

@@ -10,32 +10,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cwndlab import converter
-from cwndlab.backends.protocol import Executor
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
-from cwndlab.diagnosis.diagnosis import Diagnosis
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
 from cwndlab.report.study import REPORT, check_outputs, write_report
-from cwndlab.spec.study import StudySpec
 from cwndlab.stats.stopping import StoppingRule
-from cwndlab.store import shared
 from cwndlab.store.folder import FolderStore, MemoryStore
 from cwndlab.store.provenance import provenance
 from cwndlab.usercode import check_not_loading
 
 from . import folder as folders
 from .campaign import Campaign
-from .explain import explain_run
 from .options import OptionFields, RunOptions
 from .progress import Progress
 from .progress import default as default_progress
 from .result import RunResult
-from .stream import Finished, Stream
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
+    from cwndlab.backends.protocol import Executor
+    from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab.spec.study import StudySpec
+
+    from .stream import Finished, Stream
 
 
 #: Waits that a report explains in each cell.
@@ -86,8 +85,12 @@ def run_plan(
     """Runs what `checked_plan` made with these options."""
     began = datetime.now(UTC)
     study = plan.study
-    place = None if options.store is None else shared.where(options.store)
-    if place is not None:
+    place = public = None
+    if options.store is not None:
+        from cwndlab.store import shared  # few runs have one
+
+        place = shared.where(options.store)
+        public = shared.public(place)
         if (options.cluster is not None or study.laws) and place.startswith("memory:"):
             raise StudyError(
                 "memory:// cannot be shared between processes", key="--store", right="name a folder or s3://…"
@@ -134,8 +137,8 @@ def run_plan(
             content = provenance(
                 plan,
                 replicates=campaign.wanted,
-                command=[word.replace(str(options.store), shared.public(place)) for word in sys.argv]
-                if place is not None
+                command=[word.replace(str(options.store), public) for word in sys.argv]
+                if public is not None
                 else sys.argv,
                 began=began,
                 packets=campaign.packets,
@@ -152,7 +155,7 @@ def run_plan(
                 "replicates": options.replicates,
                 "sensitivity": options.sensitivity,
                 "until": rule and rule.relative,
-                "store": None if place is None else shared.public(place),
+                "store": public,
                 "replicates_fetched": campaign.fetched,
                 "replicates_measured": campaign.measured,
                 "failures": [asdict(failure) for failure in campaign.failures],
@@ -173,6 +176,8 @@ def run_plan(
 
 def stream(study: StudySpec, **options: Unpack[OptionFields]) -> Stream:
     """Runs a loaded study in the background: its replicates as they finish."""
+    from .stream import Stream
+
     chosen = RunOptions(**options)
     plan = make_plan(study, replicates=chosen.replicates, seed=chosen.seed, sensitivity=chosen.sensitivity)
     axes = {cell.id: cell.axes for cell in plan.cells}
@@ -233,6 +238,8 @@ def _report(
 
 def _explained(campaign: Campaign, cell: str) -> Diagnosis | None:
     """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
+    from .explain import explain_run  # only a page that runs its cells needs it
+
     try:
         return explain_run(campaign, cell, 0, None, None, EXPLAINED)
     except (KeyError, OutputError):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from cwndlab import metrics
 from cwndlab._core import BudgetError, CongestionControl, RunStopped
@@ -26,9 +27,11 @@ from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 from cwndlab.records.window import SNAPSHOTS
 from cwndlab.runs.watch import watched
-from cwndlab.spec.schema import Quantity
-from cwndlab.store import shared
 from cwndlab.tables import decode_tables, encode_tables
+
+if TYPE_CHECKING:
+    from cwndlab.spec.schema import Quantity
+    from cwndlab.store import shared
 
 OVER_BUDGET = "simulate less (run.duration, rates, probes), or raise --max-events or --max-memory"
 #: Packet-hops from which the records of replicates after the first are kept; a shorter run is simulated again
@@ -110,6 +113,8 @@ class Measure:
                     return
                 yield outcome
             return
+        from cwndlab.store import shared
+
         objects = shared.opened(self.store)
         with shared.using(self.store):
             found = shared.fetch(jobs, self.asked, objects)
@@ -219,6 +224,8 @@ def _readied(engine: Core, scenario: str) -> Scenario:
 
 def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, place: str) -> Iterator[Outcome]:
     """The outcomes, once they are in the store; if that fails, the outcomes first, then the error."""
+    from cwndlab.store import shared
+
     try:
         with shared.using(place):
             shared.hand_in(outcomes, asked, objects)

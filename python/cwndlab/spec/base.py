@@ -1,8 +1,6 @@
 """What all sections of a study file are made of."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -34,7 +32,7 @@ class Drawn(Strict):
     uniform: list[str] = Field(min_length=2, max_length=2, examples=[["0s", "1s"]])
 
     @model_validator(mode="after")
-    def _ordered(self) -> Drawn:
+    def _ordered(self) -> Self:
         low, high = self.seconds
         if low >= high:
             raise ValueError("this interval ends before it begins")

@@ -1,11 +1,9 @@
 """What of a link changes during a run: rates, delays and losses at stated times, packet-delivery traces."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -28,7 +26,7 @@ class Steps(Strict):
     repeat: TimeNs | None = Field(None, description="the steps begin again after this time")
 
     @model_validator(mode="after")
-    def _ordered(self) -> Steps:
+    def _ordered(self) -> Self:
         times = [parse_time(time) for time in self.at]
         if times[0] != 0:
             raise ValueError('the first time must be "0s"')

@@ -4,9 +4,7 @@ The keys of `[[tables]]`, `[[figures]]`, `[[marks]]` and of `claims.toml`, as py
 schema includes them; `cwndlab.stats` judges by them and `cwndlab.report` lays them out.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
@@ -74,7 +72,7 @@ class Flag(Part):
     note: str = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _bounded(self) -> Flag:
+    def _bounded(self) -> Self:
         if self.below is None and self.above is None:
             raise ValueError("a flag needs `below` or `above`")
         return self
@@ -110,7 +108,7 @@ class Column(Part):
     """Instead of the estimate this quantile of the single runs' values: how far runs scatter."""
 
     @model_validator(mode="after")
-    def _one_reduction(self) -> Column:
+    def _one_reduction(self) -> Self:
         if self.runs is not None and (self.compare is not None or self.published is not None):
             raise ValueError("`runs` shows how runs scatter: nothing is compared with it, nothing published")
         return self
@@ -133,7 +131,7 @@ class Table(Part):
     published_runs: int = Field(default=1, ge=1)
     """How many runs the paper averaged."""
     rounding: Rounding | None = None
-    margin: Margin = Margin()
+    margin: Margin = Margin.model_construct()
     """How far from a published value counts as close."""
 
 
@@ -227,7 +225,7 @@ class Figure(Part):
     """How many panels stand next to each other; default: 2 of 2 or 4, 3 of others, 1 if `width` is given."""
 
     @model_validator(mode="after")
-    def _complete(self) -> Figure:
+    def _complete(self) -> Self:
         if self.quantity is not None and self.quantities:
             raise ValueError("a figure has either `quantity` or `quantities`")
         if self.kind in ("line", "bar", "cdf", "ellipse") and not self.drawn:
@@ -279,7 +277,7 @@ class Claim(Part):
     """Why the source is doubtful; the claim is evaluated and shown, but gets `source suspect`."""
 
     @model_validator(mode="after")
-    def _checkable(self) -> Claim:
+    def _checkable(self) -> Self:
         if self.assert_ is None and self.note is None:
             raise ValueError("a claim without `assert` needs a `note` that says why it is not checked")
         return self

@@ -6,13 +6,11 @@ study as written and once for each cell. Quantities with a unit are held in the 
 bytes).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
@@ -85,10 +83,10 @@ class Link(Strict):
     loss: AnyLoss | None = Field(None, description="share of packets lost at random, before the queue")
     down: list[Down] = Field([], description="intervals in which nothing is sent and the queue fills")
     header: SizeBytes = Field(0, description="bytes that the link adds to each packet")
-    queue: Queue = Queue(kind="infinite")
+    queue: Queue = Queue.model_construct(kind="infinite")
     impairments: list[Impairment] = []
-    forward: Direction = Field(Direction(), description="from the first node to the second")
-    reverse: Direction = Field(Direction(), description="from the second node to the first")
+    forward: Direction = Field(Direction.model_construct(), description="from the first node to the second")
+    reverse: Direction = Field(Direction.model_construct(), description="from the second node to the first")
 
     @property
     def rates(self) -> list[int | RateSteps | RateTrace]:
@@ -228,7 +226,7 @@ class Axis(Strict):
     sets: str | list[str] | None = Field(None, description="dotted keys that take the value as it is")
 
     @model_validator(mode="after")
-    def _distinct(self) -> Axis:
+    def _distinct(self) -> Self:
         names = [label(name) for name in self.names]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -322,7 +320,7 @@ class Quantity(Strict):
     by: Name | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Quantity:
+    def _one_kind(self) -> Self:
         if (self.metric is None) == (self.derived is None):
             raise ValueError("a quantity has either `metric` or `derived`")
         if self.derived is not None and (self.of is None or self.by is None):
@@ -404,10 +402,10 @@ class Model(Strict):
     topology: Topology
     traffic: list[Traffic] = Field(min_length=1)
     distributions: dict[Name, Distribution] = {}
-    tcp: Tcp = Tcp()
+    tcp: Tcp = Tcp.model_construct()
     run: Run
-    probes: Probes = Probes()
-    limits: Limits = Limits()
+    probes: Probes = Probes.model_construct()
+    limits: Limits = Limits.model_construct()
     phases: dict[Name, Annotated[list[TimeNs], Field(min_length=2, max_length=2)]] = Field(
         {}, description='parts of the run by name, from and to: mild = ["0s", "20s"]'
     )

@@ -3,10 +3,8 @@
 A list where one value would do is an axis: `buffer = [0.5, 1, 2]` runs the study with each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -48,7 +46,7 @@ class Flow(Strict):
     cc: str | Values[str] | None = Field(None, description='congestion control: "cubic", "reno", …')
     count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = 1
     rtt: Time | Values[Time] | None = Field(None, description="base round-trip time; default: the network's")
-    start: Time | Drawn = Drawn(uniform=["0s", "1s"])
+    start: Time | Drawn = Drawn.model_construct(uniform=["0s", "1s"])
     down: Intervals | None = Field(
         None, description="intervals in which the link of its senders carries nothing, each way"
     )
@@ -57,7 +55,7 @@ class Flow(Strict):
     tcp: dict[str, object] = Field({}, description="further knobs of its TCP")
 
     @model_validator(mode="after")
-    def _one_application(self) -> Flow:
+    def _one_application(self) -> Self:
         if self.app is not None and self.bytes is not None:
             raise ValueError("flows have either `bytes` or `app`")
         if is_unresponsive(self.app) and (self.cc is not None or self.tcp):

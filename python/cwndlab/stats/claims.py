@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from cwndlab.errors import StudyError
 from cwndlab.stats import field
 from cwndlab.stats.expression import Evaluator, ExpressionError, every, parse
-from cwndlab.stats.field import Field, Key
-from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import Results
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Claim
+    from cwndlab.stats.field import Field, Key
+    from cwndlab.stats.intervals import Interval
+    from cwndlab.stats.results import Results
 
 SHOWN = 6
 """Cells named one by one in a claim's detail; the others are counted."""

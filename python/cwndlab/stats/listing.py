@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
-from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results
 from cwndlab.stats.tables import Published, read_published
 from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Listing, Mark
+    from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results
 
 COLUMNS = ("time_s", "event", "acked_packet", "sent_packets")
 

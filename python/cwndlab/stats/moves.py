@@ -14,13 +14,13 @@ import numpy as np
 
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import LEVEL, Interval
-from cwndlab.stats.results import CellInfo, Results
-from cwndlab.stats.sensitivity import Outcome
 from cwndlab.stats.tables import JudgedCell, JudgedTable, leave_one_out, reference
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Column, Table
+    from cwndlab.stats.results import CellInfo, Results
+    from cwndlab.stats.sensitivity import Outcome
 
 #: Verdicts of numbers that ask for an explanation.
 UNEXPLAINED = (Verdict.DIFFERS, Verdict.TREND)

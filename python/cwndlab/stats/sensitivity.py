@@ -7,13 +7,16 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.stats.claims import JudgedClaim
 from cwndlab.stats.results import Estimate, Results
-from cwndlab.stats.tables import JudgedTable
 from cwndlab.stats.verdict import Verdict
+
+if TYPE_CHECKING:
+    from cwndlab.stats.claims import JudgedClaim
+    from cwndlab.stats.tables import JudgedTable
 
 #: A number is near zero below this share of the largest of its quantity in the table.
 NEAR_ZERO = 0.05

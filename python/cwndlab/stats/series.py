@@ -12,12 +12,12 @@ from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.values import same_value
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.intervals import Floats, Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Results, listed
 from cwndlab.stats.tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Figure
+    from cwndlab.stats.intervals import Floats, Interval
 
 CONTOUR_POINTS = 73
 """A contour is drawn by this many points, one every five degrees."""

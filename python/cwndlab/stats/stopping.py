@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cwndlab.metrics._range import ANY, Range
 from cwndlab.stats import intervals
-from cwndlab.stats.intervals import Floats, Interval
 from cwndlab.stats.jackknife import centre
+
+if TYPE_CHECKING:
+    from cwndlab.stats.intervals import Floats, Interval
 
 FIRST_LOOK = 10
 """Replicates before the first look: fewer make the sample variance too wild."""

@@ -21,14 +21,16 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
-from cwndlab.backends.protocol import Outcome, Value
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
 from cwndlab.tables import is_whole
 
 from .lines import line_key, line_of, line_values
+
+if TYPE_CHECKING:
+    from cwndlab.backends.protocol import Outcome, Value
 
 
 def _lock(file: IO[str]) -> None:

@@ -10,10 +10,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cwndlab.core import core
-from cwndlab.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from cwndlab.plan.plan import Plan
 
 
 def git_hash(here: Path = Path(__file__).resolve().parent) -> str | None:
