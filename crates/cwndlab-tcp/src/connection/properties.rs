@@ -233,10 +233,7 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
 prop_compose! {
     fn config()(
         profile in prop::sample::select(Profile::ALL.to_vec()),
-        recovery in prop::sample::select(vec![
-            RecoveryKind::Tahoe, RecoveryKind::Reno, RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Fack,
-            RecoveryKind::Prr, RecoveryKind::Rack,
-        ]),
+        recovery in prop::sample::select(&RecoveryKind::ALL),
         odd in any::<bool>(),
         law in prop::sample::select(WindowLawKind::all(CubicConfig { fast_convergence: true }).to_vec()),
         (ecn, slow_start, reduce_from) in (

@@ -59,6 +59,28 @@ fn selective_recoveries_are_the_eras_new_reno_without_sack() {
     }
 }
 
+/// The words of an enum, from what serde says of one that it does not know.
+fn words<T: serde::de::DeserializeOwned>() -> BTreeSet<String> {
+    let Err(error) = serde_json::from_str::<T>("\"?\"") else { panic!("a word") };
+    let error = error.to_string();
+    let words = error.split("expected one of").nth(1).expect("the words that there are");
+    words.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// A law or recovery that is missing in either place cannot be named in studies.
+#[test]
+fn every_window_law_and_recovery_is_among_the_choices_and_in_the_table() {
+    let choices = choices(Profile::Rfc5681);
+    let mut laws = words::<WindowLawKind>();
+    assert!(laws.remove("external"), "it is attached by the caller");
+    for (knob, expected) in [("window_law", laws), ("recovery", words::<RecoveryConfig>())] {
+        let Some(Value::Object(chosen)) = choices["alternatives"].get(knob) else { panic!("no choices of {knob}") };
+        assert_eq!(chosen.keys().cloned().collect::<BTreeSet<_>>(), expected, "{knob}: `all` or `ALL`");
+        let row = KNOBS.iter().find(|row| row.name == knob).expect("its row");
+        assert_eq!(row.kind.split(" | ").map(str::to_owned).collect::<BTreeSet<_>>(), expected, "{knob}: `KNOBS`");
+    }
+}
+
 /// An old name leads to a knob that there is.
 #[test]
 fn renamed_knobs_exist() {
