@@ -62,9 +62,15 @@ def profile_of(text: str, profile: str) -> dict[str, Any]:
 
 
 def test_a_word_stands_for_the_profiles_knobs_of_an_alternative() -> None:
-    standard = {"impatient": True, "partial_window_deflation": True, "extra_segments": 0}
+    standard = {
+        "rules": "standard",
+        "impatient": True,
+        "partial_window_deflation": True,
+        "extra_segments": 0,
+    }
     assert tcp('recovery = "new-reno"')["recovery"] == {"new-reno": standard}
-    of_1998 = {**standard, "impatient": False, "partial_window_deflation": False}
+    changed = {"rules": "ns2-1998", "impatient": False, "partial_window_deflation": False}
+    of_1998 = {**standard, **changed}
     assert profile_of('recovery = "new-reno"', "ns2-1998")["recovery"] == {"new-reno": of_1998}
     assert tcp('recovery = "tahoe"')["recovery"] == "tahoe"
 
@@ -75,6 +81,7 @@ def test_a_table_changes_some_knobs_of_an_alternative_and_keeps_the_others() -> 
     assert tcp("sack = true\nrecovery.rack.f_rto = true")["recovery"] == whole
     without = tcp("sack = true\nrecovery.rack.without_sack.impatient = false")["recovery"]["rack"]
     assert without["without_sack"] == {
+        "rules": "standard",
         "impatient": False,
         "partial_window_deflation": True,
         "extra_segments": 0,

@@ -117,6 +117,12 @@ CASES = {
         "tmeout",
         '"timeout"',
     ),
+    "a knob of Linux's Reno with ns-2's rules": (
+        ('profile = "rfc5681"', 'profile = "ns2-1998"\nrecovery.reno.outlives_timeout = true'),
+        "tcp.recovery.reno.outlives_timeout",
+        "true does not fit",
+        "with recovery.reno.rules = ns2-1998 it must be false",
+    ),
     "recovery by SACK without SACK": (
         ("rto =", 'recovery = "sack"\nrto ='),
         "tcp.recovery",

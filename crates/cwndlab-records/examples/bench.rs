@@ -71,7 +71,7 @@ fn tcp() -> TcpConfig {
     TcpConfig {
         mss: 1500,
         sack: true,
-        recovery: Profile::Rfc5681.recovery(RecoveryKind::Sack),
+        recovery: Profile::Ns2_1998.recovery(RecoveryKind::Sack),
         initial_window: InitialWindow::Segments(2),
         max_window: MaxWindow::Segments(10_000),
         initial_ssthresh_segments: 10_000,

@@ -15,7 +15,8 @@ pub use effect::WithoutEffect;
 pub use law_id::{LawId, LawIdError};
 pub use ledbat::{LedbatConfig, LedbatPlusPlusConfig};
 pub use recovery::{
-    NewRenoConfig, RackConfig, RackTimers, RecoveryConfig, RecoveryKind, RenoConfig, RetransmitGuard, SelectiveConfig,
+    NewRenoConfig, PrrConfig, RackConfig, RackTimers, RecoveryConfig, RecoveryKind, RecoveryRules, RenoConfig,
+    RetransmitGuard, SelectiveConfig,
 };
 
 use cwndlab_units::Time;
@@ -383,8 +384,7 @@ pub struct TcpConfig {
     /// RFC 3042.
     pub limited_transmit: bool,
     /// The remaining rules of ns-2's one-way agents of 1998: every data packet is stamped, and its ACK echoes the stamp; no
-    /// DSACK; SACK blocks count only in wire sizes; SACK and FACK are theirs; `NewReno` sends two segments an ACK in
-    /// recovery; the ACK that ends a recovery opens the window.
+    /// DSACK; SACK blocks count only in wire sizes; an echo holds the window in slow start, too.
     pub one_way_agents: bool,
     /// Window law, with the knobs of its kind.
     pub window_law: WindowLawKind,

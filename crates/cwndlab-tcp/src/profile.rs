@@ -2,8 +2,8 @@
 
 use crate::config::{
     AckPolicy, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NewRenoConfig, Profile,
-    RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, ReductionBase, RenoConfig, RtoConfig,
-    SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
+    PrrConfig, RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, RecoveryRules, ReductionBase,
+    RenoConfig, RtoConfig, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
@@ -64,6 +64,8 @@ impl Profile {
 pub(crate) struct Era {
     pub reno: RenoConfig,
     pub new_reno: NewRenoConfig,
+    /// Whose rules SACK and FACK follow.
+    pub selective: RecoveryRules,
     pub rack: RackConfig,
     pub cubic: CubicConfig,
     pub handshake: HandshakeConfig,
@@ -73,15 +75,16 @@ pub(crate) struct Era {
 impl Era {
     /// A recovery with the era's knobs.
     pub const fn recovery(&self, kind: RecoveryKind) -> RecoveryConfig {
-        let selective = SelectiveConfig { without_sack: self.new_reno };
+        let without_sack = self.new_reno;
+        let selective = SelectiveConfig { rules: self.selective, without_sack };
         match kind {
             RecoveryKind::Tahoe => RecoveryConfig::Tahoe,
             RecoveryKind::Reno => RecoveryConfig::Reno(self.reno),
             RecoveryKind::NewReno => RecoveryConfig::NewReno(self.new_reno),
             RecoveryKind::Sack => RecoveryConfig::Sack(selective),
             RecoveryKind::Fack => RecoveryConfig::Fack(selective),
-            RecoveryKind::Prr => RecoveryConfig::Prr(selective),
-            RecoveryKind::Rack => RecoveryConfig::Rack(RackConfig { without_sack: self.new_reno, ..self.rack }),
+            RecoveryKind::Prr => RecoveryConfig::Prr(PrrConfig { without_sack }),
+            RecoveryKind::Rack => RecoveryConfig::Rack(RackConfig { without_sack, ..self.rack }),
         }
     }
 }
@@ -89,6 +92,7 @@ impl Era {
 const RFC5681_ERA: Era = Era {
     reno: RenoConfig::STANDARD,
     new_reno: NewRenoConfig::STANDARD,
+    selective: RecoveryRules::Standard,
     rack: RackConfig::STANDARD,
     cubic: CubicConfig { fast_convergence: true },
     handshake: HandshakeConfig::STANDARD,
@@ -96,7 +100,14 @@ const RFC5681_ERA: Era = Era {
 };
 
 const NS2_1998_ERA: Era = Era {
-    new_reno: NewRenoConfig { impatient: false, partial_window_deflation: false, extra_segments: 0 },
+    reno: RenoConfig { rules: RecoveryRules::Ns2_1998, ..RenoConfig::STANDARD },
+    new_reno: NewRenoConfig {
+        rules: RecoveryRules::Ns2_1998,
+        impatient: false,
+        partial_window_deflation: false,
+        extra_segments: 0,
+    },
+    selective: RecoveryRules::Ns2_1998,
     fin: FinConfig { alone: false, time_wait_ns: Time::ZERO },
     ..RFC5681_ERA
 };

@@ -9,9 +9,11 @@
 mod fack;
 mod fack_1998;
 mod new_reno;
+mod new_reno_1998;
 mod prr;
 pub(crate) mod rack;
 mod reno;
+mod reno_1998;
 mod sack;
 mod sack_1998;
 mod selective;
@@ -19,16 +21,18 @@ mod tahoe;
 
 use cwndlab_units::Time;
 
-use crate::config::{RecoveryKind, TcpConfig};
+use crate::config::{RecoveryConfig, RecoveryRules, SelectiveConfig, TcpConfig};
 use crate::congestion::{AckKind, AckReport, CongestionEvent};
 use crate::sender::{Piece, Sender};
 use fack::Fack;
 use fack_1998::Fack1998;
 use new_reno::NewReno;
+use new_reno_1998::NewReno1998;
 use prr::Prr;
 pub(crate) use rack::Expiry;
 use rack::Rack;
 use reno::Reno;
+use reno_1998::Reno1998;
 use sack::Sack;
 use sack_1998::Sack1998;
 use selective::SackEpisode;
@@ -72,6 +76,8 @@ pub(crate) enum Recovery {
     Fack(Box<Fack>),
     Prr(Box<Prr>),
     Rack(Box<Rack>),
+    Reno1998(Reno1998),
+    NewReno1998(NewReno1998),
     Sack1998(Sack1998),
     Fack1998(Box<Fack1998>),
 }
@@ -90,6 +96,8 @@ macro_rules! each {
             Recovery::Fack($r) => $call,
             Recovery::Prr($r) => $call,
             Recovery::Rack($r) => $call,
+            Recovery::Reno1998($r) => $call,
+            Recovery::NewReno1998($r) => $call,
             Recovery::Sack1998($r) => $call,
             Recovery::Fack1998($r) => $call,
         }
@@ -98,22 +106,28 @@ macro_rules! each {
 
 impl Recovery {
     /// The configured one; without SACK on the connection the selective ones fall back to NewReno (RFC 6675, section 1).
-    /// Where packets are counted, SACK and FACK are those of the agents of 1998.
     pub fn new(cfg: &TcpConfig, sack: bool) -> Self {
-        match cfg.recovery.kind() {
-            RecoveryKind::Tahoe => Recovery::Tahoe(Tahoe::default()),
-            RecoveryKind::Reno => Recovery::Reno(Reno::default()),
-            RecoveryKind::Sack if sack && cfg.one_way_agents => Recovery::Sack1998(Sack1998::default()),
-            RecoveryKind::Fack if sack && cfg.one_way_agents => Recovery::Fack1998(Box::default()),
-            RecoveryKind::Sack if sack => Recovery::Sack(Box::default()),
-            RecoveryKind::Fack if sack => Recovery::Fack(Box::default()),
-            RecoveryKind::Prr if sack => Recovery::Prr(Box::default()),
-            RecoveryKind::Rack if sack => Recovery::Rack(Box::default()),
-            RecoveryKind::NewReno
-            | RecoveryKind::Sack
-            | RecoveryKind::Fack
-            | RecoveryKind::Prr
-            | RecoveryKind::Rack => Recovery::NewReno(NewReno::default()),
+        use RecoveryRules::{Ns2_1998, Standard};
+        match cfg.recovery {
+            RecoveryConfig::Tahoe => Recovery::Tahoe(Tahoe::default()),
+            RecoveryConfig::Reno(reno) => match reno.rules {
+                Standard => Recovery::Reno(Reno::default()),
+                Ns2_1998 => Recovery::Reno1998(Reno1998::default()),
+            },
+            RecoveryConfig::Sack(SelectiveConfig { rules, .. }) if sack => match rules {
+                Standard => Recovery::Sack(Box::default()),
+                Ns2_1998 => Recovery::Sack1998(Sack1998::default()),
+            },
+            RecoveryConfig::Fack(SelectiveConfig { rules, .. }) if sack => match rules {
+                Standard => Recovery::Fack(Box::default()),
+                Ns2_1998 => Recovery::Fack1998(Box::default()),
+            },
+            RecoveryConfig::Prr(_) if sack => Recovery::Prr(Box::default()),
+            RecoveryConfig::Rack(_) if sack => Recovery::Rack(Box::default()),
+            _ => match cfg.recovery.new_reno().rules {
+                Standard => Recovery::NewReno(NewReno::default()),
+                Ns2_1998 => Recovery::NewReno1998(NewReno1998::default()),
+            },
         }
     }
 
@@ -150,11 +164,11 @@ impl Recovery {
         self.on_ack(cfg, s, ack)
     }
 
-    /// RFC 6675, section 4: the blocks of an ACK of new data may show that the new first segment is lost. The agents of
-    /// 1998 see to that themselves.
+    /// RFC 6675, section 4: the blocks of an ACK of new data may show that the new first segment is lost.
     #[cold]
     fn with_news(&mut self, cfg: &TcpConfig, s: &mut Sender, decision: Decision) -> Decision {
-        if !self.in_recovery() && !cfg.one_way_agents && self.on_dup_ack(cfg, s, 0) {
+        let looks = matches!(self, Recovery::Sack(_) | Recovery::Fack(_) | Recovery::Prr(_));
+        if looks && !self.in_recovery() && self.on_dup_ack(cfg, s, 0) {
             return self.with_losses(s, Decision { growth: Growth::None, began: true, ..decision });
         }
         self.with_losses(s, decision)
@@ -183,6 +197,8 @@ impl Recovery {
             Recovery::Sack(r) => r.on_dup_ack(cfg, s),
             Recovery::Fack(r) => r.on_dup_ack(cfg, s),
             Recovery::Prr(r) => r.on_dup_ack(cfg, s, delivered),
+            Recovery::Reno1998(r) => r.on_dup_ack(cfg, s),
+            Recovery::NewReno1998(r) => r.on_dup_ack(cfg, s),
             Recovery::Sack1998(r) => r.on_dup_ack(cfg, s, delivered),
             Recovery::Fack1998(r) => r.on_dup_ack(cfg, s),
             Recovery::Rack(_) => false, // duplicates mean nothing by themselves
@@ -194,11 +210,13 @@ impl Recovery {
     fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
         match self {
             Recovery::Tahoe(r) => r.on_new_ack(s),
-            Recovery::Reno(r) => r.on_new_ack(cfg, s),
+            Recovery::Reno(r) => r.on_new_ack(s),
             Recovery::NewReno(r) => r.on_new_ack(cfg, s, ack),
             Recovery::Sack(r) => r.on_new_ack(cfg, s),
             Recovery::Fack(r) => r.on_new_ack(s),
             Recovery::Prr(r) => r.on_new_ack(cfg, s, ack),
+            Recovery::Reno1998(r) => r.on_new_ack(s),
+            Recovery::NewReno1998(r) => r.on_new_ack(cfg, s, ack),
             Recovery::Sack1998(r) => r.on_new_ack(s),
             Recovery::Fack1998(r) => r.on_new_ack(cfg, s, ack),
             Recovery::Rack(r) => r.on_ack(cfg, s, ack),
@@ -214,6 +232,8 @@ impl Recovery {
             Recovery::Fack(r) => r.on_timeout(s),
             Recovery::Prr(r) => r.on_timeout(s),
             Recovery::Rack(r) => r.on_timeout(s, now),
+            Recovery::Reno1998(r) => r.on_timeout(s),
+            Recovery::NewReno1998(r) => r.on_timeout(s),
             Recovery::Sack1998(r) => r.on_timeout(s),
             Recovery::Fack1998(r) => r.on_timeout(s),
         }
@@ -228,11 +248,13 @@ impl Recovery {
     /// none if the algorithm sends nothing now, even if they would admit it.
     pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
         match self {
-            Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => cumulative_room(cfg, s),
+            Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => Some(cumulative_room(cfg, s)),
             Recovery::Sack(r) => r.episode.room(cfg, s),
             Recovery::Fack(r) => r.episode.room(cfg, s),
             Recovery::Prr(r) => r.room(cfg, s),
             Recovery::Rack(r) => Some(r.room(cfg, s)),
+            Recovery::Reno1998(_) => reno_1998::room(cfg, s),
+            Recovery::NewReno1998(r) => r.room(cfg, s),
             Recovery::Sack1998(r) => r.room(cfg, s),
             Recovery::Fack1998(r) => r.room(cfg, s),
         }
@@ -246,7 +268,11 @@ impl Recovery {
         };
         let lost_hole = |episode: &SackEpisode| hole(episode.high_rxt, episode.lost_below).filter(|_| episode.active);
         match self {
-            Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => None,
+            Recovery::Tahoe(_)
+            | Recovery::Reno(_)
+            | Recovery::NewReno(_)
+            | Recovery::Reno1998(_)
+            | Recovery::NewReno1998(_) => None,
             Recovery::Sack(r) => lost_hole(&r.episode),
             Recovery::Fack(r) => lost_hole(&r.episode),
             Recovery::Prr(r) => lost_hole(&r.episode),
@@ -262,6 +288,8 @@ impl Recovery {
             Recovery::Tahoe(_)
             | Recovery::Reno(_)
             | Recovery::NewReno(_)
+            | Recovery::Reno1998(_)
+            | Recovery::NewReno1998(_)
             | Recovery::Sack1998(_)
             | Recovery::Fack1998(_)
             | Recovery::Rack(_) => {} // RACK needs the time too: `Connection::note_sent`
@@ -269,6 +297,12 @@ impl Recovery {
             Recovery::Fack(r) => r.episode.on_sent(piece, again),
             Recovery::Prr(r) => r.on_sent(piece, again),
         }
+    }
+
+    /// Whether every ACK without data or a change of the window is a duplicate, as in RFC 5681, also where SACK is agreed on.
+    pub fn counts_bare_acks(&self) -> bool {
+        use Recovery::{Fack1998, NewReno1998, Reno1998, Sack1998};
+        matches!(self, Reno1998(_) | NewReno1998(_) | Sack1998(_) | Fack1998(_))
     }
 
     /// FACK of 1998 restarts the timer with every duplicate or reporting ACK and times it by the stamp that it echoes.
@@ -318,6 +352,8 @@ impl Recovery {
             Recovery::Sack(r) => !r.episode.active,
             Recovery::Fack(r) => !r.episode.active,
             Recovery::Prr(r) => !r.episode.active,
+            Recovery::Reno1998(r) => !r.active,
+            Recovery::NewReno1998(r) => !r.active,
             Recovery::Sack1998(r) => !r.active && !r.hold && !r.timed_out,
             Recovery::Rack(_) | Recovery::Fack1998(_) => false,
         }
@@ -333,6 +369,8 @@ impl Recovery {
             Recovery::Fack(r) => r.episode.active,
             Recovery::Prr(r) => r.episode.active,
             Recovery::Rack(r) => r.in_recovery(),
+            Recovery::Reno1998(r) => r.active,
+            Recovery::NewReno1998(r) => r.active,
             Recovery::Sack1998(r) => r.active,
             Recovery::Fack1998(r) => r.active,
         }
@@ -370,8 +408,8 @@ fn beyond(recover: u64, s: &Sender) -> bool {
 }
 
 /// See [`Recovery::room`].
-fn cumulative_room(cfg: &TcpConfig, s: &Sender) -> Option<u64> {
-    cumulative_window(cfg, s).map(|window| window.saturating_sub(s.flight()))
+fn cumulative_room(cfg: &TcpConfig, s: &Sender) -> u64 {
+    cumulative_window(cfg, s).saturating_sub(s.flight())
 }
 
 /// The next piece of the algorithms without SACK: the first segment if it is to be sent again, else what the inflated
@@ -381,27 +419,25 @@ fn next_cumulative(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
     if s.resend_first {
         return Some(s.first());
     }
-    let window = cumulative_window(cfg, s)?;
-    let in_flight = s.flight();
+    let (window, in_flight) = (cumulative_window(cfg, s), s.flight());
     s.next_in_order(cfg, window, in_flight)
 }
 
-/// The window of the algorithms without SACK, against which everything sent counts; none if nothing goes at all.
+/// The window of the algorithms without SACK, against which everything sent counts.
 #[inline]
-fn cumulative_window(cfg: &TcpConfig, s: &Sender) -> Option<u64> {
-    if s.burst_left == 0 {
-        return None;
-    }
+fn cumulative_window(cfg: &TcpConfig, s: &Sender) -> u64 {
     let mut window = s.window(cfg);
-    if s.dup_acks > 0 && s.inflation == 0 && s.dup_acks < cfg.dup_thresh {
-        if cfg.limited_transmit {
-            // RFC 3042, section 2: a new segment for each of the first two duplicate ACKs, beyond cwnd
-            window += u64::from(s.dup_acks.min(2) * s.mss);
-        } else if cfg.one_way_agents && cfg.recovery.kind() != RecoveryKind::Tahoe {
-            return None; // the agents of 1998 do not even try on the first two
-        }
+    if cfg.limited_transmit && before_recovery(cfg, s) {
+        // RFC 3042, section 2: a new segment for each of the first two duplicate ACKs, beyond cwnd
+        window += u64::from(s.dup_acks.min(2) * s.mss);
     }
-    Some(window)
+    window
+}
+
+/// Whether duplicate ACKs have come, but not enough for an episode.
+#[inline]
+fn before_recovery(cfg: &TcpConfig, s: &Sender) -> bool {
+    s.dup_acks > 0 && s.inflation == 0 && s.dup_acks < cfg.dup_thresh
 }
 
 #[cfg(test)]

@@ -64,8 +64,6 @@ pub(crate) struct Sender {
     pub inflation: u32,
     /// Effective payload bytes of a full segment.
     pub mss: u32,
-    /// Pieces that may still be sent before the next ACK; `u8::MAX` = no such limit.
-    pub burst_left: u8,
     /// The first unacknowledged segment is to be sent now, regardless of the window.
     pub resend_first: bool,
     /// Binary digits of the largest window the peer ever offered (RFC 9293, 3.8.6.2.1: Max(SND.WND)).
@@ -114,7 +112,6 @@ impl Sender {
             dup_acks: 0,
             inflation: 0,
             mss,
-            burst_left: u8::MAX,
             resend_first: false,
             window_bits: 0,
             stopped_by_cwnd: false,

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::{
-    AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryConfig, TcpConfig, TimerStart, WindowLawKind,
+    AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryConfig, RecoveryRules, RenoConfig,
+    RetransmitGuard, TcpConfig, TimerStart, WindowLawKind,
 };
 use cwndlab_units::Time;
 use thiserror::Error;
@@ -168,6 +169,7 @@ impl TcpConfig {
             _ => ("recovery.new-reno.extra_segments", self.recovery.new_reno().extra_segments),
         };
         errors.range(extra <= 1000, knob, extra, "at most 1000");
+        self.check_rules(errors);
         // RACK keeps a record of segments of its own
         if matches!(self.recovery, RecoveryConfig::Rack(_)) {
             let rack = "recovery = rack";
@@ -175,6 +177,24 @@ impl TcpConfig {
             let last_ack = self.rto.start == TimerStart::LastAck;
             errors.conflict(last_ack, "rto.start", "first-segment", rack, "last-ack");
             errors.conflict(!self.drains_after_timeout, "drains_after_timeout", true, rack, "false");
+        }
+    }
+
+    /// ns-2's agents have none of Linux 2.0's rules.
+    fn check_rules(&self, errors: &mut Errors) {
+        if let RecoveryConfig::Reno(reno @ RenoConfig { rules: RecoveryRules::Ns2_1998, .. }) = &self.recovery {
+            let rules = "recovery.reno.rules = ns2-1998";
+            let least = reno.dup_ack_window_segments;
+            errors.conflict(least == 0, "recovery.reno.dup_ack_window_segments", least, rules, "0");
+            let guard = reno.retransmit_guard == RetransmitGuard::Recovery;
+            errors.conflict(guard, "recovery.reno.retransmit_guard", "timeout", rules, "recovery");
+            errors.conflict(reno.extra_segments == 0, "recovery.reno.extra_segments", reno.extra_segments, rules, "0");
+            errors.conflict(!reno.outlives_timeout, "recovery.reno.outlives_timeout", true, rules, "false");
+        }
+        let new_reno = self.recovery.new_reno();
+        if new_reno.rules == RecoveryRules::Ns2_1998 {
+            let (extra, rules) = (new_reno.extra_segments, "recovery.new-reno.rules = ns2-1998");
+            errors.conflict(extra == 0, "recovery.new-reno.extra_segments", extra, rules, "0");
         }
     }
 
@@ -226,7 +246,7 @@ impl TcpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Profile, RenoConfig};
+    use crate::Profile;
 
     #[test]
     fn every_profile_can_run() {
@@ -238,7 +258,7 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_refused_with_its_knob_and_what_would_be_right() {
         type Change = fn(&mut TcpConfig);
-        let changes: [(&str, Change); 14] = [
+        let changes: [(&str, Change); 15] = [
             ("mss: 0 does not fit; it must be in 1..=65535 bytes", |tcp| tcp.mss = 0),
             ("mss: 40 does not fit; with timestamps or sack it must be over 40 bytes, which options may take", |tcp| {
                 tcp.mss = 40;
@@ -266,6 +286,11 @@ mod tests {
             }),
             ("recovery.reno.extra_segments: 1001 does not fit; it must be at most 1000", |tcp| {
                 tcp.recovery = RecoveryConfig::Reno(RenoConfig { extra_segments: 1001, ..RenoConfig::STANDARD });
+            }),
+            ("recovery.reno.outlives_timeout: true does not fit; with recovery.reno.rules = ns2-1998 it must be false", |tcp| {
+                let rules = RecoveryRules::Ns2_1998;
+                let reno = RenoConfig { rules, outlives_timeout: true, ..RenoConfig::STANDARD };
+                tcp.recovery = RecoveryConfig::Reno(reno);
             }),
             ("rto.start: first-segment does not fit; with recovery = rack it must be last-ack", |tcp| {
                 tcp.rto.start = TimerStart::FirstSegment;

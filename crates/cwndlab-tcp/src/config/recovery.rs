@@ -13,6 +13,17 @@ pub enum RetransmitGuard {
     Timeout,
 }
 
+/// Whose rules a recovery follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecoveryRules {
+    /// Those of the standard, or of the paper.
+    Standard,
+    /// Those of ns-2's one-way agents in 1998.
+    #[serde(rename = "ns2-1998")]
+    Ns2_1998,
+}
+
 /// The kinds of loss recovery, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryKind {
@@ -47,7 +58,7 @@ pub enum RecoveryConfig {
     /// Forward acknowledgment (Mathis & Mahdavi 1996).
     Fack(SelectiveConfig),
     /// RFC 6675's loss detection with RFC 6937/9937's proportional rate reduction.
-    Prr(SelectiveConfig),
+    Prr(PrrConfig),
     /// RACK-TLP (RFC 8985) with RFC 9937's proportional rate reduction.
     Rack(RackConfig),
 }
@@ -56,6 +67,8 @@ pub enum RecoveryConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RenoConfig {
+    /// Whose rules it follows; with those of ns-2 all other knobs are the standard's.
+    pub rules: RecoveryRules,
     /// Duplicate ACKs count only while cwnd is at least this many segments (0 = always).
     pub dup_ack_window_segments: u32,
     /// What keeps a fast retransmit from answering old losses.
@@ -70,6 +83,7 @@ pub struct RenoConfig {
 impl RenoConfig {
     /// The standard's values.
     pub const STANDARD: RenoConfig = RenoConfig {
+        rules: RecoveryRules::Standard,
         dup_ack_window_segments: 0,
         retransmit_guard: RetransmitGuard::Recovery,
         extra_segments: 0,
@@ -81,6 +95,8 @@ impl RenoConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewRenoConfig {
+    /// Whose rules it follows; those of ns-2 have no `extra_segments`.
+    pub rules: RecoveryRules,
     /// Whether only the first partial ACK restarts the timer (RFC 6582, section 4: "Impatient"), or each one does
     /// ("Slow-but-Steady").
     pub impatient: bool,
@@ -92,15 +108,29 @@ pub struct NewRenoConfig {
 
 impl NewRenoConfig {
     /// The standard's values.
-    pub const STANDARD: NewRenoConfig =
-        NewRenoConfig { impatient: true, partial_window_deflation: true, extra_segments: 0 };
+    pub const STANDARD: NewRenoConfig = NewRenoConfig {
+        rules: RecoveryRules::Standard,
+        impatient: true,
+        partial_window_deflation: true,
+        extra_segments: 0,
+    };
 }
 
-/// Knobs of `sack`, `fack` and `prr`.
+/// Knobs of `sack` and `fack`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SelectiveConfig {
+    /// Whose rules it follows.
+    pub rules: RecoveryRules,
     /// What recovers on a connection without SACK (RFC 6675, section 1).
+    pub without_sack: NewRenoConfig,
+}
+
+/// Knobs of `prr`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrrConfig {
+    /// What recovers on a connection without SACK.
     pub without_sack: NewRenoConfig,
 }
 
@@ -192,9 +222,9 @@ impl RecoveryConfig {
     pub(crate) fn new_reno(&self) -> NewRenoConfig {
         match self {
             RecoveryConfig::NewReno(new_reno)
-            | RecoveryConfig::Sack(SelectiveConfig { without_sack: new_reno })
-            | RecoveryConfig::Fack(SelectiveConfig { without_sack: new_reno })
-            | RecoveryConfig::Prr(SelectiveConfig { without_sack: new_reno })
+            | RecoveryConfig::Sack(SelectiveConfig { without_sack: new_reno, .. })
+            | RecoveryConfig::Fack(SelectiveConfig { without_sack: new_reno, .. })
+            | RecoveryConfig::Prr(PrrConfig { without_sack: new_reno })
             | RecoveryConfig::Rack(RackConfig { without_sack: new_reno, .. }) => *new_reno,
             RecoveryConfig::Tahoe | RecoveryConfig::Reno(_) => NewRenoConfig::STANDARD,
         }

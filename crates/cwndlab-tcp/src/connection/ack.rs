@@ -75,7 +75,7 @@ impl Connection {
             return self.note_window_update(); // there is nothing to report
         }
         let mut report = self.account_report(cfg, now, seg, AckKind::Other);
-        if self.is_duplicate(cfg, seg, window_changed, report.sacked_bytes) {
+        if self.is_duplicate(seg, window_changed, report.sacked_bytes) {
             report.kind = AckKind::Duplicate;
             return self.on_duplicate_ack(cfg, seg, &mut report);
         }
@@ -85,12 +85,11 @@ impl Connection {
         }
     }
 
-    /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new (the agents of 1998 see
-    /// to that themselves).
-    fn is_duplicate(&self, cfg: &TcpConfig, seg: &Segment, window_changed: bool, reported: u64) -> bool {
+    /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new.
+    fn is_duplicate(&self, seg: &Segment, window_changed: bool, reported: u64) -> bool {
         let outstanding = self.sender.max > self.sender.una;
         let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
-        if self.agreed.sack && !cfg.one_way_agents {
+        if self.agreed.sack && !self.recovery.counts_bare_acks() {
             return outstanding && (reported > 0 || (bare && !window_changed && seg.sack.len == 0));
         }
         outstanding && bare && !window_changed

@@ -109,17 +109,13 @@ impl Connection {
             // where unused windows do not grow, their use is noted
             return if !cfg.grow_only_if_cwnd_limited {
                 Outlook::Nothing
-            } else if self.state.may_send() && s.burst_left > 0 && !s.drains(cfg) {
+            } else if self.state.may_send() && !s.drains(cfg) {
                 Outlook::FullWindow
             } else {
                 Outlook::Open
             };
         }
-        let admitted = self.state.may_send()
-            && in_flight <= s.most(cfg)
-            && s.nxt + mss <= s.edge
-            && s.burst_left > 0
-            && !s.drains(cfg);
+        let admitted = self.state.may_send() && in_flight <= s.most(cfg) && s.nxt + mss <= s.edge && !s.drains(cfg);
         if admitted {
             Outlook::FullSegment
         } else {
@@ -205,8 +201,6 @@ impl Connection {
         let (again, was_quiet) = (piece.start < s.max, s.max == s.una);
         if s.resend_first && piece.start == s.una {
             s.resend_first = false;
-        } else if s.burst_left != u8::MAX {
-            s.burst_left -= 1;
         }
         if piece.start == s.nxt {
             s.nxt = end;

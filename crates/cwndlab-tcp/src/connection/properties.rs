@@ -232,7 +232,7 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
 
 prop_compose! {
     fn config()(
-        profile in prop::sample::select(Profile::ALL.to_vec()),
+        (profile, recovery_of) in (prop::sample::select(&Profile::ALL), prop::sample::select(&Profile::ALL)),
         recovery in prop::sample::select(&RecoveryKind::ALL),
         odd in any::<bool>(),
         law in prop::sample::select(WindowLawKind::all(CubicConfig { fast_convergence: true }).to_vec()),
@@ -269,7 +269,7 @@ prop_compose! {
         let rack = RackConfig { timers, f_rto, window_validation: validation, ..RackConfig::STANDARD };
         let rack_or_other = |kind| match kind {
             RecoveryKind::Rack => RecoveryConfig::Rack(rack),
-            other => profile.recovery(other),
+            other => recovery_of.recovery(other),
         };
         TcpConfig {
             mss: if timestamps { mss.max(40) } else { mss },

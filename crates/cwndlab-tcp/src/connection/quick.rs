@@ -83,9 +83,6 @@ impl Connection {
         let s = &mut self.sender;
         let piece = Piece { start: s.nxt, len: s.mss };
         let end = piece.start + u64::from(piece.len);
-        if s.burst_left != u8::MAX {
-            s.burst_left -= 1;
-        }
         if s.timed_end == 0 {
             (s.timed_end, s.timed_at) = (end, now);
         }

@@ -35,6 +35,8 @@ impl Knob {
 const NS2: &str = "ns-2 (1998): the one-way agents";
 const NS2_NONE: &str = "ns-2 (1998): the one-way agents have none";
 
+const RULES: [&str; 3] = [NS2, "the standard's", "the standard's; unused by its recovery"];
+
 const RFC6817: &str = "RFC 6817, 2.5";
 const LEDBAT: &str = "draft-irtf-iccrg-ledbat-plus-plus-01, 4.5";
 
@@ -43,7 +45,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 68] = [
+pub const KNOBS: [Knob; 72] = [
     knob(
         "mss",
         "bytes",
@@ -155,6 +157,12 @@ pub const KNOBS: [Knob; 68] = [
         ["ns-2: Agent/TCP is Tahoe", "RFC 6582", "kernel since 4.18: RACK-TLP (RFC 8985), with PRR (RFC 6937) for the window; docs/models/rack.md"],
     ),
     knob(
+        "recovery.reno.rules",
+        "standard | ns2-1998",
+        "Whose rules Reno follows: RFC 5681's, or those of ns-2's agent, with which its other knobs have the standard's values: the first two duplicate ACKs release nothing without `limited_transmit`, and the ACK that ends a recovery opens the window.",
+        RULES,
+    ),
+    knob(
         "recovery.reno.dup_ack_window_segments",
         "segments",
         "Duplicate ACKs count only while cwnd is at least this (0 = always).",
@@ -179,6 +187,12 @@ pub const KNOBS: [Knob; 68] = [
         [NS2_NONE, "RFC 5681, 3.1: slow start", "kernel: slow start"],
     ),
     knob(
+        "recovery.new-reno.rules",
+        "standard | ns2-1998",
+        "Whose rules NewReno follows, also in the `without_sack` of the selective kinds: RFC 6582's, or those of ns-2's agent: as Reno, and each ACK of an episode releases two segments at most.",
+        RULES,
+    ),
+    knob(
         "recovery.new-reno.impatient",
         "bool",
         "Whether only the first partial ACK restarts the timer, or each one, also in the `without_sack` of the selective kinds.",
@@ -187,7 +201,7 @@ pub const KNOBS: [Knob; 68] = [
     knob(
         "recovery.new-reno.partial_window_deflation",
         "bool",
-        "Whether a partial ACK deflates the window, also in the `without_sack` of the selective kinds. Otherwise it leaves it alone, or with `one_way_agents` ends the inflation.",
+        "Whether a partial ACK deflates the window, also in the `without_sack` of the selective kinds. Otherwise it leaves it alone, or with `rules` `ns2-1998` ends the inflation.",
         ["ns-2 (1998): partial_window_deflation_ 0 (default changed on 2003-05-05)", "RFC 6582, 3.2, step 3", "unused by its recovery"],
     ),
     knob(
@@ -195,6 +209,18 @@ pub const KNOBS: [Knob; 68] = [
         "segments",
         "Segments by which fast recovery inflates the window beyond the duplicate ACKs seen, also in the `without_sack` of the selective kinds.",
         [NS2_NONE, "RFC 6582, 3.2, step 2: none", "unused by its recovery"],
+    ),
+    knob(
+        "recovery.sack.rules",
+        "standard | ns2-1998",
+        "Whose rules SACK follows: RFC 6675's, or those of ns-2's Sack1, which counts the segments in the pipe.",
+        RULES,
+    ),
+    knob(
+        "recovery.fack.rules",
+        "standard | ns2-1998",
+        "Whose rules FACK follows: those of the paper of 1996, or those of ns-2's Fack, which restarts from one segment and takes a round trip from every ACK.",
+        RULES,
     ),
     knob(
         "recovery.rack.timers",
@@ -247,7 +273,7 @@ pub const KNOBS: [Knob; 68] = [
     knob(
         "one_way_agents",
         "bool",
-        "The remaining rules of ns-2's one-way agents of 1998: stamps on every packet, no DSACK, their SACK, FACK and bursts of NewReno; the ACK that ends a recovery opens the window.",
+        "The remaining rules of ns-2's one-way agents of 1998: stamps on every packet, no DSACK.",
         [NS2, "a peer's own", "a peer's own"],
     ),
     knob(

@@ -17,6 +17,7 @@ pub(super) const LINUX_2_0_ERA: Era = Era {
         retransmit_guard: RetransmitGuard::Timeout,
         extra_segments: 1,
         outlives_timeout: true,
+        ..RenoConfig::STANDARD
     },
     new_reno: NewRenoConfig { extra_segments: 1, ..NewRenoConfig::STANDARD },
     handshake: HandshakeConfig {

@@ -2,7 +2,7 @@
 //! overdamping; ns-2's Fack): an episode begins when the furthest report is `dup_thresh` segments beyond the first hole;
 //! the window falls to one segment and every ACK opens it; each ACK restarts the timer and is timed by the stamp it echoes.
 
-use super::{cumulative_room, cut, next_cumulative, Decision, GROW, HOLD, NOTHING};
+use super::{cut, reno_1998, Decision, GROW, HOLD, NOTHING};
 use crate::config::TcpConfig;
 use crate::congestion::{AckReport, Episode};
 use crate::sender::{Piece, Sender};
@@ -161,7 +161,7 @@ impl Fack1998 {
         } else if self.active {
             Some(s.most(cfg).saturating_sub(s.flight()))
         } else {
-            cumulative_room(cfg, s)
+            reno_1998::room(cfg, s)
         }
     }
 
@@ -176,7 +176,7 @@ impl Fack1998 {
             return None;
         }
         if !self.active {
-            return next_cumulative(cfg, s);
+            return reno_1998::next(cfg, s);
         }
         Fack1998::forward(s);
         if !self.has_room(cfg, s) {

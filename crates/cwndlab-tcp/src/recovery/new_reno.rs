@@ -5,9 +5,6 @@ use crate::config::TcpConfig;
 use crate::congestion::{AckReport, Episode};
 use crate::sender::{Piece, Sender};
 
-/// Pieces sent for one ACK in recovery by the agents of 1998 (RFC 6582, section 5 leaves the burst to the implementation).
-const BURST_OF_1998: u8 = 2;
-
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NewReno {
     pub active: bool,
@@ -21,7 +18,6 @@ impl NewReno {
     pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
         if self.active {
             s.inflation += s.mss; // RFC 5681, section 3.2, step 4
-            self.limit_burst(cfg, s);
             return false;
         }
         // step 2: not for losses that the last episode knew
@@ -33,7 +29,6 @@ impl NewReno {
         self.recover = s.max - 1;
         cut(cfg, s);
         s.inflation = (cfg.dup_thresh + cfg.recovery.new_reno().extra_segments) * s.mss;
-        self.limit_burst(cfg, s); // after an echo the window may already have room
         true
     }
 
@@ -53,10 +48,6 @@ impl NewReno {
             self.active = false;
             s.dup_acks = 0;
             s.inflation = 0;
-            s.burst_left = u8::MAX;
-            if cfg.one_way_agents {
-                return GROW;
-            }
             s.cc.on_episode(Episode::Ended, s.mss);
             return HOLD;
         }
@@ -64,38 +55,10 @@ impl NewReno {
         // less one segment
         s.resend_first = true;
         if cfg.recovery.new_reno().partial_window_deflation {
-            self.deflate(cfg, s, ack.acked_bytes);
-        } else if cfg.one_way_agents {
-            s.inflation = 0;
+            deflate(s, ack.acked_bytes);
         }
-        self.limit_burst(cfg, s);
         let first = !std::mem::replace(&mut self.partial_seen, true);
         Decision { restart_timer: first || !cfg.recovery.new_reno().impatient, ..HOLD }
-    }
-
-    #[allow(clippy::unused_self)]
-    fn deflate(&mut self, cfg: &TcpConfig, s: &mut Sender, acked: u64) {
-        let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
-        if s.inflation >= acked {
-            s.inflation -= acked;
-        } else if cfg.one_way_agents {
-            let segments = (acked - s.inflation).div_ceil(mss);
-            s.cc.on_episode(Episode::DeflatedBySegments { segments }, mss);
-            s.inflation = 0;
-        } else {
-            s.cc.on_episode(Episode::Deflated { bytes: acked - s.inflation }, mss);
-            s.inflation = 0;
-        }
-        if acked >= mss {
-            s.inflation += mss;
-        }
-    }
-
-    #[allow(clippy::unused_self)]
-    fn limit_burst(&mut self, cfg: &TcpConfig, s: &mut Sender) {
-        if cfg.one_way_agents {
-            s.burst_left = BURST_OF_1998;
-        }
     }
 
     pub fn on_timeout(&mut self, s: &mut Sender) {
@@ -103,7 +66,6 @@ impl NewReno {
         self.active = false;
         self.recover = s.max - 1;
         s.inflation = 0;
-        s.burst_left = u8::MAX;
     }
 
     #[inline]
@@ -111,4 +73,13 @@ impl NewReno {
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         next_cumulative(cfg, s)
     }
+}
+
+/// A partial ACK of `acked` bytes deflates the window by these, less one segment: the inflation first, then cwnd.
+fn deflate(s: &mut Sender, acked: u64) {
+    let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
+    if s.inflation < acked {
+        s.cc.on_episode(Episode::Deflated { bytes: acked - s.inflation }, mss);
+    }
+    s.inflation = s.inflation.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
 }

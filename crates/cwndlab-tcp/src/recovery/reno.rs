@@ -8,8 +8,7 @@ use crate::sender::{Piece, Sender};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reno {
     pub active: bool,
-    /// Highest position sent when the window was last cut. RFC 5681 has no such guard; RFC 6582, section 3.2 added it
-    /// and the agents of 1998 have it.
+    /// Highest position sent when the window was last cut. RFC 5681 has no such guard; RFC 6582, section 3.2 added it.
     recover: u64,
     /// A timeout came in recovery, and the next ACK of new data opens cwnd to ssthresh ([`RenoConfig::outlives_timeout`](crate::RenoConfig)).
     pub resumes: bool,
@@ -38,7 +37,7 @@ impl Reno {
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Decision {
+    pub fn on_new_ack(&mut self, s: &mut Sender) -> Decision {
         s.dup_acks = 0;
         if std::mem::take(&mut self.resumes) {
             s.cc.on_episode(Episode::Ended, s.mss);
@@ -49,12 +48,7 @@ impl Reno {
         }
         self.active = false;
         s.inflation = 0; // step 6: cwnd is ssthresh again
-                         // the agents of 1998 let the ACK that ends recovery open the window like any other
-        if cfg.one_way_agents {
-            GROW
-        } else {
-            HOLD
-        }
+        HOLD
     }
 
     pub fn on_timeout(&mut self, cfg: &TcpConfig, s: &mut Sender) {

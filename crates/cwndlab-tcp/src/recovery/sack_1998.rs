@@ -2,7 +2,7 @@
 //! pipe in place of RFC 6675's `SetPipe`. It goes down with every ACK of an episode, twice with a partial one, and up
 //! with every segment sent.
 
-use super::{beyond, cumulative_room, cut, next_cumulative, Decision, GROW, HOLD};
+use super::{beyond, cut, reno_1998, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
 
@@ -78,14 +78,14 @@ impl Sack1998 {
         if self.active {
             self.has_room(s).then(|| s.most(cfg).saturating_sub(s.flight()))
         } else {
-            cumulative_room(cfg, s)
+            reno_1998::room(cfg, s)
         }
     }
 
     #[inline]
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         if !self.active {
-            return next_cumulative(cfg, s);
+            return reno_1998::next(cfg, s);
         }
         if s.resend_first {
             let first = s.first();

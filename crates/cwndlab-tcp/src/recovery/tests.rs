@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::RecoveryKind;
 use crate::flight::Keeps;
 use crate::Profile;
 

@@ -122,7 +122,7 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
 #[test]
 fn newreno_of_1998_keeps_the_window_on_partial_acks_and_its_timer_running() {
     let new_reno = Profile::Ns2_1998.recovery(RecoveryKind::NewReno);
-    let of_1998 = TcpConfig { recovery: new_reno, one_way_agents: true, ..recovering(RecoveryKind::NewReno) };
+    let of_1998 = TcpConfig { recovery: new_reno, ..recovering(RecoveryKind::NewReno) };
     let script = |timeout: &str| {
         format!(
             "0.5 < ack 0
