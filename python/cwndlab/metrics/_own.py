@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from cwndlab._core import record_tables
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
@@ -38,8 +38,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 F = TypeVar("F", bound=Callable[..., float | list[float]])
 
 
-@dataclass(frozen=True)
-class MetricCode:
+class MetricCode(NamedTuple):
     """Where a metric's code is: a text for other processes, or the name of an installed one."""
 
     name: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from cwndlab.spec import knobs, schema
 from cwndlab.spec.changes import DelaySteps, capacity
@@ -12,8 +11,7 @@ from cwndlab.spec.changes import DelaySteps, capacity
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True)
-class Direction:
+class Direction(NamedTuple):
     """Rate, delay and impairments of one direction, and where in the study they were written."""
 
     rate_bps: int

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from cwndlab.stats.results import Results, Value
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """A metric, and the quantities that were measured by it."""
 
     metric: str

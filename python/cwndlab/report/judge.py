@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import AnyTable, Claim, Figure, Listing, Table
@@ -52,8 +52,7 @@ class Outputs:
     """How many sensitivity axes the study has."""
 
 
-@dataclass(frozen=True)
-class Variation:
+class Variation(NamedTuple):
     """The results of the study with one value of one sensitivity axis."""
 
     axis: str
@@ -65,8 +64,7 @@ class Variation:
     """The cells that were run with it; the results of the others are the study's own."""
 
 
-@dataclass(frozen=True)
-class Omitted:
+class Omitted(NamedTuple):
     """A part of the report that could not be made."""
 
     kind: str

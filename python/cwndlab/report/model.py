@@ -1,10 +1,13 @@
-"""The view model: everything that a report shows, as text and typed parts, before any template."""
+"""The view model: everything that a report shows, as text and typed parts, before any template.
+
+Named tuples, because every run imports them: a frozen dataclass takes four times as long to define.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.stats.verdict import Verdict
 
@@ -29,8 +32,7 @@ SYMBOLS: dict[Verdict, str] = {
 """A sign next to each verdict, so that colour is never the only distinction."""
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """A verdict as shown: sign, word, and a name for its colour."""
 
     symbol: str
@@ -43,16 +45,14 @@ class Mark:
         return cls(SYMBOLS[verdict], verdict.value, verdict.value.replace(" ", "-"))
 
 
-@dataclass(frozen=True)
-class WhyView:
+class WhyView(NamedTuple):
     """What was measured that may explain a number which is not the paper's."""
 
     summary: str
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class NumberView:
+class NumberView(NamedTuple):
     """One number of a table: ours, its interval, the paper's, the difference, the verdict."""
 
     heading: str
@@ -73,24 +73,21 @@ class NumberView:
     why: WhyView | None = None
 
 
-@dataclass(frozen=True)
-class RowView:
+class RowView(NamedTuple):
     """One row of a table."""
 
     keys: tuple[str, ...]
     numbers: tuple[NumberView, ...]
 
 
-@dataclass(frozen=True)
-class HeadingView:
+class HeadingView(NamedTuple):
     """A heading over one or more columns."""
 
     text: str
     span: int
 
 
-@dataclass(frozen=True)
-class TableView:
+class TableView(NamedTuple):
     """A table laid out as in the paper."""
 
     id: str
@@ -107,8 +104,7 @@ class TableView:
     """Those shown next to it."""
 
 
-@dataclass(frozen=True)
-class ListingEntry:
+class ListingEntry(NamedTuple):
     """Our counterpart of a published line in one variant."""
 
     time: str
@@ -117,8 +113,7 @@ class ListingEntry:
     note: str
 
 
-@dataclass(frozen=True)
-class ListingRow:
+class ListingRow(NamedTuple):
     """A published line and our counterparts."""
 
     group: str
@@ -128,8 +123,7 @@ class ListingRow:
     entries: tuple[ListingEntry, ...]
 
 
-@dataclass(frozen=True)
-class ListingView:
+class ListingView(NamedTuple):
     """A published packet listing next to the simulated one."""
 
     id: str
@@ -143,16 +137,14 @@ class ListingView:
     """Those shown next to it."""
 
 
-@dataclass(frozen=True)
-class PartView:
+class PartView(NamedTuple):
     """A number that a claim compares."""
 
     text: str
     value: str
 
 
-@dataclass(frozen=True)
-class ClaimView:
+class ClaimView(NamedTuple):
     """A sentence of the paper, what it was taken to assert, and how that ended."""
 
     id: str
@@ -172,16 +164,14 @@ class ClaimView:
     """The tables that show them: id and title."""
 
 
-@dataclass(frozen=True)
-class CountView:
+class CountView(NamedTuple):
     """How often a verdict was given."""
 
     mark: Mark
-    count: int
+    count: int  # type: ignore[assignment]
 
 
-@dataclass(frozen=True)
-class SensitivityRow:
+class SensitivityRow(NamedTuple):
     """What one choice the paper left open changes."""
 
     choice: str
@@ -190,8 +180,7 @@ class SensitivityRow:
     moved: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SensitivityView:
+class SensitivityView(NamedTuple):
     """Choices the paper left open, one at a time, run on demand."""
 
     headings: tuple[str, ...]
@@ -200,8 +189,7 @@ class SensitivityView:
     """Titles of the tables of which no choice ran a cell."""
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """A line of what was run."""
 
     name: str
@@ -209,8 +197,7 @@ class Fact:
     code: bool = False
 
 
-@dataclass(frozen=True)
-class Parting:
+class Parting(NamedTuple):
     """Where the traces of a cell's first replicates part."""
 
     cell: str
@@ -221,8 +208,7 @@ class Parting:
     kernel: str
 
 
-@dataclass(frozen=True)
-class BesideRow:
+class BesideRow(NamedTuple):
     """A row as shown."""
 
     cell: str
@@ -239,8 +225,7 @@ class BesideRow:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class BesideGroup:
+class BesideGroup(NamedTuple):
     """The numbers of one table, or of none."""
 
     title: str
@@ -248,22 +233,20 @@ class BesideGroup:
     folded: bool
 
 
-@dataclass(frozen=True)
-class BesideView:
+class BesideView(NamedTuple):
     """The section of a report."""
 
     groups: tuple[BesideGroup, ...]
     lists: tuple[tuple[str, str, str], ...]
     partings: tuple[Parting, ...]
     about: str
-    count: str
+    count: str  # type: ignore[assignment]
     rule: str
     #: Of cells with numbers that differ: a sentence for each about where both sides spend the time.
     budgets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Simulator:
+class Simulator(NamedTuple):
     """What a page carries to run simulations."""
 
     engine: str
@@ -276,18 +259,16 @@ class Simulator:
     worker: str
 
 
-@dataclass(frozen=True)
-class LiveView:
+class LiveView(NamedTuple):
     """What lets a report run its cells; or why it cannot."""
 
     why_not: str = ""
     simulator: Simulator | None = None
-    runnable: Mapping[str, int] = field(default_factory=dict)
+    runnable: Mapping[str, int] = MappingProxyType({})
     """Cell -> its place among those in the data."""
 
 
-@dataclass(frozen=True)
-class ReportView:
+class ReportView(NamedTuple):
     """A whole report."""
 
     title: str
@@ -305,8 +286,8 @@ class ReportView:
     facts: tuple[Fact, ...]
     rule: tuple[tuple[Mark, str], ...]
     claim_rule: str
-    methods: tuple[str, ...] = field(default=())
-    definitions: tuple[Definition, ...] = field(default=())
+    methods: tuple[str, ...] = ()
+    definitions: tuple[Definition, ...] = ()
     missing: str = ""
     beside: BesideView | None = None
     chance: str = ""

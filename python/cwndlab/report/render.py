@@ -6,10 +6,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
@@ -143,8 +142,7 @@ def scorecard_markdown(**content: Any) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-@dataclass(frozen=True)
-class IndexEntry:
+class IndexEntry(NamedTuple):
     """One study on the index page."""
 
     title: str
@@ -170,7 +168,7 @@ def _with_safe_url(view: ReportView) -> ReportView:
     parts = urlsplit(view.url)
     if parts.scheme in ("http", "https") and parts.netloc and not re.search(r"[\s<>\"'\\]", view.url):
         return view
-    return replace(view, url="")
+    return view._replace(url="")
 
 
 class Raw(str):

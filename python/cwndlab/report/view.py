@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.spec.outputs import AnyTable, Listing, Table
@@ -134,7 +133,7 @@ def table_view(
         RowView(
             tuple(words.value_title(axis, v) for axis, v in zip(spec.rows, key, strict=True)),
             tuple(
-                replace(_number_view(spec, cell, notes), claims=_resting(spec, cell, grounds))
+                _number_view(spec, cell, notes)._replace(claims=_resting(spec, cell, grounds))
                 for cell in line
             ),
         )
@@ -157,7 +156,7 @@ def table_view(
         remarks.append("95 % intervals: " + ", ".join(random) + "." + _unseen(judged))
     elif EXACT in methods:
         remarks.append("Nothing in these cells is random: every number is exact.")
-        rows = tuple(replace(r, numbers=tuple(replace(n, interval="") for n in r.numbers)) for r in rows)
+        rows = tuple(r._replace(numbers=tuple(n._replace(interval="") for n in r.numbers)) for r in rows)
     for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
         remarks.append("Rounding of the source: " + reason)
     if unsure := _unsure(spec, judged, words):
@@ -219,16 +218,16 @@ def with_tables(
             count += mine
             found += [(table.id, table.title)] if mine else []
     same_cells = not any(key in judged.rests_on for key in ground)
-    return replace(claim, numbers=count, tables=tuple(found), same_cells=same_cells)
+    return claim._replace(numbers=count, tables=tuple(found), same_cells=same_cells)
 
 
 def with_reasons(view: TableView, why: Mapping[tuple[int, int], WhyView]) -> TableView:
     """The table with the explanations of its numbers, by row and column."""
     rows = (
-        replace(row, numbers=tuple(replace(n, why=why.get((k, at))) for at, n in enumerate(row.numbers)))
+        row._replace(numbers=tuple(n._replace(why=why.get((k, at))) for at, n in enumerate(row.numbers)))
         for k, row in enumerate(view.rows)
     )
-    return replace(view, rows=tuple(rows))
+    return view._replace(rows=tuple(rows))
 
 
 def _unseen(judged: JudgedTable) -> str:

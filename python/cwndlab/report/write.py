@@ -108,7 +108,7 @@ def write(
     outcomes = outcomes_of(outputs, variations)
     found = _discrepancies(outputs, judged, results, outcomes)
     view = build_view(outputs, judged, drawings, facts, outcomes, section, results, found)
-    view = replace(view, live=_live(view, runnable))
+    view = view._replace(live=_live(view, runnable))
     for drawing in drawings:
         at = directory / "figures" / drawing.id
         save(at.with_suffix(".svg"), drawing.svg_file)
@@ -170,9 +170,9 @@ def build_view(
         if isinstance(table, JudgedTable) and isinstance(spec, Table):
             grid = table_view(spec, table, results, grounds)
             why = _why(found.get(spec.id, {})) if outcomes else {}
-            views.append(replace(with_reasons(grid, why), figures=mine))
+            views.append(with_reasons(grid, why)._replace(figures=mine))
         elif not isinstance(table, JudgedTable) and isinstance(spec, Listing):
-            views.append(replace(listing_view(spec, table, results), figures=mine))
+            views.append(listing_view(spec, table, results)._replace(figures=mine))
     shown = [view.id for view in views]
     grids = [spec for spec in outputs.tables if isinstance(spec, Table)]
     under = _held(outcomes)

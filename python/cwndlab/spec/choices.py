@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cwndlab.errors import StudyError, nearest
 
@@ -16,8 +16,7 @@ from .values import same_value, text
 COMBINATIONS = "combinations"
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What `--sensitivity` asks for."""
 
     axes: tuple[str, ...] = ()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from cwndlab._core import parse_quantity, tcp_renamed
 from cwndlab.errors import nearest
@@ -42,19 +42,18 @@ def quantity(text: str, path: Path) -> tuple[str, int | float] | None:
     return kind, value
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(NamedTuple):
     """What words stand for in a profile."""
 
     #: Knob -> word -> that alternative's knobs; None for a word that has none.
-    alternatives: Mapping[str, Mapping[str, Mapping[str, Any] | None]] = field(default_factory=dict)
+    alternatives: Mapping[str, Mapping[str, Mapping[str, Any] | None]] = MappingProxyType({})
     #: Knob -> its knobs when it is on.
-    switches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    switches: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     def with_words(self, knob: str, words: Iterable[str]) -> Choices:
         """With more words for a knob, which have no knobs of their own."""
         more = {**self.alternatives[knob], **dict.fromkeys(words)}
-        return replace(self, alternatives={**self.alternatives, knob: more})
+        return self._replace(alternatives={**self.alternatives, knob: more})
 
 
 NO_CHOICES = Choices()

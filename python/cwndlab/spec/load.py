@@ -152,7 +152,7 @@ def rebuilt(study: S, raw: dict[str, Any], changed: Mapping[str, Any]) -> S:
         file=study.file,
         text=study.text,
         claims_text="",
-        place=replace(study.place, raw=raw),
+        place=study.place._replace(raw=raw),
         changed=changed,
     )
     return replace(made, claims=study.claims, chosen=study.chosen, laws=study.laws)
@@ -195,7 +195,7 @@ def _build(
 ) -> S:
     """The study, checked; `place` where its tables are not those of the text alone, `changed` by `set`."""
     changed = dict(changed or {})
-    place = replace(place or Place(raw, file, text), changed=tuple(changed))
+    place = (place or Place(raw, file, text))._replace(changed=tuple(changed))
     if (deep := _depth(raw)) > _MAX_DEPTH:
         raise StudyError(f"tables are nested {deep} deep", file=file, right=f"at most {_MAX_DEPTH}")
     if (path := _date(raw)) is not None:
@@ -213,7 +213,7 @@ def _build(
     for one in expanded.wrong.found:
         findings.note(place.of(one))
     if expanded.origins:
-        place = replace(place, raw=expanded.raw, written=raw, origins=expanded.origins)
+        place = place._replace(raw=expanded.raw, written=raw, origins=expanded.origins)
     rest = {key: value for key, value in expanded.raw.items() if key not in schema.MODEL_SECTIONS}
     wrong: set[str | int] = set()
     try:

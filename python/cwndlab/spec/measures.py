@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from cwndlab.errors import nearest
 
@@ -20,8 +20,7 @@ WIDEST_TABLE = 9
 LOG_FACTOR = 8
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """What this module needs to know of a metric: options, unit, and whether it gives a list of numbers."""
 
     options: frozenset[str]
@@ -33,23 +32,21 @@ class Shape:
 Shapes = Callable[[], Mapping[str, Shape]]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One number of a measure: a reduction of a metric that gives many."""
 
     heading: str = ""
     within: str | None = None
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """A name that `measure` takes: a metric, for whom it is measured, and what of it is shown."""
 
     title: str
     unit: str
     metric: str
     scope: Scope
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = MappingProxyType({})
     parts: tuple[Part, ...] = (Part(),)
     #: Whether it does not exist for transfers without end.
     ends: bool = False
@@ -105,16 +102,14 @@ ALIASES = {
 }
 
 
-@dataclass(frozen=True)
-class Flows:
+class Flows(NamedTuple):
     """The groups of flows (and which are transfers without end), and the directions of the bottlenecks."""
 
     endless: Mapping[str, bool]
     bottlenecks: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """A measure's quantities, and how they are headed."""
 
     name: str

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 from cwndlab.errors import StudyError
 from cwndlab.laws import LawCode
@@ -130,7 +131,7 @@ class StudySpec:
             sections = {key: resolve(item, names, (key,)) for key, item in raw.items() if key != "parameters"}
             return then(validate(schema.Model, sections))
         except (Unresolved, Invalid) as error:
-            place = replace(self.place, raw={**self.raw, **raw})
+            place = self.place._replace(raw={**self.raw, **raw})
             findings = Findings()
             for one in (error, *getattr(error, "others", ())):
                 findings.note(_blamed(one, place, written))
@@ -210,15 +211,14 @@ def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]
     return found
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Fills in file, key and line of errors."""
 
     raw: Mapping[str, Any]
     file: Path | None
     text: str | None
     written: Mapping[str, Any] | None = None
-    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
+    origins: Mapping[KeyPath, KeyPath] = MappingProxyType({})
     #: Dotted keys that `set` changed.
     changed: Collection[str] = ()
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """A number as the paper prints it, in the quantity's unit, and the half-width of its rounding."""
 
     value: float
@@ -37,8 +35,7 @@ class Published:
     text: str
 
 
-@dataclass(frozen=True)
-class JudgedCell:
+class JudgedCell(NamedTuple):
     """One number of a table: measured, published, verdict."""
 
     table: str
@@ -56,8 +53,7 @@ class JudgedCell:
     corrected: float | None = None
 
 
-@dataclass(frozen=True)
-class JudgedTable:
+class JudgedTable(NamedTuple):
     """A table's cells, row by row."""
 
     id: str
@@ -174,8 +170,7 @@ def _rows(
     return rows
 
 
-@dataclass(frozen=True)
-class _Draft:
+class _Draft(NamedTuple):
     """A number before it is measured and its neighbours are known."""
 
     row: tuple[AxisValue, ...]
@@ -263,7 +258,7 @@ def _finish(
         note = judgement.note
         for mark in marks:
             if _marked(mark, spec, column, draft.row):
-                judgement = replace(judgement, verdict=Verdict(mark.verdict), note=mark.reason)
+                judgement = judgement._replace(verdict=Verdict(mark.verdict), note=mark.reason)
                 note, corrected = mark.reason, mark.corrected
     if column.flag is not None and column.flag.meets(estimate.value):
         note = ". ".join(text for text in (note, column.flag.note) if text)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from cwndlab.stats.distributions import binomial_cdf
 from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, LEVEL, Interval
@@ -87,16 +87,14 @@ def rule_text(margin: str) -> list[tuple[Verdict, str]]:
     return [(v, text.format(margin=margin, fewest=FEWEST, equal=ENOUGH_EQUAL)) for v, text in RULE]
 
 
-@dataclass(frozen=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """A cell one step away: how far it lies above this one, in the paper and in our runs."""
 
     published: float
     measured: Interval
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """A verdict with the numbers behind it."""
 
     verdict: Verdict
