@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cwndlab.commands.output import echo
+from cwndlab.commands.output import echo, importing
 from cwndlab.errors import CwndlabError
 
 #: Where each command is, in the order of the help. Only the module of the command that is called is imported.
@@ -43,7 +43,8 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     """Runs a command line, by default the process's; prints cwndlab's own errors without a traceback."""
     words = sys.argv[1:] if args is None else [str(word) for word in args]
     try:
-        called = with_commands(words[:1]) if words and words[0] in _COMMANDS else with_commands()
+        with importing():
+            called = with_commands(words[:1]) if words and words[0] in _COMMANDS else with_commands()
         return called(words, **options)
     except CwndlabError as error:
         sys.excepthook = sys.__excepthook__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from cwndlab import metrics
@@ -58,3 +59,12 @@ def test_a_sum_of_different_units_is_an_error() -> None:
                 metrics.scale_of(of(kind, "sent", by), known(kilobytes))
     counts = [Quantity(name=name, metric=name) for name in ("timeouts", "fast_retransmits")]
     assert metrics.scale_of(of("sum", "timeouts", "fast_retransmits"), known(*counts)) == 1
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95, 0.99, 0.999])
+def test_quantiles_are_numpys_to_the_last_bit(share: float) -> None:
+    draw = np.random.default_rng(5)
+    for size in (1, 2, 3, 20, 21, 100, 1001):
+        for data in (draw.lognormal(0, 5, size), draw.integers(0, 4, size).astype(float), -draw.random(size)):
+            assert metrics._quantile(data, share) == np.quantile(data, share)
+    assert np.isnan(metrics._quantile(np.array([1.0, np.nan]), share))

@@ -191,6 +191,37 @@ def test_the_command_starts_without_loading_what_it_does_not_need() -> None:
     assert done.stdout.strip() == "set()"
 
 
+SMALL = """
+title = "Two flows"
+measure = ["goodput", "queue_delay"]
+dumbbell = { rate = "10Mbps", rtt = "40ms", flows = [{ cc = "cubic" }, { cc = "reno" }] }
+run = { duration = "1s" }
+"""
+#: What a run without figures, published numbers, claims, a shared store and sensitivity axes has no use for.
+UNREACHED = {
+    *("altair", "concurrent.futures", "markdown_it", "numpy.ma", "pandas", "rich", "vl_convert", "xml.etree"),
+    *(f"cwndlab.report.{name}" for name in ("beside", "budget", "canvas", "discrepancies", "figures", "svg")),
+    *(
+        f"cwndlab.stats.{name}"
+        for name in ("claims", "expression", "listing", "moves", "sensitivity", "series")
+    ),
+    *(f"cwndlab.runs.{name}" for name in ("agreement", "compare", "plot", "stream")),
+    *("cwndlab.spec.edit", "cwndlab.spec.laws", "cwndlab.store.shared"),
+}
+
+
+def test_a_small_run_imports_only_what_it_reaches(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    script = (
+        "import atexit, sys, cwndlab.cli as c\n"
+        f"atexit.register(lambda: print(sorted({UNREACHED} & sys.modules.keys())))\n"
+        "c.app(['run', 'small.toml', '-o', 'out', '-q'])"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]" and (tmp_path / "out" / "report.html").exists()
+
+
 def test_an_error_has_no_traceback_from_the_shell(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(edited(('rate = "1Mbps"', 'rate = "-1Mbps"')))
     done = subprocess.run(

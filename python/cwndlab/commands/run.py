@@ -35,7 +35,7 @@ from .options import (
     limits_of,
     parsed,
 )
-from .output import echo, number_of, progress, same_replicates
+from .output import echo, importing, number_of, progress, same_replicates
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
@@ -86,11 +86,12 @@ def run(
     began = time.monotonic()
     if backend == "simulator" and not cc and not cluster and _has_figures(study):
         converter.start()
-    from cwndlab.commands import summary
-    from cwndlab.runs.options import RunOptions
-    from cwndlab.runs.run import run_study
+    with importing():
+        from cwndlab.commands import summary
+        from cwndlab.runs.options import RunOptions
+        from cwndlab.runs.run import run_study
 
-    loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
+        loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
     out = out or Path(f"{loaded.name}-out")
     options = RunOptions(
         out=out,

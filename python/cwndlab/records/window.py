@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from cwndlab.plan.scenario import snapshot_times
 from cwndlab.spec.windows import interval_edges
 
-from .budget import time_budgets
 from .view import Columns as TableColumns
 
 if TYPE_CHECKING:
@@ -145,6 +144,8 @@ class WindowedRun:
 
         `traffic`, `kind`, `index`, `start_ns`, `end_ns`, and nanoseconds by part, as `slow-start_ns`.
         """
+        from .budget import time_budgets
+
         full = TableColumns(time_budgets(self._run.table, self.scenario, self._end, kind))
         return Rows(full, np.flatnonzero(full["start_ns"] >= self._start))
 

@@ -30,7 +30,6 @@ from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_about, decode_tables
 
-from .again import changed, simulated
 from .progress import Progress, Quiet
 from .work import Measure, cell_key, lean, replicate_key
 
@@ -441,6 +440,8 @@ class Campaign:
                 f"the records of replicate {replicate} are not kept, and opening results runs no code; "
                 "run the study again with its congestion controls (--cc)"
             )
+        from .again import changed, simulated  # for records that were not kept
+
         scenario = changed(self.cells[cell].scenario, changes)
         return simulated(scenario, self.plan.seed, replicate, self.work.laws)
 

@@ -14,7 +14,6 @@ from cwndlab.plan.scenario import bottleneck, sender, watched
 from cwndlab.spec.values import same_value
 from cwndlab.spec.windows import interval_edges
 
-from .budget import budget_table
 from .folder import with_cell
 
 if TYPE_CHECKING:
@@ -115,6 +114,8 @@ class RecordTables(Mapping[str, pa.Table]):
         """
         chosen = self.cell(cell, **axes)
         if table == "budget":
+            from .budget import budget_table
+
             return budget_table(self._source, chosen, replicate)
         tables = self._source.tables(chosen, replicate)
         scenario = self._source.scenario(chosen)

@@ -16,7 +16,6 @@ from cwndlab.files import write_atomic
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
 from cwndlab.report.study import REPORT, check_outputs, write_report
-from cwndlab.stats.stopping import StoppingRule
 from cwndlab.store.folder import FolderStore, MemoryStore
 from cwndlab.store.provenance import provenance
 from cwndlab.usercode import check_not_loading
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from cwndlab.backends.protocol import Executor
     from cwndlab.diagnosis.diagnosis import Diagnosis
     from cwndlab.spec.study import StudySpec
+    from cwndlab.stats.stopping import StoppingRule
 
     from .stream import Finished, Stream
 
@@ -285,6 +285,8 @@ def _rule(study: StudySpec, plan: Plan, until: float | None) -> StoppingRule | N
     relative = study.base.run.until if until is None else until
     if relative is None:
         return None
+    from cwndlab.stats.stopping import StoppingRule
+
     try:
         return StoppingRule(
             relative, cap=max(study.base.run.max_replicates, plan.replicates or study.base.run.replicates)

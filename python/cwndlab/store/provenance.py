@@ -23,24 +23,21 @@ def git_hash(here: Path = Path(__file__).resolve().parent) -> str | None:
 
     A "+" follows if the work tree was modified: a tracked file was changed, or the sources have a new one.
     """
+    command = ["git", "status", "--porcelain=v2", "--branch"]
     try:
-        commit = _git(here, "rev-parse", "HEAD")
-        top = Path(_git(here, "rev-parse", "--show-toplevel"))
-        if not (top / "crates" / "cwndlab-engine").exists():
-            return None  # some other repository that holds the environment
-        changes = _git(here, "status", "--porcelain").splitlines()
-        sources = ("?? crates/", "?? python/")
-        modified = any(not line.startswith("??") or line.startswith(sources) for line in changes)
-        return commit + "+" * modified
+        top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+        if top is None or not (top / "crates" / "cwndlab-engine").exists():
+            return None  # installed, perhaps below some other repository
+        done = subprocess.run(command, cwd=top, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10, check=True
+    lines = done.stdout.splitlines()
+    commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "(initial)")
+    changes = [line for line in lines if not line.startswith("#")]
+    modified = any(
+        not line.startswith("? ") or line.startswith(("? crates/", "? python/")) for line in changes
     )
-    return done.stdout.strip()
+    return None if commit == "(initial)" else commit + "+" * modified
 
 
 def provenance(
