@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cwndlab import metrics
 from cwndlab.metrics import _select
@@ -192,25 +190,3 @@ def test_metrics_of_one_window_share_what_they_select() -> None:
     whole, late = (_select.objects(window, "page", "web") for window in windows)
     assert _select.objects(windows[0], "page", "web") is whole
     assert (len(whole.delay_s), len(late.delay_s)) == (4, 2)
-
-
-@pytest.mark.parametrize(
-    ("delays", "wanted"),
-    [
-        ([3.0], 3.0),
-        ([3.0, 1.0], 2.0),
-        ([0.1, 0.7, 0.2], 0.2),
-        ([1.0, np.inf, 2.0, np.inf], np.nan),
-        ([1.0, np.inf], np.nan),
-        ([1.0, 2.0, np.inf], 2.0),
-        ([np.inf], np.nan),
-        ([], np.nan),
-    ],
-)
-def test_unfinished_objects_are_longer_than_all_others(delays: list[float], wanted: float) -> None:
-    assert _select.median(np.array(delays)) == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
-
-
-@given(st.lists(st.floats(0.0, 1e9), min_size=1, max_size=40))
-def test_the_median_is_numpys(delays: list[float]) -> None:
-    assert _select.median(np.array(delays)) == np.median(delays)

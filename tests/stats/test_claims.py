@@ -183,7 +183,9 @@ def test_the_detail_names_the_cells_that_fail() -> None:
         ("1 < page_delay[iv=1]", 5, "known: webs, ftps, iw"),
         ("page_delay[iw=7] < 2", 1, "has no value 7"),
         ("page_delay[iw=1] <", 19, "invalid syntax"),
-        ("page_delay[iw=1", 1, ""),
+        ("page_delay[iw=1", 11, "without its ]"),
+        ("max(page_delay[iw=1]", 4, "never closed"),
+        ("page_delay[iw=']'] < 2", 1, "has no value"),
         ("page_delay] < 1", 11, "without its"),
         ("page_delay[iw=1]", 1, "a number, not a condition"),
         ("all(page_delay)", 5, "a condition is needed"),
@@ -326,3 +328,7 @@ def test_claims_on_the_same_cells_select_them_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Results, "leave_one_out", counted)
     judge_claims([claim("all(page_delay > 0)"), claim("max(page_delay) < 1.4")], WEB)
     assert len(estimated) == len(set(estimated)) == len(WEB.cells)
+
+
+def test_brackets_in_a_comment_are_left_alone() -> None:
+    assert verdict("all(page_delay[iw=1] > 0)  # ] of [") is Verdict.HOLDS

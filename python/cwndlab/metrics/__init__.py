@@ -38,6 +38,7 @@ from cwndlab.spec.schema import Quantity
 
 from . import _own
 from ._built_in import built_in as built_in
+from ._median import median
 from ._metric import Metric as Metric
 from ._range import ANY, Range, of_derived, of_reduced
 
@@ -259,7 +260,7 @@ def _reduce(how: str, samples: Value) -> float:
         return _quantile(data, float(how[1:]) / 100)
     reductions: dict[str, Callable[[Any], Any]] = {
         "mean": np.mean,
-        "median": np.median,
+        "median": median,
         "min": np.min,
         "max": np.max,
         "sum": np.sum,

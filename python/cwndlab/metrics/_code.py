@@ -33,32 +33,30 @@ def _digest(metric: str | None) -> str:
     found: dict[str, bytes] = {}
     while todo:
         name = todo.pop()
-        path = _path(name)
-        if path is None or name in found:
-            continue
-        found[name] = path.read_bytes()
-        todo += _imports(found[name], name if path.name == "__init__.py" else name.rpartition(".")[0])
+        module = None if name in found else _module(name)
+        if module is not None:
+            found[name], imports = module
+            todo += imports
     digest = hashlib.sha256()
     for name in sorted(found):
         digest.update(f"{name} {len(found[name])}\0".encode() + found[name])
     return digest.hexdigest()
 
 
-def _path(name: str) -> Path | None:
-    """The file of a module below `cwndlab`, if it is one whose code counts."""
+@cache
+def _module(name: str) -> tuple[bytes, tuple[str, ...]] | None:
+    """The source of a module below `cwndlab`, if it is one whose code counts, and what it imports.
+
+    The imports are names of modules without `cwndlab.`; some are names in a module.
+    """
     if name.split(".")[0] not in _PACKAGES:
         return None
     base = _ROOT.joinpath(*name.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
+    for path, package in ((base.with_suffix(".py"), name.rpartition(".")[0]), (base / "__init__.py", name)):
         if path.is_file():
-            return path
+            source = path.read_bytes()
+            return source, tuple(_named(source, package))
     return None
-
-
-@cache
-def _imports(source: bytes, package: str) -> tuple[str, ...]:
-    """Modules of cwndlab that a source imports, without `cwndlab.`; some are names in a module."""
-    return tuple(_named(source, package))
 
 
 #: An import: its module, and the names taken from it. Parsing the files would take each command 40 ms.

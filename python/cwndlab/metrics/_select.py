@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cwndlab.records.window import Columns
 
+from . import _median
 from ._options import Kind, Pool
 
 if TYPE_CHECKING:
@@ -113,10 +114,7 @@ def median(delays: Floats) -> float:
     """
     if len(delays) == 0:
         return math.nan
-    # np.median would import numpy.ma, and costs five times as much.
-    low, high = (len(delays) - 1) // 2, len(delays) // 2
-    ordered = np.partition(delays, (low, high))
-    value = float(ordered[low] + ordered[high]) / 2
+    value = float(_median.median(delays))
     return value if math.isfinite(value) else math.nan
 
 

@@ -10,11 +10,10 @@ the axes they share. See docs/guide/claims.md.
 from __future__ import annotations
 
 import ast
-import io
 import math
 import operator
+import re
 import sys
-import tokenize
 import warnings
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.metrics._median import median
 from cwndlab.metrics._range import Range, of_derived, of_reduced
 from cwndlab.stats import intervals
 from cwndlab.stats.field import (
@@ -73,31 +73,37 @@ def parse(text: str) -> ast.expr:
         raise
     except SyntaxError as error:
         raise ExpressionError(error.msg, error.offset or len(flat) + 1) from None
-    except (tokenize.TokenError, ValueError, RecursionError, MemoryError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"cannot be read: {error}", 1) from None
     if _depth(tree) > DEEPEST:
         raise ExpressionError(f"nested deeper than {DEEPEST}", 1)
     return tree
 
 
+#: Comments and text, in which brackets are left alone; names and numbers; any other character.
+_TOKEN = re.compile(r"""#.*|"[^"]*"|'[^']*'|[\w.]+|\S""")
+
+
 def _brackets_to_calls(text: str) -> str:
     """`name[a=1]` is no Python, `name(a=1)` is: swaps brackets after a name, keeping every column."""
     out = list(text)
-    stack: list[bool] = []
-    previous: tokenize.TokenInfo | None = None
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.string == "[":
-            after_name = previous is not None and previous.type == tokenize.NAME
-            after_name = after_name and previous is not None and previous.string not in ("and", "or", "not")
-            stack.append(after_name)
+    stack: list[tuple[int, bool]] = []
+    previous = ""
+    for token in _TOKEN.finditer(text):
+        word = token.group()
+        if word == "[":
+            after_name = previous.isidentifier() and previous not in ("and", "or", "not")
+            stack.append((token.start(), after_name))
             if after_name:
-                out[token.start[1]] = "("
-        elif token.string == "]":
+                out[token.start()] = "("
+        elif word == "]":
             if not stack:
-                raise ExpressionError("a ] without its [", token.start[1] + 1)
-            if stack.pop():
-                out[token.start[1]] = ")"
-        previous = token
+                raise ExpressionError("a ] without its [", token.start() + 1)
+            if stack.pop()[1]:
+                out[token.start()] = ")"
+        previous = word
+    if stack:
+        raise ExpressionError("a [ without its ]", stack[-1][0] + 1)
     return "".join(out)
 
 
@@ -165,7 +171,7 @@ _OVER_NUMBERS: dict[str, Callable[[Floats], Floats]] = {
     "max": lambda m: np.asarray(np.max(m, axis=0)),
     "mean": lambda m: np.asarray(np.mean(m, axis=0)),
     "sum": lambda m: np.asarray(np.sum(m, axis=0)),
-    "median": lambda m: np.asarray(np.median(m, axis=0)),
+    "median": median,
 }
 
 FUNCTIONS = (

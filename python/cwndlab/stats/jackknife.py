@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab.metrics._median import median
 from cwndlab.metrics._range import ANY, Range
 from cwndlab.stats import scale
 from cwndlab.stats.distributions import order_ranks, t_quantile
@@ -31,7 +32,7 @@ def centre(values: Floats, statistic: str = "mean") -> float:
     known = values[~np.isnan(values)]
     if len(known) == 0:
         return math.nan
-    return float(np.median(known) if statistic == "median" else np.mean(known))
+    return float(median(known) if statistic == "median" else np.mean(known))
 
 
 def leave_one_out(values: Floats, statistic: str = "mean") -> Floats:

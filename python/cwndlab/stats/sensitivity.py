@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cwndlab.metrics._median import median
 from cwndlab.stats.results import Estimate, Results
 from cwndlab.stats.verdict import Verdict
 
@@ -144,8 +145,8 @@ def _shift(before: JudgedTable, after: JudgedTable | None) -> Shift:
             relative.append(abs(value / base.value - 1.0))
         else:
             differences[base.unit] = max(differences.get(base.unit, 0.0), abs(value - base.value))
-    median, largest = (float(np.median(relative)), max(relative)) if relative else (math.nan, math.nan)
-    return Shift(len(pairs), of, median, largest, differences)
+    middle, largest = (float(median(np.array(relative))), max(relative)) if relative else (math.nan, math.nan)
+    return Shift(len(pairs), of, middle, largest, differences)
 
 
 def _small(estimates: Sequence[Estimate]) -> dict[str, float]:

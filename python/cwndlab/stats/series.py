@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.metrics._median import median
 from cwndlab.spec.values import same_value
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
@@ -217,7 +218,7 @@ def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
         points = points[:, np.isfinite(points).all(axis=0)]
         if points.shape[1] == 0:
             continue
-        middle = np.median(points, axis=1)
+        middle = median(points.T)
         contour = np.empty((2, 0))
         if points.shape[1] >= intervals.FEWEST:
             # The maximum-likelihood estimate divides by n.
