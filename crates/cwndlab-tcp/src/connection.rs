@@ -265,7 +265,7 @@ impl Connection {
         if self.retries > MAX_RETRIES {
             return self.fail(CloseReason::RetransmitTimeout);
         }
-        let reduced = self.doubt_timeout(cfg) || self.retries > 1;
+        let reduced = self.prepare_timeout(cfg) || self.retries > 1;
         let s = &mut self.sender;
         if cfg.recovery.reno().outlives_timeout && self.recovery.in_recovery() {
             s.cc.on_episode(Episode::Inflated { bytes: s.inflation }, s.mss);

@@ -186,7 +186,7 @@ impl Echo {
 
     /// Whether data of this segment may change what is echoed.
     #[inline]
-    pub fn minds(self, segment: &Header) -> bool {
+    pub fn affects_echo(self, segment: &Header) -> bool {
         (segment.ecn == CE || self.0 & ECE != 0) && self.0 & ACCURATE == 0
     }
 

@@ -325,7 +325,7 @@ impl Sender {
             || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.mss))
     }
 
-    /// A report with what is known of the sender after this ACK; what the ACK told is to be filled in.
+    /// A report with what is known of the sender after this ACK; the caller fills in what the ACK reports.
     #[inline]
     pub fn report(&self, cfg: &TcpConfig, now: Time) -> AckReport {
         AckReport {

@@ -177,7 +177,7 @@ impl Trace {
             self.enter(timer, self.quiet_since);
         }
         if expired.is_some() || (before.received, before.sent) != (counts.received, counts.sent) {
-            self.settle(now, &mut report);
+            self.report_ended(now, &mut report);
             self.quiet_since = now;
         }
         self.enter(end.limit(cfg), now);
@@ -190,7 +190,7 @@ impl Trace {
 
     /// The connection or the run is over: reports the rest.
     pub fn finish(mut self, now: Time, mut report: impl FnMut(Traced)) {
-        self.settle(Time::MAX, &mut report);
+        self.report_ended(Time::MAX, &mut report);
         let (by, from) = self.limits[0];
         if from < now {
             report(Traced::Limited { from, to: now, by });
@@ -210,12 +210,12 @@ impl Trace {
     }
 
     /// Reports the limits that ended before `now`: they can no longer change.
-    fn settle(&mut self, now: Time, report: &mut impl FnMut(Traced)) {
-        let settled = self.limits.iter().skip(1).take_while(|next| next.1 < now).count();
-        for pair in self.limits[..=settled].windows(2) {
+    fn report_ended(&mut self, now: Time, report: &mut impl FnMut(Traced)) {
+        let ended = self.limits.iter().skip(1).take_while(|next| next.1 < now).count();
+        for pair in self.limits[..=ended].windows(2) {
             report(Traced::Limited { from: pair[0].1, to: pair[1].1, by: pair[0].0 });
         }
-        self.limits.drain(..settled);
+        self.limits.drain(..ended);
     }
 
     fn follow_state(&mut self, now: Time, before: &Counts, state: CongestionState, report: &mut impl FnMut(Traced)) {

@@ -344,7 +344,7 @@ impl Controller {
 
     /// Whether the law takes every ACK, also one that acknowledges and reports nothing.
     #[inline]
-    pub fn hears_every_ack(&self) -> bool {
+    pub fn takes_every_ack(&self) -> bool {
         matches!(self.law, Law::External(_))
     }
 

@@ -140,7 +140,7 @@ impl Connection {
         let s = &mut self.sender;
         let acked = ack - s.una;
         // without SACK, each duplicate ACK stands for a segment that arrived
-        let told = u64::from(s.dup_acks) * u64::from(s.mss);
+        let by_duplicates = u64::from(s.dup_acks) * u64::from(s.mss);
         s.una = ack;
         s.nxt = s.nxt.max(ack);
         s.resend_first = false;
@@ -169,7 +169,7 @@ impl Connection {
             fresh_bytes: if self.agreed.sack {
                 delivered_bytes
             } else {
-                acked_bytes - told.min(acked_bytes - acked_bytes.min(u64::from(s.mss)))
+                acked_bytes - by_duplicates.min(acked_bytes - acked_bytes.min(u64::from(s.mss)))
             },
             ce_bytes: feedback.ce_bytes,
             ce_packets: feedback.ce_packets,

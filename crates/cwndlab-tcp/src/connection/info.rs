@@ -30,7 +30,7 @@ pub struct Info {
     pub mss: u32,
     /// Sent and not cumulatively acknowledged.
     pub unacked: u64,
-    /// Of these, known to have arrived: SACKed, or without SACK told by duplicate ACKs.
+    /// Of these, known to have arrived: SACKed, or without SACK counted by duplicate ACKs.
     pub sacked: u64,
     /// Of these, deemed lost (RFC 6675, section 4: `IsLost`) and not SACKed.
     pub lost: u64,

@@ -58,7 +58,7 @@ impl Connection {
         let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.una)));
         let data = seg.len > 0;
         let plain = if data {
-            acked == 0 && !s.ecn.minds(seg) && self.is_unreported(cfg, now, seg)
+            acked == 0 && !s.ecn.affects_echo(seg) && self.is_unreported(cfg, now, seg)
         } else {
             acked > 0 && acked <= s.max - s.una
         };
@@ -95,7 +95,7 @@ impl Connection {
         let echo = self.echoed_stamp(seg);
         let s = &self.sender;
         match &mut self.recovery {
-            Recovery::Rack(rack) => s.una == s.max && !s.cc.hears_every_ack() && rack.take_idle(cfg, s, now, echo),
+            Recovery::Rack(rack) => s.una == s.max && !s.cc.takes_every_ack() && rack.take_idle(cfg, s, now, echo),
             _ => true,
         }
     }
@@ -104,7 +104,7 @@ impl Connection {
     #[inline(never)]
     pub(super) fn take_any(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         match self.state {
-            // without FIN the peer is not told that we are over: what it still sends is acknowledged
+            // without FIN the peer does not learn that we are over: what it still sends is acknowledged
             State::Closed if !self.ends_by_fin && self.error.is_none() => self.on_synchronized(cfg, now, seg),
             State::Closed => self.on_closed(seg),
             State::Listen => self.on_listen(cfg, now, seg),
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// CLOSED (RFC 9293, 3.10.7.1): a RST answers everything but a RST. Without FIN the peer is not told.
+    /// CLOSED (RFC 9293, 3.10.7.1): a RST answers everything but a RST; nothing is answered without FIN.
     fn on_closed(&mut self, seg: &Segment) {
         if seg.flags.has(Flags::RST) || !self.ends_by_fin {
             return;
@@ -168,7 +168,7 @@ impl Connection {
             return;
         }
         if seg.len > 0 && end > 0 {
-            if self.sender.ecn.minds(seg) {
+            if self.sender.ecn.affects_echo(seg) {
                 self.note_mark(cfg, seg);
             }
             self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);

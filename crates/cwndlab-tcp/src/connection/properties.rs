@@ -208,25 +208,25 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
 fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
     let outcome = run(configs, pipe, plan);
     let [a, b] = &outcome.ends;
-    let told = format!("{:?} {:?} at {}\n{a:?}\n{b:?}", a.state(), b.state(), outcome.end);
+    let state = format!("{:?} {:?} at {}\n{a:?}\n{b:?}", a.state(), b.state(), outcome.end);
     for (from, to, bytes) in [(a, b, plan.bytes[0]), (b, a, plan.bytes[1])] {
-        assert!(to.received() <= bytes, "more than was written: {told}");
-        assert!(from.acked() <= to.received(), "acknowledged, not received: {told}");
+        assert!(to.received() <= bytes, "more than was written: {state}");
+        assert!(from.acked() <= to.received(), "acknowledged, not received: {state}");
         if a.error().is_none() && b.error().is_none() {
-            assert_eq!(to.received(), bytes, "not whole: {told}");
+            assert_eq!(to.received(), bytes, "not whole: {state}");
         }
     }
     for end in [a, b] {
         // segments whose ACK has not come yet are still on the sampler's list
         let delivered = end.sender.outstanding.clone().rate().map(|rate| rate.delivered_bytes());
         let counted = delivered.is_none_or(|bytes| bytes == end.sender.una - 1);
-        assert!(end.error().is_some() || end.sender.una < end.sender.max || counted, "delivered otherwise: {told}");
+        assert!(end.error().is_some() || end.sender.una < end.sender.max || counted, "delivered otherwise: {state}");
     }
     let gave_up = a.error().is_some() || b.error().is_some(); // the other end need not hear of it
-    assert!(gave_up || outcome.over, "does not end: {told}");
+    assert!(gave_up || outcome.over, "does not end: {state}");
     if pipe.loss < 0.05 {
         // (with more, giving up is possible)
-        assert!(a.error().is_none() && b.error().is_none(), "gave up: {:?} {:?} {told}", a.error(), b.error());
+        assert!(a.error().is_none() && b.error().is_none(), "gave up: {:?} {:?} {state}", a.error(), b.error());
     }
 }
 

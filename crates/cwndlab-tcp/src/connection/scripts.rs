@@ -224,29 +224,29 @@ impl<'a> Script<'a> {
 
     fn show(&self, s: &Segment) -> String {
         let [ours, theirs] = self.iss;
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         let offset = |base: u32, number: u32| i64::from(number.wrapping_sub(base.wrapping_add(1)) as i32);
         if s.flags.has(Flags::SYN) {
-            told.push("syn".to_owned());
+            shown.push("syn".to_owned());
         }
         if s.len > 0 {
             let start = offset(ours, s.seq);
-            told.push(format!("data {start}-{}", start + i64::from(s.len)));
+            shown.push(format!("data {start}-{}", start + i64::from(s.len)));
         }
         if s.flags.has(Flags::FIN) {
-            told.push("fin".to_owned());
+            shown.push("fin".to_owned());
         }
         if s.flags.has(Flags::RST) {
-            told.push("rst".to_owned());
+            shown.push("rst".to_owned());
         }
         if s.flags.has(Flags::ACK) && s.len == 0 {
-            told.push(format!("ack {}", offset(theirs, s.ack)));
+            shown.push(format!("ack {}", offset(theirs, s.ack)));
         }
         if s.sack.len > 0 {
-            told.push("sack".to_owned());
-            told.extend(s.sack.as_slice().iter().map(|b| format!("{}-{}", offset(theirs, b.0), offset(theirs, b.1))));
+            shown.push("sack".to_owned());
+            shown.extend(s.sack.as_slice().iter().map(|b| format!("{}-{}", offset(theirs, b.0), offset(theirs, b.1))));
         }
-        told.join(" ")
+        shown.join(" ")
     }
 
     fn expect(&mut self, fields: &[&str]) -> Result<(), String> {

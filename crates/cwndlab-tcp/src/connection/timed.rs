@@ -49,9 +49,9 @@ impl Connection {
     }
 
     /// A retransmission timeout: whether RACK has reduced the window for this flight already.
-    pub(super) fn doubt_timeout(&mut self, cfg: &TcpConfig) -> bool {
+    pub(super) fn prepare_timeout(&mut self, cfg: &TcpConfig) -> bool {
         let Recovery::Rack(rack) = &mut self.recovery else { return false };
-        rack.doubt_timeout(cfg, &self.sender, self.retries)
+        rack.prepare_timeout(cfg, &self.sender, self.retries)
     }
 
     /// A retransmission timeout has been set.

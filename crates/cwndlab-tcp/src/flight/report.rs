@@ -1,4 +1,5 @@
-//! What one ACK told: a value, built once, then passed from loss detection to the episode, the controller and the timer.
+//! What one ACK reports: a value that passes from loss detection to the episode, the timer and the controller. What loss
+//! detection finds completes it before the controller gets it.
 
 use super::rate::RateSample;
 use cwndlab_units::Time;

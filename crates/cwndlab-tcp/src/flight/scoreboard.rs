@@ -3,7 +3,7 @@
 use crate::ranges::Ranges;
 
 /// Blocks remembered: as many as a segment can carry.
-const TOLD: usize = 4;
+const RECENT: usize = 4;
 
 /// Which ranges have arrived beyond the cumulative ACK. On the heap once used. The sums that recovery asks for on every
 /// ACK are kept, so that its cost grows neither with the window nor with the number of holes.
@@ -19,7 +19,7 @@ struct Reported {
     /// Bytes in `ranges` below the position `mark`.
     below_mark: u32,
     /// Low 32 bits of the most recent blocks: an ACK mostly repeats those of the previous one (RFC 2018, section 4).
-    told: [(u32, u32); TOLD],
+    recent: [(u32, u32); RECENT],
     /// Which of them is replaced next.
     oldest: u8,
 }
@@ -38,7 +38,7 @@ impl Scoreboard {
     /// Whether a block is among those learnt last.
     #[inline]
     pub fn knows(&self, start: u64, end: u64) -> bool {
-        self.0.as_ref().is_some_and(|reported| reported.told.iter().any(|&told| covers(told, start, end)))
+        self.0.as_ref().is_some_and(|reported| reported.recent.iter().any(|&recent| covers(recent, start, end)))
     }
 
     /// Adds a block; how many bytes of it were new.
@@ -114,12 +114,12 @@ impl Scoreboard {
 
 impl Reported {
     fn insert(&mut self, start: u64, end: u64) -> u64 {
-        match self.told.iter_mut().find(|told| told.0 == start as u32) {
-            Some(told) if covers(*told, start, end) => return 0,
-            Some(told) => told.1 = end as u32,
+        match self.recent.iter_mut().find(|recent| recent.0 == start as u32) {
+            Some(recent) if covers(*recent, start, end) => return 0,
+            Some(recent) => recent.1 = end as u32,
             None => {
-                self.told[usize::from(self.oldest)] = (start as u32, end as u32);
-                self.oldest = (self.oldest + 1) % TOLD as u8;
+                self.recent[usize::from(self.oldest)] = (start as u32, end as u32);
+                self.oldest = (self.oldest + 1) % RECENT as u8;
             }
         }
         let (mark, mut known, mut known_below) = (self.mark, 0, 0);
@@ -142,7 +142,7 @@ impl Reported {
         self.total -= removed as u32;
         self.below_mark -= below as u32;
         if self.ranges.is_empty() {
-            self.told = [(0, 0); TOLD]; // before the numbers come round again
+            self.recent = [(0, 0); RECENT]; // before the numbers come round again
         }
         removed
     }

@@ -18,7 +18,7 @@ use crate::flight::{sent_after, Sent, REPEATED, SACKED};
 use crate::sender::Sender;
 pub(crate) use tail::Expiry;
 use timer::Deadlines;
-use undo::Doubt;
+use undo::Evidence;
 use usage::Usage;
 
 /// Recoveries without DSACK after which the reordering window shrinks again (RFC 8985, section 6.2, step 4).
@@ -68,7 +68,7 @@ pub(crate) struct Rack {
     /// Highest position sent when the phase began.
     recover: u64,
     window: Reduction,
-    doubt: Doubt,
+    evidence: Evidence,
     usage: Usage,
     /// Only new data goes until the next ACK (RFC 5682, section 3.1, step 2 b).
     new_only: bool,
@@ -105,7 +105,7 @@ impl Default for Rack {
             phase: Phase::Open,
             recover: 0,
             window: Reduction::default(),
-            doubt: Doubt::default(),
+            evidence: Evidence::default(),
             usage: Usage::default(),
             new_only: false,
             arrivals: Arrivals::default(),
@@ -144,7 +144,7 @@ impl Rack {
     /// [`Rack::begin_ack`] and [`Rack::on_ack`] do of it. False, and nothing done, where these may do more.
     #[inline]
     pub fn take_idle(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, echo: Option<u32>) -> bool {
-        if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.doubt.is_open() {
+        if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
             return false;
         }
         self.begin_ack(cfg, s, now, None, echo);
@@ -159,13 +159,13 @@ impl Rack {
         self.new_only = false;
         if let Some(twice) = dsack {
             self.arrivals.delivered = (twice.1 - twice.0).min(s.max - s.una); // what arrived twice has left the network, too
-            self.doubt.on_dsack(twice, s.una, s.mss);
+            self.evidence.on_dsack(twice, s.una, s.mss);
         }
     }
 
     /// An ECN echo has reduced the window, of which `before` bytes were in use; `processed` if its ACK has been.
     pub fn on_echo(&mut self, cfg: &TcpConfig, s: &mut Sender, before: u64, processed: bool) {
-        self.doubt.settle(); // congestion it was
+        self.evidence.clear(); // congestion it was
         if self.phase == Phase::Open {
             self.phase = Phase::Reduced;
             self.recover = s.max - 1;
@@ -218,8 +218,8 @@ impl Rack {
         // step 3: reordering
         self.fack = self.fack.max(segment.end);
         if segment.end < self.arrivals.fack && !repeated {
-            let told = std::mem::replace(&mut self.arrivals.reordered[usize::from(sacked)], true);
-            self.reorderings += u32::from(!told);
+            let seen = std::mem::replace(&mut self.arrivals.reordered[usize::from(sacked)], true);
+            self.reorderings += u32::from(!seen);
             let distance = (self.arrivals.fack - segment.start).div_ceil(u64::from(mss)).min(300) as u32; // Linux's most
             self.reordering = self.reordering.max(distance);
         }
@@ -285,13 +285,13 @@ impl Rack {
         let ended = advanced && self.end_episode(s, ack.echoed_stamp);
         self.adapt(s, ended, ack.has_dsack);
         let looks = match self.phase {
-            Phase::Recovery => self.doubt_recovery(s, ack),
+            Phase::Recovery => self.undo_in_recovery(s, ack),
             Phase::Loss => {
                 self.after_timeout(s, ack);
                 true
             }
             Phase::Open => {
-                self.doubt_past(s);
+                self.undo_after_recovery(s);
                 true
             }
             Phase::Reduced => true,
@@ -329,7 +329,7 @@ impl Rack {
             return false;
         }
         let repaired = self.phase == Phase::Recovery;
-        if !(repaired && self.doubt_end(s, echo)) {
+        if !(repaired && self.undo_at_end(s, echo)) {
             // RFC 9937, section 6.2: it ends at ssthresh
             s.cc.on_episode(Episode::Ended, s.mss);
         }
@@ -388,12 +388,13 @@ impl Rack {
             let reduced = reduce(cfg, s, CongestionEvent::Loss, flight_lost(s));
             self.window = Reduction::new(cfg, s, before, delivered);
             self.recover = s.max - 1;
-            self.doubt.frto = false;
+            self.evidence.frto = false;
             if reduced {
                 // copies of an earlier episode may still be on their way: Linux keeps `retrans_stamp` while they are
-                self.doubt.start(s, s.outstanding.tally().again + u32::from(self.probe_end != 0 && self.probe_repeats));
+                self.evidence
+                    .start(s, s.outstanding.tally().again + u32::from(self.probe_end != 0 && self.probe_repeats));
             } else {
-                self.doubt.settle();
+                self.evidence.clear();
             }
         }
         self.phase = Phase::Recovery;
@@ -405,7 +406,7 @@ impl Rack {
 
     /// The retransmission timer has expired, `retries` times without progress; whether the window has been reduced for
     /// this flight already, and is not to be again.
-    pub fn doubt_timeout(&mut self, cfg: &TcpConfig, s: &Sender, retries: u8) -> bool {
+    pub fn prepare_timeout(&mut self, cfg: &TcpConfig, s: &Sender, retries: u8) -> bool {
         let again = s.outstanding.tally().again;
         let reduced = match self.phase {
             Phase::Open => false,
@@ -413,10 +414,10 @@ impl Rack {
             Phase::Loss => retries > 1 && s.una <= self.recover,
         };
         // RFC 5682, section 3.1, step 1, and section 3.2: not if it interrupts a recovery
-        self.doubt.frto =
+        self.evidence.frto =
             cfg.recovery.has_f_rto() && (retries > 1 || matches!(self.phase, Phase::Open | Phase::Reduced));
         if !reduced {
-            self.doubt.start(s, again);
+            self.evidence.start(s, again);
         }
         reduced
     }

@@ -39,15 +39,15 @@ fn block(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, now: Time, (l
 fn a_lost_segment_counts_once_and_again_when_its_copy_is_lost() {
     let cfg = config(RecoveryKind::Rack);
     let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
-    let told = block(&cfg, &mut s, &mut recovery, MS(100), (201, 501));
-    assert_eq!((told.lost_bytes, told.began), (200, true));
-    let told = block(&cfg, &mut s, &mut recovery, MS(101), (201, 501));
-    assert_eq!((told.lost_bytes, told.began), (0, false));
+    let decision = block(&cfg, &mut s, &mut recovery, MS(100), (201, 501));
+    assert_eq!((decision.lost_bytes, decision.began), (200, true));
+    let decision = block(&cfg, &mut s, &mut recovery, MS(101), (201, 501));
+    assert_eq!((decision.lost_bytes, decision.began), (0, false));
     // both go again; the second copy arrives 50 ms later, the first, sent 10 ms before it, is lost once more
     s.outstanding.on_sent(1, 101, MS(102), false);
     s.outstanding.on_sent(101, 201, MS(112), false);
-    let told = block(&cfg, &mut s, &mut recovery, MS(162), (101, 501));
-    assert_eq!((told.lost_bytes, told.began), (100, false));
+    let decision = block(&cfg, &mut s, &mut recovery, MS(162), (101, 501));
+    assert_eq!((decision.lost_bytes, decision.began), (100, false));
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn blocks_of_an_ack_of_new_data_may_begin_an_episode() {
         s.una = 101;
         let sacked = s.outstanding.on_block(201, 501, |_| {});
         let ack = report(&cfg, &s, AckKind::New, sacked);
-        let told = recovery.on_ack(&cfg, &mut s, &ack);
-        assert_eq!(told, Decision { growth: Growth::None, began: true, lost_bytes: 100, ..GROW }, "{kind:?}");
+        let decision = recovery.on_ack(&cfg, &mut s, &ack);
+        assert_eq!(decision, Decision { growth: Growth::None, began: true, lost_bytes: 100, ..GROW }, "{kind:?}");
     }
 }
 
@@ -103,12 +103,12 @@ fn what_blocks_show_to_be_lost_counts_once() {
         };
         (s.end, s.nxt, s.max) = (901, 901, 901);
         // 1 to 100 and 201 to 300 are missing below three segments, and 501 to 600 has but one above it
-        let told = [
+        let seen = [
             take(&mut s, &[(101, 201), (301, 501), (601, 701)]),
             take(&mut s, &[(601, 701)]),
             take(&mut s, &[(601, 901)]),
         ];
-        assert_eq!(told, lost, "{kind:?}");
+        assert_eq!(seen, lost, "{kind:?}");
     }
 }
 

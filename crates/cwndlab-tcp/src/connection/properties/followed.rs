@@ -10,18 +10,18 @@ const PLENTY: u64 = 1 << 40;
 
 pub(super) struct Followed {
     trace: Trace,
-    told: Told,
+    reported: Reported,
 }
 
 /// Up to when what was reported reaches.
 #[derive(Default)]
-struct Told {
+struct Reported {
     limited: Time,
     was: Time,
     last_limit: Option<Limit>,
 }
 
-impl Told {
+impl Reported {
     fn take(&mut self, traced: Traced) {
         match traced {
             Traced::Limited { from, to, by } => {
@@ -42,19 +42,19 @@ impl Told {
 
 impl Followed {
     pub fn new() -> Followed {
-        Followed { trace: Trace::new(Time::ZERO), told: Told::default() }
+        Followed { trace: Trace::new(Time::ZERO), reported: Reported::default() }
     }
 
     /// The end has been polled until it gave nothing.
     pub fn look(&mut self, cfg: &TcpConfig, now: Time, end: &Connection) {
-        self.trace.look(cfg, now, end, |traced| self.told.take(traced));
+        self.trace.look(cfg, now, end, |traced| self.reported.take(traced));
         check_limit(cfg, now, end);
     }
 
     pub fn finish(mut self, now: Time) {
-        self.trace.finish(now, |traced| self.told.take(traced));
+        self.trace.finish(now, |traced| self.reported.take(traced));
         assert_eq!(
-            (self.told.limited, self.told.was),
+            (self.reported.limited, self.reported.was),
             (now, now),
             "the intervals do not add up to the connection's life"
         );

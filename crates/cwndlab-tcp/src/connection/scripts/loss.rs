@@ -237,7 +237,7 @@ fn sack_rescues_a_lost_tail_without_a_timeout() {
     assert_eq!((end.stats().fast_retransmits, end.stats().retransmits), (1, 4));
 }
 
-/// RFC 6675, section 5, step 2: three segments above the first hole, told by a single ACK.
+/// RFC 6675, section 5, step 2: three segments above the first hole, reported by a single ACK.
 #[test]
 fn sack_needs_no_three_duplicates_if_one_tells_of_three_segments() {
     let end = after_ten(

@@ -48,7 +48,7 @@ impl Rack {
                 return piece;
             }
             self.new_only = false; // none may go: the conventional way
-            self.doubt.frto = false;
+            self.evidence.frto = false;
         }
         if let Some(sent) = s.outstanding.next_waiting() {
             let piece = Piece { start: sent.start, len: (sent.end.min(s.end) - sent.start) as u32 };
@@ -74,7 +74,7 @@ impl Rack {
             self.window.on_sent(piece.len);
         }
         if !new && !self.probe_due {
-            self.doubt.on_again(now, (end - piece.start).div_ceil(u64::from(s.mss)) as u32);
+            self.evidence.on_again(now, (end - piece.start).div_ceil(u64::from(s.mss)) as u32);
         }
         self.set_timer_for(cfg, s, now, piece, new, was_quiet);
         if self.probe_due {

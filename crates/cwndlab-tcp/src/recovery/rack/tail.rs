@@ -76,7 +76,7 @@ impl Rack {
             if self.phase == Phase::Open {
                 let flight = ack.prior_flight_bytes.min(s.cc.cwnd()).max(u64::from(s.mss));
                 reduce(cfg, s, CongestionEvent::Loss, flight);
-                self.doubt.settle();
+                self.evidence.clear();
             }
         }
     }

@@ -8,12 +8,12 @@ use crate::congestion::{AckKind, AckReport};
 use crate::connection::timestamp;
 use crate::sender::Sender;
 
-/// What is known against the last reduction.
+/// Evidence that the last reduction was spurious.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Doubt {
+pub(super) struct Evidence {
     /// First unacknowledged position when the window was reduced; 0 = nothing can be undone.
     since: u64,
-    /// Segments sent again of which no DSACK has told; none before the first.
+    /// Segments sent again that no DSACK has reported; none before the first.
     unexplained: Option<u32>,
     /// When the first segment was sent again.
     first_again: Option<Time>,
@@ -21,16 +21,16 @@ pub(super) struct Doubt {
     pub frto: bool,
 }
 
-impl Doubt {
+impl Evidence {
     /// The window has been reduced; `again` segments that were sent again are on their way.
     pub fn start(&mut self, s: &Sender, again: u32) {
         let first_again = self.first_again.filter(|_| again > 0);
-        *self = Doubt { since: s.una, unexplained: (again > 0).then_some(again), first_again, frto: self.frto };
+        *self = Evidence { since: s.una, unexplained: (again > 0).then_some(again), first_again, frto: self.frto };
     }
 
     /// There is nothing to undo (any more).
-    pub fn settle(&mut self) {
-        *self = Doubt::default();
+    pub fn clear(&mut self) {
+        *self = Evidence::default();
     }
 
     pub fn on_again(&mut self, now: Time, segments: u32) {
@@ -73,20 +73,20 @@ impl Rack {
         s.cc.on_undo(mss);
         self.undos += 1;
         s.ecn.withdraw();
-        self.doubt.settle();
+        self.evidence.clear();
     }
 
     /// An ACK during fast recovery that does not end it: whether losses are to be looked for.
-    pub(super) fn doubt_recovery(&mut self, s: &mut Sender, ack: &AckReport) -> bool {
+    pub(super) fn undo_in_recovery(&mut self, s: &mut Sender, ack: &AckReport) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
-        if advanced && self.doubt.answers_original(echo) {
+        if advanced && self.evidence.answers_original(echo) {
             // a late segment filled the hole; copies in flight will be reported by D-SACK
             if s.outstanding.tally().again > 0 {
                 return false;
             }
             self.undo(s, true);
             self.phase = Phase::Open;
-        } else if self.doubt.explained() {
+        } else if self.evidence.explained() {
             self.undo(s, false);
             self.phase = Phase::Open;
         }
@@ -94,31 +94,31 @@ impl Rack {
     }
 
     /// An ACK outside recovery, by which a past reduction may turn out to have been spurious.
-    pub(super) fn doubt_past(&mut self, s: &mut Sender) {
-        if self.doubt.explained() {
+    pub(super) fn undo_after_recovery(&mut self, s: &mut Sender) {
+        if self.evidence.explained() {
             self.undo(s, false);
         }
     }
 
     /// The last position of the episode is acknowledged: whether the episode was spurious.
-    pub(super) fn doubt_end(&mut self, s: &mut Sender, echo: Option<u32>) -> bool {
-        let in_vain = self.doubt.explained() || self.doubt.answers_original(echo);
-        if in_vain {
+    pub(super) fn undo_at_end(&mut self, s: &mut Sender, echo: Option<u32>) -> bool {
+        let spurious = self.evidence.explained() || self.evidence.answers_original(echo);
+        if spurious {
             self.undo(s, false);
         }
-        in_vain
+        spurious
     }
 
     /// An ACK after a timeout.
     pub(super) fn after_timeout(&mut self, s: &mut Sender, ack: &AckReport) {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
-        if advanced && (self.doubt.explained() || self.doubt.answers_original(echo)) {
+        if advanced && (self.evidence.explained() || self.evidence.answers_original(echo)) {
             self.undo(s, true);
             self.phase = Phase::Open;
             return;
         }
         let recovered = s.una > self.recover;
-        if self.doubt.frto {
+        if self.evidence.frto {
             if self.arrivals.original {
                 // RFC 5682, section 3.1, step 3 b: data that was not sent again has arrived, so not all was lost
                 self.undo(s, true);
@@ -126,17 +126,17 @@ impl Rack {
                 return;
             }
             if s.max > self.recover + 1 {
-                self.doubt.frto = advanced && !self.arrivals.reported; // step 3 a
+                self.evidence.frto = advanced && !self.arrivals.reported; // step 3 a
             } else if advanced && !recovered {
                 // step 2 b: new data, if there is, instead of what is deemed lost
                 self.recover = s.max - 1;
                 self.new_only = s.end > s.max && s.edge > s.max;
-                self.doubt.frto = self.new_only;
+                self.evidence.frto = self.new_only;
                 return;
             }
         }
         if recovered {
-            self.doubt_end(s, echo);
+            self.undo_at_end(s, echo);
             self.phase = Phase::Open;
         }
     }
