@@ -42,6 +42,8 @@ _COMMANDS = {
 def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     """Runs a command line, by default the process's; prints cwndlab's own errors without a traceback."""
     words = sys.argv[1:] if args is None else [str(word) for word in args]
+    # Pydantic would read the metadata of every installed package to look for plugins; a command needs none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         with importing():
             called = with_commands(words[:1]) if words and words[0] in _COMMANDS else with_commands()

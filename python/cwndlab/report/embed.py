@@ -36,7 +36,7 @@ Explain: TypeAlias = "Callable[[str], Diagnosis | None]"
 """What kept the senders of a cell's replicate 0 from sending; None if that is not known."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Runnable:
     """What a page needs to run the cells of a study again."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .definitions import Definition
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Outputs:
     """What a study asks to be shown, and in whose words."""
 
@@ -89,7 +89,7 @@ def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Judged:
     """Everything of a study that has a verdict; what could not be judged is listed in `omitted`."""
 

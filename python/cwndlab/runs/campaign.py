@@ -50,7 +50,7 @@ class Failure:
     advice: str = ""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Campaign:
     """One plan on one store."""
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .plot import Plots
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class RunResult:
     """A study's results: `results` for statistics, `records` for packets, `estimates` for numbers."""
 

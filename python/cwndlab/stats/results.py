@@ -74,7 +74,7 @@ def _no_records(cell: str, table: str) -> Columns:
     raise KeyError(f"no table {table!r} was recorded for cell {cell!r}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """Values per cell, quantity and replicate, and on demand the record tables of replicate 0.
 
