@@ -57,8 +57,10 @@ def test_record_tables_come_back_exactly() -> None:
             {"t_ns": pa.array([1, None, 3], pa.uint64()), "e": pa.array(["a", "b", "a"]).dictionary_encode()}
         )
     }
+    tables |= {"none": tables["x"].slice(0, 0), "y": pa.table({"list": [[1], [], [2, 3]] * 1000})}
     data = encode_tables(tables, "run")
-    assert decode_tables(data, "run")["x"].equals(tables["x"])
+    assert decode_tables(data, "run") == tables
+    assert decode_tables(encode_tables({}, "run"), "run") == {}
     assert decode_about(encode_tables(tables, "run", {"digest": "abc"}), "run") == {"digest": "abc"}
     for position in (0, len(data) // 2, len(data) - 1):
         damaged = bytearray(data)
