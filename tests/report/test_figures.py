@@ -11,6 +11,7 @@ import pytest
 
 import synthetic
 from cwndlab.errors import StudyError
+from cwndlab.report import canvas
 from cwndlab.report.figures import draw
 from cwndlab.report.packets import decimate, time_sequence_rows
 from cwndlab.report.svg import inline_svg
@@ -181,6 +182,21 @@ def test_a_figure_of_a_value_that_was_not_run_shows_one_that_was() -> None:
     asked = draw(figure(kind="time-sequence", where={**TAHOE, "variant": "sack", "iw": 4}), TRACE)
     plain = [re.sub(r"clip\d+", "clip", one.svg) for one in (drawing, asked)]  # they are numbered on and on
     assert plain[0] == plain[1]
+
+
+def test_figures_that_show_the_same_chart_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    convert = canvas.convert
+    monkeypatch.setattr(canvas, "convert", lambda *call: made.append(call) or convert(*call))
+    drawn: dict[str, str] = {}
+    tied = {"kind": "time-sequence", "where": {**TAHOE, "iw": 4}}
+    run = dataclasses.replace(TRACE, cells=tuple(c for c in TRACE.cells if c.axes["variant"] == "sack"))
+    other = {**tied, "where": {**TAHOE, "variant": "sack", "iw": 4}}
+    one, two = draw(figure(**tied), run, drawn), draw(figure(**other), run, drawn)
+    assert (one.svg, len(made)) == (two.svg, 1)
+    assert one.title != two.title
+    third = draw(figure(**other, until="12s"), run, drawn)
+    assert (third.svg == one.svg, len(made)) == (False, 2)
 
 
 def test_a_cdf_rises_to_one_and_pools_the_replicates() -> None:

@@ -130,7 +130,9 @@ def mean_times(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, 
         objects = zip(columns["flow"][mine].tolist(), columns["index"][mine].tolist(), strict=True)
         count, parts = len(set(objects)), columns["part"][mine]
         spent = columns["spent_ns"][mine].astype(np.float64) / 1e9
-        found[name] = {part: float(spent[parts == part].sum()) / count for part in set(parts.tolist())}
+        found[name] = {
+            part: float(spent[parts == part].sum()) / count for part in dict.fromkeys(parts.tolist())
+        }
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -56,10 +57,13 @@ def interactive(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str) -> a
     return made  # type: ignore[no-any-return]
 
 
-def to_svg(chart: Spec, rows: Mapping[str, Sequence[Row]]) -> str:
-    """Draws a chart whose data sets are given by name."""
+def to_svg(chart: Spec, rows: Mapping[str, Sequence[Row]], drawn: dict[str, str]) -> str:
+    """Draws a chart whose data sets are given by name; `drawn` keeps the SVG of each chart by its JSON."""
     whole = {**chart, "config": _config(), "datasets": {name: list(data) for name, data in rows.items()}}
-    return convert("vegalite_to_svg", whole).decode().replace(INK, "currentColor")
+    text = json.dumps(whole)
+    if text not in drawn:
+        drawn[text] = convert("vegalite_to_svg", whole).decode().replace(INK, "currentColor")
+    return drawn[text]
 
 
 def _config() -> dict[str, Any]:

@@ -98,14 +98,17 @@ class Drawing:
         return bytes(convert("svg_to_pdf", self.svg_file))
 
 
-def draw(spec: Figure, results: Results) -> Drawing:
-    """Draws a figure, of other cells than it asks for if those were left out of the run."""
+def draw(spec: Figure, results: Results, drawn: dict[str, str] | None = None) -> Drawing:
+    """Draws a figure, of other cells than it asks for if those were left out of the run.
+
+    Two figures may then be the same chart: with a common `drawn` it is drawn once.
+    """
     spec, instead = series.of_run_cells(spec, results)
     shown = list(series.figure_cells(spec, results))
     spec = in_columns(spec, len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown}))
     chart, rows, words = _KINDS[spec.kind](spec, results)
     title = f"{spec.title} (here {instead})" if instead else spec.title
-    return Drawing(spec.id, title, spec.about, words, to_svg(chart, rows))
+    return Drawing(spec.id, title, spec.about, words, to_svg(chart, rows, {} if drawn is None else drawn))
 
 
 def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:

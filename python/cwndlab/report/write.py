@@ -109,10 +109,13 @@ def write(
     found = _discrepancies(outputs, judged, results, outcomes)
     view = build_view(outputs, judged, drawings, facts, outcomes, section, results, found)
     view = view._replace(live=_live(view, runnable))
+    pdfs: dict[str, bytes] = {}
     for drawing in drawings:
         at = directory / "figures" / drawing.id
         save(at.with_suffix(".svg"), drawing.svg_file)
-        save(at.with_suffix(".pdf"), drawing.pdf())
+        if drawing.svg not in pdfs:
+            pdfs[drawing.svg] = drawing.pdf()
+        save(at.with_suffix(".pdf"), pdfs[drawing.svg])
         if png or at.with_suffix(".png").exists():  # one that is there must not show something else
             save(at.with_suffix(".png"), drawing.png())
     save(directory / "report.md", render.markdown(view))
@@ -264,9 +267,10 @@ def _draw(
     from .figures import draw
 
     drawings = []
+    drawn: dict[str, str] = {}
     for spec in outputs.figures:
         try:
-            drawings.append(draw(spec, results))
+            drawings.append(draw(spec, results, drawn))
         except StudyError as error:
             omitted.append(Omitted("figure", spec.id, error))
     return drawings
