@@ -56,6 +56,7 @@ macro_rules! primitive {
             fn finish(column: Vec<$cell>) -> ArrayRef {
                 Arc::new(<$array>::from(column))
             }
+            #[inline]
             fn get(array: &$array, row: usize) -> $cell {
                 array.value(row)
             }
@@ -75,6 +76,7 @@ macro_rules! primitive {
             fn finish(column: Vec<Option<$cell>>) -> ArrayRef {
                 Arc::new(<$array>::from(column))
             }
+            #[inline]
             fn get(array: &$array, row: usize) -> Option<$cell> {
                 array.is_valid(row).then(|| array.value(row))
             }
@@ -115,6 +117,7 @@ impl Cell for bool {
     fn finish(mut column: Bits) -> ArrayRef {
         Arc::new(BooleanArray::new(column.0.finish(), None))
     }
+    #[inline]
     fn get(array: &BooleanArray, row: usize) -> bool {
         array.value(row)
     }
@@ -159,6 +162,7 @@ impl<L: Label> Cell for OneOf<L> {
     fn finish(column: Vec<u8>) -> ArrayRef {
         Arc::new(DictionaryArray::new(UInt8Array::from(column), Self::dictionary()))
     }
+    #[inline]
     fn get(array: &Self::Array, row: usize) -> OneOf<L> {
         OneOf(label_at(array, row))
     }
@@ -182,6 +186,7 @@ impl<L: Label> Cell for Option<OneOf<L>> {
     fn finish(column: Vec<Option<u8>>) -> ArrayRef {
         Arc::new(DictionaryArray::new(UInt8Array::from(column), OneOf::<L>::dictionary()))
     }
+    #[inline]
     fn get(array: &Self::Array, row: usize) -> Option<OneOf<L>> {
         array.is_valid(row).then(|| OneOf(label_at(array, row)))
     }
@@ -199,6 +204,7 @@ fn check_words<L: Label>(array: &DictionaryArray<UInt8Type>) -> Result<(), Strin
 }
 
 /// By the word, not the code: a table that comes back from a file may have its words in another order.
+#[inline]
 fn label_at<L: Label>(array: &DictionaryArray<UInt8Type>, row: usize) -> L {
     let key = array.keys().value(row);
     let word = array.values().as_string::<i32>().value(usize::from(key));
@@ -291,6 +297,7 @@ impl Cell for Sack {
     fn finish(column: Lists<u64>) -> ArrayRef {
         column.into_array(item(DataType::UInt64), |values| Arc::new(UInt64Array::from(values)))
     }
+    #[inline]
     fn get(array: &ListArray, row: usize) -> Sack {
         let values = array.value(row);
         let values = values.as_primitive::<arrow_array::types::UInt64Type>().values();
@@ -320,6 +327,7 @@ impl Cell for AccEcnCounts {
     fn finish(column: Lists<u32>) -> ArrayRef {
         column.into_array(item(DataType::UInt32), |values| Arc::new(UInt32Array::from(values)))
     }
+    #[inline]
     fn get(array: &ListArray, row: usize) -> AccEcnCounts {
         let values = array.value(row);
         let values = values.as_primitive::<arrow_array::types::UInt32Type>().values();

@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use crate::config::TcpConfig;
-use crate::connection::{CongestionState, Connection, Info, Limit};
+use crate::connection::{CongestionState, Connection, Limit};
 
 /// Why the sender entered a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,17 +95,18 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(end: &Connection, info: &Info) -> Self {
+    fn of(end: &Connection) -> Self {
         let stats = end.stats();
+        let (undos, loss_probes, reordering_timeouts) = end.rack_counts();
         Counts {
             received: stats.segments_received,
             sent: stats.bytes_sent + u64::from(stats.retransmits),
             timeouts: stats.timeouts,
             fast_retransmits: stats.fast_retransmits,
             window_probes: stats.window_probes,
-            loss_probes: info.loss_probes,
-            reordering_timeouts: info.reordering_timeouts,
-            undos: info.undos,
+            loss_probes,
+            reordering_timeouts,
+            undos,
         }
     }
 
@@ -159,12 +160,11 @@ impl Trace {
 
     /// Looks at the endpoint, which has given all that it gives at `now`; reports what is over.
     pub fn look(&mut self, cfg: &TcpConfig, now: Time, end: &Connection, mut report: impl FnMut(Traced)) {
-        let info = end.info(cfg);
-        let counts = Counts::of(end, &info);
+        let counts = Counts::of(end);
         let before = std::mem::replace(&mut self.counts, counts);
         let expired = counts.expired_since(&before);
         if let Some(timer) = expired {
-            let backoffs = info.backoffs;
+            let backoffs = end.backoffs();
             report(Traced::Expired { at: now, timer, set_at: self.deadline.1, backoffs, acked: end.acked() });
         }
         let silence_for = match expired {
@@ -181,7 +181,7 @@ impl Trace {
             self.quiet_since = now;
         }
         self.enter(end.limit(cfg), now);
-        self.follow_state(now, &before, info.state, &mut report);
+        self.follow_state(now, &before, end.congestion_state(), &mut report);
         let deadline = end.retransmission_deadline();
         if deadline != self.deadline.0 {
             self.deadline = (deadline, now);

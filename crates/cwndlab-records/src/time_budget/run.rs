@@ -1,5 +1,6 @@
 //! What the record tables say of one run, up to a time: connections and objects, and what happened at each end.
 
+use arrow_array::RecordBatch;
 use cwndlab_engine::Scenario;
 use cwndlab_units::Time;
 
@@ -94,7 +95,8 @@ impl Run {
         let (owners, positions) = (connections.len(), Positions::new(&connections));
         let end = |serial: u32, is_client: bool| Some(End::new(positions.of(serial)?, is_client));
 
-        let (mut arrivals, mut by_traffic) = (Vec::new(), Vec::new());
+        let packets = reader.count::<Delays>();
+        let (mut arrivals, mut by_traffic) = (Vec::with_capacity(packets), Vec::with_capacity(packets));
         reader.each::<Delays>(|row| {
             let time = nanoseconds(row.time_ns);
             if let Some(at) = end(row.connection, !row.from_client).filter(|_| reader.is_early(time)) {
@@ -120,8 +122,8 @@ impl Run {
         Ok(Run {
             end: reader.end,
             objects: reader.objects(scenario)?,
-            arrivals: Timeline::new(owners, arrivals),
-            by_traffic: Timeline::new(scenario.traffic.len(), by_traffic),
+            arrivals: Timeline::new(owners, &arrivals),
+            by_traffic: Timeline::new(scenario.traffic.len(), &by_traffic),
             slow_start: SlowStart::new(windows, &states, owners),
             limits,
             states,
@@ -216,6 +218,10 @@ impl Reader<'_> {
         self.is_whole || time < self.end
     }
 
+    fn count<T: Table>(&self) -> usize {
+        self.tables.get(T::DOC.name).map_or(0, |batches| batches.iter().map(RecordBatch::num_rows).sum())
+    }
+
     fn each<T: Table>(&self, mut see: impl FnMut(T::Row)) -> Result<(), TimeBudgetError> {
         let batches = self.tables.get(T::DOC.name).ok_or(TimeBudgetError::Missing(T::DOC.name))?;
         for batch in batches {
@@ -229,9 +235,9 @@ impl Reader<'_> {
         owners: usize,
         entry: impl Fn(T::Row) -> Option<(End, i64, R)>,
     ) -> Result<Timeline<R>, TimeBudgetError> {
-        let mut entries = Vec::new();
+        let mut entries = Vec::with_capacity(self.count::<T>());
         self.each::<T>(|row| entries.extend(entry(row).filter(|&(_, time, _)| self.is_early(time))))?;
-        Ok(Timeline::new(owners, entries))
+        Ok(Timeline::new(owners, &entries))
     }
 
     fn connections(&self, scenario: &Scenario) -> Result<Vec<Connection>, TimeBudgetError> {

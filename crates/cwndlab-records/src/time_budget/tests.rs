@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::timeline::{End, Timeline};
 use super::*;
 use crate::table::Table;
 use crate::tables::{
@@ -240,6 +241,26 @@ fn rows<T: std::fmt::Debug>(row: impl Strategy<Value = T>, most: usize) -> impl 
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Each end's rows in order of time; those of one time in the order of the table.
+    #[test]
+    fn a_timeline_has_each_ends_rows_in_order_of_time(
+        of in rows((0_usize..3, any::<bool>(), prop_oneof![0_i64..5, Just(i64::MIN), Just(i64::MAX)]), 30),
+        in_order in any::<bool>(),
+    ) {
+        let mut entries: Vec<_> = of.iter().map(|&(owner, is_client, time)| (End::new(owner, is_client), time, 0)).collect();
+        if in_order {
+            entries.sort_by_key(|&(_, time, _)| time);
+        }
+        (0..).zip(&mut entries).for_each(|(number, entry)| entry.2 = number);
+        let found = Timeline::new(3, &entries);
+        let mut expected = entries;
+        expected.sort_by_key(|&(end, time, _)| (end, time));
+        let ends = (0..3).flat_map(|owner| [End::new(owner, false), End::new(owner, true)]);
+        let seen: Vec<_> =
+            ends.flat_map(|end| found.of(end).map(move |at| (end, at))).map(|(end, at)| (end, found.time(at), *found.row(at))).collect();
+        prop_assert_eq!(seen, expected);
+    }
 
     /// Whatever a capture holds: packets before their connections, intervals that overlap, times that run backwards.
     #[test]

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 /// An end of a connection, or the same end of all connections of a traffic entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct End(usize);
+pub(super) struct End(u32);
 
 impl End {
     /// `owner`: position of the connection or of the traffic entry.
     pub(super) fn new(owner: usize, is_client: bool) -> End {
-        End(2 * owner + usize::from(is_client))
+        End(2 * owner as u32 + u32::from(is_client)) // connections are numbered by u32
     }
 
     pub(super) fn owner(self) -> usize {
-        self.0 / 2
+        self.index() / 2
     }
 
     pub(super) fn is_client(self) -> bool {
@@ -26,7 +26,7 @@ impl End {
 
     /// Position among all ends.
     pub(super) fn index(self) -> usize {
-        self.0
+        self.0 as usize
     }
 }
 
@@ -41,22 +41,33 @@ pub(super) struct Timeline<R> {
 
 impl<R: Copy> Timeline<R> {
     /// Of so many owners; rows of one end and time stay in their order.
-    pub(super) fn new(owners: usize, mut entries: Vec<(End, i64, R)>) -> Timeline<R> {
-        // The sort is stable, and takes linear time for what is in order already, as most tables are.
-        entries.sort_by_key(|&(_, time, _)| time);
+    pub(super) fn new(owners: usize, entries: &[(End, i64, R)]) -> Timeline<R> {
+        let Some(&(_, _, any)) = entries.first() else {
+            return Timeline { starts: vec![0; 2 * owners + 1], times: Vec::new(), rows: Vec::new() };
+        };
         let mut starts = vec![0; 2 * owners + 1];
-        for (end, ..) in &entries {
+        for (end, ..) in entries {
             starts[end.index() + 1] += 1;
         }
         for end in 0..2 * owners {
             starts[end + 1] += starts[end];
         }
-        let (mut next, mut order) = (starts.clone(), vec![0; entries.len()]);
-        for (at, (end, ..)) in entries.iter().enumerate() {
-            order[next[end.index()]] = at;
-            next[end.index()] += 1;
+        let (mut next, mut times, mut rows) = (starts.clone(), vec![0; entries.len()], vec![any; entries.len()]);
+        for &(end, time, row) in entries {
+            let at = &mut next[end.index()];
+            (times[*at], rows[*at]) = (time, row);
+            *at += 1;
         }
-        let (times, rows) = order.into_iter().map(|at| (entries[at].1, entries[at].2)).unzip();
+        // The recorder files what happens at one end in order of time; a table from elsewhere may not be.
+        for end in starts.windows(2).map(|edge| edge[0]..edge[1]) {
+            if !times[end.clone()].is_sorted() {
+                let mut mine: Vec<_> = end.clone().map(|at| (times[at], rows[at])).collect();
+                mine.sort_by_key(|&(time, _)| time);
+                for (at, (time, row)) in end.zip(mine) {
+                    (times[at], rows[at]) = (time, row);
+                }
+            }
+        }
         Timeline { starts, times, rows }
     }
 

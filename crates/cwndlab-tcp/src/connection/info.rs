@@ -107,6 +107,19 @@ impl Connection {
         }
     }
 
+    /// Reductions that were taken back, tail loss probes and expiries of the reordering timer; 0 without RACK.
+    pub(crate) fn rack_counts(&self) -> (u32, u32, u32) {
+        match &self.recovery {
+            Recovery::Rack(rack) => rack.counts(),
+            _ => (0, 0, 0),
+        }
+    }
+
+    /// Timeouts since the last progress.
+    pub(crate) fn backoffs(&self) -> u32 {
+        u32::from(self.retries)
+    }
+
     /// The sender's state, for assertions and displays.
     pub fn info(&self, cfg: &TcpConfig) -> Info {
         let s = &self.sender;
@@ -120,13 +133,12 @@ impl Connection {
         }
         let mut reordering = cfg.dup_thresh;
         let (mut retransmitted, mut reorderings) = (None, None);
-        let (mut undos, mut loss_probes, mut reordering_timeouts) = (0, 0, 0);
+        let (undos, loss_probes, reordering_timeouts) = self.rack_counts();
         if let Recovery::Rack(rack) = &self.recovery {
             let tally = s.outstanding.tally();
             lost = u64::from(tally.lost) * mss;
             (reordering, retransmitted) = (rack.reordering(cfg), Some(u64::from(tally.again)));
             reorderings = Some(rack.reorderings());
-            (undos, loss_probes, reordering_timeouts) = rack.counts();
         }
         Info {
             state: self.congestion_state(),
@@ -142,7 +154,7 @@ impl Connection {
             rttvar: s.rtt.rttvar(&cfg.rto),
             min_rtt: s.rtt.min_rtt(),
             reordering,
-            backoffs: u32::from(self.retries),
+            backoffs: self.backoffs(),
             receive_mss: self.receiver.policy.segment_bytes(),
             delivered_ce: self.delivered_ce(),
         }
