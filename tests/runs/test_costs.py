@@ -9,10 +9,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from cwndlab import _core
 from cwndlab.backends import threads
 from cwndlab.backends.protocol import Job, Outcome
+from cwndlab.core import Core, replace_core
 from cwndlab.runs.run import run_study
 from cwndlab.study import Study
 from small_study import edited
@@ -124,3 +126,27 @@ def test_a_job_takes_its_scenario_to_other_processes_once() -> None:
     sent = pickle.dumps(job)
     assert len(sent) < 1.1 * len(job.scenario)
     assert pickle.loads(sent).parsed == content
+
+
+def test_a_profile_is_read_once_for_all_cells() -> None:
+    read: list[str] = []
+
+    class Counting:
+        """The core, noting each profile that is asked for."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(_core, name)
+
+        def tcp_profile(self, name: str) -> str:
+            read.append(name)
+            return _core.tcp_profile(name)
+
+    replace_core(cast(Core, Counting()))
+    try:
+        cells = Study.load("rfc2415").plan().cells[:20]
+        scenarios = [cell.compiled.scenario for cell in cells]
+    finally:
+        replace_core(None)
+    assert 0 < len(read) == len(set(read))
+    configs = {id(config) for scenario in scenarios for config in scenario["tcp"]}
+    assert len(configs) == sum(len(scenario["tcp"]) for scenario in scenarios)

@@ -8,6 +8,7 @@ import itertools
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
@@ -60,6 +61,12 @@ def compile_model(
         place = origin(compiled, not_finite(compiled.scenario))
         raise Invalid(place, "this number is not finite", "write a plain number", 0)
     return compiled
+
+
+@lru_cache(maxsize=64)
+def _read_profile(core: Core, name: str) -> tuple[Mapping[str, Any], knobs.Choices]:
+    """A profile's configuration, and what its words stand for: the same in all cells, not to be changed."""
+    return json.loads(core.tcp_profile(name)), knobs.Choices(**json.loads(core.tcp_choices(name)))
 
 
 class _Compiler:
@@ -277,8 +284,8 @@ class _Compiler:
     def _profile(self, name: str, at: Path) -> tuple[dict[str, Any], knobs.Choices]:
         """The profile's configuration, and what its words stand for."""
         try:
-            profile: dict[str, Any] = json.loads(self.core.tcp_profile(name))
-            return profile, knobs.Choices(**json.loads(self.core.tcp_choices(name)))
+            profile, choices = _read_profile(self.core, name)
+            return dict(profile), choices
         except ValueError as error:
             raise Invalid((*at, "profile"), str(error), None, 0) from None
 
