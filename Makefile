@@ -64,6 +64,7 @@ check: check-rust check-python
 check-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo doc --workspace --no-deps --document-private-items --locked --quiet # links in comments
 
 check-python: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/codespell

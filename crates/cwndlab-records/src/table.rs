@@ -143,7 +143,7 @@ macro_rules! table {
 pub(crate) use table;
 
 /// A table as of the end of the run, and with it the table of the same at each snapshot, whose rows are made by
-/// [`Row::at`]; columns under `end` are in the first alone.
+/// `Row::at`; columns under `end` are in the first alone.
 ///
 /// `counters! { /// a row  "name" Columns of Row, /// a row  "name" Columns of Row { both { … } end { … } both { … } } }`
 macro_rules! counters {

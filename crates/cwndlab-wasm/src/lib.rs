@@ -1,9 +1,9 @@
 //! The engine as a WebAssembly module without imports: what a report runs in its reader's browser.
 //!
-//! How a page uses it: [`input`] reserves the bytes of a scenario (JSON), which the page writes there; [`run`] runs one
-//! replicate; [`text`] and [`text_len`] give its answer. After a run this is the JSON of [`layout::Tables`], which says
-//! where in memory the columns of each record table are; after an error or a trap it is the message. A page makes a
-//! new instance for each run, so nothing is ever freed.
+//! How a page uses it: [`exports::input`] reserves the bytes of a scenario (JSON), which the page writes there;
+//! [`exports::run`] runs one replicate; [`exports::text`] and [`exports::text_len`] give its answer. After a run this is the
+//! JSON of [`layout::Tables`], which says where in memory the columns of each record table are; after an error or a trap it
+//! is the message. A page makes a new instance for each run, so nothing is ever freed.
 
 mod exports;
 mod layout;

@@ -217,7 +217,7 @@ impl<P: Probe> Simulation<P> {
         true
     }
 
-    /// A packet that [`Exit::send`] returned; false if the run ends.
+    /// A packet that [`super::exit::Exit::send`] returned; false if the run ends.
     #[inline]
     fn transmit_one(&mut self, end: u32, packet: &mut Packet, expired: &mut bool) -> bool {
         if self.labels_packets {
@@ -227,7 +227,7 @@ impl<P: Probe> Simulation<P> {
         self.summary.injected < self.watch.look_at_packet || self.look_inside()
     }
 
-    /// As the end of [`Self::pump`], where [`Exit::send`] gave a packet back.
+    /// As the end of [`Self::pump`], where [`super::exit::Exit::send`] gave a packet back.
     #[inline(never)]
     pub(super) fn transmit_rest(&mut self, end: u32, packet: &mut Packet) {
         let mut expired = false;
@@ -236,7 +236,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// See [`Exit::send`].
+    /// See [`super::exit::Exit::send`].
     #[inline]
     fn send(&mut self, end: u32) -> Option<Packet> {
         let conn = &mut self.conns[(end >> 1) as usize];
