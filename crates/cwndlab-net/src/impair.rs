@@ -180,6 +180,7 @@ impl Impairments {
 
     /// Decides on a packet at the entrance. The first impairment that drops it ends its way: those after it in the
     /// list neither see nor count it.
+    #[inline]
     pub fn on_entry<P: Packet>(&mut self, now: Time, packet: &P, rng: &mut Rng) -> Fate {
         let mut fate = Fate::Pass;
         for entry in &mut self.entry {
@@ -194,6 +195,7 @@ impl Impairments {
 
     /// The delay to add for a packet that left the transmitter at `departure` and would reach the link's far end at
     /// `arrival`.
+    #[inline]
     pub fn extra_delay<P: Packet>(&mut self, departure: Time, arrival: Time, packet: &P, rng: &mut Rng) -> Time {
         let _ = packet;
         let mut extra = Time::ZERO;
@@ -268,6 +270,7 @@ impl Exit {
         }
     }
 
+    #[inline]
     fn on_packet(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
         match self {
             Exit::Nth { nth, extra } => {

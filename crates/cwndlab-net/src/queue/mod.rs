@@ -160,6 +160,7 @@ pub enum DepartureQueue<P> {
 impl<P: Packet> DepartureQueue<P> {
     /// Hands over a packet that arrives at `now`. Whatever the queue drops for it, that packet or others, is appended
     /// to `dropped`. Returns whether the packet was marked CE on its way in.
+    #[inline]
     pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         match self {
             DepartureQueue::Codel(queue) => queue.enqueue(now, packet, dropped),
@@ -172,6 +173,7 @@ impl<P: Packet> DepartureQueue<P> {
 
     /// The packet to send at `now`, the link being free; what is dropped on the way to it is appended to `dropped`.
     /// `None` if there is none, or none that may be sent yet: see [`DepartureQueue::next_ready`].
+    #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
         match self {
             DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
@@ -193,6 +195,7 @@ impl<P: Packet> DepartureQueue<P> {
 
     /// When to call [`DepartureQueue::dequeue`] after a packet whose service ends at `free_at`, if packets wait: then,
     /// or later if those that wait may not be sent by then.
+    #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_turn(free_at),

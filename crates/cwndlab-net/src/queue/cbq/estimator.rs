@@ -76,6 +76,7 @@ impl Estimator {
     }
 
     /// A packet of `bytes` of this class, or of a descendant, begins to be sent at `now`.
+    #[inline]
     pub(super) fn on_send(&mut self, now: Time, bytes: u32) {
         let Sized { class_s, link_s, link_time, .. } = self.sized(bytes);
         let end = now + link_time;

@@ -200,6 +200,7 @@ impl<P> Cbq<P> {
     /// When to choose next after a packet whose service ends at `free_at`.
     ///
     /// A choice that finds nothing ends the turns of all leaves, so it is left out only where no leaf takes turns.
+    #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
         if self.takes_turns {
             return free_at;
@@ -325,6 +326,7 @@ impl<P> Cbq<P> {
 
 impl<P: Packet> Cbq<P> {
     /// Takes, marks or drops a packet that arrives at `now`, as its class's queue decides. Returns whether it was marked.
+    #[inline]
     pub fn enqueue(&mut self, now: Time, mut packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         let place = self.classify(&packet);
         let leaf = &mut self.leaves[place];
@@ -348,6 +350,7 @@ impl<P: Packet> Cbq<P> {
     }
 
     /// The next packet to send at `now`.
+    #[inline]
     pub fn dequeue(&mut self, now: Time) -> Option<Dequeued<P>> {
         let place = self.choose(now)?;
         let leaf = &mut self.leaves[place];

@@ -140,6 +140,7 @@ impl<P> FqCodel<P> {
 
 impl<P: Packet> FqCodel<P> {
     /// Section 4.1: takes a packet that arrives at `now`. Past the limit the fattest flow pays, from its head.
+    #[inline]
     pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
         let index = self.index(packet.flow_key());
         self.packets += 1;
@@ -158,6 +159,7 @@ impl<P: Packet> FqCodel<P> {
     }
 
     /// Section 4.2: the next packet to send.
+    #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
         loop {
             let from_new = !self.new_flows.is_empty();
