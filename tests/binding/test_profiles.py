@@ -24,6 +24,9 @@ def test_a_misspelt_profile_is_refused_with_the_names_there_are() -> None:
 def test_a_scenario_that_does_not_fit_is_refused_with_its_place() -> None:
     with pytest.raises(ValueError, match="unknown field `colour`"):
         _core.check_scenario('{"colour": 1}')
+    older = json.dumps({"tcp": [json.loads(_core.tcp_profile("ns2-1998")) | {"one_way_agents": True}]})
+    with pytest.raises(ValueError, match=r'"one_way_agents" has another place: write recovery\.reno\.rules'):
+        _core.check_scenario(older)
     empty = '{"duration_ns": 0, "nodes": [], "links": [], "tcp": [], "traffic": []}'
     with pytest.raises(ValueError, match="duration_ns: must be positive"):
         _core.check_scenario(empty)

@@ -123,6 +123,21 @@ CASES = {
         "true does not fit",
         "with recovery.reno.rules = ns2-1998 it must be false",
     ),
+    "a knob that several have replaced": (
+        ("rto =", "one_way_agents = true\nrto ="),
+        "tcp.one_way_agents",
+        "another place",
+        "packet_stamps",
+    ),
+    "ns-2's FACK without stamps": (
+        (
+            'profile = "rfc5681"',
+            'profile = "ns2-1998"\nrecovery = "fack"\nsack = true\npacket_stamps = false',
+        ),
+        "tcp.packet_stamps",
+        "false does not fit",
+        "with recovery.fack.rules = ns2-1998 it must be true",
+    ),
     "recovery by SACK without SACK": (
         ("rto =", 'recovery = "sack"\nrto ='),
         "tcp.recovery",

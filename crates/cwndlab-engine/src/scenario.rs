@@ -206,6 +206,14 @@ pub(crate) fn invalid(place: impl Into<String>, why: impl Display) -> ScenarioEr
     ScenarioError::Invalid { place: place.into(), why: why.to_string() }
 }
 
+/// A scenario that cannot be read: of a knob of an earlier version the error gives its successor.
+fn unreadable(error: serde_json::Error) -> ScenarioError {
+    let text = error.to_string();
+    let old = text.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()).unwrap_or_default();
+    let renamed = cwndlab_tcp::RENAMED.iter().find(|(name, _)| *name == old);
+    renamed.map_or(error.into(), |(_, new)| invalid("tcp", format!("the knob {old:?} has another place: write {new}")))
+}
+
 /// Saturn is 80 minutes away.
 const LONGEST_DELAY: Time = Time::from_secs(86_400);
 const YEAR: Time = Time::from_secs(366 * 86_400);
@@ -247,7 +255,7 @@ impl Scenario {
     /// # Errors
     /// If the text is not a scenario, or an index or a value is out of its range.
     pub fn from_json(text: &str) -> Result<Scenario, ScenarioError> {
-        let scenario: Scenario = serde_json::from_str(text)?;
+        let scenario: Scenario = serde_json::from_str(text).map_err(unreadable)?;
         scenario.check()?;
         Ok(scenario)
     }

@@ -366,8 +366,14 @@ pub struct TcpConfig {
     pub fin: Option<FinConfig>,
     /// SACK option (RFC 2018) offered.
     pub sack: bool,
+    /// Most blocks of an ACK; of those of RFC 2018 four fit into the options, or three next to timestamps.
+    pub sack_blocks: u8,
+    /// Whether the first block reports what arrived twice (DSACK, RFC 2883).
+    pub dsack: bool,
     /// Timestamps option (RFC 7323) offered.
     pub timestamps: bool,
+    /// Whether each data packet has a stamp that costs no bytes, and its ACK echoes it, as in ns-2; FACK of ns-2 measures by it.
+    pub packet_stamps: bool,
     /// Window scale option (RFC 7323) offered.
     pub window_scale: bool,
     /// Loss recovery, with the knobs of its kind.
@@ -377,15 +383,14 @@ pub struct TcpConfig {
     /// Whether an echo may take cwnd to one segment, and at one closes it until the retransmit timer expires
     /// (RFC 3168, 6.1.2); otherwise the minimum is two segments.
     pub ecn_to_one_segment: bool,
+    /// Whether an ACK with an echo does not open the window in slow start either (RFC 3168, 6.1.2: SHOULD NOT).
+    pub ecn_holds_slow_start: bool,
     /// Duplicate ACKs before fast retransmit.
     pub dup_thresh: u32,
     /// Whether nothing new is sent after a timeout until everything that was outstanding is acknowledged.
     pub drains_after_timeout: bool,
     /// RFC 3042.
     pub limited_transmit: bool,
-    /// The remaining rules of ns-2's one-way agents of 1998: every data packet is stamped, and its ACK echoes the stamp; no
-    /// DSACK; SACK blocks count only in wire sizes; an echo holds the window in slow start, too.
-    pub one_way_agents: bool,
     /// Window law, with the knobs of its kind.
     pub window_law: WindowLawKind,
     /// Slow start.

@@ -134,8 +134,7 @@ impl Receiver {
     #[inline(never)]
     fn take_irregular(&mut self, cfg: &TcpConfig, start: u64, end: u64) {
         if end <= self.nxt {
-            // RFC 2883, which the agents of 1998 do not know
-            if !cfg.one_way_agents {
+            if cfg.dsack {
                 self.beyond.get_or_insert_default().note_duplicate(start, end);
             }
             return;
@@ -146,12 +145,12 @@ impl Receiver {
             // RFC 2883, section 4: what of it had come before, the first part
             let known = if start < self.nxt { Some((start, self.nxt)) } else { beyond.first_below(end) };
             self.nxt = beyond.advance(end);
-            if let Some((from, to)) = known.filter(|_| !cfg.one_way_agents) {
+            if let Some((from, to)) = known.filter(|_| cfg.dsack) {
                 beyond.note_duplicate(from, to);
             }
         } else {
             let known = beyond.insert(start, end);
-            if let Some((from, to)) = known.filter(|_| !cfg.one_way_agents) {
+            if let Some((from, to)) = known.filter(|_| cfg.dsack) {
                 beyond.note_duplicate(from, to);
             }
         }

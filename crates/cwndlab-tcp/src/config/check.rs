@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryConfig, RecoveryRules, RenoConfig,
-    RetransmitGuard, TcpConfig, TimerStart, WindowLawKind,
+    RetransmitGuard, SelectiveConfig, TcpConfig, TimerStart, WindowLawKind,
 };
 use cwndlab_units::Time;
 use thiserror::Error;
@@ -122,6 +122,7 @@ impl TcpConfig {
             let right = "over 40 bytes, which options may take";
             errors.conflict(self.mss == 0 || self.mss > 40, "mss", self.mss, "timestamps or sack", right);
         }
+        errors.range((1..=4).contains(&self.sack_blocks), "sack_blocks", self.sack_blocks, "in 1..=4");
         errors.range(self.header_bytes <= 1000, "header_bytes", self.header_bytes, "at most 1000");
         errors.range((1..=1000).contains(&self.ack_bytes), "ack_bytes", self.ack_bytes, "in 1..=1000");
         if let Some(handshake) = &self.handshake {
@@ -180,7 +181,7 @@ impl TcpConfig {
         }
     }
 
-    /// ns-2's agents have none of Linux 2.0's rules.
+    /// ns-2's agents have none of Linux 2.0's rules, and its FACK needs an echo on every ACK.
     fn check_rules(&self, errors: &mut Errors) {
         if let RecoveryConfig::Reno(reno @ RenoConfig { rules: RecoveryRules::Ns2_1998, .. }) = &self.recovery {
             let rules = "recovery.reno.rules = ns2-1998";
@@ -190,6 +191,10 @@ impl TcpConfig {
             errors.conflict(guard, "recovery.reno.retransmit_guard", "timeout", rules, "recovery");
             errors.conflict(reno.extra_segments == 0, "recovery.reno.extra_segments", reno.extra_segments, rules, "0");
             errors.conflict(!reno.outlives_timeout, "recovery.reno.outlives_timeout", true, rules, "false");
+        }
+        if let RecoveryConfig::Fack(SelectiveConfig { rules: RecoveryRules::Ns2_1998, .. }) = &self.recovery {
+            let (echoes, rules) = (self.packet_stamps || self.timestamps, "recovery.fack.rules = ns2-1998");
+            errors.conflict(echoes, "packet_stamps", false, rules, "true, or timestamps = true");
         }
         let new_reno = self.recovery.new_reno();
         if new_reno.rules == RecoveryRules::Ns2_1998 {
@@ -226,6 +231,8 @@ impl TcpConfig {
         let rto = &self.rto;
         errors.timer("rto.initial_ns", rto.initial_ns);
         errors.timer("rto.max_ns", rto.max_ns);
+        let one = !(rto.one_way && rto.per_segment);
+        errors.conflict(one, "rto.per_segment", true, "rto.one_way = true", "false");
         errors.range(rto.min_ns <= rto.max_ns, "rto.min_ns", Shown(rto.min_ns), "at most rto.max");
         let tick = rto.tick_ns;
         errors.range(tick <= rto.max_ns, "rto.tick_ns", Shown(tick), "at most rto.max");
@@ -246,7 +253,7 @@ impl TcpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Profile;
+    use crate::{Profile, RecoveryKind};
 
     #[test]
     fn every_profile_can_run() {
@@ -258,7 +265,7 @@ mod tests {
     #[test]
     fn a_value_out_of_range_is_refused_with_its_knob_and_what_would_be_right() {
         type Change = fn(&mut TcpConfig);
-        let changes: [(&str, Change); 15] = [
+        let changes: [(&str, Change); 18] = [
             ("mss: 0 does not fit; it must be in 1..=65535 bytes", |tcp| tcp.mss = 0),
             ("mss: 40 does not fit; with timestamps or sack it must be over 40 bytes, which options may take", |tcp| {
                 tcp.mss = 40;
@@ -291,6 +298,15 @@ mod tests {
                 let rules = RecoveryRules::Ns2_1998;
                 let reno = RenoConfig { rules, outlives_timeout: true, ..RenoConfig::STANDARD };
                 tcp.recovery = RecoveryConfig::Reno(reno);
+            }),
+            ("sack_blocks: 5 does not fit; it must be in 1..=4", |tcp| tcp.sack_blocks = 5),
+            ("packet_stamps: false does not fit; with recovery.fack.rules = ns2-1998 it must be true, or timestamps = true", |tcp| {
+                tcp.timestamps = false;
+                tcp.recovery = Profile::Ns2_1998.recovery(RecoveryKind::Fack);
+            }),
+            ("rto.per_segment: true does not fit; with rto.one_way = true it must be false", |tcp| {
+                tcp.recovery = RecoveryConfig::Tahoe;
+                (tcp.rto.one_way, tcp.rto.per_segment) = (true, true);
             }),
             ("rto.start: first-segment does not fit; with recovery = rack it must be last-ack", |tcp| {
                 tcp.rto.start = TimerStart::FirstSegment;

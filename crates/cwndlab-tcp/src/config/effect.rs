@@ -84,6 +84,13 @@ impl TcpConfig {
                 "ecn = rfc3168, rfc3168-ect1, accept, dctcp or l4s",
             ),
             (self.ecn_to_one_segment && self.ecn == EcnKind::Off, "ecn_to_one_segment", "an ecn other than off"),
+            (self.ecn_holds_slow_start && self.ecn == EcnKind::Off, "ecn_holds_slow_start", "an ecn other than off"),
+            (self.dsack && !self.sack, "dsack", "sack = true"),
+            (
+                self.packet_stamps && self.timestamps,
+                "packet_stamps",
+                "timestamps = false; the option has the same stamps, and ACKs echo them",
+            ),
             (
                 self.rto.variance_floor_ns != Time::ZERO && !fine && self.rto.estimator == Estimator::Rfc6298,
                 "rto.variance_floor",
@@ -124,6 +131,7 @@ mod tests {
     fn idle(change: impl Fn(&mut TcpConfig)) -> Vec<&'static str> {
         let mut tcp = TcpConfig {
             ecn_to_one_segment: false,
+            dsack: false,
             each_timeout_cuts: true,
             reduce_from: ReductionBase::Cwnd,
             ..Profile::Rfc5681.config()
@@ -135,7 +143,7 @@ mod tests {
     #[test]
     fn every_combination_without_effect_is_named() {
         type Change = fn(&mut TcpConfig);
-        let changes: [(&str, Change); 17] = [
+        let changes: [(&str, Change); 20] = [
             ("slow_start", |tcp| {
                 (tcp.window_law, tcp.slow_start) = (WindowLawKind::RenoPackets, SlowStartKind::Hystart);
             }),
@@ -150,6 +158,9 @@ mod tests {
             ("recovery", |tcp| tcp.recovery = RecoveryKind::Rack.standard()),
             ("window_law", |tcp| tcp.window_law = WindowLawKind::Dctcp),
             ("ecn_to_one_segment", |tcp| tcp.ecn_to_one_segment = true),
+            ("ecn_holds_slow_start", |tcp| tcp.ecn_holds_slow_start = true),
+            ("dsack", |tcp| tcp.dsack = true),
+            ("packet_stamps", |tcp| (tcp.packet_stamps, tcp.timestamps) = (true, true)),
             ("handshake.ecn_capable", |tcp| {
                 tcp.handshake = Some(HandshakeConfig { ecn_capable: true, ..HandshakeConfig::STANDARD });
             }),

@@ -70,11 +70,11 @@ pub struct RenoConfig {
     /// Whose rules it follows; with those of ns-2 all other knobs are the standard's.
     pub rules: RecoveryRules,
     /// Duplicate ACKs count only while cwnd is at least this many segments (0 = always).
-    pub dup_ack_window_segments: u32,
+    pub dup_ack_window_segments: u16,
     /// What keeps a fast retransmit from answering old losses.
     pub retransmit_guard: RetransmitGuard,
     /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen.
-    pub extra_segments: u32,
+    pub extra_segments: u16,
     /// Whether a timeout in fast recovery reduces from the inflated window, and the next ACK of new data opens cwnd to
     /// ssthresh at once.
     pub outlives_timeout: bool,
@@ -103,7 +103,7 @@ pub struct NewRenoConfig {
     /// Whether a partial ACK deflates the window (RFC 6582, section 3.2, step 3).
     pub partial_window_deflation: bool,
     /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen.
-    pub extra_segments: u32,
+    pub extra_segments: u16,
 }
 
 impl NewRenoConfig {

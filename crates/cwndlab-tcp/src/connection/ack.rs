@@ -434,7 +434,8 @@ impl Connection {
     /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed above
     /// ssthresh only. Below it, after a timeout, the echo of a reduction already made lasts until new data can carry CWR, and by
     /// the letter a go-back would fill one hole a round trip. Linux up to 3.x has this very rule (`tcp_may_raise_cwnd`); later
-    /// kernels and FreeBSD hold back no ACK for its ECE; ns-2 has the letter, but its retransmissions carry CWR (as `rfc2481`).
+    /// kernels and FreeBSD hold back no ACK for its ECE; ns-2 has the letter (`ecn_holds_slow_start`), but its retransmissions carry
+    /// CWR (as `rfc2481`).
     #[cold]
     fn on_echo(&mut self, cfg: &TcpConfig, now: Time, flight: u64, processed: bool) -> bool {
         let s = &mut self.sender;
@@ -451,7 +452,7 @@ impl Connection {
             }
             return true;
         }
-        s.ecn.is_agreed() && (cfg.one_way_agents || !s.cc.in_slow_start())
+        s.ecn.is_agreed() && (cfg.ecn_holds_slow_start || !s.cc.in_slow_start())
     }
 
     /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.

@@ -66,7 +66,7 @@ impl Connection {
             return false;
         }
         let start = self.receiver.nxt;
-        if self.agreed.timestamps && seg.has_timestamps || data && cfg.one_way_agents {
+        if self.agreed.timestamps && seg.has_timestamps || data && cfg.packet_stamps {
             self.receiver.note_timestamp(start as i64, seg.ts_val);
         }
         let ack = self.sender.una + acked;
@@ -148,8 +148,7 @@ impl Connection {
             self.receiver.ack_now = true; // acknowledges what was not sent: answered and dropped, stamp and all
             return;
         }
-        // the packets of the agents of 1998 always carry a stamp, and the sink echoes it
-        if self.agreed.timestamps && seg.has_timestamps || seg.len > 0 && cfg.one_way_agents {
+        if self.agreed.timestamps && seg.has_timestamps || seg.len > 0 && cfg.packet_stamps {
             self.receiver.note_timestamp(start, seg.ts_val);
         }
         if plain && seg.len == 0 && start + 1 == self.receiver.nxt as i64 {

@@ -298,7 +298,7 @@ impl Connection {
         Header {
             ack: to_wire(self.irs, self.receiver.nxt),
             ts_val: timestamp(now),
-            ts_ecr: if self.agreed.timestamps || cfg.one_way_agents { self.receiver.ts_recent } else { 0 },
+            ts_ecr: if self.agreed.timestamps || cfg.packet_stamps { self.receiver.ts_recent } else { 0 },
             flags: flags | signals,
             has_timestamps: self.agreed.timestamps,
             ecn,
@@ -307,11 +307,11 @@ impl Connection {
     }
 
     /// Options of a segment after the handshake. Profiles without headers state wire sizes: options are part of them, but
-    /// for the blocks of the agents of 1998, whose sink adds them to the ACK.
+    /// for SACK blocks, which ns-2's sink adds to the ACK.
     #[inline]
     pub(super) fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
         if cfg.header_bytes == 0 {
-            return if cfg.one_way_agents { SACK_BLOCK_BYTES * u32::from(blocks) } else { 0 };
+            return SACK_BLOCK_BYTES * u32::from(blocks);
         }
         let sack = if blocks > 0 { SACK_HEAD_BYTES + SACK_BLOCK_BYTES * u32::from(blocks) } else { 0 };
         sack + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 }
@@ -320,8 +320,8 @@ impl Connection {
     /// The blocks of a segment with `len` bytes of payload: as many as leave it within the MSS (RFC 6691).
     #[inline(never)]
     fn blocks(&mut self, cfg: &TcpConfig, len: u32) -> SackBlocks {
-        let fewer = self.agreed.timestamps || cfg.one_way_agents; // as many as ns-2's maxSackBlocks_
-        let most = if fewer { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
+        let fit = if self.agreed.timestamps { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
+        let most = fit.min(usize::from(cfg.sack_blocks));
         let room = self.sender.mss.saturating_sub(len + SACK_HEAD_BYTES) / SACK_BLOCK_BYTES;
         let most = if len == 0 { most } else { most.min(room as usize) };
         let (irs, fin) = (self.irs, to_wire(self.irs, self.receiver.fin_at));

@@ -261,7 +261,8 @@ prop_compose! {
             Profile::Linux2_0.config().ack_policy,
             Profile::Linux2_2.config().ack_policy,
         ]),
-        (idle, f_rto, linux_timers, one_way_agents) in any::<(bool, bool, bool, bool)>(),
+        (idle, f_rto, linux_timers) in any::<(bool, bool, bool)>(),
+        (packet_stamps, dsack, sack_blocks, ecn_holds_slow_start) in (any::<bool>(), any::<bool>(), 1..=4_u8, any::<bool>()),
         time_wait_ns in prop::sample::select(vec![Time::ZERO, Time::from_secs(1), Time::from_secs(240)]),
     ) -> TcpConfig {
         let base = profile.config();
@@ -279,7 +280,7 @@ prop_compose! {
             window_law: law,
             ecn, slow_start, reduce_from, ecn_to_one_segment, pacing,
             grow_only_if_cwnd_limited: growth,
-            one_way_agents,
+            packet_stamps, dsack, sack_blocks, ecn_holds_slow_start,
             limited_transmit: limited,
             window_scale: scale,
             receive_buffer_bytes: buffer_segments * u64::from(mss) + u64::from(odd),

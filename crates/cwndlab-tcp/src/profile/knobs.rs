@@ -45,7 +45,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 72] = [
+pub const KNOBS: [Knob; 75] = [
     knob(
         "mss",
         "bytes",
@@ -139,10 +139,28 @@ pub const KNOBS: [Knob; 72] = [
         ["ns-2: only the Sack1 agents", "not in RFC 5681; set it with `recovery`", "tcp_sack = 1"],
     ),
     knob(
+        "sack_blocks",
+        "count",
+        "Most blocks of an ACK, at most the four that fit into the options, or three next to timestamps.",
+        ["ns-2 ns-default.tcl: maxSackBlocks_ 3", "RFC 2018, 3: as many as fit", "kernel: TCP_NUM_SACKS 4"],
+    ),
+    knob(
+        "dsack",
+        "bool",
+        "Whether the first block reports what arrived twice (RFC 2883).",
+        [NS2_NONE, "RFC 2883", "tcp_dsack = 1"],
+    ),
+    knob(
         "timestamps",
         "bool",
         "Timestamps option offered (RFC 7323).",
         ["ns-2 ns-default.tcl: timestamps_ false", "RFC 7323 is an option", "tcp_timestamps = 1"],
+    ),
+    knob(
+        "packet_stamps",
+        "bool",
+        "Whether each data packet has a stamp that costs no bytes, and its ACK echoes it; FACK with `rules` `ns2-1998` measures by it.",
+        [NS2, "RFC 7323: only as an option", "kernel: only as an option"],
     ),
     knob(
         "window_scale",
@@ -253,6 +271,16 @@ pub const KNOBS: [Knob; 72] = [
         ["ns-2: ecn_backoff_ and rtx timer at one segment", "RFC 3168, 6.1.2", "kernel: tcp_reno_ssthresh, bictcp_recalc_ssthresh: at least two"],
     ),
     knob(
+        "ecn_holds_slow_start",
+        "bool",
+        "Whether an ACK with an echo does not open the window in slow start either; above ssthresh it never does.",
+        [
+            "ns-2: TcpAgent::recv_newack_helper; its retransmissions carry CWR, which ends the echo",
+            "RFC 3168, 6.1.2: SHOULD NOT, but a go-back would fill one hole a round trip; docs/models/ecn.md",
+            "kernel: tcp_may_raise_cwnd",
+        ],
+    ),
+    knob(
         "dup_thresh",
         "segments",
         "Duplicate ACKs before fast retransmit.",
@@ -269,12 +297,6 @@ pub const KNOBS: [Knob; 72] = [
         "bool",
         "New segments on the first two duplicate ACKs (RFC 3042).",
         ["ns-2 (1998): singledup_ 0 (default changed in 2001)", "RFC 5681, 3.2: SHOULD", "kernel: always"],
-    ),
-    knob(
-        "one_way_agents",
-        "bool",
-        "The remaining rules of ns-2's one-way agents of 1998: stamps on every packet, no DSACK.",
-        [NS2, "a peer's own", "a peer's own"],
     ),
     knob(
         "window_law",
@@ -513,7 +535,8 @@ pub const KNOBS: [Knob; 72] = [
 ];
 
 /// Names that knobs had before each belonged to the alternative that uses it, and where they are now.
-pub const RENAMED: [(&str, &str); 17] = [
+pub const RENAMED: [(&str, &str); 18] = [
+    ("one_way_agents", "recovery.reno.rules or packet_stamps or sack_blocks or dsack or ecn_holds_slow_start"),
     ("fin_alone", "fin.alone"),
     ("time_wait", "fin.time_wait"),
     ("dup_ack_window_segments", "recovery.reno.dup_ack_window_segments"),

@@ -118,6 +118,7 @@ pub(super) const SOURCES: &[(&str, &str, &str)] = &[
     ("mss", "2.0.32: MTU less 40, tcp_input.c 787 to 795", "2.2.5: MTU less 40, options counted in it (tcp_output.c 245 to 305)"),
     ("fin.alone", "2.0.32: tcp_send_fin makes a segment of its own, tcp_output.c 835 to 936", "2.2.5: rides on data not yet sent, tcp_output.c 709 to 713"),
     ("sack", OPTIONS_2_0, "2.2.5: sysctl_tcp_sack = 1, tcp_input.c 77"),
+    ("dsack", "as rfc5681; 2.0.32: has no SACK", "as rfc5681; 2.2.5: older than RFC 2883, has none, which is not modelled"),
     ("timestamps", OPTIONS_2_0, "2.2.5: sysctl_tcp_timestamps = 1, tcp_input.c 75"),
     ("window_scale", OPTIONS_2_0, "2.2.5: sysctl_tcp_window_scaling = 1, tcp_input.c 76"),
     ("recovery", "2.0.32: tcp_ack, tcp_input.c 1264 to 1320", "2.2.5: tcp_fast_retrans, tcp_input.c 476 to 585; without SACK new-reno. Its three segments beyond ssthresh during FACK are not modelled"),

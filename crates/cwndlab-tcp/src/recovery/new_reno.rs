@@ -28,7 +28,7 @@ impl NewReno {
         self.partial_seen = false;
         self.recover = s.max - 1;
         cut(cfg, s);
-        s.inflation = (cfg.dup_thresh + cfg.recovery.new_reno().extra_segments) * s.mss;
+        s.inflation = (cfg.dup_thresh + u32::from(cfg.recovery.new_reno().extra_segments)) * s.mss;
         true
     }
 

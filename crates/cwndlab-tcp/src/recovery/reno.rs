@@ -32,7 +32,7 @@ impl Reno {
             self.recover = s.max - 1;
         }
         cut(cfg, s); // step 2
-        s.inflation = (cfg.dup_thresh + cfg.recovery.reno().extra_segments) * s.mss; // step 3
+        s.inflation = (cfg.dup_thresh + u32::from(cfg.recovery.reno().extra_segments)) * s.mss; // step 3
         true
     }
 
