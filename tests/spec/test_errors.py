@@ -421,6 +421,15 @@ duration = "3s"
     ]
 
 
+def test_each_flow_that_is_no_table_is_named() -> None:
+    dumbbell = 'rate = "50Mbps", rtt = "40ms", flows = ["a", {}, "b"]'
+    text = f'title = "x"\nmeasure = ["goodput"]\ndumbbell = {{ {dumbbell} }}\nrun = {{ duration = "3s" }}\n'
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(text)
+    keys = [error.key for error in (caught.value, *caught.value.others)]
+    assert keys == ["dumbbell.flows.1", "dumbbell.flows.3"]
+
+
 def test_a_wrong_run_hides_no_wrong_knob_and_one_knob_no_other() -> None:
     text = """
 title = "x"

@@ -37,11 +37,14 @@ def leave_out(given: dict[str, Any], path: Path) -> None:
     key, *further = path
     inside = given.get(str(key))
     index = further[0] if further else None
-    if isinstance(inside, list) and isinstance(index, int) and isinstance(inside[index], dict):
+    entry = None
+    if isinstance(inside, list) and isinstance(index, int) and index < len(inside):  # a stand-in may be shorter
+        entry = inside[index]
+    if isinstance(entry, dict):
         if len(further) > 1:
-            leave_out(inside[index], tuple(further[1:]))
+            leave_out(entry, tuple(further[1:]))
         else:
-            inside[index] = {}
+            entry.clear()
     elif further and isinstance(inside, dict):
         leave_out(inside, tuple(further))
     elif key in STAND_INS:
