@@ -38,7 +38,7 @@ def leave_out(given: dict[str, Any], path: Path) -> None:
     inside = given.get(str(key))
     index = further[0] if further else None
     entry = None
-    if isinstance(inside, list) and isinstance(index, int) and index < len(inside):  # a stand-in may be shorter
+    if isinstance(inside, list) and isinstance(index, int) and index < len(inside):  # or left out
         entry = inside[index]
     if isinstance(entry, dict):
         if len(further) > 1:
