@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Claim
-from cwndlab.stats.claims import check_claims, judge_claims
+from cwndlab.stats.claims import JudgedClaim, check_claims, judge_claim
+from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.results import Floats, Results
 from cwndlab.stats.verdict import Verdict
 
@@ -25,6 +26,11 @@ def claim(expression: str | None, **more: Any) -> Claim:
     return Claim.model_validate(
         {"id": "c", "section": "3", "text": "It is so.", "assert": expression, "note": "why", **more}
     )
+
+
+def judge_claims(claims: list[Claim], results: Results) -> list[JudgedClaim]:
+    evaluator = Evaluator(results)
+    return [judge_claim(one, evaluator) for one in claims]
 
 
 def verdict(expression: str, results: Results = WEB) -> Verdict:

@@ -127,8 +127,10 @@ def discrepancies_of(
     outputs: Outputs, results: Results, variations: Sequence[Variation]
 ) -> list[Discrepancy]:
     """The numbers of all tables that are not the paper's, with what each choice makes of them."""
-    found = _discrepancies(outputs, judge(outputs, results), results, outcomes_of(outputs, variations))
-    return [one for table in found.values() for one in table.values()]
+    from .discrepancies import listed
+
+    outcomes = outcomes_of(outputs, variations)
+    return listed(_discrepancies(outputs, judge(outputs, results), results, outcomes))
 
 
 def _discrepancies(

@@ -43,14 +43,8 @@ class JudgedClaim:
     """The numbers (cell and quantity) that it asks for."""
 
 
-def judge_claims(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> list[JudgedClaim]:
-    """Evaluates every claim; StudyError names the claim and the place in its expression."""
-    evaluator = Evaluator(results)
-    return [judge_claim(claim, evaluator, file) for claim in claims]
-
-
 def check_values(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> None:
-    """StudyError where `judge_claims` would raise one; judges nothing."""
+    """StudyError where `judge_claim` would raise one; judges nothing."""
     evaluator = Evaluator(results)
     for claim in claims:
         if claim.assert_ is not None:
@@ -81,7 +75,10 @@ def _located(claim: Claim, error: ExpressionError, file: str) -> StudyError:
 
 
 def judge_claim(claim: Claim, evaluator: Evaluator, file: str = "claims.toml") -> JudgedClaim:
-    """Evaluates a claim as `judge_claims` does; claims with one evaluator share the selections of cells."""
+    """Evaluates a claim; StudyError names it and the place in its expression.
+
+    Claims with one evaluator share the selections of cells.
+    """
     if claim.assert_ is None:
         return JudgedClaim(claim, Verdict.SUSPECT if claim.suspect else Verdict.NOT_CHECKED, "", ())
     evaluator.restart()
