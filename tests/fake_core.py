@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from cwndlab import _core
+from cwndlab.runs.work import WORTH_KEEPING
 
 
 class FakeRecords:
@@ -35,6 +36,7 @@ class FakeCore:
 
     def __init__(self, *, broken: str | None = None, sleep_s: float = 0.0, version: str = "fake-1") -> None:
         self.broken = broken
+        self.packets = WORTH_KEEPING
         self.sleep_s = sleep_s
         self._version = version
         self.runs = 0
@@ -100,4 +102,4 @@ class FakeCore:
                 "len": pa.array([1000, 1000, 0, 0, 1000, 1000], pa.uint32()),
             }
         )
-        return FakeRecords({"connections": connections, "segments": segments}, packets=20_000)
+        return FakeRecords({"connections": connections, "segments": segments}, self.packets)

@@ -17,7 +17,7 @@ import cwndlab
 from cwndlab.errors import ClusterError
 from cwndlab.metrics import _code, goodput, retransmits
 from cwndlab.runs.run import open_results, run_study
-from cwndlab.runs.work import Measure
+from cwndlab.runs.work import WORTH_KEEPING, Measure
 from cwndlab.store import shared
 from cwndlab.store.folder import FolderStore
 from cwndlab.store.provenance import git_hash
@@ -112,6 +112,19 @@ def test_a_new_quantity_runs_nothing_if_its_tables_are_kept(tmp_path: Path, fake
     assert list(result.results.values("iw=4", "again")) == [2, 2, 2]
     fresh = run_study(Study.from_toml(TWO), out=tmp_path / "fresh")
     assert content(tmp_path / "out") == content(tmp_path / "fresh") and fresh.performed == 6
+
+
+@pytest.mark.parametrize("options", [{}, {"store": "shared"}])
+def test_short_runs_after_the_first_are_simulated_again_for_a_new_quantity(
+    tmp_path: Path, fake_core: FakeCore, options: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fake_core.packets = WORTH_KEEPING - 1
+    run_study(Study.from_toml(TEXT), out="out", **options)
+    assert len(list(Path(options.get("store", "out/store/records")).glob("*/*.arrows"))) == 2
+    result = run_study(Study.from_toml(TWO), out="out", **options)
+    assert (fake_core.runs, result.measured, result.performed) == (6 + 4, 2, 4)
+    assert list(result.results.values("iw=4", "again")) == [2, 2, 2]
 
 
 def test_a_default_that_changes_in_the_engine_changes_the_key(tmp_path: Path, fake_core: FakeCore) -> None:

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from cwndlab.store import shared
 
 OVER_BUDGET = "simulate less (run.duration, rates, probes), or raise --max-events or --max-memory"
-#: Packet-hops from which the records of replicates after the first are kept; a shorter run is simulated again
-#: in the few milliseconds that keeping it would cost.
-WORTH_KEEPING = 10_000
+#: Packet-hops (a second or more) from which the records of replicates after the first are kept. Keeping takes
+#: a tenth of the simulation's time and serves only metrics that change; shorter runs are simulated again.
+WORTH_KEEPING = 10_000_000
 #: What is finished is handed in to the shared store at least this often, seconds.
 FLUSH_S = 0.5
 
