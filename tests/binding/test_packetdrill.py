@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cwndlab.cli import with_commands
+from cwndlab.commands.registry import command_line
 from cwndlab.errors import CwndlabError
 from cwndlab.packetdrill import find_scripts, markdown, run_script
 
-APP = with_commands()
+APP = command_line()
 
 OPENS = """\
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -186,7 +187,8 @@ def test_a_run_that_failed_exits_with_1(
 
 def test_the_command_starts_without_loading_what_it_does_not_need() -> None:
     heavy = {"pyarrow", "numpy", "altair", "pydantic", "cwndlab.commands.evaluate"}
-    script = f"import sys, cwndlab.cli as c; c.with_commands(['run']); print({heavy} & set(sys.modules))"
+    called = "import sys, cwndlab.commands.registry as r; r.command_line(['run'])"
+    script = f"{called}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 
@@ -220,6 +222,30 @@ def test_a_small_run_imports_only_what_it_reaches(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]" and (tmp_path / "out" / "report.html").exists()
+
+
+def test_garbage_is_collected_during_a_run_except_for_what_cwndlab_imported(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL.replace("queue_delay", "mine"))
+    (tmp_path / "mine.py").write_text(
+        "import gc, sys, cwndlab\n"
+        "@cwndlab.metric(unit='1')\n"
+        "def mine(run: cwndlab.RunView) -> float:\n"
+        "    'Nothing.'\n"
+        "    ids = {id(one) for one in gc.get_objects()}\n"
+        "    modules = [sys.modules['numpy'], sys.modules[__name__]]\n"
+        "    print(gc.isenabled(), [id(module.__dict__) in ids for module in modules])\n"
+        "    return 1.0\n"
+    )
+    command = [sys.executable, "-m", "cwndlab", "run", "small.toml", "-o", "out", "-q", "--metric", "mine.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == "True [False, True]"
+
+
+def test_a_command_called_from_python_leaves_its_garbage_collectable(
+    capsys: pytest.CaptureFixture[str], study: Path
+) -> None:
+    call(capsys, "run", study, "-o", study.parent / "out", "-q")
+    assert gc.isenabled() and gc.get_freeze_count() == 0
 
 
 def test_an_error_has_no_traceback_from_the_shell(tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
 import sys
 import unicodedata
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,18 +14,6 @@ import typer
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
     from cwndlab.runs.progress import Progress
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Collects no garbage meanwhile: modules and models stay to the end."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def printable(text: str) -> str:

@@ -16,6 +16,7 @@ from cwndlab.errors import StudyError
 from cwndlab.runs.progress import span
 from cwndlab.spec.files import SHIPPED, STUDY
 
+from .garbage import importing, uncollected
 from .loading import load
 from .options import (
     SENSITIVITY,
@@ -35,7 +36,7 @@ from .options import (
     limits_of,
     parsed,
 )
-from .output import echo, importing, number_of, progress, same_replicates
+from .output import echo, number_of, progress, same_replicates
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
@@ -90,7 +91,7 @@ def run(
         from cwndlab.commands import summary
         from cwndlab.runs.options import RunOptions
         from cwndlab.runs.run import run_study
-
+    with uncollected():
         loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
     out = out or Path(f"{loaded.name}-out")
     options = RunOptions(
