@@ -35,6 +35,7 @@ pub use controller::Controller;
 pub use external::{CongestionControl, LawError, LawFailure, LawFailures, LossEvent, Window};
 pub use needs::Needs;
 
+pub(crate) use crate::flight::PlainAck;
 pub use crate::flight::{AckKind, AckReport};
 
 use cwndlab_units::Time;

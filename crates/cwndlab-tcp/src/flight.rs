@@ -11,6 +11,7 @@ mod scoreboard;
 pub(crate) use rate::LostSegment;
 pub use rate::RateSample;
 pub(crate) use record::{sent_after, Keeps, Record, Sent, Tally, REPEATED, SACKED};
+pub(crate) use report::PlainAck;
 pub use report::{AckKind, AckReport};
 
 use cwndlab_units::Time;
@@ -97,6 +98,12 @@ impl Flight {
             record.acknowledge(una, each);
         }
         self.reported.advance(una)
+    }
+
+    /// As [`Flight::on_ack`], where SACK has reported nothing: see [`Record::acknowledge_plain`].
+    #[inline]
+    pub fn on_plain_ack(&mut self, una: u64) -> Option<(Sent, Sent)> {
+        self.record.as_mut()?.acknowledge_plain(una)
     }
 
     /// What the ACK now accounted for measures: a round trip, in place of `rtt`, where HyStart needs one of every ACK; the

@@ -209,7 +209,10 @@ impl Receiver {
     #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
     pub fn offer(&mut self, cfg: &TcpConfig) -> u32 {
-        if self.unread > 0 || !self.auto_read || self.policy.buffer().is_some() {
+        if self.policy.buffer().is_some() {
+            return self.offer_tuned();
+        }
+        if self.unread > 0 || !self.auto_read {
             return self.offer_rest(cfg);
         }
         // the whole buffer is free
@@ -218,12 +221,9 @@ impl Receiver {
         (self.edge - self.nxt).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The same where some of the buffer is not free, or its size changes.
+    /// The same where some of the buffer is not free.
     #[inline(never)]
     fn offer_rest(&mut self, cfg: &TcpConfig) -> u32 {
-        if self.policy.buffer().is_some() {
-            return self.offer_tuned();
-        }
         let free = self.free(cfg);
         let unit = (free >> self.shift()).min(0xffff) << self.shift();
         let mut edge = (self.nxt + unit).max(self.edge);

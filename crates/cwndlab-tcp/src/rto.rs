@@ -114,8 +114,11 @@ impl RttEstimator {
         self.raw_srtt = u64::from(srtt) | u64::from(mdev_max) << 32;
         self.raw_rttvar = u64::from(rttvar) | u64::from(mdev) << 32;
         let us = u64::from(srtt >> SRTT_BITS) + u64::from(rttvar);
-        let tick = 1_000_000_u64.checked_div(u64::from(cfg.timer_hz)).unwrap_or(1).max(1);
-        self.base = Time::from_nanos(us.next_multiple_of(tick) * MICROSECOND);
+        let us = match cfg.timer_hz {
+            0 => us,
+            hz => us.next_multiple_of((1_000_000 / u64::from(hz)).max(1)),
+        };
+        self.base = Time::from_nanos(us * MICROSECOND);
     }
 
     /// Linux 2.0.32, `tcp_rtt_estimator` (`tcp_input.c` 111 to 155), and 2.2.5, `tcp_rtt_estimator` and `tcp_set_rto`

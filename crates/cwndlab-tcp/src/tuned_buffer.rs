@@ -136,7 +136,11 @@ impl TunedBuffer {
     }
 
     /// Memory of what is held, as if in full segments, and of one more segment.
+    #[inline]
     pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
+        if held.unread == 0 && held.beyond.is_none() {
+            return one_more;
+        }
         let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
         let segments = bytes.div_ceil(u64::from(self.size.full()));
         (segments * u64::from(self.full_memory)).min(u64::from(u32::MAX - one_more)) as u32 + one_more
@@ -149,6 +153,7 @@ impl TunedBuffer {
 
     /// A segment with data in order came, up to `nxt`; `held` is without it. `window` is the last one offered, `echo` the
     /// stamp of ours that it echoes, us. Whether the window may grow.
+    #[inline]
     pub fn on_in_order(
         &mut self,
         now: Time,
@@ -178,6 +183,7 @@ impl TunedBuffer {
     }
 
     /// Learns the size of segments, and from it the share that is payload; the segment's memory.
+    #[inline]
     fn measure(&mut self, seg: &Header, mss: u32) -> u32 {
         let before = self.size.full();
         let memory = memory(seg.wire_bytes);
@@ -197,11 +203,15 @@ impl TunedBuffer {
     }
 
     /// `tcp_grow_window`.
+    #[inline]
     fn grow(&mut self, seg: &Header, mss: u32, allocated: u32) -> bool {
         let room = self.window_clamp.min(self.free(allocated)).min(self.limit).saturating_sub(self.threshold);
-        if room == 0 {
-            return false;
-        }
+        room > 0 && self.grow_by(seg, mss, room)
+    }
+
+    /// The same, by at most `room`.
+    #[inline(never)]
+    fn grow_by(&mut self, seg: &Header, mss: u32, room: u32) -> bool {
         let memory = memory(seg.wire_bytes);
         let step = if self.window_of(memory) <= seg.len { 2 * mss } else { self.cautious_step(seg.len, memory) };
         if step == 0 {
@@ -267,6 +277,7 @@ impl TunedBuffer {
     }
 
     /// The application has read up to `read` of what has come up to `nxt` (`tcp_rcv_space_adjust`).
+    #[inline]
     pub fn on_read(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
         let rtt = self.rtt();
         if rtt == Time::ZERO || now.saturating_sub(self.space_since) < rtt {
@@ -281,6 +292,7 @@ impl TunedBuffer {
     }
 
     /// Twice what was read in a round trip, more where it grows.
+    #[inline(never)]
     fn enlarge(&mut self, copied: u64, mss: u32) {
         let mut window = 2 * copied + 16 * u64::from(mss);
         window += 2 * (window * (copied - u64::from(self.space)) / u64::from(self.space.max(1)));
@@ -292,6 +304,7 @@ impl TunedBuffer {
     }
 
     /// The window to offer, before it is kept from shrinking (`__tcp_select_window`); whether little is free.
+    #[inline]
     pub fn window(&self, shift: u8, last: u32, allocated: u32) -> (u32, bool) {
         let mut free = self.free(allocated);
         let allowed = self.window_of(self.buffer);
@@ -306,7 +319,8 @@ impl TunedBuffer {
         }
         let free = free.min(self.threshold);
         if shift > 0 {
-            return (free.next_multiple_of(1 << shift), tight);
+            let last_of_unit = (1 << shift) - 1;
+            return ((free + last_of_unit) & !last_of_unit, tight); // without a division
         }
         let keep = last <= free && last + mss > free;
         (if keep { last } else { free - free % mss.max(1) }, tight)

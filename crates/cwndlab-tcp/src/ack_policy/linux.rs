@@ -64,10 +64,15 @@ fn tick(rto: &RtoConfig) -> u64 {
     1_000_000_000_u64.checked_div(u64::from(rto.timer_hz)).unwrap_or(1)
 }
 
+#[inline]
 fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
-    wait.as_nanos() / tick(rto)
+    match rto.timer_hz {
+        0 => wait.as_nanos(), // without a division
+        _ => wait.as_nanos() / tick(rto),
+    }
 }
 
+#[inline]
 fn clock(rto: &RtoConfig, now: Time) -> u64 {
     ticks(rto, now + rto.tick_phase_ns)
 }
@@ -85,18 +90,26 @@ impl Linux {
     }
 
     /// A segment with data came.
+    #[inline]
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
+        if !matches!(data.arrival, Arrival::InOrder { .. } | Arrival::Partial { .. }) {
+            return self.on_irregular(cfg, data);
+        }
+        self.note_in_order(cfg, data);
+        self.note_growth(data);
+        if self.is_due(data) {
+            Due::Now
+        } else {
+            self.delayed(cfg, data)
+        }
+    }
+
+    /// One that did not simply follow.
+    #[inline(never)]
+    fn on_irregular(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         match data.arrival {
-            Arrival::InOrder { .. } | Arrival::Partial { .. } => {
-                self.note_in_order(cfg, data);
-                self.note_growth(data);
-                if self.is_due(data) {
-                    Due::Now
-                } else {
-                    self.delayed(cfg, data)
-                }
-            }
+            Arrival::InOrder { .. } | Arrival::Partial { .. } => Due::Now, // see above
             Arrival::Old => {
                 self.quicken(cfg, MAX_QUICK, data.effect.window);
                 Due::Now
@@ -124,6 +137,7 @@ impl Linux {
     }
 
     /// `tcp_measure_rcv_mss`.
+    #[inline]
     fn measure(&mut self, data: &Data) {
         let full = self.size.measure(data.seg, data.peer_mss);
         if !full {
@@ -134,6 +148,7 @@ impl Linux {
     }
 
     /// `tcp_event_data_recv`.
+    #[inline]
     fn note_in_order(&mut self, cfg: &TcpConfig, data: &Data) {
         self.measure(data);
         let now = clock(&cfg.rto, data.now);
@@ -192,6 +207,7 @@ impl Linux {
     }
 
     /// `tcp_incr_quickack`.
+    #[cold]
     fn add_quick(&mut self, most: u8, window: u32) {
         let quick = match window / (2 * self.size.full()) {
             0 => 2,
@@ -201,6 +217,7 @@ impl Linux {
     }
 
     /// `tcp_enter_quickack_mode`.
+    #[cold]
     fn quicken(&mut self, cfg: &TcpConfig, most: u8, window: u32) {
         self.add_quick(most, window);
         self.interactive = false;
@@ -208,6 +225,7 @@ impl Linux {
     }
 
     /// `tcp_send_delayed_ack`.
+    #[inline(never)]
     fn delayed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         let rto = &cfg.rto;
         let mut delay = u64::from(self.delay);

@@ -13,7 +13,7 @@ use super::ledbat_plus_plus::LedbatPlusPlus;
 use super::prague::{Prague, Windows};
 use super::reno::{Reno, RenoLinux2, RenoPackets};
 use super::search::Search;
-use super::{AckKind, AckReport, Episode, Grant, Quantum, Start};
+use super::{AckKind, AckReport, Episode, Grant, PlainAck, Quantum, Start};
 use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
 use crate::flight::LostSegment;
 use crate::Rng;
@@ -368,13 +368,7 @@ impl Controller {
                 }
             }
             Law::External(external) => external.now = ack.now,
-            Law::CubicLinux(cubic) => {
-                let Some(rtt) = ack.rtt else { return };
-                let slow_start = self.cwnd < self.ssthresh;
-                if cubic.on_rtt(ack, rtt, self.cwnd / ack.mss, slow_start) {
-                    self.ssthresh = self.cwnd;
-                }
-            }
+            Law::CubicLinux(_) => self.note_rtt(&PlainAck::of(ack)),
             Law::Dctcp(dctcp) => {
                 if matches!(ack.kind, AckKind::New | AckKind::Duplicate) {
                     dctcp.on_delivered(ack.delivered_bytes, ack.ce_bytes, ack.snd_una, ack.snd_nxt);

@@ -4,7 +4,7 @@
 //! instead of SRTT to look ahead, keeps alpha = 0.53 permanently, and its undo restores only the window.
 
 use super::hystart_linux::HystartLinux;
-use super::AckReport;
+use super::PlainAck;
 use crate::config::{SlowStartKind, TcpConfig};
 use cwndlab_units::Time;
 
@@ -70,19 +70,32 @@ impl CubicLinux {
         }
     }
 
-    /// Takes a round trip, before the window grows by its ACK; returns whether slow start ends at `cwnd` segments.
-    pub fn on_rtt(&mut self, ack: &AckReport, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
+    /// Takes a round trip, before the window of `cwnd` bytes grows by its ACK; returns whether slow start ends there.
+    #[inline]
+    pub fn on_rtt(&mut self, ack: &PlainAck, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
         if !self.epoch_start.is_never() && ack.now.saturating_sub(self.epoch_start) < DEAF {
             return false;
         }
         let us = (rtt.as_nanos() / 1000).max(1);
         self.min_rtt_us = if self.min_rtt_us == 0 { us } else { self.min_rtt_us.min(us) };
-        let Some(hystart) = self.hystart.as_mut().filter(|_| slow_start) else { return false };
+        slow_start && self.hystart.is_some() && self.leaves_slow_start(ack, rtt, cwnd / ack.mss)
+    }
+
+    #[inline(never)]
+    fn leaves_slow_start(&mut self, ack: &PlainAck, rtt: Time, cwnd: u32) -> bool {
+        let Some(hystart) = &mut self.hystart else { return false };
         let ends = hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, Some(rtt), cwnd);
         if ends {
             self.hystart = None;
         }
         ends
+    }
+
+    /// These bytes are acknowledged in congestion avoidance, with a window of `cwnd` bytes; the new one.
+    #[inline(never)]
+    pub fn avoid_bytes(&mut self, now: Time, cwnd: u32, acked: u64, mss: u32) -> u32 {
+        let grown = self.avoid(now, (cwnd / mss).max(1), acked.div_ceil(u64::from(mss)) as u32);
+        cwnd.saturating_add(grown.saturating_mul(mss))
     }
 
     /// `acked` segments in congestion avoidance; by how many segments the window opens.

@@ -7,7 +7,10 @@ use cwndlab_units::Time;
 
 use super::Connection;
 use crate::config::TcpConfig;
+use crate::congestion::PlainAck;
+use crate::recovery::Recovery;
 use crate::segment::Header;
+use crate::timers::Timer;
 
 impl Connection {
     /// An ACK of new data without options, as header prediction expects it: does what [`Connection::account_new`] and
@@ -15,7 +18,10 @@ impl Connection {
     #[allow(clippy::inline_always)] // see connection/ack.rs
     #[inline(always)]
     pub(super) fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
-        let s = &mut self.sender;
+        if matches!(self.recovery, Recovery::Rack(_)) {
+            return self.take_calm_ack_by_record(cfg, now, ack);
+        }
+        let s = &self.sender;
         let calm = s.dup_acks == 0
             && s.outstanding.nothing_reported()
             && s.cc.cwnd() > 0
@@ -24,25 +30,71 @@ impl Connection {
         if !calm {
             return false;
         }
+        let acked_bytes = self.advance(ack);
+        let s = &mut self.sender;
+        if s.outstanding.keeps_segments() {
+            s.outstanding.on_ack(ack, |_| {});
+        }
+        let mut rtt = self.measure(cfg, now, seg, ack);
+        if self.sender.outstanding.keeps_segments() {
+            (rtt, _) = self.sender.outstanding.sample(now, rtt);
+        }
+        self.restart_timer(cfg, now);
+        self.grow_plainly(cfg, now, acked_bytes, rtt);
+        self.after_new_ack(cfg, now, ack);
+        true
+    }
+
+    /// The same with RACK, which takes the round trip from its record.
+    #[inline(never)]
+    fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, ack: u64) -> bool {
+        let Recovery::Rack(rack) = &mut self.recovery else { return false };
+        let s = &mut self.sender;
+        let calm = s.outstanding.nothing_reported() && s.cc.cwnd() > 0 && s.cc.takes_plain_acks() && !cfg.rto.one_way;
+        if !calm {
+            return false;
+        }
+        let Some((first, last)) = rack.take_calm(s, now, ack) else { return false };
+        let acked_bytes = self.advance(ack);
+        let s = &mut self.sender;
+        s.timed_end = 0;
+        s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
+        s.rtt.clear_backoff();
+        self.grow_plainly(cfg, now, acked_bytes, Some(last));
+        let s = &self.sender;
+        if s.una == s.max || !self.timers.is_running(Timer::Retransmit) || !cfg.recovery.has_linux_timers() {
+            self.restart_timer(cfg, now); // else RACK sets it below
+        }
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            rack.set_timer(cfg, &self.sender, now, true);
+            rack.arm(cfg, &self.sender, &mut self.timers);
+        }
+        self.after_new_ack(cfg, now, ack);
+        true
+    }
+
+    /// All up to `ack` is acknowledged; how many bytes of payload.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn advance(&mut self, ack: u64) -> u64 {
+        let s = &mut self.sender;
         let acked_bytes = ack - s.una - u64::from(s.fin && ack > s.end);
         s.una = ack;
         s.nxt = s.nxt.max(ack);
         s.resend_first = false;
         self.retries = 0;
-        if s.outstanding.keeps_segments() {
-            s.outstanding.on_ack(ack, |_| {});
-        }
-        let rtt = self.measure(cfg, now, seg, ack);
-        if self.sender.outstanding.keeps_segments() {
-            self.sender.outstanding.sample(now, rtt);
-        }
-        self.restart_timer(cfg, now);
+        acked_bytes
+    }
+
+    /// The window takes the ACK.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn grow_plainly(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
         let s = &mut self.sender;
-        let limited = !cfg.grow_only_if_cwnd_limited || s.uses_cwnd();
-        if limited && acked_bytes > 0 {
-            s.cc.on_plain_ack(cfg, acked_bytes, s.mss);
+        let plain = PlainAck { now, mss: s.mss, acked_bytes, rtt, snd_una: s.una, snd_nxt: s.nxt };
+        s.cc.on_plain_feedback(&plain);
+        if !cfg.grow_only_if_cwnd_limited || s.uses_cwnd() {
+            s.cc.on_plain_ack(cfg, &plain);
         }
-        self.after_new_ack(cfg, now, ack);
-        true
     }
 }

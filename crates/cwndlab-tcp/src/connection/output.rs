@@ -225,9 +225,7 @@ impl Connection {
             // RFC 6298, 5.1
         }
         if self.sender.outstanding.keeps_segments() {
-            self.sender.outstanding.on_sent(piece.start, end, now, was_quiet);
-            self.time_first(cfg, now);
-            self.note_sent(cfg, now, piece, end, again, was_quiet);
+            self.record_sent(cfg, now, piece, end, again, was_quiet);
         }
         self.stats.bytes_sent += u64::from(piece.len);
         let last = end >= self.sender.end;

@@ -4,6 +4,7 @@
 mod followed;
 
 use super::Connection;
+use crate::recovery::Recovery;
 use crate::*;
 use cwndlab_units::Time;
 use followed::Followed;
@@ -32,6 +33,8 @@ struct Pipe {
     /// The n-th to m-th segments all get lost.
     outage: (u32, u32),
     seed: u64,
+    /// Of so many segments sent, one is compared.
+    compares_one_in: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -51,16 +54,25 @@ struct Outcome {
     over: bool,
 }
 
+/// The whole state of an end, but for what is read only while an ACK is processed.
+fn state(end: &Connection) -> String {
+    let mut end = end.clone();
+    if let Recovery::Rack(rack) = &mut end.recovery {
+        rack.forget_arrivals();
+    }
+    format!("{end:?}")
+}
+
 /// Hands over a segment; if asked, one that is expected is also taken in full, which must come to the same.
 fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segment, compare: bool) {
     let full = (compare && segment.sack.len == 0 && segment.accecn.is_none() && end.is_expected(segment)).then(|| {
         let mut full = end.clone();
         full.stats.segments_received += 1;
         full.take_any(cfg, now, segment);
-        format!("{full:?}")
+        state(&full)
     });
     end.handle_segment(cfg, now, segment);
-    let same = full.is_none_or(|full| full == format!("{end:?}"));
+    let same = full.is_none_or(|full| full == state(end));
     assert!(same, "an expected segment is taken otherwise than in full: {segment:?}");
 }
 
@@ -146,7 +158,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
                 read[side] += plan.reads[side];
             }
             let mut burst = 0;
-            while let Some(segment) = poll(end, cfg, now, pipe.seed % 8 == 0) {
+            while let Some(segment) = poll(end, cfg, now, pipe.seed % 8 == 0 || pipe.compares_one_in == 1) {
                 burst += 1;
                 assert!(burst < 20_000, "endless output");
                 assert!(segment.len <= cfg.mss, "longer than the MSS");
@@ -196,7 +208,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
         }
         while let Some(entry) = wire.first_entry().filter(|e| e.key().0 <= now) {
             let (side, segment) = entry.remove();
-            deliver(&configs[side], &mut ends[side], now, &segment, sent.is_multiple_of(16));
+            deliver(&configs[side], &mut ends[side], now, &segment, sent.is_multiple_of(pipe.compares_one_in));
         }
     }
     for followed in followed.into_iter().flatten() {
@@ -305,7 +317,7 @@ prop_compose! {
     ) -> Pipe {
         Pipe {
             loss, marks, duplication, delay: Time::from_millis(delay_ms), jitter: Time::from_millis(jitter_ms),
-            outage: (outage.0, outage.0 + outage.1), seed,
+            outage: (outage.0, outage.0 + outage.1), seed, compares_one_in: 16,
         }
     }
 }
@@ -345,10 +357,42 @@ prop_compose! {
     }
 }
 
+/// `cases`, unless the environment says otherwise.
+fn cases(cases: u32) -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").map_or(cases, |cases| cases.parse().expect("a number of cases"));
+    ProptestConfig { cases, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").map_or(5_000, |cases| cases.parse().expect("a number of cases")), max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(5_000))]
     #[test]
     fn the_stream_arrives_whole_and_every_connection_ends((configs, pipe, plan) in case()) {
         check(&configs, &pipe, &plan);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+    /// Of connections with RACK each segment is compared, and each poll.
+    #[test]
+    fn racks_short_paths_do_what_the_long_ones_do((configs, pipe, plan) in case(), law in 0..3_usize, (extra, linux) in any::<(bool, bool)>()) {
+        let laws = [
+            WindowLawKind::Reno,
+            WindowLawKind::CubicLinux(CubicConfig { fast_convergence: true }),
+            WindowLawKind::Cubic(CubicConfig { fast_convergence: true }),
+        ];
+        let configs = configs.map(|cfg| TcpConfig {
+            recovery: match cfg.recovery {
+                rack @ RecoveryConfig::Rack(_) => rack,
+                _ if linux => RecoveryConfig::Rack(RackConfig { timers: RackTimers::Linux, ..RackConfig::STANDARD }),
+                _ => RecoveryConfig::Rack(RackConfig::STANDARD),
+            },
+            window_law: laws[law],
+            sack: true,
+            pacing: cfg.pacing && extra,
+            ecn: if extra { cfg.ecn } else { EcnKind::Off },
+            ..cfg
+        });
+        check(&configs, &Pipe { compares_one_in: 1, ..pipe }, &plan);
     }
 }

@@ -73,7 +73,7 @@ impl Connection {
     #[inline]
     fn is_simple(&self) -> bool {
         let s = &self.sender;
-        s.nxt + u64::from(s.mss) < s.end && self.timers.is_running(Timer::Retransmit) && !s.outstanding.keeps_segments()
+        s.nxt + u64::from(s.mss) < s.end && self.timers.is_running(Timer::Retransmit)
     }
 
     /// The next full segment of new data, where [`Self::is_simple`]: as [`Self::data_segment`].
@@ -88,6 +88,9 @@ impl Connection {
         }
         (s.nxt, s.max, s.last_sent) = (end, end, now);
         self.recovery.on_sent(piece, false);
+        if self.sender.outstanding.keeps_segments() {
+            self.record_sent(cfg, now, piece, end, false, false);
+        }
         self.stats.bytes_sent += u64::from(piece.len);
         self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
     }

@@ -11,9 +11,9 @@ use crate::sequence::from_wire;
 use crate::timers::Timer;
 
 impl Connection {
-    /// `piece` went, up to `end` with its FIN.
-    #[inline]
-    pub(super) fn note_sent(
+    /// `piece` went, up to `end` with its FIN, on a connection that records single segments.
+    #[inline(never)]
+    pub(super) fn record_sent(
         &mut self,
         cfg: &TcpConfig,
         now: Time,
@@ -22,9 +22,12 @@ impl Connection {
         again: bool,
         was_quiet: bool,
     ) {
+        self.sender.outstanding.on_sent(piece.start, end, now, was_quiet);
         if let Recovery::Rack(rack) = &mut self.recovery {
             rack.on_sent(cfg, &self.sender, now, piece, (end, !again, was_quiet));
             rack.arm(cfg, &self.sender, &mut self.timers);
+        } else {
+            self.time_first(cfg, now);
         }
     }
 

@@ -244,6 +244,36 @@ impl Record {
             }
             each(&sent);
         }
+        self.forget_order(una);
+    }
+
+    /// As [`Self::acknowledge`], where `una` ends a segment, and each that it acknowledges was sent once and is not reported: the first
+    /// and the last of them. None, and nothing done, otherwise.
+    #[inline]
+    pub fn acknowledge_plain(&mut self, una: u64) -> Option<(Sent, Sent)> {
+        if self.rate.is_some() || self.keeps.acknowledged || self.keeps.round_trips {
+            return None;
+        }
+        let first = *self.list.front()?;
+        let (mut last, mut count) = (first, 1);
+        while last.end < una && last.flags == 0 {
+            last = *self.list.get(count)?;
+            count += 1;
+        }
+        if last.end != una || last.flags != 0 {
+            return None;
+        }
+        for _ in 0..count {
+            self.list.pop_front();
+        }
+        self.tally.pipe -= last.end - first.start;
+        self.forget_order(una);
+        Some((first, last))
+    }
+
+    /// Forgets transmissions of what is acknowledged.
+    #[inline]
+    fn forget_order(&mut self, una: u64) {
         while self.order.front().is_some_and(|&(_, end)| end <= una) {
             self.order.pop_front();
         }

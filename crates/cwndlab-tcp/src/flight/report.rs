@@ -83,3 +83,23 @@ pub struct AckReport {
     /// Whether the window may grow by this ACK.
     pub may_grow: bool,
 }
+
+/// What most laws need of it: an ACK of new data of which nothing was known before, where nothing is being repaired.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlainAck {
+    pub now: Time,
+    pub mss: u32,
+    pub acked_bytes: u64,
+    pub rtt: Option<Time>,
+    pub snd_una: u64,
+    pub snd_nxt: u64,
+}
+
+impl PlainAck {
+    /// What of a report is in it.
+    #[inline]
+    pub fn of(ack: &AckReport) -> Self {
+        let AckReport { now, mss, acked_bytes, rtt, snd_una, snd_nxt, .. } = *ack;
+        PlainAck { now, mss, acked_bytes, rtt, snd_una, snd_nxt }
+    }
+}

@@ -101,6 +101,7 @@ impl Receiver {
     }
 
     /// The application has read everything up to `read`, or started to, and continues reading. Returns whether an ACK is due.
+    #[inline]
     pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64) -> bool {
         if let Some(buffer) = self.policy.buffer_mut() {
             buffer.on_read(now, mss, read, self.nxt);
@@ -112,17 +113,25 @@ impl Receiver {
     /// Whether the window that could be offered is at least twice what the peer may still send (`__tcp_cleanup_rbuf`).
     fn doubles(&self, cfg: &TcpConfig) -> bool {
         let left = self.edge.saturating_sub(self.nxt);
-        let (clamp, next) = match self.policy.buffer() {
-            Some(buffer) => (
-                u64::from(buffer.window_clamp()),
-                buffer.window(self.shift(), self.offered(), buffer.allocated(self.held(), 0)).0,
-            ),
-            None => (cfg.receive_buffer_bytes, self.free(cfg).min(u64::from(u32::MAX)) as u32),
+        let clamp = match self.policy.buffer() {
+            Some(buffer) => u64::from(buffer.window_clamp()),
+            None => cfg.receive_buffer_bytes,
         };
-        2 * left <= clamp && next > 0 && u64::from(next) >= 2 * left
+        2 * left <= clamp && self.could_offer(cfg, 2 * left)
+    }
+
+    /// Whether a window of at least these bytes could be offered.
+    #[inline(never)]
+    fn could_offer(&self, cfg: &TcpConfig, bytes: u64) -> bool {
+        let next = match self.policy.buffer() {
+            Some(buffer) => buffer.window(self.shift(), self.offered(), buffer.allocated(self.held(), 0)).0,
+            None => self.free(cfg).min(u64::from(u32::MAX)) as u32,
+        };
+        next > 0 && u64::from(next) >= bytes
     }
 
     /// The window to offer; it never shrinks (`tcp_select_window`).
+    #[inline(never)]
     pub(super) fn offer_tuned(&mut self) -> u32 {
         let left = self.edge.saturating_sub(self.nxt) as u32;
         let (offered, shift) = (self.offered(), self.shift());

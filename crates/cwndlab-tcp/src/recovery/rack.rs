@@ -152,6 +152,37 @@ impl Rack {
         true
     }
 
+    /// An ACK of new data up to `ack`, without blocks, where nothing was reported: does what [`Rack::begin_ack`],
+    /// [`Rack::acknowledge`], [`Rack::acknowledged_rtts`] and [`Rack::on_ack`] do of it, but for the timer. The round trips of the
+    /// first and of the last segment; none, and nothing done, where these may do more.
+    #[inline]
+    pub fn take_calm(&mut self, s: &mut Sender, now: Time, ack: u64) -> Option<(Time, Time)> {
+        let tally = s.outstanding.tally();
+        let calm = self.phase == Phase::Open
+            && self.probe_end == 0
+            && tally.sacked == 0
+            && tally.lost == 0
+            && self.fack <= s.una
+            && !self.evidence.explained();
+        if !calm {
+            return None;
+        }
+        let (first, last) = s.outstanding.on_plain_ack(ack)?;
+        self.new_only = false;
+        self.measured = true;
+        self.fack = last.end;
+        self.rtt = now.saturating_sub(last.at);
+        if sent_after((last.at, last.end), self.newest) {
+            self.newest = (last.at, last.end);
+        }
+        if ack >= self.dsack_round {
+            self.dsack_round = 0;
+        }
+        self.deadlines.reordering = Time::MAX;
+        s.dup_acks = 0;
+        Some((now.saturating_sub(first.at), self.rtt))
+    }
+
     /// Opens the account of an ACK: what its DSACK says arrived twice, the stamp that it echoes.
     pub fn begin_ack(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, dsack: Option<(u64, u64)>, echo: Option<u32>) {
         let tested_echo = echo.filter(|_| !cfg.departs_as_linux());

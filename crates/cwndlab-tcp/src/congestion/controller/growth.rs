@@ -5,7 +5,7 @@ use crate::config::TcpConfig;
 use crate::congestion::hystart::{Growth, CSS_GROWTH_DIVISOR};
 use crate::congestion::ledbat_plus_plus;
 use crate::congestion::reno::{new_bytes, slow_start_bytes, slow_start_increase};
-use crate::congestion::AckReport;
+use crate::congestion::{AckReport, PlainAck};
 
 impl Controller {
     /// An ACK, in recovery too.
@@ -51,11 +51,7 @@ impl Controller {
             Law::Reno(reno) => reno.avoid(self.cwnd, left, ack.mss),
             Law::Dctcp(dctcp) => dctcp.reno.avoid(self.cwnd, left, ack.mss),
             Law::Cubic(cubic) => cubic.avoid(self.cwnd, left, ack),
-            Law::CubicLinux(cubic) => {
-                let acked = left.div_ceil(u64::from(ack.mss)) as u32;
-                let grown = cubic.avoid(ack.now, (self.cwnd / ack.mss).max(1), acked);
-                self.cwnd.saturating_add(grown.saturating_mul(ack.mss))
-            }
+            Law::CubicLinux(cubic) => cubic.avoid_bytes(ack.now, self.cwnd, left, ack.mss),
             Law::RenoPackets(_)
             | Law::RenoLinux2(_)
             | Law::Bbr(_)
@@ -82,19 +78,27 @@ impl Controller {
         true
     }
 
-    /// Whether [`Controller::on_plain_ack`] may be called: the law looks at nothing of an ACK but what it acknowledges.
+    /// Whether [`Controller::on_plain_feedback`] and [`Controller::on_plain_ack`] may be called: the law looks at nothing of an ACK but what that has.
     #[inline]
     pub fn takes_plain_acks(&self) -> bool {
-        let law = matches!(self.law, Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_));
+        let law = matches!(self.law, Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::CubicLinux(_));
         law && (matches!(self.phase, Phase::Plain | Phase::Reduced { .. }) || !self.in_slow_start())
     }
 
-    /// As [`Controller::on_feedback`] and [`Controller::on_ack`], for an ACK that may open the window and acknowledges these
-    /// bytes, of which nothing was known before.
+    /// As [`Controller::on_feedback`].
+    #[inline]
+    pub(crate) fn on_plain_feedback(&mut self, ack: &PlainAck) {
+        if let Law::CubicLinux(_) = &self.law {
+            self.note_rtt(ack);
+        }
+    }
+
+    /// As [`Controller::on_ack`], where the ACK may open the window.
     #[allow(clippy::inline_always)] // see connection/ack.rs
     #[inline(always)]
-    pub fn on_plain_ack(&mut self, cfg: &TcpConfig, acked_bytes: u64, mss: u32) {
-        if self.count_ack(mss) {
+    pub(crate) fn on_plain_ack(&mut self, cfg: &TcpConfig, ack: &PlainAck) {
+        let PlainAck { acked_bytes, mss, .. } = *ack;
+        if acked_bytes == 0 || self.count_ack(mss) {
             return;
         }
         let mut left = acked_bytes;
@@ -104,8 +108,21 @@ impl Controller {
                 return;
             }
         }
-        if let Law::Reno(reno) = &mut self.law {
-            self.cwnd = reno.avoid(self.cwnd, left, mss).min(MAX_WINDOW_BYTES);
+        let cwnd = match &mut self.law {
+            Law::Reno(reno) => reno.avoid(self.cwnd, left, mss),
+            Law::CubicLinux(cubic) => cubic.avoid_bytes(ack.now, self.cwnd, left, mss),
+            _ => return,
+        };
+        self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
+    }
+
+    /// CUBIC's HyStart takes the round trip of an ACK.
+    #[inline]
+    pub(super) fn note_rtt(&mut self, ack: &PlainAck) {
+        let (Law::CubicLinux(cubic), Some(rtt)) = (&mut self.law, ack.rtt) else { return };
+        let slow_start = self.cwnd < self.ssthresh;
+        if cubic.on_rtt(ack, rtt, self.cwnd, slow_start) {
+            self.ssthresh = self.cwnd;
         }
     }
 

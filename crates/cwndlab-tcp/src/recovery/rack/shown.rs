@@ -12,6 +12,12 @@ impl Rack {
         self.phase == Phase::Reduced
     }
 
+    /// For tests: forgets what the last ACK reported, which is read only while that ACK is processed.
+    #[cfg(test)]
+    pub fn forget_arrivals(&mut self) {
+        self.arrivals = super::Arrivals::default();
+    }
+
     /// ACKs that revealed reordering.
     pub fn reorderings(&self) -> u32 {
         self.reorderings

@@ -53,13 +53,15 @@ fn allowance(cfg: &TcpConfig) -> Time {
 }
 
 /// The timeout counted from when the first segment was last sent.
+#[inline]
 fn first_timeout(cfg: &TcpConfig, s: &Sender) -> Time {
     s.outstanding.first().map_or(Time::MAX, |first| first.at + s.rtt.rto(&cfg.rto))
 }
 
 impl Rack {
     /// An ACK has been processed.
-    pub(super) fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, advanced: bool) {
+    #[inline]
+    pub fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, advanced: bool) {
         if !cfg.recovery.has_linux_timers() {
             if advanced {
                 self.deadlines.probe = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
@@ -100,12 +102,11 @@ impl Rack {
         } else if self.probe_due {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
         } else if new {
-            if was_quiet || self.deadlines.pending == Pending::Probe {
-                self.reset_timeout(cfg, s, now);
-            }
             if let Some(wait) = self.probe_wait(cfg, s) {
                 let left = first_timeout(cfg, s).saturating_sub(now);
                 self.set(cfg, now, Pending::Probe, if left > Time::ZERO { wait.min(left) } else { wait });
+            } else if was_quiet || self.deadlines.pending == Pending::Probe {
+                self.reset_timeout(cfg, s, now);
             }
         } else if piece.start == s.una && self.deadlines.pending != Pending::Reordering {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
@@ -128,6 +129,7 @@ impl Rack {
     }
 
     /// The reordering timer has expired, or a probe may not be scheduled (Linux: `tcp_rearm_rto`).
+    #[inline(never)]
     pub(super) fn reset_timeout(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
         if cfg.recovery.has_linux_timers() {
             let left = match self.deadlines.pending {
@@ -144,6 +146,7 @@ impl Rack {
     }
 
     /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled.
+    #[inline(never)]
     fn probe_wait(&self, cfg: &TcpConfig, s: &Sender) -> Option<Time> {
         let calm = match self.phase {
             Phase::Open => s.outstanding.tally().sacked == 0,
@@ -169,6 +172,7 @@ impl Rack {
     }
 
     /// Fills the retransmission timer's place. By the RFC one that was changed in between holds a new timeout.
+    #[inline]
     pub fn arm(&mut self, cfg: &TcpConfig, s: &Sender, timers: &mut Timers) {
         let place = timers.at(Timer::Retransmit);
         if s.una == s.max || place.is_never() {
@@ -181,6 +185,7 @@ impl Rack {
         timers.set(Timer::Retransmit, self.deadlines.armed);
     }
 
+    #[inline(never)]
     fn arm_earliest(&mut self, place: Time) {
         if place != self.deadlines.armed {
             self.deadlines.timeout = place;

@@ -52,7 +52,8 @@ impl Evidence {
     }
 
     /// All that was sent again had arrived before.
-    fn explained(&self) -> bool {
+    #[inline]
+    pub fn explained(&self) -> bool {
         self.since != 0 && self.unexplained == Some(0)
     }
 
