@@ -67,7 +67,8 @@ def run(start_s: int = 20, **tables: Mapping[str, Any]) -> WindowedRun:
 
 
 def measure(name: str, view: WindowedRun, **options: Any) -> Any:
-    return metrics.get(name).measure(view, **options)
+    found = metrics.get(name).measure(view, **options)
+    return found.tolist() if isinstance(found, np.ndarray) else found
 
 
 def test_the_index_is_of_what_was_delivered_after_the_warm_up() -> None:

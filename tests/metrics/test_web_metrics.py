@@ -69,7 +69,8 @@ PAGES = objects(
 
 
 def measure(name: str, run: Run, start_s: int = 0, **options: Any) -> Any:
-    return metrics.get(name).measure(WindowedRun(run, start_s * S, 100 * S), **options)
+    found = metrics.get(name).measure(WindowedRun(run, start_s * S, 100 * S), **options)
+    return found.tolist() if isinstance(found, np.ndarray) else found
 
 
 def test_an_unfinished_page_counts_as_longer_than_every_finished_one() -> None:

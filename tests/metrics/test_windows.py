@@ -8,6 +8,7 @@ import weakref
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cwndlab import _core, metrics
@@ -121,6 +122,8 @@ def run(**changes: int) -> RunView:
 def measure(name: str, full: RunView, start_ns: int, end_ns: int) -> Any:
     view = WindowedRun(full, start_ns, end_ns)
     result = metrics.get(name).measure(view, **REQUIRED.get(name, {}))
+    if isinstance(result, np.ndarray):
+        return result.tolist()
     return result if isinstance(result, list) else float(result)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cwndlab.records.view import to_numpy
+from cwndlab.records.view import Columns, to_numpy
+from cwndlab.records.window import Rows, equals
 from cwndlab.tables import read_table
 
 NUMBERS = list(range(20))
@@ -39,6 +40,21 @@ def test_a_column_has_the_values_that_arrow_lists(kind, values, every):
             np.testing.assert_array_equal(found, np.array(wanted, dtype=found.dtype))
         if pa.types.is_integer(kind):
             assert found.dtype == (np.int64 if column.null_count else kind.to_pandas_dtype())
+
+
+@pytest.mark.parametrize("kind", [pa.dictionary(pa.uint8(), pa.string()), pa.string()], ids=str)
+@pytest.mark.parametrize("missing", [False, True])
+def test_rows_with_a_word_are_those_that_arrow_lists(kind, missing):
+    whole = pa.array([None if missing and k % 7 == 6 else word for k, word in enumerate(WORDS)], kind)
+    for chunks in ([whole], [whole.slice(3, 15)], [whole.slice(0, 3), whole.slice(4)], [whole.slice(0, 0)]):
+        table = pa.table({"kind": pa.chunked_array(chunks, kind)})
+        columns = Columns(table)
+        for word in ("a", "c", "d"):
+            wanted = [value == word for value in table["kind"].to_pylist()]
+            assert columns.equals("kind", word).tolist() == wanted
+            some = Rows(columns, np.arange(len(wanted))[::2])
+            assert equals(some, "kind", word).tolist() == wanted[::2]
+            assert equals({"kind": columns["kind"]}, "kind", word).tolist() == wanted
 
 
 def test_a_column_is_not_copied():

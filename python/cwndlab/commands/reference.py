@@ -162,8 +162,7 @@ def _range(metric: Metric) -> str:
 
 
 def _returns(metric: Metric) -> str:
-    many = str(inspect.signature(metric.measure).return_annotation).startswith("list")
-    return "many numbers per run; reduce them by `within`" if many else "one number per run"
+    return "many numbers per run; reduce them by `within`" if metric.is_list else "one number per run"
 
 
 def _metric_data(metric: Metric) -> dict[str, Any]:

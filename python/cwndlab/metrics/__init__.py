@@ -10,8 +10,9 @@ A metric module `metrics/<name>.py` has
 - optionally ``RANGES``: a true option -> the range that it gives in place of ``RANGE``;
 - ``TABLES``: the record tables that it reads; their probes are switched on where a quantity needs them
   (`cwndlab.plan.probes`);
-- ``measure(run: RunView, *, option: type = default, …) -> float | list[float]``: NaN = not measurable in this
-  run. Options are checked against their types with the study (`_check.py`; `_options.py` has types).
+- ``measure(run: RunView, *, option: type = default, …) -> float``, or ``-> Floats`` or ``-> list[float]`` for
+  many numbers: NaN = not measurable in this run. Options are checked against their types with the study
+  (`_check.py`; `_options.py` has types).
 
 A metric sees only the window that the quantity asks for: by default from the warm-up to the end of the run.
 A study's quantity names the metric and its options, and may ask for another unit of the same kind.
@@ -202,7 +203,8 @@ class Measurer:
                 result = _reduce(quantity.within, result)
             if isinstance(result, int | float | np.integer | np.floating):
                 return float(result) * scale
-            return [float(item) * scale for item in result]
+            samples = result.tolist() if isinstance(result, np.ndarray) else result
+            return [float(item) * scale for item in samples]
         of, by = values[str(quantity.of)], values[str(quantity.by)]
         if isinstance(of, list) or isinstance(by, list):
             if not (isinstance(of, list) and isinstance(by, list)):
@@ -249,8 +251,8 @@ def _quantile(data: np.ndarray[Any, Any], share: float) -> float:
     return low + (high - low) * rest if rest < 0.5 else high - (high - low) * (1 - rest)
 
 
-def _reduce(how: str, samples: Value) -> float:
-    """One number of a list; NaN of an empty one (its count is 0)."""
+def _reduce(how: str, samples: Sequence[float] | Column) -> float:
+    """One number of several; NaN of none (their count is 0)."""
     data = np.asarray(samples, dtype=np.float64).ravel()
     if how == "count":
         return float(len(data))

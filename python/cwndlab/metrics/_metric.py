@@ -32,4 +32,5 @@ class Metric:
     @property
     def is_list(self) -> bool:
         """Whether it gives a list of numbers per run."""
-        return str(inspect.signature(self.measure).return_annotation).startswith("list")
+        returned = str(inspect.signature(self.measure).return_annotation)
+        return returned.startswith("list") or returned.endswith("Floats")

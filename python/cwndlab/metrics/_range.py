@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 TOLERANCE = 1e-9
 """Rounding by which a value may lie beyond its range (Jain's index of equal shares: 1.0000000000000002)."""
@@ -23,7 +24,7 @@ class Range:
         """Whether no value is below 0, so that a ratio of two of them has a meaning."""
         return self.low >= 0.0
 
-    @property
+    @cached_property
     def limits(self) -> tuple[float, float]:
         """The bounds, moved outwards by what rounding may do."""
         slack = TOLERANCE * max(1.0, *(abs(b) for b in (self.low, self.high) if math.isfinite(b)), 0.0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.records.window import Columns
+from cwndlab.records.window import Columns, equals
 
 from . import _median
 from ._options import Kind, Pool
@@ -94,17 +94,18 @@ def objects(run: RunView, kind: Kind, traffic: str | None = None) -> Objects:
 
 def _objects(run: RunView, kind: Kind, traffic: str | None) -> Objects:
     table = run.columns("objects")
-    chosen = run.once(("kind", kind), lambda: np.asarray(table["kind"] == kind))
+    if not run.traffic(traffic):
+        return Objects(table, np.empty(0, np.intp))
+    chosen = run.once(("kind", kind), lambda: equals(table, "kind", kind))
     if traffic is not None:
         chosen = chosen & of_traffic(run, "objects", traffic)
     return Objects(table, np.flatnonzero(chosen))
 
 
-def of_finished(run: RunView, quantity: str, kind: Kind, traffic: str | None) -> list[float]:
+def of_finished(run: RunView, quantity: str, kind: Kind, traffic: str | None) -> Floats:
     """A quantity of the objects that were finished, in the order of the records."""
     sample = objects(run, kind, traffic)
-    values: list[float] = getattr(sample, quantity)[sample.finished].tolist()
-    return values
+    return np.asarray(getattr(sample, quantity)[sample.finished])
 
 
 def median(delays: Floats) -> float:
@@ -128,8 +129,13 @@ def _pooled_median(run: RunView, kind: Kind, traffic: str | None, pool: Pool) ->
     if pool == "all" or len(sample.client) == 0:
         return median(sample.delay_s)
     # The middle one or two of each client's delays, all sorted at once.
-    order = np.lexsort((sample.delay_s, sample.client))
-    delays = sample.delay_s[order]
-    _, first, count = np.unique(sample.client[order], return_index=True, return_counts=True)
+    order = np.argsort(sample.delay_s)
+    clients = sample.client[order]
+    if len(run.traffic()) <= 1 << 16:
+        clients = clients.astype(np.uint16)  # sorted by radix
+    order = order[np.argsort(clients, kind="stable")]
+    delays, clients = sample.delay_s[order], sample.client[order]
+    first = np.flatnonzero(np.diff(clients, prepend=-1))
+    count = np.diff(first, append=len(clients))
     medians = (delays[first + (count - 1) // 2] + delays[first + count // 2]) / 2
     return float(np.mean(np.where(np.isfinite(medians), medians, np.nan)))

@@ -22,11 +22,10 @@ def measure(
     kind: Kind = "file",
     at_least: Number = 0,
     below: Number | None = None,
-) -> list[float]:
+) -> _select.Floats:
     """In the order of the records; reduce it by `within`."""
     sample = _select.objects(run, kind, traffic)
     chosen = sample.finished & (sample.bytes >= at_least)
     if below is not None:
         chosen &= sample.bytes < below
-    times: list[float] = sample.delay_s[chosen].tolist()
-    return times
+    return sample.delay_s[chosen]

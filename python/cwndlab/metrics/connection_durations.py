@@ -13,6 +13,7 @@ from . import RunView
 from ._connections import opened
 from ._options import Number, Seconds
 from ._range import NON_NEGATIVE
+from ._select import Floats
 
 UNIT = "s"
 RANGE = NON_NEGATIVE
@@ -26,7 +27,7 @@ def measure(
     retransmits_at_least: Number = 0,
     retransmits_at_most: Number | None = None,
     handshake_at_most: Seconds | None = None,
-) -> list[float]:
+) -> Floats:
     """See the module, in the order of the records."""
     table = opened(run, traffic)
     start, end = (np.asarray(table[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
@@ -37,5 +38,4 @@ def measure(
     if handshake_at_most is not None:
         established = np.asarray(table["established_ns"], dtype=np.float64)
         chosen &= (established >= start) & (established - start <= handshake_at_most * 1e9)
-    durations: list[float] = ((end - start)[chosen] / 1e9).tolist()
-    return durations
+    return np.asarray((end - start)[chosen] / 1e9)

@@ -17,17 +17,17 @@ import numpy as np
 from . import RunView
 from ._delays import of_each
 from ._range import NON_NEGATIVE
+from ._select import Floats
 
 UNIT = "s"
 RANGE = NON_NEGATIVE
 TABLES = ("connections", "delays")
 
 
-def measure(run: RunView, *, traffic: str | None = None, form: Literal["pdv", "ipdv"] = "pdv") -> list[float]:
+def measure(run: RunView, *, traffic: str | None = None, form: Literal["pdv", "ipdv"] = "pdv") -> Floats:
     """Of one traffic entry of the study, or of all."""
     parts = [
         np.abs(np.diff(delays)) if form == "ipdv" else delays - delays.min()
         for delays in of_each(run, traffic)
     ]
-    values: list[float] = np.concatenate([np.zeros(0), *parts]).tolist()
-    return values
+    return np.concatenate([np.zeros(0), *parts])

@@ -11,6 +11,6 @@ RANGE = NON_NEGATIVE
 TABLES = ("objects",)
 
 
-def measure(run: RunView, *, kind: Kind = "object", traffic: str | None = None) -> list[float]:
+def measure(run: RunView, *, kind: Kind = "object", traffic: str | None = None) -> _select.Floats:
     """See the module, in the order of the records."""
     return _select.of_finished(run, "bytes", kind, traffic)

@@ -14,13 +14,13 @@ import numpy as np
 from . import RunView
 from ._delays import of_each
 from ._range import NON_NEGATIVE
+from ._select import Floats
 
 UNIT = "s"
 RANGE = NON_NEGATIVE
 TABLES = ("connections", "delays")
 
 
-def measure(run: RunView, *, traffic: str | None = None) -> list[float]:
+def measure(run: RunView, *, traffic: str | None = None) -> Floats:
     """Of one traffic entry of the study, or of all."""
-    values: list[float] = np.concatenate([np.zeros(0), *of_each(run, traffic)]).tolist()
-    return values
+    return np.concatenate([np.zeros(0), *of_each(run, traffic)])

@@ -14,18 +14,18 @@ import numpy as np
 from . import RunView
 from ._capacity import drain_seconds
 from ._range import NON_NEGATIVE
+from ._select import Floats
 
 UNIT = "s"
 RANGE = NON_NEGATIVE
 TABLES = ("queues",)
 
 
-def measure(run: RunView, *, link: str | None = None) -> list[float]:
+def measure(run: RunView, *, link: str | None = None) -> Floats:
     """At every sample, of a direction of a link, "r1>r2"; reduce it by `within`."""
     index = run.link(link)
     table = run.columns("queues")
     chosen = np.asarray(table["link"]) == index
     bits = 8 * np.asarray(table["bytes"], dtype=np.float64)[chosen]
     times = np.asarray(table["time_ns"], dtype=np.float64)[chosen] / 1e9
-    delays: list[float] = drain_seconds(run.scenario["links"][index], times, bits).tolist()
-    return delays
+    return drain_seconds(run.scenario["links"][index], times, bits)

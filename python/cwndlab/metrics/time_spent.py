@@ -19,6 +19,7 @@ from cwndlab.records.budget import Part
 
 from . import RunView
 from ._range import NON_NEGATIVE
+from ._select import Floats
 
 UNIT = "s"
 RANGE = NON_NEGATIVE
@@ -31,9 +32,8 @@ def measure(
     part: Part,
     kind: Literal["page", "file", "transaction", "object", "connection"] = "page",
     traffic: str | None = None,
-) -> list[float]:
+) -> Floats:
     """Of one traffic entry of the study, or of all; in the order of the records."""
     budgets = run.once(("budgets", kind), lambda: run.budgets(kind))
     mine = np.isin(budgets["traffic"], run.traffic(traffic))
-    spent: list[float] = (budgets[f"{part}_ns"][mine] / 1e9).tolist()
-    return spent
+    return np.asarray(budgets[f"{part}_ns"][mine] / 1e9)

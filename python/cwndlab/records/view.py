@@ -150,6 +150,17 @@ class Columns(Mapping[str, Column]):
             self._done[name] = to_numpy(self._table.column(name))
         return self._done[name]
 
+    def equals(self, name: str, word: str) -> NDArray[np.bool_]:
+        """Which rows have this word in a column of words; compares codes where Arrow has them."""
+        import pyarrow as pa
+
+        column = self._table.column(name)
+        if not pa.types.is_dictionary(column.type) or column.null_count or column.num_chunks != 1:
+            return np.asarray(self[name] == word)
+        words: list[str] = column.chunk(0).dictionary.to_pylist()
+        codes = _numbers(column.chunk(0).indices)
+        return codes == words.index(word) if word in words else np.zeros(len(codes), dtype=np.bool_)
+
     def __contains__(self, name: object) -> bool:
         return name in self._names
 

@@ -283,6 +283,13 @@ def _find(wanted: Column, known: Column) -> Index:
     return found
 
 
+def equals(columns: Columns, name: str, word: str) -> NDArray[np.bool_]:
+    """Which rows have this word in a column of words."""
+    if isinstance(columns, TableColumns | Rows):
+        return columns.equals(name, word)
+    return np.asarray(columns[name] == word)
+
+
 class Rows(Mapping[str, Column]):
     """Some rows of a table, some of its columns replaced; columns are computed on first access."""
 
@@ -295,6 +302,12 @@ class Rows(Mapping[str, Column]):
         if name not in self._taken:
             self._taken[name] = self._full[name][self._index]
         return self._taken[name]
+
+    def equals(self, name: str, word: str) -> NDArray[np.bool_]:
+        """As that of a table."""
+        if name in self._taken:
+            return np.asarray(self._taken[name] == word)
+        return equals(self._full, name, word)[self._index]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._full)
