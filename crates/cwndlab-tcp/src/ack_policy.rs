@@ -6,7 +6,7 @@ mod linux;
 
 use self::adaptive::Adaptive;
 use self::counted::Counted;
-use self::linux::Linux;
+pub(crate) use self::linux::Linux;
 use crate::config::{AckPolicy, TcpConfig};
 use crate::reassembly::Reassembly;
 use crate::rto::RttEstimator;
@@ -99,8 +99,8 @@ pub(crate) enum AckState {
 #[derive(Clone, Debug)]
 pub(crate) struct LinuxReceiver {
     /// In place of `linux` if some other policy acknowledges.
-    counted: Option<Counted>,
-    linux: Linux,
+    pub counted: Option<Counted>,
+    pub linux: Linux,
     /// None if it has its size from the beginning.
     pub buffer: Option<TunedBuffer>,
 }

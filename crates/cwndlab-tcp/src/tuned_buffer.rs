@@ -152,7 +152,7 @@ impl TunedBuffer {
     }
 
     /// A segment with data in order came, up to `nxt`; `held` is without it. `window` is the last one offered, `echo` the
-    /// stamp of ours that it echoes, us. Whether the window may grow.
+    /// stamp of ours that it echoes, us. Whether the window may grow, and the memory in use with the segment.
     #[inline]
     pub fn on_in_order(
         &mut self,
@@ -162,7 +162,7 @@ impl TunedBuffer {
         nxt: u64,
         held: Held,
         (window, echo): (u32, Option<u32>),
-    ) -> bool {
+    ) -> (bool, u32) {
         if let Some(echo) = echo {
             self.time_echo(now, seg, echo);
         }
@@ -172,7 +172,7 @@ impl TunedBuffer {
         if allocated > self.buffer {
             self.buffer = allocated.min(self.most).max(self.buffer); // tcp_clamp_window
         }
-        seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated)
+        (seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated), allocated)
     }
 
     /// One out of order came; `held` is without it. As with SACK: without, the window is not to change.
@@ -341,8 +341,16 @@ impl TunedBuffer {
         memory(seg.wire_bytes)
     }
 
-    /// Most that may ever be offered now, for the rule that a read announces a window only if it has doubled.
-    pub fn window_clamp(&self) -> u32 {
-        self.window_clamp
+    /// Whether the window that could be offered is at least twice what is `left` of the one offered last
+    /// (`__tcp_cleanup_rbuf`).
+    #[inline]
+    pub fn doubles(&self, left: u64, (shift, last): (u8, u32), held: Held) -> bool {
+        2 * left <= u64::from(self.window_clamp) && self.offers(2 * left, (shift, last), held)
+    }
+
+    #[inline(never)]
+    fn offers(&self, bytes: u64, (shift, last): (u8, u32), held: Held) -> bool {
+        let (next, _) = self.window(shift, last, self.allocated(held, 0));
+        next > 0 && u64::from(next) >= bytes
     }
 }

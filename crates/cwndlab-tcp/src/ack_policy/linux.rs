@@ -101,7 +101,7 @@ impl Linux {
         if self.is_due(data) {
             Due::Now
         } else {
-            self.delayed(cfg, data)
+            self.delayed(cfg, data.now, data.rtt)
         }
     }
 
@@ -226,13 +226,13 @@ impl Linux {
 
     /// `tcp_send_delayed_ack`.
     #[inline(never)]
-    fn delayed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
+    fn delayed(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;
         let mut delay = u64::from(self.delay);
         if delay > ticks(rto, DELAY_MIN) {
             let most = if self.interactive || self.pushed > 0 { DELAY_MAX } else { UNPUSHED_MAX };
             let mut most = ticks(rto, most);
-            let srtt = data.rtt.srtt(rto);
+            let srtt = rtt.srtt(rto);
             if srtt > Time::ZERO {
                 most = most.min(srtt.as_nanos().div_ceil(tick(rto)).max(ticks(rto, DELAY_MIN)));
             }
@@ -240,7 +240,7 @@ impl Linux {
         }
         // tcp_delack_max: less than the peer's least timeout, taken to be ours
         delay = delay.min(ticks(rto, DELAY_MAX)).min(ticks(rto, rto.min_ns).max(2) - 1);
-        let now = clock(rto, data.now);
+        let now = clock(rto, at);
         let mut due = now + delay;
         if let Some(earlier) = self.due {
             if earlier <= now + delay / 4 {
@@ -249,7 +249,7 @@ impl Linux {
             due = due.min(earlier);
         }
         self.due = Some(due);
-        Due::By(cfg.expiry(data.now, Time::from_nanos((due - now) * tick(rto))))
+        Due::By(cfg.expiry(at, Time::from_nanos((due - now) * tick(rto))))
     }
 
     /// ACKs of out-of-order segments: three at once, then at most one per millisecond (the second half of
@@ -277,6 +277,7 @@ impl Linux {
     }
 
     /// Whether a read draws an ACK of itself (`__tcp_cleanup_rbuf`).
+    #[inline]
     pub fn read_is_due(&self, nxt: u64, empty: bool) -> bool {
         let pushed = self.pushed > 1 || self.pushed > 0 && !self.interactive;
         self.scheduled && (self.more_than_one_segment(nxt) || pushed && empty)

@@ -70,8 +70,10 @@ impl Connection {
     /// An ACK that acknowledges nothing new.
     #[inline]
     fn on_other_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) {
+        let idle = self.sender.una == self.sender.max;
+        let bare = seg.sack.len == 0 && self.sender.extra.is_none();
         let rack = matches!(self.recovery, Recovery::Rack(_));
-        if self.sender.una == self.sender.max && !rack {
+        if idle && (!rack || bare && self.is_unreported()) {
             return self.note_window_update(); // there is nothing to report
         }
         let mut report = self.account_report(cfg, now, seg, AckKind::Other);

@@ -58,7 +58,7 @@ impl Connection {
         let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.una)));
         let data = seg.len > 0;
         let plain = if data {
-            acked == 0 && !s.ecn.affects_echo(seg) && self.is_unreported(cfg, now, seg)
+            acked == 0 && !s.ecn.affects_echo(seg) && self.is_unreported()
         } else {
             acked > 0 && acked <= s.max - s.una
         };
@@ -91,11 +91,10 @@ impl Connection {
 
     /// Whether an ACK of nothing new, without blocks, comes to no report, or RACK has taken it here.
     #[inline]
-    fn is_unreported(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
-        let echo = self.echoed_stamp(seg);
+    pub(super) fn is_unreported(&mut self) -> bool {
         let s = &self.sender;
         match &mut self.recovery {
-            Recovery::Rack(rack) => s.una == s.max && !s.cc.takes_every_ack() && rack.take_idle(cfg, s, now, echo),
+            Recovery::Rack(rack) => s.una == s.max && !s.cc.takes_every_ack() && rack.take_idle(),
             _ => true,
         }
     }

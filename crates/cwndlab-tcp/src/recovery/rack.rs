@@ -143,11 +143,11 @@ impl Rack {
     /// Data has arrived in order with an ACK that acknowledges and reports nothing, and nothing is outstanding: does what
     /// [`Rack::begin_ack`] and [`Rack::on_ack`] do of it. False, and nothing done, where these may do more.
     #[inline]
-    pub fn take_idle(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, echo: Option<u32>) -> bool {
+    pub fn take_idle(&mut self) -> bool {
         if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
             return false;
         }
-        self.begin_ack(cfg, s, now, None, echo);
+        self.new_only = false;
         self.deadlines.reordering = Time::MAX;
         true
     }
