@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,10 @@ def to_numpy(column: pa.ChunkedArray) -> Column:
     import pyarrow as pa  # takes longer to load than a short command runs
 
     kind = column.type
+    plain = _plain().get(kind.id)
+    if plain is not None and column.num_chunks == 1 and len(column) and not column.null_count:
+        chunk = column.chunk(0)
+        return np.frombuffer(chunk.buffers()[1], plain, len(chunk), chunk.offset * plain.itemsize)
     if pa.types.is_dictionary(kind):
         # Words repeat: look each up once, then index; -1, for null, finds the last.
         parts = [
@@ -49,6 +53,15 @@ def to_numpy(column: pa.ChunkedArray) -> Column:
     if not parts:
         return np.array([], dtype=kind.to_pandas_dtype())
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@cache
+def _plain() -> Mapping[int, np.dtype[Any]]:
+    """Types of numbers by Arrow's id."""
+    import pyarrow as pa
+
+    kinds = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int64(), pa.float64())
+    return {kind.id: np.dtype(kind.to_pandas_dtype()) for kind in kinds}
 
 
 def _numbers(chunk: pa.Array, gaps: bool | None = None) -> Column:

@@ -8,7 +8,7 @@ ends there.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -192,13 +192,12 @@ class WindowedRun:
         rows = Rows(full, index)
         serial = rows["connection"]
         changed: dict[str, Column] = {}
+        then = before = None
+        open_ = older = np.empty(0, np.bool_)
         if not self._last:
             open_ = ~(ended & (end < self._end))[index]
             then = self._snapshot(table, self._end)
-            at = _find(serial[open_], then["connection"])
-            for name in _counters(then):
-                changed[name] = rows[name].copy()
-                changed[name][open_] = then[name][at]
+            then_at = _find(serial[open_], then["connection"])
             changed["end_ns"] = np.where(open_, -1, rows["end_ns"])
             changed["failed"] = rows["failed"] & ~open_
             established = rows["established_ns"]
@@ -206,12 +205,22 @@ class WindowedRun:
         if self._start > 0:
             older = rows["start_ns"] < self._start
             before = self._snapshot(table, self._start)
-            at = _find(serial[older], before["connection"])
-            for name in _counters(before):
-                value = changed.get(name, rows[name]).astype(np.int64)
-                value[older] -= before[name][at].astype(np.int64)
-                changed[name] = value
-        return Rows(full, index, changed)
+            before_at = _find(serial[older], before["connection"])
+
+        def made(name: str) -> Column:
+            if name in changed:
+                return changed[name]
+            value = rows[name]
+            if then is not None:
+                value = value.copy()
+                value[open_] = then[name][then_at]
+            if before is not None:
+                value = value.astype(np.int64)
+                value[older] -= before[name][before_at].astype(np.int64)
+            return value
+
+        counters = _counters(self._run.columns(SNAPSHOTS[table]))
+        return Rows(full, index, Computed([*changed, *counters], made))
 
     def _objects(self, table: str) -> Columns:
         full = self._run.columns(table)
@@ -235,20 +244,20 @@ class WindowedRun:
     def _links(self, table: str) -> Columns:
         full = self._run.columns(table)
         total: Columns = full if self._last else self._snapshot(table, self._end)
-        made: dict[str, Column] = {"link": total["link"]}
-        before = self._snapshot(table, self._start) if self._start > 0 else None
-        for name in full:
-            if name in ("link", "max_queue_packets"):  # the largest of the run may lie outside of the window
-                continue
+        start, end = self._start, self._end  # a function that refers to this run would keep it alive
+        before = self._snapshot(table, start) if start > 0 else None
+
+        def counted(name: str) -> Column:
             if name == "mean_queue_packets":
-                area = total[name] * self._end - (before[name] * self._start if before is not None else 0)
-                made[name] = area / (self._end - self._start)
-            elif before is None:
-                made[name] = total[name]
-            else:
-                value = total[name].astype(np.int64)
-                made[name] = np.where(value < 0, value, value - before[name].astype(np.int64))
-        return Rows(made, np.arange(len(made["link"])))
+                area = total[name] * end - (before[name] * start if before is not None else 0)
+                return area / (end - start)
+            if name == "link" or before is None:
+                return total[name]
+            value = total[name].astype(np.int64)
+            return np.where(value < 0, value, value - before[name].astype(np.int64))
+
+        # The longest queue of the run may lie outside of the window.
+        return Computed([name for name in full if name != "max_queue_packets"], counted)
 
 
 #: How a window's rows of each table that metrics read are made.
@@ -290,23 +299,51 @@ def equals(columns: Columns, name: str, word: str) -> NDArray[np.bool_]:
     return np.asarray(columns[name] == word)
 
 
+class Computed(Mapping[str, Column]):
+    """Columns that a function makes of their names, each on first access."""
+
+    def __init__(self, names: Collection[str], make: Callable[[str], Column]) -> None:
+        self._names = names
+        self._make = make
+        self._made: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._made:
+            if name not in self._names:
+                raise KeyError(name)
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 class Rows(Mapping[str, Column]):
     """Some rows of a table, some of its columns replaced; columns are computed on first access."""
 
     def __init__(self, full: Columns, index: Index, changed: Mapping[str, Column] | None = None) -> None:
         self._full = full
         self._index = index
-        self._taken = dict(changed or {})
+        self._changed = changed or {}
+        self._taken: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:
+        if name in self._changed:
+            return self._changed[name]
         if name not in self._taken:
             self._taken[name] = self._full[name][self._index]
         return self._taken[name]
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
         """As that of a table."""
-        if name in self._taken:
-            return np.asarray(self._taken[name] == word)
+        if name in self._changed:
+            return np.asarray(self._changed[name] == word)
         return equals(self._full, name, word)[self._index]
 
     def __iter__(self) -> Iterator[str]:
