@@ -70,6 +70,12 @@ impl Flight {
         }
     }
 
+    /// The same of new data while something is out; false, and nothing done, where more is recorded than that it went.
+    #[inline]
+    pub fn on_next_sent(&mut self, start: u64, end: u64, now: Time) -> bool {
+        self.record.as_mut().is_some_and(|record| record.send_next(start, end, now))
+    }
+
     /// A SACK block: returns how many bytes of it are news, and shows each kept segment that it is the first to cover whole,
     /// as it was.
     pub fn on_block(&mut self, left: u64, right: u64, mut each: impl FnMut(&Sent)) -> u64 {

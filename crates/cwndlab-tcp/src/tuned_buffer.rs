@@ -153,7 +153,8 @@ impl TunedBuffer {
 
     /// A segment with data in order came, up to `nxt`; `held` is without it. `window` is the last one offered, `echo` the
     /// stamp of ours that it echoes, us. Whether the window may grow, and the memory in use with the segment.
-    #[inline]
+    #[allow(clippy::inline_always)] // what most data is: see `receiver::linux`
+    #[inline(always)]
     pub fn on_in_order(
         &mut self,
         now: Time,
@@ -173,6 +174,20 @@ impl TunedBuffer {
             self.buffer = allocated.min(self.most).max(self.buffer); // tcp_clamp_window
         }
         (seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated), allocated)
+    }
+
+    /// The same where more than this is held.
+    #[inline(never)]
+    pub fn on_in_order_behind(
+        &mut self,
+        now: Time,
+        seg: &Header,
+        mss: u32,
+        nxt: u64,
+        held: Held,
+        offered: (u32, Option<u32>),
+    ) -> (bool, u32) {
+        self.on_in_order(now, seg, mss, nxt, held, offered)
     }
 
     /// One out of order came; `held` is without it. As with SACK: without, the window is not to change.

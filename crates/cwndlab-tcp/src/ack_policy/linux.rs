@@ -90,26 +90,11 @@ impl Linux {
     }
 
     /// A segment with data came.
-    #[inline]
+    #[inline(never)]
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
-        if !matches!(data.arrival, Arrival::InOrder { .. } | Arrival::Partial { .. }) {
-            return self.on_irregular(cfg, data);
-        }
-        self.note_in_order(cfg, data);
-        self.note_growth(data);
-        if self.is_due(data) {
-            Due::Now
-        } else {
-            self.delayed(cfg, data.now, data.rtt)
-        }
-    }
-
-    /// One that did not simply follow.
-    #[inline(never)]
-    fn on_irregular(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         match data.arrival {
-            Arrival::InOrder { .. } | Arrival::Partial { .. } => Due::Now, // see above
+            Arrival::InOrder { .. } | Arrival::Partial { .. } => self.on_next(cfg, data),
             Arrival::Old => {
                 self.quicken(cfg, MAX_QUICK, data.effect.window);
                 Due::Now
@@ -136,6 +121,20 @@ impl Linux {
         }
     }
 
+    /// One came in order, with nothing beyond a hole.
+    #[allow(clippy::inline_always)] // what most data is: see `receiver::linux`
+    #[inline(always)]
+    pub fn on_next(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
+        self.scheduled = true;
+        self.note_in_order(cfg, data);
+        self.note_growth(data);
+        if self.is_due(data) {
+            Due::Now
+        } else {
+            self.delayed(cfg, data.now, data.rtt)
+        }
+    }
+
     /// `tcp_measure_rcv_mss`.
     #[inline]
     fn measure(&mut self, data: &Data) {
@@ -148,7 +147,8 @@ impl Linux {
     }
 
     /// `tcp_event_data_recv`.
-    #[inline]
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     fn note_in_order(&mut self, cfg: &TcpConfig, data: &Data) {
         self.measure(data);
         let now = clock(&cfg.rto, data.now);
@@ -158,13 +158,13 @@ impl Linux {
             self.delay = least;
         } else {
             let gap = now - self.last_data;
-            let rto = ticks(&cfg.rto, data.rtt.rto(&cfg.rto));
+            let rto = || ticks(&cfg.rto, data.rtt.rto(&cfg.rto));
             if gap <= u64::from(least / 2) {
                 self.delay = self.delay / 2 + least / 2;
             } else if gap < u64::from(self.delay) {
-                let most = rto.min(ticks(&cfg.rto, DELAY_MAX));
+                let most = rto().min(ticks(&cfg.rto, DELAY_MAX));
                 self.delay = (u64::from(self.delay / 2) + gap).min(most) as u32;
-            } else if gap > rto {
+            } else if gap > rto() {
                 self.add_quick(MAX_QUICK, data.effect.window);
             }
         }

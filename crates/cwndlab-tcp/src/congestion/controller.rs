@@ -356,8 +356,7 @@ impl Controller {
     }
 
     /// What the path reports, by any ACK, before losses are looked for.
-    #[allow(clippy::inline_always)] // see connection/ack.rs
-    #[inline(always)]
+    #[inline(never)]
     pub fn on_feedback(&mut self, ack: &AckReport) {
         match &mut self.law {
             Law::Reno(_) | Law::RenoPackets(_) | Law::RenoLinux2(_) | Law::Cubic(_) | Law::Bbr(_) | Law::Bbr3(_) => {}

@@ -1,7 +1,7 @@
 //! An ACK: it becomes an [`AckReport`], which passes through loss detection, the episode and the controller to the timer.
 //!
-//! The steps of an ACK of new data are inlined into the short path for expected segments, which most ACKs take; all other
-//! callers share one copy out of line ([`Connection::take_new_ack`]).
+//! Most ACKs take the short path of `calm.rs`, into which the steps that it shares are inlined. All others share one copy of all
+//! steps ([`Connection::take_new_ack`]).
 #![allow(clippy::inline_always)]
 
 use cwndlab_units::Time;
@@ -39,7 +39,7 @@ impl Connection {
         }
         self.sender.note_largest_window(seg.window);
         if ack > self.sender.una {
-            self.take_new_ack(cfg, now, seg, ack);
+            self.take_new_ack(cfg, now, seg, Some(seg), ack);
         } else {
             self.on_other_ack(cfg, now, seg, window_changed);
         }
@@ -114,16 +114,22 @@ impl Connection {
         reported
     }
 
-    /// An ACK of new data.
+    /// An ACK of new data. `options`: the segment, if it may have any.
     #[inline(never)]
-    fn take_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, ack: u64) {
-        let mut report = self.account_new(cfg, now, seg, Some(seg), ack);
+    pub(super) fn take_new_ack(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Header,
+        options: Option<&Segment>,
+        ack: u64,
+    ) {
+        let mut report = self.account_new(cfg, now, seg, options, ack);
         self.on_new_ack(cfg, ack, &mut report);
     }
 
     /// The account of an ACK of new data: moves SND.UNA and takes the round trip. `options`: the segment, if it may have any.
-    #[inline(always)]
-    pub(super) fn account_new(
+    fn account_new(
         &mut self,
         cfg: &TcpConfig,
         now: Time,
@@ -257,8 +263,7 @@ impl Connection {
         (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr)
     }
 
-    #[inline(always)]
-    pub(super) fn on_new_ack(&mut self, cfg: &TcpConfig, ack: u64, report: &mut AckReport) {
+    fn on_new_ack(&mut self, cfg: &TcpConfig, ack: u64, report: &mut AckReport) {
         let now = report.now;
         let s = &mut self.sender;
         s.cc.on_feedback(report);
@@ -301,7 +306,7 @@ impl Connection {
     }
 
     /// Losses have been looked for, which completes the report: the controller takes the ACK.
-    #[inline(always)]
+    #[inline(never)]
     fn conclude(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision, may_grow: bool) {
         let s = &mut self.sender;
         report.lost_bytes = decision.lost_bytes;
@@ -349,12 +354,6 @@ impl Connection {
         s.outstanding.take_lost(|lost| cc.on_lost(lost, delivered, now));
     }
 
-    /// The same of an ACK that is not one of new data.
-    #[inline(never)]
-    fn conclude_rare(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision) {
-        self.conclude(cfg, report, decision, true);
-    }
-
     /// An ACK that is neither one of new data nor a duplicate, of which the record may have learnt.
     #[inline(never)]
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &mut AckReport) {
@@ -362,7 +361,7 @@ impl Connection {
         s.cc.on_feedback(report);
         let decision = self.recovery.on_rare_ack(cfg, s, report);
         self.note_beginning(cfg, report.now, decision);
-        self.conclude_rare(cfg, report, decision);
+        self.conclude(cfg, report, decision, true);
     }
 
     /// An episode may have begun: its timer runs from now.
@@ -485,7 +484,7 @@ impl Connection {
         }
         let decision = self.recovery.on_rare_ack(cfg, &mut self.sender, report);
         self.note_beginning(cfg, now, decision);
-        self.conclude_rare(cfg, report, decision);
+        self.conclude(cfg, report, decision, true);
         self.time_first(cfg, now);
     }
 }

@@ -76,17 +76,10 @@ impl Connection {
             self.arm_rack(cfg);
             self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
         } else if !self.take_calm_ack(cfg, now, seg, ack) {
-            self.take_bare_ack(cfg, now, seg, ack);
+            self.take_new_ack(cfg, now, seg, None, ack);
+            self.arm_rack(cfg);
         }
         true
-    }
-
-    /// An ACK of new data without options of which more can follow than that the window grows.
-    #[inline(never)]
-    fn take_bare_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
-        let mut report = self.account_new(cfg, now, seg, None, ack);
-        self.on_new_ack(cfg, ack, &mut report);
-        self.arm_rack(cfg);
     }
 
     /// Whether an ACK of nothing new, without blocks, comes to no report, or RACK has taken it here.

@@ -244,8 +244,8 @@ impl Connection {
         self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
     }
 
-    #[allow(clippy::too_many_arguments, clippy::inline_always)] // the fields of a segment; once per packet
-    #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // the fields of a segment
+    #[inline(never)]
     fn segment(
         &mut self,
         cfg: &TcpConfig,

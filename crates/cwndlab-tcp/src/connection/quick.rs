@@ -89,7 +89,7 @@ impl Connection {
         (s.nxt, s.max, s.last_sent) = (end, end, now);
         self.recovery.on_sent(piece, false);
         if self.sender.outstanding.keeps_segments() {
-            self.record_sent(cfg, now, piece, end, false, false);
+            self.record_next(cfg, now, piece, end);
         }
         self.stats.bytes_sent += u64::from(piece.len);
         self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)

@@ -31,6 +31,18 @@ impl Connection {
         }
     }
 
+    /// The same of a full segment of new data, where the timer runs and the window alone decides what goes.
+    #[inline(never)]
+    pub(super) fn record_next(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64) {
+        if let Recovery::Rack(rack) = &mut self.recovery {
+            let s = &mut self.sender;
+            if s.outstanding.on_next_sent(piece.start, end, now) {
+                return rack.on_next_sent(cfg, s, now, piece, &mut self.timers);
+            }
+        }
+        self.record_sent(cfg, now, piece, end, false, false);
+    }
+
     /// The retransmission timer's place has expired: whether that was RACK's or a probe's.
     pub(super) fn rack_expiry(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let Recovery::Rack(rack) = &mut self.recovery else { return false };

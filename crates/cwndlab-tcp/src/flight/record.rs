@@ -201,6 +201,19 @@ impl Record {
         }
     }
 
+    /// The same of new data while something is out; false, and nothing done, where the delivery rate is measured.
+    #[inline]
+    pub fn send_next(&mut self, start: u64, end: u64, now: Time) -> bool {
+        if self.rate.is_some() || !self.keeps.order {
+            return false;
+        }
+        debug_assert!(self.list.back().is_none_or(|last| last.end == start));
+        self.tally.pipe += end - start;
+        self.list.push_back(Sent { start, end, at: now, flags: 0 });
+        self.order.push_back((now, end));
+        true
+    }
+
     fn send_again(&mut self, start: u64, end: u64, now: Time) {
         let mut index = self.index(start);
         while let Some(sent) = self.list.get_mut(index).filter(|sent| sent.start < end) {

@@ -94,7 +94,7 @@ impl Receiver {
                 }
                 Arrival::InOrder { .. } | Arrival::Partial { .. } | Arrival::Filling { .. } => {
                     let echo = new.timestamps.then_some(new.seg.ts_ecr);
-                    buffer.on_in_order(now, new.seg, mss, new.end, held, (window, echo))
+                    buffer.on_in_order_behind(now, new.seg, mss, new.end, held, (window, echo))
                 }
             };
             let (next, tight) = buffer.window(shift, window, allocated);
@@ -187,7 +187,7 @@ fn take_next(
         effect: Effect { window, window_holds: next >= window, window_tight, window_grew, round_trip: buffer.rtt() },
         rtt: &sender.rtt,
     };
-    let due = linux.on_data(cfg, &data);
+    let due = linux.on_next(cfg, &data);
     if due == Due::Now {
         buffer.note_ack(allocated);
     }

@@ -5,6 +5,7 @@ use cwndlab_units::Time;
 use super::{Phase, Rack};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
+use crate::timers::{Timer, Timers};
 
 impl Rack {
     /// What is in flight, the window, and what of the window new data may not use.
@@ -59,6 +60,19 @@ impl Rack {
             return None;
         }
         s.next_in_order(cfg, window, pipe + uncounted)
+    }
+
+    /// A full segment of new data went, where the timer runs and the window alone decides what goes: does what
+    /// [`Rack::on_sent`] and [`Rack::arm`] do of it.
+    #[inline]
+    pub fn on_next_sent(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, piece: Piece, timers: &mut Timers) {
+        if cfg.recovery.has_linux_timers() {
+            if let Some(at) = self.probe_after(cfg, s, now) {
+                return timers.set(Timer::Retransmit, at);
+            }
+        }
+        self.set_timer_for(cfg, s, now, piece, true, false);
+        self.arm(cfg, s, timers);
     }
 
     /// `[piece.start, end)` went, data and FIN; it was `new` or sent before.

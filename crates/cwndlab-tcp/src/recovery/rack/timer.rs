@@ -60,7 +60,7 @@ fn first_timeout(cfg: &TcpConfig, s: &Sender) -> Time {
 
 impl Rack {
     /// An ACK has been processed.
-    #[inline]
+    #[inline(never)]
     pub fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, advanced: bool) {
         if !cfg.recovery.has_linux_timers() {
             if advanced {
@@ -86,6 +86,7 @@ impl Rack {
     }
 
     /// `piece` goes, `new` or again; nothing was out if `was_quiet`.
+    #[inline(never)]
     pub(super) fn set_timer_for(
         &mut self,
         cfg: &TcpConfig,
@@ -102,15 +103,22 @@ impl Rack {
         } else if self.probe_due {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
         } else if new {
-            if let Some(wait) = self.probe_wait(cfg, s) {
-                let left = first_timeout(cfg, s).saturating_sub(now);
-                self.set(cfg, now, Pending::Probe, if left > Time::ZERO { wait.min(left) } else { wait });
-            } else if was_quiet || self.deadlines.pending == Pending::Probe {
+            let probed = self.probe_after(cfg, s, now).is_some();
+            if !probed && (was_quiet || self.deadlines.pending == Pending::Probe) {
                 self.reset_timeout(cfg, s, now);
             }
         } else if piece.start == s.una && self.deadlines.pending != Pending::Reordering {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
         }
+    }
+
+    /// Linux: new data went. A probe is due after it if one may be scheduled; when.
+    #[inline]
+    pub(super) fn probe_after(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) -> Option<Time> {
+        let wait = self.probe_wait(cfg, s)?;
+        let left = first_timeout(cfg, s).saturating_sub(now);
+        self.set(cfg, now, Pending::Probe, if left > Time::ZERO { wait.min(left) } else { wait });
+        Some(self.deadlines.armed)
     }
 
     /// The probe's timer has expired; false if the timeout has, too.
@@ -146,7 +154,7 @@ impl Rack {
     }
 
     /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled.
-    #[inline(never)]
+    #[inline]
     fn probe_wait(&self, cfg: &TcpConfig, s: &Sender) -> Option<Time> {
         let calm = match self.phase {
             Phase::Open => s.outstanding.tally().sacked == 0,
