@@ -28,7 +28,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 _SPEC = re.compile(r"(?:(?P<name>[^=/\\:]+)=)?(?P<file>.+?)(?::(?P<cls>[A-Za-z_]\w*))?\Z")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LawCode:
     """A congestion control as source."""
 

@@ -282,7 +282,7 @@ def test_a_part_that_was_not_run_is_told_and_the_rest_is_shown(tmp_path: Path) -
 
 def test_an_axis_that_no_cell_has_that_was_run_is_not_an_error_of_the_study(tmp_path: Path) -> None:
     results = synthetic.rfc2415()
-    without = tuple(replace(c, axes={"webs": c.axes["webs"]}) for c in results.cells if c.axes["ftps"] == 0)
+    without = tuple(c._replace(axes={"webs": c.axes["webs"]}) for c in results.cells if c.axes["ftps"] == 0)
     restricted = replace(results, cells=without[::4], study_axes=("webs", "ftps", "iw"))
     view = write(outputs(tmp_path), restricted, tmp_path / "o")
     assert view.omitted and not any("no axis" in line for line in view.omitted)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from cwndlab.core import Records
 
@@ -17,7 +17,7 @@ Value = float | list[float]
 ANSWER_S = 0.002
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Job:
     """One replicate of one cell."""
 
@@ -29,7 +29,7 @@ class Job:
     #: Whether its record tables are kept.
     keep_records: bool
     #: The scenario as a mapping, for work in the process that compiled it; not sent to others.
-    content: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    content: Mapping[str, Any] | None = None
 
     @property
     def is_first(self) -> bool:
@@ -53,8 +53,7 @@ def _parsed(scenario: str) -> Mapping[str, Any]:
     return content
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of a job: values by their measures' ids, or why it failed."""
 
     job: Job

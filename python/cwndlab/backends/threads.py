@@ -21,7 +21,7 @@ MAX_CHUNK = 64
 SHARED_CHUNK_S = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Threads:
     """The executor for this machine."""
 

@@ -1,7 +1,5 @@
 """The commands of the command line, and how typer gets them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated

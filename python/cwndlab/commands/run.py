@@ -1,7 +1,5 @@
 """`cwndlab run`: runs a study and writes its report."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -121,7 +119,7 @@ def run(
     display = ExitStack()
     told = False
 
-    def tell(result: RunResult) -> None:
+    def tell(result: "RunResult") -> None:
         """Prints the results. The report's figures are still to be drawn, which takes longer."""
         nonlocal told
         told = True
@@ -166,7 +164,7 @@ def _has_figures(study: str) -> bool:
     return False
 
 
-def _print_failures(failures: Sequence[Failure]) -> None:
+def _print_failures(failures: Sequence["Failure"]) -> None:
     """Ten failures, those of one reason as one, and what to do."""
     reasons = Counter(failure.reason for failure in failures)
     first = {failure.reason: failure for failure in reversed(failures)}

@@ -10,7 +10,7 @@ from typing import Any
 from ._range import Range
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Metric:
     """A metric: what it measures, and how."""
 

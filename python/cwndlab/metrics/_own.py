@@ -56,7 +56,7 @@ class MetricCode(NamedTuple):
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class OwnMetric(Metric):
     """A metric of the user's own."""
 

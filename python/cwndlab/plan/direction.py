@@ -1,7 +1,5 @@
 """One direction of a link: what it takes from the link and what it has of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 

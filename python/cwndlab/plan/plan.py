@@ -36,13 +36,13 @@ class CompiledCell(NamedTuple):
     compiled: Compiled
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cell:
     """One combination of axis values."""
 
     id: str
     axes: Mapping[str, schema.Scalar]
-    study: StudySpec = field(repr=False, compare=False)
+    study: StudySpec = field(repr=False)
     #: The sensitivity axis this cell belongs to, or "combinations"; the choices made are in `axes` too.
     sensitivity: str | None = None
     #: Replicates that its grid asks for, in place of the study's.
@@ -100,7 +100,7 @@ class Cell:
             raise self.study.refused(invalid, self.axes) from None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """All cells of a study and the replicates of each."""
 

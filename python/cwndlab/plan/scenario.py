@@ -20,7 +20,7 @@ _SCRIPTED = {"drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "dela
 _DETERMINISTIC_QUEUES = {"infinite", "drop-tail", "codel"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Compiled:
     """A cell's scenario, and where its parts come from."""
 

@@ -1,9 +1,8 @@
 """The view model: everything that a report shows, as text and typed parts, before any template.
 
-Named tuples, because every run imports them: a frozen dataclass takes four times as long to define.
+Named tuples, because every run imports them: a frozen dataclass takes four times as long to define. Without
+`from __future__ import annotations`, because Python compiles each annotation that is a string.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -40,7 +39,7 @@ class Mark(NamedTuple):
     style: str
 
     @classmethod
-    def of(cls, verdict: Verdict) -> Mark:
+    def of(cls, verdict: Verdict) -> "Mark":
         """The mark of a verdict."""
         return cls(SYMBOLS[verdict], verdict.value, verdict.value.replace(" ", "-"))
 
@@ -100,7 +99,7 @@ class TableView(NamedTuple):
     footnotes: tuple[str, ...]
     remarks: tuple[str, ...]
     has_published: bool
-    figures: tuple[Drawing, ...] = ()
+    figures: "tuple[Drawing, ...]" = ()
     """Those shown next to it."""
 
 
@@ -133,7 +132,7 @@ class ListingView(NamedTuple):
     rows: tuple[ListingRow, ...]
     footnotes: tuple[str, ...]
     remarks: tuple[str, ...]
-    figures: tuple[Drawing, ...] = ()
+    figures: "tuple[Drawing, ...]" = ()
     """Those shown next to it."""
 
 
@@ -278,7 +277,7 @@ class ReportView(NamedTuple):
     counts: tuple[CountView, ...]
     claim_counts: tuple[CountView, ...]
     tables: tuple[TableView | ListingView, ...]
-    figures: tuple[Drawing, ...]
+    figures: "tuple[Drawing, ...]"
     """Those that belong to no table."""
     claims: tuple[ClaimView, ...]
     sensitivity: SensitivityView | None
@@ -287,7 +286,7 @@ class ReportView(NamedTuple):
     rule: tuple[tuple[Mark, str], ...]
     claim_rule: str
     methods: tuple[str, ...] = ()
-    definitions: tuple[Definition, ...] = ()
+    definitions: "tuple[Definition, ...]" = ()
     missing: str = ""
     beside: BesideView | None = None
     chance: str = ""
@@ -297,12 +296,12 @@ class ReportView(NamedTuple):
     live: LiveView | None = None
     finding: str = ""
     """What was found, in a sentence or two."""
-    key_figure: Drawing | None = None
+    key_figure: "Drawing | None" = None
     readme: str = ""
     """As HTML."""
 
     @property
-    def drawings(self) -> tuple[Drawing, ...]:
+    def drawings(self) -> "tuple[Drawing, ...]":
         """All figures, in the order of the page."""
         key = () if self.key_figure is None else (self.key_figure,)
         return (*key, *(figure for table in self.tables for figure in table.figures), *self.figures)

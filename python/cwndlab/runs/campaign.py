@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from cwndlab.stats.stopping import StoppingRule
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """A run that failed."""
 
     cell: str
@@ -185,7 +184,7 @@ class Campaign:
             known = {name: v for name, v in self.store.values(key).items() if name in self._ids}
             outcome = self._work_for(frozenset(known)).of_records(self._job(cell, replicate), records)
             if outcome is not None:
-                self.store.add(replace(outcome, values={**known, **outcome.values}, records=None))
+                self.store.add(outcome._replace(values={**known, **outcome.values}, records=None))
                 self.measured += 1
                 self._tell([(cell, replicate)])
 

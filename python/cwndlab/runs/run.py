@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -158,7 +157,7 @@ def run_plan(
                 "store": public,
                 "replicates_fetched": campaign.fetched,
                 "replicates_measured": campaign.measured,
-                "failures": [asdict(failure) for failure in campaign.failures],
+                "failures": [failure._asdict() for failure in campaign.failures],
             }
             content |= folders.keep_laws(folder, study)
             content |= folders.keep_metrics(folder, campaign.work.own_metrics)

@@ -41,7 +41,7 @@ WORTH_KEEPING = 10_000_000
 FLUSH_S = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Measure:
     """Simulates replicates and measures a study's quantities of their records."""
 
@@ -59,7 +59,7 @@ class Measure:
     ids: Mapping[str, str] = field(init=False)
     #: The metrics of the user's own among them, as they travel to other processes.
     own_metrics: tuple[MetricCode, ...] = field(init=False)
-    _measurer: metrics.Measurer = field(init=False, repr=False, compare=False)
+    _measurer: metrics.Measurer = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_measurer", metrics.Measurer(self.quantities))
@@ -131,7 +131,7 @@ class Measure:
             outcome = outcome or self.perform_one(job, stopped)
             if outcome is None:
                 break
-            waiting.append(replace(outcome, note=known) if isinstance(known, str) else outcome)
+            waiting.append(outcome._replace(note=known) if isinstance(known, str) else outcome)
             if time.monotonic() - flushed > FLUSH_S:
                 yield from _handed_in(waiting, self.asked, objects, self.store)
                 waiting, flushed = [], time.monotonic()

@@ -41,7 +41,7 @@ HOST_RATE = 1_000_000_000
 QUEUE_INTERVAL = "10ms"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Expanded:
     """A study in full, and where each part of it was written."""
 

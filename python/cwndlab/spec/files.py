@@ -70,7 +70,7 @@ def inside(folder: Path | None, name: str) -> Path:
     return path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Csv:
     """Column names and lines of a CSV file, shared by all that read it: not to be changed."""
 

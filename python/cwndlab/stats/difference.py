@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def difference(x: Floats, y: Floats, *, paired: bool, deterministic: bool = Fals
     if paired:
         x, y = x[: len(y)], y[: len(x)]
         found = intervals.compare("difference", y, x, deterministic=deterministic)
-        return replace(found, method=f"paired, {len(x)} replicates") if not math.isnan(found.low) else found
+        return found._replace(method=f"paired, {len(x)} replicates") if not math.isnan(found.low) else found
     x, y = x[~np.isnan(x)], y[~np.isnan(y)]
     n = min(len(x), len(y))
     if n == 0:

@@ -8,8 +8,7 @@ How often each method covers the truth is measured by `python -m validation.cove
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +46,7 @@ cover less than 93 %.
 """
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """A point estimate with its confidence interval (NaN ends: none can be given) and how it was made."""
 
     value: float

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,14 @@ Value: TypeAlias = float | Sequence[float]
 """One replicate's value of a quantity: a number, or one number per object (page, packet, …)."""
 
 
-@dataclass(frozen=True)
-class CellInfo:
+class CellInfo(NamedTuple):
     """A cell of the study's grid: one combination of axis values."""
 
     id: str
     axes: Mapping[str, AxisValue]
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A quantity of a cell over the replicates, with its 95 % interval (NaN ends: none can be given)."""
 
     cell: str
