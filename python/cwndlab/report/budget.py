@@ -124,7 +124,9 @@ def _records(spec: Figure, results: Results, cell: str) -> Columns:
 def mean_times(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, float]]:
     """Mean seconds by part in a budget table: of the objects of each traffic entry, or of all under ""."""
     found: dict[str, dict[str, float]] = {}
-    group = np.array([name.split(".", 1)[0] for name in columns["flow"].tolist()], dtype=object)
+    flows = columns["flow"].tolist()
+    groups = {flow: flow.split(".", 1)[0] for flow in dict.fromkeys(flows)}
+    group = np.array([groups[flow] for flow in flows], dtype=object)
     for name in traffic or ("",):
         mine = (group == name) | (name == "")
         objects = zip(columns["flow"][mine].tolist(), columns["index"][mine].tolist(), strict=True)

@@ -238,6 +238,8 @@ class Campaign:
             self.failures.append(Failure(job.cell, job.replicate, outcome.error, outcome.advice))
         else:
             self.store.add(outcome)
+            if self._ids <= outcome.values.keys():
+                self._whole.add(job.key)
         self.performed += not (outcome.fetched or outcome.measured)
         self.measured += outcome.measured
         self.fetched += outcome.fetched

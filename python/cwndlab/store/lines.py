@@ -33,7 +33,10 @@ def line_values(line: bytes) -> Mapping[str, Value]:
     """What `line_of` made a line of."""
     raw: dict[str, Any] = json.loads(line.split(b" ", 2)[2])
     return {
-        name: [_number(item) for item in value] if isinstance(value, list) else _number(value)
+        # Most are numbers: a call for each would take longer than reading them.
+        name: [item if item.__class__ is float else _number(item) for item in value]
+        if isinstance(value, list)
+        else _number(value)
         for name, value in raw.items()
     }
 
@@ -58,4 +61,7 @@ def _no_nan(values: Mapping[str, Value]) -> dict[str, Any]:
             return value
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
 
-    return {k: [word(item) for item in v] if isinstance(v, list) else word(v) for k, v in values.items()}
+    def words(items: list[float]) -> list[Any]:
+        return items if all(map(math.isfinite, items)) else [word(item) for item in items]
+
+    return {k: words(v) if isinstance(v, list) else word(v) for k, v in values.items()}
