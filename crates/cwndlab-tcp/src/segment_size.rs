@@ -44,7 +44,7 @@ impl SegmentSize {
         self.measure_small(seg, last)
     }
 
-    #[inline(never)]
+    #[cold]
     fn measure_small(&mut self, seg: &Header, last: u32) -> bool {
         let options = if seg.has_timestamps { TIMESTAMPS_BYTES } else { 0 };
         let size = seg.len + HEADER + options;

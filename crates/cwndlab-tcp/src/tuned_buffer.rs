@@ -35,6 +35,17 @@ fn memory(packet_bytes: u32) -> u32 {
     data.next_power_of_two().max(SMALL_BUFFER) + HEAD_BYTES
 }
 
+/// The window to offer where windows are not scaled.
+#[cold]
+fn unscaled(free: u32, last: u32, mss: u32) -> u32 {
+    let keep = last <= free && last + mss > free;
+    if keep {
+        last
+    } else {
+        free - free % mss.max(1)
+    }
+}
+
 /// The state of `struct tcp_sock` that sizes the window; all in bytes unless stated.
 #[derive(Clone, Debug)]
 pub(crate) struct TunedBuffer {
@@ -141,9 +152,14 @@ impl TunedBuffer {
         if held.unread == 0 && held.beyond.is_none() {
             return one_more;
         }
+        self.memory_of_held(held).saturating_add(one_more)
+    }
+
+    #[inline(never)]
+    fn memory_of_held(&self, held: Held) -> u32 {
         let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
         let segments = bytes.div_ceil(u64::from(self.size.full()));
-        (segments * u64::from(self.full_memory)).min(u64::from(u32::MAX - one_more)) as u32 + one_more
+        (segments * u64::from(self.full_memory)).min(u64::from(u32::MAX)) as u32
     }
 
     /// `tcp_space`.
@@ -171,9 +187,15 @@ impl TunedBuffer {
         self.time_window(now, nxt, window);
         let allocated = self.allocated(held, bytes);
         if allocated > self.buffer {
-            self.buffer = allocated.min(self.most).max(self.buffer); // tcp_clamp_window
+            self.clamp(allocated);
         }
         (seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated), allocated)
+    }
+
+    /// `tcp_clamp_window`.
+    #[cold]
+    fn clamp(&mut self, allocated: u32) {
+        self.buffer = allocated.min(self.most).max(self.buffer);
     }
 
     /// The same where more than this is held.
@@ -190,11 +212,12 @@ impl TunedBuffer {
         self.on_in_order(now, seg, mss, nxt, held, offered)
     }
 
-    /// One out of order came; `held` is without it. As with SACK: without, the window is not to change.
-    pub fn on_beyond(&mut self, seg: &Header, mss: u32, held: Held) -> bool {
-        self.measure(seg, mss);
+    /// One out of order came; `held` is without it. Whether the window may grow, and the memory in use with the segment.
+    /// As with SACK: without, the window is not to change.
+    pub fn on_beyond(&mut self, seg: &Header, mss: u32, held: Held) -> (bool, u32) {
+        let memory = self.measure(seg, mss);
         let allocated = self.allocated(held, 0);
-        self.grow(seg, mss, allocated)
+        (self.grow(seg, mss, allocated), allocated.saturating_add(memory))
     }
 
     /// Learns the size of segments, and from it the share that is payload; the segment's memory.
@@ -205,16 +228,21 @@ impl TunedBuffer {
         if seg.len >= before {
             self.full_memory = memory;
             if seg.len != before {
-                self.share = ((u64::from(seg.len) << SHARE_BITS) / u64::from(memory)).clamp(1, 255) as u32;
-                self.window_clamp = self.window_of(self.buffer);
-                self.space = self.space.min(self.window_clamp);
+                self.learn_share(seg.len, memory);
             }
-        }
-        self.size.measure(seg, mss);
-        if self.full_memory == 0 {
+        } else if self.full_memory == 0 {
             self.full_memory = memory;
         }
+        self.size.measure(seg, mss);
         memory
+    }
+
+    /// Full segments have another size than was thought.
+    #[cold]
+    fn learn_share(&mut self, len: u32, memory: u32) {
+        self.share = ((u64::from(len) << SHARE_BITS) / u64::from(memory)).clamp(1, 255) as u32;
+        self.window_clamp = self.window_of(self.buffer);
+        self.space = self.space.min(self.window_clamp);
     }
 
     /// `tcp_grow_window`.
@@ -225,7 +253,7 @@ impl TunedBuffer {
     }
 
     /// The same, by at most `room`.
-    #[inline(never)]
+    #[cold]
     fn grow_by(&mut self, seg: &Header, mss: u32, room: u32) -> bool {
         let memory = memory(seg.wire_bytes);
         let step = if self.window_of(memory) <= seg.len { 2 * mss } else { self.cautious_step(seg.len, memory) };
@@ -265,11 +293,17 @@ impl TunedBuffer {
     }
 
     /// `tcp_rcv_rtt_measure`: how long a window of data takes to arrive.
+    #[inline]
     fn time_window(&mut self, now: Time, nxt: u64, window: u32) {
+        if self.rtt_since.is_none() || nxt >= self.rtt_until {
+            self.end_window(now, nxt, window);
+        }
+    }
+
+    /// The window timed has arrived, if one was; the next is timed.
+    #[cold]
+    fn end_window(&mut self, now: Time, nxt: u64, window: u32) {
         if let Some(since) = self.rtt_since {
-            if nxt < self.rtt_until {
-                return;
-            }
             let us = (now.saturating_sub(since).as_nanos() / 1000).clamp(1, 1 << 28);
             self.note_rtt(us as u32, true);
         }
@@ -298,6 +332,12 @@ impl TunedBuffer {
         if rtt == Time::ZERO || now.saturating_sub(self.space_since) < rtt {
             return;
         }
+        self.end_round(now, mss, read, nxt);
+    }
+
+    /// A round trip has passed since what was read was last counted.
+    #[cold]
+    fn end_round(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
         let copied = (read - self.space_from).saturating_sub(nxt - read);
         if copied > u64::from(self.space) {
             self.enlarge(copied, mss);
@@ -337,8 +377,7 @@ impl TunedBuffer {
             let last_of_unit = (1 << shift) - 1;
             return ((free + last_of_unit) & !last_of_unit, tight); // without a division
         }
-        let keep = last <= free && last + mss > free;
-        (if keep { last } else { free - free % mss.max(1) }, tight)
+        (unscaled(free, last, mss), tight)
     }
 
     /// An ACK is due while so much memory is in use.

@@ -68,8 +68,13 @@ fn tick(rto: &RtoConfig) -> u64 {
 fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
     match rto.timer_hz {
         0 => wait.as_nanos(), // without a division
-        _ => wait.as_nanos() / tick(rto),
+        _ => whole_ticks(rto, wait),
     }
+}
+
+#[inline(never)]
+fn whole_ticks(rto: &RtoConfig, wait: Time) -> u64 {
+    wait.as_nanos() / tick(rto)
 }
 
 #[inline]
@@ -153,23 +158,29 @@ impl Linux {
         self.measure(data);
         let now = clock(&cfg.rto, data.now);
         let least = ticks(&cfg.rto, DELAY_MIN) as u32;
-        if self.delay == 0 {
-            self.add_quick(MAX_QUICK, data.effect.window);
-            self.delay = least;
+        let gap = now - self.last_data;
+        if self.delay != 0 && gap <= u64::from(least / 2) {
+            self.delay = self.delay / 2 + least / 2;
         } else {
-            let gap = now - self.last_data;
-            let rto = || ticks(&cfg.rto, data.rtt.rto(&cfg.rto));
-            if gap <= u64::from(least / 2) {
-                self.delay = self.delay / 2 + least / 2;
-            } else if gap < u64::from(self.delay) {
-                let most = rto().min(ticks(&cfg.rto, DELAY_MAX));
-                self.delay = (u64::from(self.delay / 2) + gap).min(most) as u32;
-            } else if gap > rto() {
-                self.add_quick(MAX_QUICK, data.effect.window);
-            }
+            self.note_gap(cfg, data.rtt, (gap, least), data.effect.window);
         }
         self.last_data = now;
         self.note_codepoint(cfg, data);
+    }
+
+    /// The same of the first data, or of data after a longer time.
+    #[cold]
+    fn note_gap(&mut self, cfg: &TcpConfig, rtt: &RttEstimator, (gap, least): (u64, u32), window: u32) {
+        let rto = ticks(&cfg.rto, rtt.rto(&cfg.rto));
+        if self.delay == 0 {
+            self.add_quick(MAX_QUICK, window);
+            self.delay = least;
+        } else if gap < u64::from(self.delay) {
+            let most = rto.min(ticks(&cfg.rto, DELAY_MAX));
+            self.delay = (u64::from(self.delay / 2) + gap).min(most) as u32;
+        } else if gap > rto {
+            self.add_quick(MAX_QUICK, window);
+        }
     }
 
     /// A growing window is advertised at once (`tcp_grow_window`).

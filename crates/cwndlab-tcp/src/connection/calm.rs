@@ -62,12 +62,16 @@ impl Connection {
         s.rtt.clear_backoff();
         self.grow_plainly(cfg, now, acked_bytes, Some(last));
         let s = &self.sender;
-        if s.una == s.max || !self.timers.is_running(Timer::Retransmit) || !cfg.recovery.has_linux_timers() {
-            self.restart_timer(cfg, now); // else RACK sets it below
+        let only_rack = s.una != s.max && self.timers.is_running(Timer::Retransmit) && cfg.recovery.has_linux_timers();
+        if !only_rack {
+            self.restart_timer(cfg, now);
         }
         if let Recovery::Rack(rack) = &mut self.recovery {
-            rack.set_timer(cfg, &self.sender, now, true);
-            rack.arm(cfg, &self.sender, &mut self.timers);
+            if only_rack {
+                rack.restart_timer(cfg, &self.sender, now, &mut self.timers);
+            } else {
+                rack.restart_any(cfg, &self.sender, now, &mut self.timers);
+            }
         }
         self.after_new_ack(cfg, now, ack);
         true

@@ -39,17 +39,23 @@ impl Connection {
     }
 
     /// Whether a segment without blocks is what a connection in the open mostly gets, by its header ("header prediction",
-    /// Jacobson 1990): in order, without flags but ACK and PSH, and nothing seldom is under way.
+    /// Jacobson 1990): in order or beyond a hole, without flags but ACK and PSH, and nothing seldom is under way.
     #[inline]
     pub(super) fn is_expected(&self, seg: &Header) -> bool {
         self.state == State::Established
             && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
-            && seg.seq == to_wire(self.irs, self.receiver.nxt)
+            && self.distance_ahead(seg) <= self.receiver.edge.saturating_sub(self.receiver.nxt)
             && self.receiver.fin_at == 0
             && self.sender.extra.is_none()
     }
 
-    /// A plain ACK of new data, or data in order that acknowledges nothing new; false, and nothing done, if it is neither.
+    /// By how much a segment begins beyond RCV.NXT; a large number if it begins before.
+    #[inline]
+    fn distance_ahead(&self, seg: &Header) -> u64 {
+        u64::from(seg.seq.wrapping_sub(to_wire(self.irs, self.receiver.nxt)))
+    }
+
+    /// A plain ACK of new data, or data that acknowledges nothing new; false, and nothing done, if it is neither.
     /// Does what [`Self::take_any`] does of these, without asking what they are not.
     #[allow(clippy::inline_always)] // most of what an endpoint does: see connection/ack.rs
     #[inline(always)]
@@ -65,7 +71,7 @@ impl Connection {
         if !plain {
             return false;
         }
-        let start = self.receiver.nxt;
+        let start = self.receiver.nxt + self.distance_ahead(seg);
         if self.agreed.timestamps && seg.has_timestamps || data && cfg.packet_stamps {
             self.receiver.note_timestamp(start as i64, seg.ts_val);
         }

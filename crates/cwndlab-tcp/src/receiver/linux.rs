@@ -88,10 +88,8 @@ impl Receiver {
         if let Some(buffer) = self.policy.buffer_mut() {
             let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
             (effect.window_grew, allocated) = match arrival {
-                Arrival::Old | Arrival::Beyond => {
-                    let grew = arrival == Arrival::Beyond && new.sack && buffer.on_beyond(new.seg, mss, held);
-                    (grew, buffer.allocated(held, TunedBuffer::memory_of(new.seg)))
-                }
+                Arrival::Beyond if new.sack => buffer.on_beyond(new.seg, mss, held),
+                Arrival::Old | Arrival::Beyond => (false, buffer.allocated(held, TunedBuffer::memory_of(new.seg))),
                 Arrival::InOrder { .. } | Arrival::Partial { .. } | Arrival::Filling { .. } => {
                     let echo = new.timestamps.then_some(new.seg.ts_ecr);
                     buffer.on_in_order_behind(now, new.seg, mss, new.end, held, (window, echo))

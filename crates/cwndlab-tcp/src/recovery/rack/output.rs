@@ -2,6 +2,7 @@
 
 use cwndlab_units::Time;
 
+use super::timer::left_of_timeout;
 use super::{Phase, Rack};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Sender};
@@ -34,7 +35,7 @@ impl Rack {
         window.saturating_sub(pipe + uncounted)
     }
 
-    #[inline]
+    #[inline(never)]
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         s.nxt = s.max;
         if self.probe_due {
@@ -67,7 +68,8 @@ impl Rack {
     #[inline]
     pub fn on_next_sent(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, piece: Piece, timers: &mut Timers) {
         if cfg.recovery.has_linux_timers() {
-            if let Some(at) = self.probe_after(cfg, s, now) {
+            let limit = left_of_timeout(cfg, s, now);
+            if let Some(at) = self.schedule_probe(cfg, s, now, limit) {
                 return timers.set(Timer::Retransmit, at);
             }
         }

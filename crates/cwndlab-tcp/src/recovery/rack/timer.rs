@@ -58,6 +58,15 @@ fn first_timeout(cfg: &TcpConfig, s: &Sender) -> Time {
     s.outstanding.first().map_or(Time::MAX, |first| first.at + s.rtt.rto(&cfg.rto))
 }
 
+/// How long until then; without end if it has passed.
+#[inline]
+pub(super) fn left_of_timeout(cfg: &TcpConfig, s: &Sender, now: Time) -> Time {
+    match first_timeout(cfg, s).saturating_sub(now) {
+        Time::ZERO => Time::MAX,
+        left => left,
+    }
+}
+
 impl Rack {
     /// An ACK has been processed.
     #[inline(never)]
@@ -71,12 +80,27 @@ impl Rack {
         } else if self.arrivals.moved && !self.deadlines.reordering.is_never() {
             let wait = self.deadlines.reordering.saturating_sub(now) + allowance(cfg);
             self.set(cfg, now, Pending::Reordering, wait.min(s.rtt.rto(&cfg.rto)));
-        } else if advanced || self.tells_of_time_before_first(s, now) {
-            match self.probe_wait(cfg, s) {
-                Some(wait) => self.set(cfg, now, Pending::Probe, wait.min(s.rtt.rto(&cfg.rto))),
-                None => self.reset_timeout(cfg, s, now),
-            }
+        } else if (advanced || self.tells_of_time_before_first(s, now))
+            && self.schedule_probe(cfg, s, now, s.rtt.rto(&cfg.rto)).is_none()
+        {
+            self.reset_timeout(cfg, s, now);
         }
+    }
+
+    /// As [`Rack::set_timer`] and [`Rack::arm`] after [`Rack::take_calm`], while the timer runs and something is outstanding.
+    #[inline]
+    pub fn restart_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, timers: &mut Timers) {
+        match self.schedule_probe(cfg, s, now, s.rtt.rto(&cfg.rto)) {
+            Some(at) => timers.set(Timer::Retransmit, at),
+            None => self.restart_any(cfg, s, now, timers),
+        }
+    }
+
+    /// The same in any case.
+    #[cold]
+    pub fn restart_any(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, timers: &mut Timers) {
+        self.set_timer(cfg, s, now, true);
+        self.arm(cfg, s, timers);
     }
 
     /// A report of what was sent before the first segment was (again): in recovery later ones must not put off its timeout.
@@ -103,7 +127,7 @@ impl Rack {
         } else if self.probe_due {
             self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
         } else if new {
-            let probed = self.probe_after(cfg, s, now).is_some();
+            let probed = self.schedule_probe(cfg, s, now, left_of_timeout(cfg, s, now)).is_some();
             if !probed && (was_quiet || self.deadlines.pending == Pending::Probe) {
                 self.reset_timeout(cfg, s, now);
             }
@@ -112,12 +136,11 @@ impl Rack {
         }
     }
 
-    /// Linux: new data went. A probe is due after it if one may be scheduled; when.
-    #[inline]
-    pub(super) fn probe_after(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) -> Option<Time> {
+    /// Linux: sets the timer for a probe, if one may be scheduled, after at most `limit`; when it expires.
+    #[inline(never)]
+    pub(super) fn schedule_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, limit: Time) -> Option<Time> {
         let wait = self.probe_wait(cfg, s)?;
-        let left = first_timeout(cfg, s).saturating_sub(now);
-        self.set(cfg, now, Pending::Probe, if left > Time::ZERO { wait.min(left) } else { wait });
+        self.set(cfg, now, Pending::Probe, wait.min(limit));
         Some(self.deadlines.armed)
     }
 
