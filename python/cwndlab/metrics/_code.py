@@ -59,17 +59,17 @@ def _module(name: str) -> tuple[bytes, tuple[str, ...]] | None:
     return None
 
 
-#: An import: its module, and the names taken from it. Parsing the files would take each command 40 ms.
+#: An import: its module, and the names taken from it. Parsing the files would take each command
+#: 40 ms. Lines are found faster by "\n" than by "^".
 _IMPORT = re.compile(
-    rb"^[ \t]*(?:import[ \t]+(?P<modules>[\w., \t]+)|"
-    rb"from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^(\n]*))",
-    re.MULTILINE,
+    rb"\n[ \t]*(?:import[ \t]+(?P<modules>[\w., \t]+)|"
+    rb"from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^(\n]*))"
 )
 _NAME = re.compile(r"(?:^|,)\s*([\w.]+)")
 
 
 def _named(source: bytes, package: str) -> Iterator[str]:
-    for found in _IMPORT.finditer(source):
+    for found in _IMPORT.finditer(b"\n" + source):
         part = {name: (text or b"").decode() for name, text in found.groupdict().items()}
         module, level = part["module"], len(part["dots"])
         if part["modules"]:

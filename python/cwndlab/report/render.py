@@ -61,7 +61,7 @@ def _source(name: str) -> str:
     return environment.loader.get_source(environment, name)[0]
 
 
-def html(view: ReportView) -> str:
+def html(view: ReportView) -> bytes:
     """The report as one self-contained page, complete without its scripts: no request to anywhere."""
     svg = {}
     if view.drawings:
@@ -70,7 +70,9 @@ def html(view: ReportView) -> str:
         svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-", f.title, f.alt)) for f in view.drawings}
     template = _environment(False).get_template("report.html.j2")
     css = Markup(_source("style.css") + "".join(_all_labels(view)))
-    return template.render(view=_with_safe_url(view), css=css, svg=svg)
+    # The engine, most of a small page, is ASCII: on its own it is encoded faster than in a page that is not.
+    parts = template.generate(view=_with_safe_url(view), css=css, svg=svg)
+    return b"".join(part.encode() for part in parts)
 
 
 def _all_labels(view: ReportView) -> Iterator[str]:
