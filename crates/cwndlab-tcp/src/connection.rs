@@ -218,6 +218,7 @@ impl Connection {
 
     /// Maximum payload of the peer's segments: the MSS offered, less what timestamps and AccECN's
     /// option take.
+    #[inline]
     fn offered_mss(&self, cfg: &TcpConfig) -> u32 {
         let options = if self.sender.extra.is_some() { self.accurate_option_bytes(cfg) } else { 0 };
         let options = options + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
@@ -468,6 +469,7 @@ pub(crate) fn timestamp(now: Time) -> u32 {
 }
 
 /// When a delayed ACK must be sent.
+#[inline]
 fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
     match due {
         Due::Now => receiver.ack_now = true,

@@ -98,7 +98,11 @@ impl Controller {
     #[inline(always)]
     pub(crate) fn on_plain_ack(&mut self, cfg: &TcpConfig, ack: &PlainAck) {
         let PlainAck { acked_bytes, mss, .. } = *ack;
-        if acked_bytes == 0 || self.count_ack(mss) {
+        if acked_bytes == 0 {
+            return;
+        }
+        if !matches!(self.law, Law::Reno(_) | Law::CubicLinux(_)) {
+            self.count_ack(mss);
             return;
         }
         let mut left = acked_bytes;
