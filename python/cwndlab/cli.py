@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cwndlab.commands.garbage import importing
+from cwndlab.commands.preload import preload
 from cwndlab.errors import CwndlabError
 
 
@@ -18,6 +19,8 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     # Pydantic would read the metadata of every installed package to look for plugins; a command needs none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
+        if words[:1] == ["run"]:
+            preload("pyarrow", "lib")
         with importing():
             from cwndlab.commands.registry import command_line
 

@@ -202,6 +202,10 @@ run = { duration = "1s" }
 #: What a run without figures, published numbers, claims, a shared store and sensitivity axes has no use for.
 UNREACHED = {
     *("altair", "concurrent.futures", "markdown_it", "numpy.ma", "pandas", "rich", "vl_convert", "xml.etree"),
+    *("argparse", "asyncio", "dpkt", "multiprocessing", "scipy", "sqlite3", "ssl", "tomlkit", "unittest"),
+    *(f"numpy.{name}" for name in ("ctypeslib", "fft", "polynomial", "random", "testing")),
+    *(f"pyarrow.{name}" for name in ("compute", "dataset", "fs", "parquet")),
+    *(f"cwndlab.{name}" for name in ("evaluate", "explore", "search")),
     *(f"cwndlab.report.{name}" for name in ("beside", "budget", "canvas", "discrepancies", "figures", "svg")),
     *(
         f"cwndlab.stats.{name}"
@@ -222,6 +226,21 @@ def test_a_small_run_imports_only_what_it_reaches(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]" and (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_run_loads_the_libraries_of_pyarrow_ahead_without_importing_it() -> None:
+    script = (
+        "import sys\n"
+        "from cwndlab.commands.preload import preload\n"
+        "preload('pyarrow', 'lib').join()\n"
+        "print('libarrow' in open('/proc/self/maps').read(), 'pyarrow' in sys.modules)\n"
+        "import pyarrow\n"
+        "print(len(pyarrow.array([1, 2])))\n"
+        "print(preload('pyarrow', 'missing'), preload('missing', 'lib'))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["True False", "2", "None None"]
 
 
 def test_garbage_is_collected_during_a_run_except_for_what_cwndlab_imported(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from cwndlab.runs.run import open_results, run_study
 from cwndlab.runs.work import WORTH_KEEPING, Measure
 from cwndlab.store import shared
 from cwndlab.store.folder import FolderStore
-from cwndlab.store.provenance import git_hash
+from cwndlab.store.provenance import Commit, git_hash
 from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT
@@ -228,6 +228,10 @@ def test_provenance_holds_no_credentials(
     assert content["store"] == f"file://{tmp_path}/shared"
     written = "".join(path.read_text() for path in (tmp_path / "out").glob("*.*") if path.suffix != ".pack")
     assert "secret" not in written
+
+
+def test_the_commit_found_in_the_background_is_that_of_the_source_tree() -> None:
+    assert Commit().wait() == git_hash()
 
 
 def test_a_modified_work_tree_is_shown(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
 
 
 def _grids(study: StudySpec) -> Sequence[schema.Grid]:
-    grids = study.outline.grids or [schema.Grid(axes=list(study.outline.axes))]
+    grids = study.outline.grids or [schema.Grid.model_construct(axes=list(study.outline.axes))]
     if GRID in study.chosen and GRID not in study.outline.axes:
         grids = [grid for grid in grids if grid.name in study.chosen[GRID]]
     return grids

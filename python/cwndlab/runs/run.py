@@ -16,7 +16,7 @@ from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
 from cwndlab.report.study import REPORT, check_outputs, write_report
 from cwndlab.store.folder import FolderStore, MemoryStore
-from cwndlab.store.provenance import provenance
+from cwndlab.store.provenance import Commit, provenance
 from cwndlab.usercode import check_not_loading
 
 from . import folder as folders
@@ -118,11 +118,12 @@ def run_plan(
             max_memory_bytes=options.max_memory_bytes,
             finished=finished,
         )
-        inputs, finished_before = "", False
+        inputs, finished_before, commit = "", False, None
         if folder is not None:
             inputs = folders.inputs(campaign, folder) if kernel is None else ""
             finished_before = bool(inputs) and folders.is_of(folder, inputs)
             if not finished_before:
+                commit = Commit()
                 folders.begin(folder, study)
         draws = folder is not None and study.outline.figures and not finished_before
         if draws and isinstance(executor, Threads):
@@ -135,6 +136,7 @@ def run_plan(
         elif folder is not None:
             content = provenance(
                 plan,
+                commit=(commit or Commit()).wait(),
                 replicates=campaign.wanted,
                 command=[word.replace(str(options.store), public) for word in sys.argv]
                 if public is not None

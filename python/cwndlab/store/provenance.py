@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.core import core
@@ -40,9 +41,24 @@ def git_hash(here: Path = Path(__file__).resolve().parent) -> str | None:
     return None if commit == "(initial)" else commit + "+" * modified
 
 
+class Commit:
+    """The commit of the source tree, which git finds in the background while a study runs."""
+
+    def __init__(self) -> None:
+        self._found: list[str | None] = []
+        self._thread = Thread(target=lambda: self._found.append(git_hash()))
+        self._thread.start()
+
+    def wait(self) -> str | None:
+        """The commit, as `git_hash` writes it."""
+        self._thread.join()
+        return self._found[0]
+
+
 def provenance(
     plan: Plan,
     *,
+    commit: str | None,
     replicates: Mapping[str, int],
     command: Sequence[str],
     began: datetime,
@@ -59,7 +75,7 @@ def provenance(
         "title": study.title,
         "cwndlab": core().version(),
         "engine": core().engine_digest(),
-        "git": git_hash(),
+        "git": commit,
         "seed": plan.seed,
         "set": {axis: list(values) for axis, values in study.chosen.items()},
         "changed": dict(study.changed),
