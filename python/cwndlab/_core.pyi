@@ -595,6 +595,11 @@ class Records:
     def digest(self) -> str:
         """SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform."""
 
+    def without(self, names: Sequence[str]) -> Records:
+        """The records of the same run with the probes off that fill these tables ("cwnd", "limits", "states",
+        "timeouts", "delays"); other tables stay.
+        """
+
     @property
     def summary(self) -> dict[str, int]:
         """Totals by name; every packet injected is delivered, dropped or in flight."""

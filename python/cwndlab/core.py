@@ -4,7 +4,7 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ class RunRecords(Records, Protocol):
     @property
     def digest(self) -> str:
         """SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform."""
+
+    def without(self, names: Sequence[str], /) -> RunRecords:
+        """The records of the same run with the probes off that fill these tables of senders."""
 
 
 class Scenario(Protocol):

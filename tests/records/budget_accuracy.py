@@ -20,9 +20,8 @@ import pyarrow as pa
 from cwndlab import Study
 from cwndlab.backends.linux import senders
 from cwndlab.core import core
-from cwndlab.records.budget import PARTS, time_budgets
+from cwndlab.records.budget import PARTS, PROBES, time_budgets
 from cwndlab.runs.again import OneKernelCell
-from cwndlab.runs.budget import PROBES
 from cwndlab.runs.options import RunOptions
 from cwndlab.runs.run import kernel_of
 

@@ -13,8 +13,7 @@ import pytest
 from budget_accuracy import budgets, inferred, modern, scenario_of, tables_of
 
 from cwndlab.backends.linux import records
-from cwndlab.records.budget import PARTS
-from cwndlab.runs.budget import PROBES
+from cwndlab.records.budget import PARTS, PROBES
 
 HERE = Path(__file__).parent
 SENDERS = ("limits", "states", "timeouts", "delays")

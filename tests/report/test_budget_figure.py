@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
 from colours import lightness
 from cwndlab import Dumbbell, Flow, Run, Study
+from cwndlab._core import BudgetError
+from cwndlab.backends.protocol import Job
 from cwndlab.records.budget import PARTS
 from cwndlab.report.budget import COLOURS, OTHER
+from cwndlab.runs.campaign import Campaign
+from cwndlab.runs.work import Measure
 
 
 def test_each_traffic_entry_gets_a_bar_that_is_as_high_as_its_mean_delay() -> None:
@@ -44,3 +53,69 @@ def test_neighbouring_parts_differ_in_lightness_so_that_they_print_in_grey() -> 
     level = [lightness(COLOURS[part]) for part in order]
     close = [(order[k], order[k + 1]) for k in range(len(order) - 1) if abs(level[k] - level[k + 1]) < 7]
     assert not close
+
+
+def test_a_figures_budgets_come_with_the_first_replicates_whose_records_stay_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def study(figures: list[dict[str, object]]) -> Study:
+        return Study.build(
+            "two files",
+            dumbbell=Dumbbell(
+                rate="2Mbps", rtt="40ms", buffer="20pkt", flows=[Flow(cc="cubic", bytes="50kB", count=2)]
+            ),
+            run=Run(duration="5s", replicates=2),
+            axes={"iw": {"sets": "tcp.initial_window", "values": [1, 10]}},
+            quantities=[{"name": "delay", "metric": "object_delays", "options": {"kind": "file"}}],
+            probes={"connections": True, "cwnd": True},
+            figures=figures,
+        )
+
+    where = {"id": "where", "title": "Where the time goes", "kind": "budget", "x": "iw", "of": "file"}
+    plain = study([]).run(out=tmp_path / "plain")
+    cells = [cell.id for cell in plain.plan.cells]
+    again = {cell: plain.results.records(cell, "budget of file") for cell in cells}
+
+    def never(*_: object) -> None:
+        raise AssertionError("simulated again")
+
+    monkeypatch.setattr(Campaign, "again", never)
+    run = study([where]).run(out=tmp_path / "with a figure")
+    assert (tmp_path / "with a figure/figures/where.svg").exists()
+    kept = [
+        sorted((tmp_path / name / "store").glob("records/*/*.arrows")) for name in ("plain", "with a figure")
+    ]
+    assert len(kept[0]) == 2
+    for one, other in zip(*kept, strict=True):
+        assert one.name == other.name and one.read_bytes() == other.read_bytes()
+    for cell in cells:
+        found = run.results.records(cell, "budget of file")
+        assert list(found) == list(again[cell]) and len(found["flow"])
+        for name in found:
+            assert found[name].tolist() == again[cell][name].tolist()
+
+
+def test_a_run_whose_budgets_take_too_much_memory_goes_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    flows = [Flow(cc="cubic", bytes="50kB")]
+    study = Study.build(
+        "a file",
+        dumbbell=Dumbbell(rate="2Mbps", rtt="40ms", buffer="20pkt", flows=flows),
+        run=Run(duration="5s", replicates=1),
+        measure=["goodput"],
+    )
+    cell = study.plan().cells[0]
+    job = Job("key", cell.id, cell.scenario, 1, 0, keep_records=True, budgets=("file",))
+    work = Measure(tuple(study.outline.quantities))
+    with_them = work.perform_one(job)
+    assert with_them is not None and with_them.budgets is not None and len(with_them.budgets["file"])
+    run = Measure._run
+
+    def limited(self: Measure, job: Job, stopped: Callable[[], bool]) -> object:
+        if job.budgets:
+            raise BudgetError("too much memory")
+        return run(self, job, stopped)
+
+    monkeypatch.setattr(Measure, "_run", limited)
+    without = work.perform_one(job)
+    assert without is not None and without.error is None and without.budgets is None
+    assert (without.values, without.records) == (with_them.values, with_them.records)

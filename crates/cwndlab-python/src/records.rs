@@ -98,6 +98,14 @@ impl Records {
         py.detach(|| self.records.digest())
     }
 
+    /// The records of the same run with the probes off that fill these tables ("cwnd", "limits", "states", "timeouts",
+    /// "delays"); other tables stay.
+    #[expect(clippy::needless_pass_by_value, reason = "the argument of a call from Python")]
+    fn without(&self, names: Vec<String>) -> Records {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Records::new(self.records.without(&names), self.summary)
+    }
+
     /// Totals by name; every packet injected is delivered, dropped or in flight.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 
 use crate::digest::digest;
 use crate::table::Table as _;
-use crate::tables::{SegmentRow, Segments, TABLES};
+use crate::tables::{Delays, Limits, SegmentRow, Segments, States, Timeouts, Windows, TABLES};
 use crate::trace::{ns, pcapng, xplot, Flow};
 
 /// Names that traces show.
@@ -58,6 +58,21 @@ impl Records {
     pub fn table(&self, name: &str) -> Option<&RecordBatch> {
         let index = Self::names().position(|known| known == name)?;
         self.batches.get(index)
+    }
+
+    /// The records of the same run with the probes of senders off that fill these tables; other tables stay.
+    #[must_use]
+    pub fn without(&self, names: &[&str]) -> Records {
+        let batches = Self::names().zip(&self.batches).map(|(name, batch)| match name {
+            _ if !names.contains(&name) => batch.clone(),
+            "cwnd" => Windows::default().finish(),
+            "limits" => Limits::default().finish(),
+            "states" => States::default().finish(),
+            "timeouts" => Timeouts::default().finish(),
+            "delays" => Delays::default().finish(),
+            _ => batch.clone(),
+        });
+        Records { batches: batches.collect(), flows: self.flows.clone(), place: self.place.clone() }
     }
 
     /// SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform.

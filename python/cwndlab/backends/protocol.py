@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cwndlab.core import Records
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: One replicate's value of a quantity.
 Value = float | list[float]
@@ -30,6 +33,8 @@ class Job:
     keep_records: bool
     #: The scenario as a mapping, for work in the process that compiled it; not sent to others.
     content: Mapping[str, Any] | None = None
+    #: Kinds of objects whose time budgets are made with it.
+    budgets: tuple[str, ...] = ()
 
     @property
     def is_first(self) -> bool:
@@ -70,6 +75,8 @@ class Outcome(NamedTuple):
     fetched: bool = False
     #: What was found damaged on the way, in words.
     note: str | None = None
+    #: The time budgets that the job asks for, by kind.
+    budgets: Mapping[str, pa.Table] | None = None
 
 
 class Work(Protocol):

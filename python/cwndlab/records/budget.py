@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cwndlab import _core
+from cwndlab.plan.probes import SENDER_PROBES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +67,12 @@ PARTS: dict[Part, str] = {
 
 #: The record tables that the budget is made of.
 TABLES = ("connections", "objects", "limits", "states", "timeouts", "cwnd", "delays")
+
+
+#: The probes that fill these tables.
+PROBES = {"connections": True} | {
+    probe: True for probe, tables in SENDER_PROBES.items() if not tables.isdisjoint(TABLES)
+}
 
 
 def time_budgets(

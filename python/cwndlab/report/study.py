@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,6 +150,21 @@ def check_outputs(study: StudySpec) -> None:
         raise _placed(study, error) from None
     _check_records(study, results, {cell.id: cell for cell in cells})
     study.sound.add("outputs")
+
+
+def budgets_shown(study: StudySpec, cells: Sequence[Cell]) -> Mapping[str, set[str]]:
+    """The kinds of objects whose time budgets the study's figures show, by cell."""
+    found: dict[str, set[str]] = {}
+    figures = [figure for figure in study.outline.figures if figure.kind == "budget"]
+    if figures:
+        from cwndlab.stats import series
+
+        results = unmeasured(study, [cell for cell in cells if cell.sensitivity is None])
+        for figure in figures:
+            with suppress(StudyError):  # none of its cells is run
+                for _, _, cell in series.figure_cells(figure, results):
+                    found.setdefault(cell.id, set()).add(figure.of or "page")
+    return found
 
 
 def unmeasured(study: StudySpec, cells: Sequence[Cell]) -> Results:

@@ -10,17 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cwndlab.errors import OutputError
-from cwndlab.plan.probes import SENDER_PROBES
-from cwndlab.records.budget import PARTS, TABLES, time_budgets
+from cwndlab.records.budget import PARTS, PROBES, time_budgets
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import Columns, RunView
 
 from .again import Repeatable, view_again
-
-#: The probes that fill the tables that budgets are made of.
-PROBES = {"connections": True} | {
-    probe: True for probe, tables in SENDER_PROBES.items() if not tables.isdisjoint(TABLES)
-}
 
 
 class Recorded(Repeatable, Protocol):
@@ -28,6 +22,9 @@ class Recorded(Repeatable, Protocol):
 
     def tables(self, cell: str, replicate: int = 0) -> Mapping[str, pa.Table]:
         """The record tables of a replicate."""
+
+    def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
+        """The time budgets of a replicate, if they were made with it (`time_budgets`)."""
 
 
 def budget_table(source: Recorded, cell: str, replicate: int, kind: str | None = None) -> pa.Table:
@@ -41,15 +38,18 @@ def budget_columns(
 ) -> dict[str, NDArray[Any]]:
     """The budgets of one run's finished objects and of its connections, or of one kind of them.
 
-    A row for each part that took time. A simulated run is simulated again with the probes that this needs; a
-    kernel's has recorded it. OutputError where neither is possible.
+    A row for each part that took time. Where it is not known, a simulated run is simulated again with the
+    probes that this needs; a kernel's has recorded it. OutputError where neither is possible.
     """
     scenario = source.scenario(cell)
-    view = _recorded(source, cell, replicate) or view_again(source, cell, replicate, scenario, PROBES)
-    try:
-        budgets = Columns(time_budgets(view.table, scenario, int(scenario["duration_ns"]), kind))
-    except ValueError as error:
-        raise OutputError(f"replicate {replicate}: {error}") from None
+    known = source.budgets(cell, replicate, kind)
+    if known is None:
+        view = _recorded(source, cell, replicate) or view_again(source, cell, replicate, scenario, PROBES)
+        try:
+            known = time_budgets(view.table, scenario, int(scenario["duration_ns"]), kind)
+        except ValueError as error:
+            raise OutputError(f"replicate {replicate}: {error}") from None
+    budgets = Columns(known)
     flows = np.array([str(entry["name"]) for entry in scenario["traffic"]], dtype=object)
     spent = np.column_stack([budgets[f"{part}_ns"] for part in PARTS])
     row, part = np.nonzero(spent)

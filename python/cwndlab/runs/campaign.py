@@ -5,7 +5,7 @@ results.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -76,6 +76,8 @@ class Campaign:
     max_memory_bytes: int | None = None
     #: Whether the study's congestion controls in Python may run; not for results that are only opened.
     runs_laws: bool = True
+    #: Kinds of objects whose time budgets the report shows, by cell: made with its first replicate.
+    shown_budgets: Mapping[str, Collection[str]] = field(default_factory=dict)
     #: Told of each replicate as it is finished, those kept from before first: cell, replicate, values.
     finished: Callable[[str, int, Mapping[str, Value]], None] | None = None
 
@@ -108,6 +110,7 @@ class Campaign:
         #: Keys of replicates that have everything requested.
         self._whole: set[str] = set()
         self._partial: dict[frozenset[str], Measure] = {}
+        self._budgets: dict[tuple[str, str | None], pa.Table] = {}
 
     def _exact(self, cell: Cell) -> bool:
         return cell.deterministic and not self.backend
@@ -215,6 +218,10 @@ class Campaign:
                 if cell not in fewer:
                     fewer = {cell: lean(self.cells[cell].compiled, self.work.quantities)}
                 job = replace(job, scenario=fewer[cell].json, content=fewer[cell].scenario)
+            elif not self.backend and self.scenario(cell)["probes"]["connections"]:
+                names = self._named[self._keys[cell]]
+                kinds = {kind for name in names for kind in self.shown_budgets.get(name, ())}
+                job = replace(job, budgets=tuple(sorted(kinds))) if kinds else job
             yield job
 
     def _job(self, cell: str, replicate: int) -> Job:
@@ -240,6 +247,8 @@ class Campaign:
             self.store.add(outcome)
             if self._ids <= outcome.values.keys():
                 self._whole.add(job.key)
+        for kind, table in (outcome.budgets or {}).items():
+            self._budgets[job.key, kind] = table
         self.performed += not (outcome.fetched or outcome.measured)
         self.measured += outcome.measured
         self.fetched += outcome.fetched
@@ -421,6 +430,10 @@ class Campaign:
         if kept is not None and (replicate == 0 or self.backend):
             return decode_tables(kept, key)
         return self.again(cell, replicate, {}) if replicate > 0 and not self.backend else {}
+
+    def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
+        """The time budgets of a replicate, if they were made with it in this process."""
+        return self._budgets.get((self.key(cell, replicate), kind))
 
     def digest(self, cell: str) -> tuple[str, int]:
         """The digest of all records of a cell's first replicate and its packet-hops; "" if not kept."""

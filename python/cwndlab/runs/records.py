@@ -46,6 +46,9 @@ class Source(Protocol):
     def scenario(self, cell: str) -> Mapping[str, Any]:
         """The scenario of a cell."""
 
+    def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
+        """The time budgets of a replicate, if they were made with it."""
+
     def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Tables:
         """The tables of the same replicate, simulated again with these keys of the scenario changed."""
 

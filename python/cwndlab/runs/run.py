@@ -14,7 +14,7 @@ from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
-from cwndlab.report.study import REPORT, check_outputs, write_report
+from cwndlab.report.study import REPORT, budgets_shown, check_outputs, write_report
 from cwndlab.store.folder import FolderStore, MemoryStore
 from cwndlab.store.provenance import Commit, provenance
 from cwndlab.usercode import check_not_loading
@@ -117,6 +117,7 @@ def run_plan(
             max_events=options.max_events,
             max_memory_bytes=options.max_memory_bytes,
             finished=finished,
+            shown_budgets=budgets_shown(study, plan.cells) if folder is not None else {},
         )
         inputs, finished_before, commit = "", False, None
         if folder is not None:

@@ -21,7 +21,7 @@ from cwndlab.errors import ClusterError, OutputError
 from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id
 from cwndlab.metrics._own import MetricCode, ensure, used
-from cwndlab.plan.probes import only
+from cwndlab.plan.probes import SENDER_PROBES, only
 from cwndlab.plan.scenario import Compiled
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
@@ -30,6 +30,8 @@ from cwndlab.runs.watch import watched
 from cwndlab.tables import decode_tables, encode_tables
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cwndlab.spec.schema import Quantity
     from cwndlab.store import shared
 
@@ -148,9 +150,14 @@ class Measure:
         except RunStopped:
             return None
         except BudgetError as error:
+            if job.budgets:  # their probes may be what takes too much
+                return self.perform_one(replace(job, budgets=()), stopped)
             return Outcome(job, {}, 0, error=str(error), advice=OVER_BUDGET)
         except (RuntimeError, ValueError, MemoryError) as error:
             return Outcome(job, {}, 0, error=str(error) or type(error).__name__)
+        budgets = None
+        if job.budgets:
+            budgets, records = _budgets(job, records)
         view = RunView(records, job.parsed)
         try:
             values = self._values(view)
@@ -164,10 +171,11 @@ class Measure:
             if job.is_first:
                 about = {"digest": records.digest, "packets": records.packets}
             kept = encode_tables({name: view.table(name) for name in names}, job.key, about)
-        return Outcome(job, values, int(records.packets), kept)
+        return Outcome(job, values, int(records.packets), kept, budgets=budgets)
 
     def _run(self, job: Job, stopped: Callable[[], bool]) -> RunRecords:
-        scenario, laws = _readied(core(), job.scenario), classes(self.laws)
+        text = _probed(job) if job.budgets else job.scenario
+        scenario, laws = _readied(core(), text), classes(self.laws)
         with watched(Measure._run.__code__) if laws else nullcontext():
             return scenario.run(
                 job.seed,
@@ -220,6 +228,26 @@ def measure_ids(quantities: Sequence[Quantity]) -> dict[str, str]:
 def _readied(engine: Core, scenario: str) -> Scenario:
     """A cell's scenario as the engine reads it, once for all its replicates."""
     return engine.Scenario(scenario)
+
+
+def _probed(job: Job) -> str:
+    """The job's scenario with the probes that time budgets need."""
+    from cwndlab.records.budget import PROBES  # few studies have figures of them
+
+    return Compiled({**job.parsed, "probes": {**job.parsed["probes"], **PROBES}}).json
+
+
+def _budgets(job: Job, records: RunRecords) -> tuple[Mapping[str, pa.Table], RunRecords]:
+    """The time budgets of a run with their probes, and its records as if it had run without those."""
+    from cwndlab.records.budget import PROBES, time_budgets
+
+    view, end = RunView(records, job.parsed), int(job.parsed["duration_ns"])
+    try:
+        made = {kind: time_budgets(view.table, job.parsed, end, kind) for kind in job.budgets}
+    except ValueError:
+        made = {}  # the figure simulates the run again, and reports the error
+    off = (SENDER_PROBES[probe] for probe in PROBES.keys() & SENDER_PROBES if not job.parsed["probes"][probe])
+    return made, records.without(sorted(table for tables in off for table in tables))
 
 
 def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, place: str) -> Iterator[Outcome]:

@@ -196,7 +196,7 @@ class Figure(Part):
     """line, bar, budget: the axis along x; `index` for a quantity that is a list (one point per element).
     ellipse: the quantity along x."""
     of: Literal["page", "file", "transaction", "object", "connection"] | None = None
-    """budget: whose time is shown, a page's by default; of the first replicate, simulated again."""
+    """budget: whose time is shown, a page's by default; of the first replicate."""
     quantity: Name | None = None
     """line, bar, cdf: what is drawn; ellipse: the quantity along y."""
     quantities: list[Name] = []
