@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -204,6 +203,8 @@ class RunResult:
             raise OutputError(f"{self.report}: cannot be read: {error.strerror}") from error
 
     def _repr_html_(self) -> str:
+        from html import escape  # only notebooks need it
+
         table = self.estimates
         shown = table.slice(0, 60).to_pylist()
         head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names if name != "cell")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -155,6 +154,8 @@ class StudySpec:
             return error
 
     def _repr_html_(self) -> str:
+        from html import escape  # only notebooks need it
+
         rows = "".join(
             f"<tr><th>{escape(name)}</th><td>{escape(', '.join(str(v) for v in axis.names))}</td></tr>"
             for name, axis in self.outline.axes.items()
