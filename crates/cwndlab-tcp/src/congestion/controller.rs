@@ -367,7 +367,7 @@ impl Controller {
                 }
             }
             Law::External(external) => external.now = ack.now,
-            Law::CubicLinux(_) => self.note_rtt(&PlainAck::of(ack)),
+            Law::CubicLinux(_) => self.on_plain_feedback(&PlainAck::of(ack)),
             Law::Dctcp(dctcp) => {
                 if matches!(ack.kind, AckKind::New | AckKind::Duplicate) {
                     dctcp.on_delivered(ack.delivered_bytes, ack.ce_bytes, ack.snd_una, ack.snd_nxt);

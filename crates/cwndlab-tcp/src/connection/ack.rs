@@ -306,7 +306,7 @@ impl Connection {
     }
 
     /// Losses have been looked for, which completes the report: the controller takes the ACK.
-    #[inline(never)]
+    #[inline(always)]
     fn conclude(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision, may_grow: bool) {
         let s = &mut self.sender;
         report.lost_bytes = decision.lost_bytes;
@@ -321,6 +321,12 @@ impl Connection {
             (report.acked_bytes, report.fresh_bytes, report.rtt) = (bytes, bytes, None);
         }
         s.cc.on_ack(cfg, report);
+    }
+
+    /// The same of an ACK that is not one of new data.
+    #[inline(never)]
+    fn conclude_rare(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision) {
+        self.conclude(cfg, report, decision, true);
     }
 
     /// What a report has only where the controller asks for the delivery rate; whether the controller has taken it.
@@ -361,7 +367,7 @@ impl Connection {
         s.cc.on_feedback(report);
         let decision = self.recovery.on_rare_ack(cfg, s, report);
         self.note_beginning(cfg, report.now, decision);
-        self.conclude(cfg, report, decision, true);
+        self.conclude_rare(cfg, report, decision);
     }
 
     /// An episode may have begun: its timer runs from now.
@@ -484,7 +490,7 @@ impl Connection {
         }
         let decision = self.recovery.on_rare_ack(cfg, &mut self.sender, report);
         self.note_beginning(cfg, now, decision);
-        self.conclude(cfg, report, decision, true);
+        self.conclude_rare(cfg, report, decision);
         self.time_first(cfg, now);
     }
 }

@@ -96,7 +96,10 @@ impl Connection {
     fn grow_plainly(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
         let s = &mut self.sender;
         let plain = PlainAck { now, mss: s.mss, acked_bytes, rtt, snd_una: s.una, snd_nxt: s.nxt };
-        s.cc.on_plain_feedback(&plain);
+        if s.cc.takes_plain_feedback() {
+            let apart = plain; // so that the other laws get it in registers
+            s.cc.on_plain_feedback(&apart);
+        }
         if !cfg.grow_only_if_cwnd_limited || s.uses_cwnd() {
             s.cc.on_plain_ack(cfg, &plain);
         }

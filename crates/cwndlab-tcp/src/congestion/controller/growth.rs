@@ -85,12 +85,10 @@ impl Controller {
         law && (matches!(self.phase, Phase::Plain | Phase::Reduced { .. }) || !self.in_slow_start())
     }
 
-    /// As [`Controller::on_feedback`].
+    /// Whether [`Controller::on_plain_feedback`] does anything.
     #[inline]
-    pub(crate) fn on_plain_feedback(&mut self, ack: &PlainAck) {
-        if let Law::CubicLinux(_) = &self.law {
-            self.note_rtt(ack);
-        }
+    pub(crate) fn takes_plain_feedback(&self) -> bool {
+        matches!(self.law, Law::CubicLinux(_))
     }
 
     /// As [`Controller::on_ack`], where the ACK may open the window.
@@ -120,9 +118,9 @@ impl Controller {
         self.cwnd = cwnd.min(MAX_WINDOW_BYTES);
     }
 
-    /// CUBIC's HyStart takes the round trip of an ACK.
-    #[inline]
-    pub(super) fn note_rtt(&mut self, ack: &PlainAck) {
+    /// As [`Controller::on_feedback`]: CUBIC's HyStart takes the round trip of an ACK.
+    #[inline(never)]
+    pub(crate) fn on_plain_feedback(&mut self, ack: &PlainAck) {
         let (Law::CubicLinux(cubic), Some(rtt)) = (&mut self.law, ack.rtt) else { return };
         let slow_start = self.cwnd < self.ssthresh;
         if cubic.on_rtt(ack, rtt, self.cwnd, slow_start) {
