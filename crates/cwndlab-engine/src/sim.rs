@@ -83,6 +83,8 @@ pub struct Simulation<P: Probe> {
     traffic_names: Vec<String>,
     /// Endpoints to poll before the clock advances, because an application wrote to them.
     dirty: VecDeque<u32>,
+    /// The end whose application is being notified, which is polled next; `u32::MAX` if none.
+    notified: u32,
     commands: Vec<Command>,
     /// Node at which segments are seen; `u32::MAX` if none.
     observed: u32,

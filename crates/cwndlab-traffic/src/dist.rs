@@ -124,6 +124,35 @@ struct Table {
     values: Vec<f64>,
     /// Running sums of the counts: value k covers `cumulative[k-1]..cumulative[k]`.
     cumulative: Vec<u64>,
+    /// The values below `total` in equal parts of `2^part_bits`, as many as values or up to twice as many: the first value
+    /// that each part may draw, then the last value.
+    firsts: Vec<u32>,
+    part_bits: u32,
+}
+
+impl Table {
+    /// `cumulative` must not be empty, nor end with 0.
+    fn new(values: Vec<f64>, cumulative: Vec<u64>) -> Table {
+        let last = cumulative.len() - 1;
+        let highest = cumulative[last] - 1;
+        let part_bits = (0..u64::BITS).find(|bits| highest >> bits < 2 * last as u64 + 1).unwrap_or(0);
+        let mut first = 0;
+        let part = |part: u64| {
+            while cumulative[first] <= part << part_bits {
+                first += 1;
+            }
+            first as u32
+        };
+        let firsts = (0..=highest >> part_bits).map(part).chain([last as u32]).collect();
+        Table { values, cumulative, firsts, part_bits }
+    }
+
+    /// The value that covers `number`, which must be below the last sum.
+    fn position(&self, number: u64) -> usize {
+        let part = (number >> self.part_bits) as usize;
+        let (first, last) = (self.firsts[part] as usize, self.firsts[part + 1] as usize);
+        first + self.cumulative[first..last].partition_point(|sum| *sum <= number)
+    }
 }
 
 impl Dist {
@@ -203,7 +232,7 @@ impl Dist {
                 if sum == 0 {
                     return Err(DistError::NoCounts);
                 }
-                Kind::Empirical(Arc::new(Table { values: values.clone(), cumulative }))
+                Kind::Empirical(Arc::new(Table::new(values.clone(), cumulative)))
             }
             Dist::Named { name } => {
                 let known = || shared.keys().cloned().collect();
@@ -236,7 +265,7 @@ impl Sampler {
             Kind::Empirical(t) => {
                 let total = t.cumulative[t.cumulative.len() - 1];
                 let r = rng.random_range(0..total);
-                t.values[t.cumulative.partition_point(|c| *c <= r)]
+                t.values[t.position(r)]
             }
         }
     }

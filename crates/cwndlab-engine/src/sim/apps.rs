@@ -85,6 +85,16 @@ impl<P: Probe> Simulation<P> {
 
     fn execute(&mut self, app: u32, command: Command) {
         match command {
+            Command::Write { conn, side, .. }
+            | Command::Close { conn, side }
+            | Command::NotifyAt { conn, side, .. }
+            | Command::Hold { conn, side }
+            | Command::Read { conn, side, .. }
+            | Command::Send { conn, side, .. } => {
+                if let Some(end) = self.end(app, conn, side) {
+                    self.change_end(end, command);
+                }
+            }
             Command::Connect { conn, tcp_client, tcp_server } => {
                 if let Some(slot) = self.connect(app, conn, [tcp_client, tcp_server]) {
                     self.number(app, conn, slot);
@@ -93,40 +103,6 @@ impl<P: Probe> Simulation<P> {
             Command::Open { conn } => {
                 if let Some(slot) = self.open_datagrams(app, conn) {
                     self.number(app, conn, slot);
-                }
-            }
-            Command::Send { conn, side, bytes, payload, ecn } => {
-                if let Some(end) = self.end(app, conn, side) {
-                    self.send_datagram(end, bytes, payload, ecn);
-                }
-            }
-            Command::Write { conn, side, bytes } => {
-                if let Some(end) = self.end(app, conn, side) {
-                    self.conns[(end >> 1) as usize].ends[(end & 1) as usize].write(bytes);
-                    self.dirty.push_back(end);
-                }
-            }
-            Command::Close { conn, side } => {
-                if let Some(end) = self.end(app, conn, side) {
-                    self.conns[(end >> 1) as usize].ends[(end & 1) as usize].close();
-                    self.dirty.push_back(end);
-                }
-            }
-            Command::NotifyAt { conn, side, total } => {
-                if let Some(end) = self.end(app, conn, side) {
-                    self.conns[(end >> 1) as usize].notify_at[(end & 1) as usize] = total;
-                    self.dirty.push_back(end);
-                }
-            }
-            Command::Hold { conn, side } => {
-                if let Some(end) = self.end(app, conn, side) {
-                    self.conns[(end >> 1) as usize].ends[(end & 1) as usize].set_auto_read(false);
-                }
-            }
-            Command::Read { conn, side, bytes } => {
-                if let Some(end) = self.end(app, conn, side) {
-                    self.read(end, bytes);
-                    self.dirty.push_back(end); // the window may have opened
                 }
             }
             Command::Timer { at } => {
@@ -140,6 +116,31 @@ impl<P: Probe> Simulation<P> {
                     self.probe.object(app, &record);
                 }
             }
+        }
+    }
+
+    /// A command to one end of a connection. The end is polled, unless nothing can follow.
+    #[inline]
+    fn change_end(&mut self, end: u32, command: Command) {
+        let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
+        let conn = &mut self.conns[slot];
+        let tcp = &mut conn.ends[side];
+        match command {
+            Command::Write { bytes, .. } => tcp.write(bytes),
+            Command::Close { .. } => tcp.close(),
+            Command::NotifyAt { total, .. } => {
+                conn.notify_at[side] = total;
+                if total > 0 && !tcp.was_established() {
+                    return; // nothing has arrived, and nothing may be sent
+                }
+            }
+            Command::Hold { .. } => return tcp.set_auto_read(false),
+            Command::Read { bytes, .. } => self.read(end, bytes), // the window may have opened
+            Command::Send { bytes, payload, ecn, .. } => return self.send_datagram(end, bytes, payload, ecn),
+            _ => return,
+        }
+        if end != self.notified {
+            self.dirty.push_back(end);
         }
     }
 

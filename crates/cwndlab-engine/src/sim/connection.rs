@@ -30,7 +30,12 @@ impl<P: Probe> Simulation<P> {
             self.traces.begin(slot, self.conns[slot as usize].serial, self.now);
         }
         self.attach_laws(slot);
-        self.dirty.extend([slot << 1, slot << 1 | 1]);
+        self.dirty.push_back(slot << 1);
+        // one that waits for a SYN has nothing to send, and nothing to tell
+        let waits = self.conns[slot as usize].ends[1].state() == State::Listen;
+        if !waits || P::ENABLED && self.samples_senders {
+            self.dirty.push_back(slot << 1 | 1);
+        }
         Some(slot)
     }
 
@@ -281,12 +286,14 @@ impl<P: Probe> Simulation<P> {
     /// Tells the application everything that is new at an end; what it does in answer may be new again.
     #[inline(never)]
     fn attend(&mut self, end: u32) {
+        self.notified = end;
         while let Some(notice) = self.next_notice(end) {
             self.tell(end, &notice);
             if let Notice::Finished { .. } = notice {
                 break;
             }
         }
+        self.notified = u32::MAX;
     }
 
     fn next_notice(&mut self, end: u32) -> Option<Notice> {

@@ -46,6 +46,7 @@ impl<P: Probe> Simulation<P> {
             streams,
             traffic_names: traffic_names(scenario),
             dirty: VecDeque::new(),
+            notified: u32::MAX,
             commands: Vec::new(),
             observed: scenario.probes.segments_at.unwrap_or(u32::MAX),
             ip_ids: vec![0; scenario.nodes.len()],

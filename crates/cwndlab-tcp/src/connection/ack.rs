@@ -39,7 +39,10 @@ impl Connection {
         }
         self.sender.note_largest_window(seg.window);
         if ack > self.sender.una {
-            self.take_new_ack(cfg, now, seg, Some(seg), ack);
+            let plain = seg.sack.len == 0 && !seg.flags.has(Flags::ECE) && self.sender.extra.is_none();
+            if !plain || !self.take_calm_ack_with(cfg, now, seg, ack) {
+                self.take_new_ack(cfg, now, seg, Some(seg), ack);
+            }
         } else {
             self.on_other_ack(cfg, now, seg, window_changed);
         }

@@ -45,6 +45,13 @@ impl Connection {
         true
     }
 
+    /// The same of a segment that is more than an ACK: the answer to a request, a FIN. Not with RACK, for which the segment's
+    /// options count.
+    #[inline(never)]
+    pub(super) fn take_calm_ack_with(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
+        !matches!(self.recovery, Recovery::Rack(_)) && self.take_calm_ack(cfg, now, seg, ack)
+    }
+
     /// The same with RACK, which takes the round trip from its record.
     #[inline(never)]
     fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, ack: u64) -> bool {

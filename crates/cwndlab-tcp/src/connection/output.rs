@@ -79,24 +79,29 @@ impl Connection {
         if self.control != Control::None {
             return Outlook::Open;
         }
+        let no_data = if self.receiver.ack_now { Outlook::PureAck } else { Outlook::Nothing };
         if s.nxt >= s.limit() && s.una >= s.max {
-            return if self.receiver.ack_now { Outlook::PureAck } else { Outlook::Nothing };
+            return no_data;
         }
-        let mss = u64::from(s.mss);
         let plain = s.una < s.max
             && s.nxt == s.max
-            && s.nxt + mss <= s.end
             && s.dup_acks == 0
             && s.inflation == 0
             && !s.resend_first
-            && !self.receiver.ack_now
             && s.extra.is_none()
             && s.outstanding.nothing_reported()
             && self.recovery.is_calm(s);
         if !plain {
             return Outlook::Open;
         }
-        self.window_outlook(cfg)
+        if s.nxt + u64::from(s.mss) <= s.end {
+            return if self.receiver.ack_now { Outlook::Open } else { self.window_outlook(cfg) };
+        }
+        // all is sent; where unused windows do not grow, their use is noted
+        if s.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
+            return no_data;
+        }
+        Outlook::Open
     }
 
     /// The same where the windows decide whether a full segment of new data goes.

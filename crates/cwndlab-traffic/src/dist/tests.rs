@@ -52,6 +52,30 @@ fn empirical_draws_only_measured_values_each_as_often_as_it_was_seen() {
 }
 
 #[test]
+fn a_table_finds_the_value_that_covers_each_number() {
+    for counts in
+        [vec![1], vec![0, 3, 0], vec![1, 0, 6, 3], vec![1000, 1, 1, 1, 1, 0, 500], vec![1; 100], vec![u64::MAX / 4; 3]]
+    {
+        let sums: Vec<u64> = counts
+            .iter()
+            .scan(0, |sum, count| {
+                Some({
+                    *sum += count;
+                    *sum
+                })
+            })
+            .collect();
+        let table = super::Table::new(vec![0.0; counts.len()], sums.clone());
+        let total = sums[sums.len() - 1];
+        for number in (0..total.min(2000)).chain(sums.iter().flat_map(|sum| [sum.saturating_sub(1), *sum])) {
+            if number < total {
+                assert_eq!(table.position(number), sums.partition_point(|sum| *sum <= number), "{counts:?}, {number}");
+            }
+        }
+    }
+}
+
+#[test]
 fn sizes_are_at_least_one_byte() {
     let s = Dist::Fixed { value: 0.0 }.sampler(&BTreeMap::new()).unwrap();
     assert_eq!(s.draw_bytes(&mut Rng::new(1)), 1);
