@@ -71,6 +71,17 @@ impl Reassembly {
         self.duplicate = low((start, end));
     }
 
+    /// Takes the duplicate back if it begins between `ack` and `next`, low 32 bits of positions: an ACK of `ack` would report as held what
+    /// it does not acknowledge.
+    pub fn take_duplicate_of(&mut self, ack: u32, next: u32) -> Option<(u64, u64)> {
+        let (start, end) = self.duplicate;
+        let between = self.has_duplicate() && not_after(ack, start) && !not_after(next, start);
+        between.then(|| {
+            self.duplicate = NO_BLOCK;
+            (u64::from(start), u64::from(end))
+        })
+    }
+
     /// Whether the first of the next blocks is a duplicate.
     pub fn has_duplicate(&self) -> bool {
         self.duplicate != NO_BLOCK

@@ -361,8 +361,14 @@ impl Connection {
     #[inline(never)]
     fn ack_before(&mut self, cfg: &TcpConfig, now: Time, ack: u32) -> Segment {
         let due = self.receiver.ack_now;
+        // several segments may have come since, and what came twice among them goes with the next ACK
+        let (before, next) = (ack.wrapping_sub(self.irs), self.receiver.nxt as u32);
+        let later = self.receiver.beyond.as_mut().and_then(|beyond| beyond.take_duplicate_of(before, next));
         let segment = self.pure_ack(cfg, now);
         self.receiver.ack_now = due;
+        if let Some((start, end)) = later {
+            self.receiver.beyond.get_or_insert_default().note_duplicate(start, end);
+        }
         let newer = segment.ack.wrapping_sub(ack);
         let flags = Flags(segment.flags.0 ^ Flags::ECE.0);
         let header = Header { ack, window: segment.window + newer, flags, ..segment.header };

@@ -177,3 +177,28 @@ fn with_dctcp_syn_syn_ack_and_rst_are_ecn_capable_and_their_marks_ignored() {
     a.abort();
     assert_eq!(cross(&cfg, now, &mut a, Some(&mut b)), (Flags::RST | Flags::ACK, crate::ecn::ECT_0));
 }
+
+/// Two segments, the second of which changes DCTCP.CE, and both again, before the receiver is polled: the ACK that reports the state
+/// before (RFC 8257, section 3.2) has no block of the second, which it does not acknowledge; the next one has.
+#[test]
+fn the_ack_before_a_change_of_dctcp_ce_reports_no_duplicate_that_came_after_it() {
+    let cfg = TcpConfig {
+        ecn: EcnKind::Dctcp,
+        handshake: None,
+        sack: true,
+        dsack: true,
+        initial_window: InitialWindow::Segments(10),
+        ..Profile::Rfc5681.config()
+    };
+    let now = Time::ZERO;
+    let (mut a, mut b) = (Connection::client(&cfg, 0, now), Connection::server(&cfg, 0, now));
+    a.write(2920);
+    let [first, second] = [(); 2].map(|()| a.poll_transmit(&cfg, now).expect("a segment"));
+    let second = Segment { header: Header { ecn: crate::ecn::CE, ..second.header }, ..second };
+    for segment in [first, second, second] {
+        b.handle_segment(&cfg, now, &segment);
+    }
+    let acks: Vec<_> = std::iter::from_fn(|| b.poll_transmit(&cfg, now)).collect();
+    let shown: Vec<_> = acks.iter().map(|ack| (ack.ack, ack.flags.has(Flags::ECE), ack.sack.as_slice())).collect();
+    assert_eq!(shown, [(1461, false, &[][..]), (2921, true, &[(1461, 2921)])]);
+}
