@@ -198,20 +198,6 @@ impl TunedBuffer {
         self.buffer = allocated.min(self.most).max(self.buffer);
     }
 
-    /// The same where more than this is held.
-    #[inline(never)]
-    pub fn on_in_order_behind(
-        &mut self,
-        now: Time,
-        seg: &Header,
-        mss: u32,
-        nxt: u64,
-        held: Held,
-        offered: (u32, Option<u32>),
-    ) -> (bool, u32) {
-        self.on_in_order(now, seg, mss, nxt, held, offered)
-    }
-
     /// One out of order came; `held` is without it. Whether the window may grow, and the memory in use with the segment.
     /// As with SACK: without, the window is not to change.
     pub fn on_beyond(&mut self, seg: &Header, mss: u32, held: Held) -> (bool, u32) {

@@ -128,7 +128,18 @@ impl Connection {
         ack: u64,
     ) {
         let mut report = self.account_new(cfg, now, seg, options, ack);
-        self.on_new_ack(cfg, ack, &mut report);
+        let s = &mut self.sender;
+        s.cc.on_feedback(&report);
+        let decision = self.recovery.on_ack(cfg, s, &report);
+        self.stats.fast_retransmits += u32::from(decision.began);
+        if s.una == s.max && s.cc.cwnd() == 0 {
+            // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
+        } else if s.una == s.max || decision.restart_timer {
+            self.restart_timer(cfg, now);
+        }
+        let held = report.ece && self.on_echo(cfg, now, report.prior_flight_bytes, true);
+        self.conclude(cfg, &mut report, decision, !held);
+        self.after_new_ack(cfg, now, ack);
     }
 
     /// The account of an ACK of new data: moves SND.UNA and takes the round trip. `options`: the segment, if it may have any.
@@ -264,22 +275,6 @@ impl Connection {
     #[inline]
     pub(super) fn echoed_stamp(&self, seg: &Header) -> Option<u32> {
         (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr)
-    }
-
-    fn on_new_ack(&mut self, cfg: &TcpConfig, ack: u64, report: &mut AckReport) {
-        let now = report.now;
-        let s = &mut self.sender;
-        s.cc.on_feedback(report);
-        let decision = self.recovery.on_ack(cfg, s, report);
-        self.stats.fast_retransmits += u32::from(decision.began);
-        if s.una == s.max && s.cc.cwnd() == 0 {
-            // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
-        } else if s.una == s.max || decision.restart_timer {
-            self.restart_timer(cfg, now);
-        }
-        let held = report.ece && self.on_echo(cfg, now, report.prior_flight_bytes, true);
-        self.conclude(cfg, report, decision, !held);
-        self.after_new_ack(cfg, now, ack);
     }
 
     /// New data is acknowledged: the retransmission timer stops or restarts (RFC 6298, 5.2 and 5.3).

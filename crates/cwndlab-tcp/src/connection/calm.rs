@@ -13,8 +13,8 @@ use crate::segment::Header;
 use crate::timers::Timer;
 
 impl Connection {
-    /// An ACK of new data without options, as header prediction expects it: does what [`Connection::account_new`] and
-    /// [`Connection::on_new_ack`] do. False, and nothing done, where more can follow from it.
+    /// An ACK of new data without options, as header prediction expects it: does what
+    /// [`Connection::take_new_ack`] does. False, and nothing done, where more can follow from it.
     #[allow(clippy::inline_always)] // see connection/ack.rs
     #[inline(always)]
     pub(super) fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {

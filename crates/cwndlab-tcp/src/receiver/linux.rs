@@ -92,7 +92,7 @@ impl Receiver {
                 Arrival::Old | Arrival::Beyond => (false, buffer.allocated(held, TunedBuffer::memory_of(new.seg))),
                 Arrival::InOrder { .. } | Arrival::Partial { .. } | Arrival::Filling { .. } => {
                     let echo = new.timestamps.then_some(new.seg.ts_ecr);
-                    buffer.on_in_order_behind(now, new.seg, mss, new.end, held, (window, echo))
+                    buffer.on_in_order(now, new.seg, mss, new.end, held, (window, echo))
                 }
             };
             let (next, tight) = buffer.window(shift, window, allocated);

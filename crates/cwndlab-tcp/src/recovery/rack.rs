@@ -140,8 +140,8 @@ impl Rack {
         self.phase == Phase::Open && !self.probe_due && !self.new_only && s.outstanding.tally().waiting == 0
     }
 
-    /// Data has arrived in order with an ACK that acknowledges and reports nothing, and nothing is outstanding: does what
-    /// [`Rack::begin_ack`] and [`Rack::on_ack`] do of it. False, and nothing done, where these may do more.
+    /// An ACK acknowledges and reports nothing, and nothing is outstanding: does what [`Rack::begin_ack`] and
+    /// [`Rack::on_ack`] do of it. False, and nothing done, where these may do more.
     #[inline]
     pub fn take_idle(&mut self) -> bool {
         if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
