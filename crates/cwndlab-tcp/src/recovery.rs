@@ -23,7 +23,7 @@ use cwndlab_units::Time;
 
 use crate::config::{RecoveryConfig, RecoveryRules, SelectiveConfig, TcpConfig};
 use crate::congestion::{AckKind, AckReport, CongestionEvent};
-use crate::sender::{Piece, Sender};
+use crate::sender::{Piece, Room, Sender};
 use fack::Fack;
 use fack_1998::Fack1998;
 use new_reno::NewReno;
@@ -244,9 +244,9 @@ impl Recovery {
         each!(self, r => r.next(cfg, s))
     }
 
-    /// Bytes that cwnd, pipe or the episode's allowance still admit, once [`Recovery::next`] has given all that it gives;
-    /// none if the algorithm sends nothing now, even if they would admit it.
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+    /// What decides whether more goes, once [`Recovery::next`] has given all that it gives; none if the algorithm sends
+    /// nothing now, even if the window would admit it.
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<Room> {
         match self {
             Recovery::Tahoe(_) | Recovery::Reno(_) | Recovery::NewReno(_) => Some(cumulative_room(cfg, s)),
             Recovery::Sack(r) => r.episode.room(cfg, s),
@@ -408,8 +408,8 @@ fn beyond(recover: u64, s: &Sender) -> bool {
 }
 
 /// See [`Recovery::room`].
-fn cumulative_room(cfg: &TcpConfig, s: &Sender) -> u64 {
-    cumulative_window(cfg, s).saturating_sub(s.flight())
+fn cumulative_room(cfg: &TcpConfig, s: &Sender) -> Room {
+    Room { window: cumulative_window(cfg, s), in_flight: s.flight() }
 }
 
 /// The next piece of the algorithms without SACK: the first segment if it is to be sent again, else what the inflated
@@ -419,8 +419,8 @@ fn next_cumulative(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
     if s.resend_first {
         return Some(s.first());
     }
-    let (window, in_flight) = (cumulative_window(cfg, s), s.flight());
-    s.next_in_order(cfg, window, in_flight)
+    let room = cumulative_room(cfg, s);
+    s.next_in_order(cfg, room)
 }
 
 /// The window of the algorithms without SACK, against which everything sent counts.

@@ -20,6 +20,21 @@ pub(crate) struct Piece {
     pub len: u32,
 }
 
+/// The window that a piece must fit into, and how much of it counts as in flight; bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Room {
+    pub window: u64,
+    pub in_flight: u64,
+}
+
+impl Room {
+    /// With `bytes` more in flight.
+    #[inline]
+    pub fn less(self, bytes: u64) -> Room {
+        Room { in_flight: self.in_flight + bytes, ..self }
+    }
+}
+
 /// Why nothing is sent in order, in the sequence of the sender's tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
@@ -219,8 +234,8 @@ impl Sender {
 
     /// The next piece at `nxt`, see [`Sender::in_order`].
     #[inline]
-    pub fn next_in_order(&mut self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Option<Piece> {
-        match self.in_order(cfg, window, in_flight) {
+    pub fn next_in_order(&mut self, cfg: &TcpConfig, room: Room) -> Option<Piece> {
+        match self.in_order(cfg, room) {
             Ok(piece) => Some(piece),
             Err(stop) => {
                 if stop == Stop::Window {
@@ -231,20 +246,20 @@ impl Sender {
         }
     }
 
-    /// The next piece at `nxt` (new data, or again after a timeout) that fits into the window when `in_flight` bytes
-    /// count against it, by the rules against silly windows (RFC 1122, 4.2.3.4) and Nagle's.
+    /// The next piece at `nxt` (new data, or again after a timeout) that there is room for, by the rules against silly
+    /// windows (RFC 1122, 4.2.3.4) and Nagle's.
     #[inline]
-    pub fn in_order(&self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Result<Piece, Stop> {
+    pub fn in_order(&self, cfg: &TcpConfig, room: Room) -> Result<Piece, Stop> {
         if self.nxt >= self.max && self.drains(cfg) {
             return Err(Stop::Draining);
         }
         let queued = self.end.saturating_sub(self.nxt);
         if queued == 0 {
-            return self.only_fin(cfg, window, in_flight);
+            return self.only_fin(cfg, room);
         }
         let full = u64::from(self.mss);
         let len = self.within_record(self.nxt, queued.min(full));
-        if in_flight + len > window {
+        if room.in_flight + len > room.window {
             return Err(Stop::Window);
         }
         let offered = self.edge.saturating_sub(self.nxt);
@@ -265,7 +280,7 @@ impl Sender {
         self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }
 
-    fn only_fin(&self, cfg: &TcpConfig, window: u64, in_flight: u64) -> Result<Piece, Stop> {
+    fn only_fin(&self, cfg: &TcpConfig, Room { window, in_flight }: Room) -> Result<Piece, Stop> {
         if !self.fin || self.nxt != self.end {
             return Err(Stop::NoData);
         }

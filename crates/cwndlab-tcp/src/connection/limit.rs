@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::config::TcpConfig;
-use crate::sender::Stop;
+use crate::sender::{Room, Stop};
 use crate::state::State;
 
 /// What keeps a sender from sending more. The sender's own tests decide, in their order (as in Linux's `tcp_write_xmit`,
@@ -55,14 +55,14 @@ impl Connection {
         if s.una == s.limit() {
             return if s.fin { Limit::Closed } else { Limit::Idle };
         }
-        let (room, flight) = (self.recovery.room(cfg, s), s.flight());
-        let window = flight.saturating_add(room.unwrap_or(u64::MAX));
+        let decided = self.recovery.room(cfg, s);
+        let room = decided.unwrap_or(Room { window: u64::MAX, in_flight: s.flight() });
         let stop = match self.recovery.waiting_bytes(s) {
-            Some(bytes) => (flight + bytes > window).then_some(Stop::Window),
-            None => s.in_order(cfg, window, flight).err(),
+            Some(bytes) => (room.in_flight + bytes > room.window).then_some(Stop::Window),
+            None => s.in_order(cfg, room).err(),
         };
         match stop {
-            None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if room.is_none() => Limit::Recovery, // it is checked first
+            None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if decided.is_none() => Limit::Recovery, // it is checked first
             None => Limit::Pacing,
             Some(Stop::NoData) => Limit::Application,
             Some(Stop::ReceiveWindow) => Limit::ReceiveWindow,

@@ -5,7 +5,7 @@
 use super::{cut, reno_1998, Decision, GROW, HOLD, NOTHING};
 use crate::config::TcpConfig;
 use crate::congestion::{AckReport, Episode};
-use crate::sender::{Piece, Sender};
+use crate::sender::{Piece, Room, Sender};
 
 /// A segment sent again and not known to have arrived.
 #[derive(Clone, Copy, Debug)]
@@ -155,11 +155,11 @@ impl Fack1998 {
     }
 
     /// See [`super::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<Room> {
         if self.waits(s) || (self.active && !self.has_room(cfg, s)) {
             None
         } else if self.active {
-            Some(s.most(cfg).saturating_sub(s.flight()))
+            Some(Room { window: s.most(cfg), in_flight: s.flight() })
         } else {
             reno_1998::room(cfg, s)
         }
@@ -186,7 +186,6 @@ impl Fack1998 {
             self.note_resent(hole, s.nxt);
             return Some(hole);
         }
-        let (window, in_flight) = (s.most(cfg), s.flight());
-        s.next_in_order(cfg, window, in_flight)
+        s.next_in_order(cfg, Room { window: s.most(cfg), in_flight: s.flight() })
     }
 }

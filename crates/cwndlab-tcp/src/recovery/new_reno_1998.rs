@@ -6,7 +6,7 @@
 use super::{beyond, cut, reno_1998, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::congestion::{AckReport, Episode};
-use crate::sender::{Piece, Sender};
+use crate::sender::{Piece, Room, Sender};
 
 /// Pieces that an ACK of an episode releases, without the first segment (RFC 6582, section 5 leaves the burst to the
 /// implementation).
@@ -75,7 +75,7 @@ impl NewReno1998 {
     }
 
     /// See [`super::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<Room> {
         if self.active && self.burst_left == 0 {
             return None;
         }

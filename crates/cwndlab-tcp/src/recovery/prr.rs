@@ -4,7 +4,7 @@ use super::selective::SackEpisode;
 use super::{cut, Decision, GROW, HOLD};
 use crate::config::{ReductionBase, TcpConfig};
 use crate::congestion::{AckReport, Episode};
-use crate::sender::{Piece, Sender};
+use crate::sender::{Piece, Room, Sender};
 
 /// The window of an episode.
 #[derive(Clone, Debug, Default)]
@@ -132,11 +132,12 @@ impl Prr {
     }
 
     /// See [`super::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<Room> {
         if !self.episode.active || s.cc.grant().owns_recovery {
             return self.episode.room(cfg, s);
         }
-        Some(u64::from(self.window.send_count)).filter(|room| *room >= u64::from(s.mss))
+        let (in_flight, allowance) = (self.episode.pipe, self.window.send_count);
+        (allowance >= s.mss).then(|| Room { window: in_flight + u64::from(allowance), in_flight })
     }
 
     #[inline]
@@ -144,13 +145,7 @@ impl Prr {
         if !self.episode.active || s.resend_first {
             return SackEpisode::next_outside(cfg, s);
         }
-        if s.cc.grant().owns_recovery {
-            return self.episode.next(cfg, s);
-        }
-        if self.window.send_count < s.mss {
-            return None;
-        }
-        let window = self.episode.pipe + u64::from(self.window.send_count);
-        self.episode.next_segment(cfg, s, window)
+        let room = self.room(cfg, s)?;
+        self.episode.next_segment(cfg, s, room)
     }
 }

@@ -4,7 +4,7 @@
 
 use super::{before_recovery, beyond, cumulative_room, cut, next_cumulative, Decision, GROW};
 use crate::config::TcpConfig;
-use crate::sender::{Piece, Sender};
+use crate::sender::{Piece, Room, Sender};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reno1998 {
@@ -68,6 +68,6 @@ pub(super) fn next(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
 }
 
 /// The room for it; see [`super::Recovery::room`].
-pub(super) fn room(cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+pub(super) fn room(cfg: &TcpConfig, s: &Sender) -> Option<Room> {
     (!waits(cfg, s)).then(|| cumulative_room(cfg, s))
 }

@@ -4,7 +4,7 @@
 
 use super::{beyond, cut, reno_1998, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
-use crate::sender::{Piece, Sender};
+use crate::sender::{Piece, Room, Sender};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sack1998 {
@@ -74,9 +74,9 @@ impl Sack1998 {
     }
 
     /// See [`super::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<Room> {
         if self.active {
-            self.has_room(s).then(|| s.most(cfg).saturating_sub(s.flight()))
+            self.has_room(s).then(|| Room { window: s.most(cfg), in_flight: s.flight() })
         } else {
             reno_1998::room(cfg, s)
         }
@@ -96,10 +96,7 @@ impl Sack1998 {
             return None;
         }
         let piece = s.hole_piece(self.high_rxt.max(s.una)).map_or_else(
-            || {
-                let (window, in_flight) = (s.most(cfg), s.flight());
-                s.next_in_order(cfg, window, in_flight)
-            },
+            || s.next_in_order(cfg, Room { window: s.most(cfg), in_flight: s.flight() }),
             |hole| {
                 self.high_rxt = hole.start + u64::from(hole.len);
                 Some(hole)

@@ -1,7 +1,7 @@
 //! What the recoveries with SACK share: an episode and its walk over the holes (RFC 6675, sections 3 to 5).
 
 use crate::config::TcpConfig;
-use crate::sender::{Piece, Sender};
+use crate::sender::{Piece, Room, Sender};
 
 /// One episode.
 #[derive(Clone, Debug, Default)]
@@ -85,20 +85,17 @@ impl SackEpisode {
         if !self.active || s.resend_first {
             return SackEpisode::next_outside(cfg, s);
         }
-        let window = s.window(cfg);
-        if self.pipe + u64::from(s.mss) > window {
-            return None;
-        }
-        self.next_segment(cfg, s, window)
+        let room = self.room(cfg, s)?;
+        self.next_segment(cfg, s, room)
     }
 
     /// See [`super::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<u64> {
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<Room> {
+        let window = s.window(cfg);
         if self.active {
-            return s.window(cfg).checked_sub(self.pipe).filter(|room| *room >= u64::from(s.mss));
+            return (self.pipe + u64::from(s.mss) <= window).then_some(Room { window, in_flight: self.pipe });
         }
-        let in_flight = s.flight() - SackEpisode::uncounted_outside(cfg, s);
-        Some(s.window(cfg).saturating_sub(in_flight))
+        Some(Room { window, in_flight: s.flight() - SackEpisode::uncounted_outside(cfg, s) })
     }
 
     /// Reported bytes that do not count as in flight outside recovery.
@@ -111,7 +108,7 @@ impl SackEpisode {
     }
 
     /// `NextSeg` (RFC 6675, section 4), given that a segment may go.
-    pub fn next_segment(&mut self, cfg: &TcpConfig, s: &mut Sender, window: u64) -> Option<Piece> {
+    pub fn next_segment(&mut self, cfg: &TcpConfig, s: &mut Sender, room: Room) -> Option<Piece> {
         let highest = s.outstanding.highest_reported().unwrap_or(s.una);
         let (hole, hole_end) = s.outstanding.hole(self.high_rxt);
         let piece = |start: u64, end: u64, s: &Sender| Piece {
@@ -123,8 +120,7 @@ impl SackEpisode {
             return Some(piece(hole, hole_end, s));
         }
         // rule 2: new data
-        let in_flight = self.pipe;
-        if let Some(new) = s.next_in_order(cfg, window, in_flight) {
+        if let Some(new) = s.next_in_order(cfg, room) {
             return Some(new);
         }
         // rule 3: a hole below a report, though not known to be lost
@@ -151,8 +147,7 @@ impl SackEpisode {
         }
         let window = s.window(cfg);
         if s.outstanding.nothing_reported() {
-            let in_flight = s.flight();
-            return s.next_in_order(cfg, window, in_flight);
+            return s.next_in_order(cfg, Room { window, in_flight: s.flight() });
         }
         let again = s.nxt < s.max;
         let mut hole_end = u64::MAX;
@@ -162,8 +157,7 @@ impl SackEpisode {
             hole_end = hole.1;
         }
         let reported = if again || cfg.limited_transmit { s.outstanding.reported_below(s.nxt) } else { 0 };
-        let in_flight = s.flight() - reported;
-        let piece = s.next_in_order(cfg, window, in_flight)?;
+        let piece = s.next_in_order(cfg, Room { window, in_flight: s.flight() - reported })?;
         let len = u64::from(piece.len).min(hole_end - piece.start) as u32;
         Some(Piece { len, ..piece })
     }

@@ -388,6 +388,36 @@ fn trace_names_what_limits_the_sender() {
     assert_eq!(limits(&seen), expected);
 }
 
+/// Linux 2.0's FIN waits until whole segments in flight are fewer than the window has; in recovery these are pipe's.
+#[test]
+fn recovery_limits_a_fin_that_waits_for_pipe() {
+    let fin = Some(FinConfig { alone: true, ..FIN });
+    let seen = traced(
+        &TcpConfig { fin, initial_window: InitialWindow::Segments(10), ..recovering(RecoveryKind::Sack) },
+        Time::from_secs(1),
+        "0 write 4900
+        0 > data 0-1000
+        0 > data 1000-2000
+        0 > data 2000-3000
+        0 > data 3000-4000
+        0 > data 4000-4900
+        0.1 < ack 0 sack 1000-2000
+        0.1 < ack 0 sack 1000-3000
+        0.1 < ack 0 sack 1000-4000
+        0.1 > data 0-1000           # window 2450
+        0.1 < ack 0 sack 1000-4900
+        0.2 write 50
+        0.2 > data 4900-4950
+        0.2 close
+        0.2 > data 4900-4950        # the rescue (RFC 6675); 1100 bytes in flight, counted as 2 segments of 2
+        0.3 < ack 4950
+        0.3 > fin ack 0
+        0.4 < ack 4951",
+    );
+    let at = |ms| limits(&seen).iter().rev().find(|(from, _)| *from <= Time::from_millis(ms)).map(|(_, by)| *by);
+    assert_eq!(at(250), Some(Limit::Recovery));
+}
+
 #[test]
 fn trace_shows_states_expiries_and_when_the_timer_was_set() {
     let seen = traced(

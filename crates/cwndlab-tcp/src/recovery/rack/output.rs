@@ -5,21 +5,23 @@ use cwndlab_units::Time;
 use super::timer::left_of_timeout;
 use super::{Phase, Rack};
 use crate::config::TcpConfig;
-use crate::sender::{Piece, Sender};
+use crate::sender::{Piece, Room, Sender};
 use crate::timers::{Timer, Timers};
 
 impl Rack {
-    /// What is in flight, the window, and what of the window new data may not use.
+    /// The room for repairs, and what of it new data may not use.
     #[inline]
-    fn account(&self, cfg: &TcpConfig, s: &Sender) -> (u64, u64, u64) {
-        let pipe = s.outstanding.tally().pipe;
+    fn account(&self, cfg: &TcpConfig, s: &Sender) -> (Room, u64) {
+        let in_flight = s.outstanding.tally().pipe;
         let window = match self.phase {
-            Phase::Recovery | Phase::Reduced if !s.cc.grant().owns_recovery => pipe + u64::from(self.window.send_count),
+            Phase::Recovery | Phase::Reduced if !s.cc.grant().owns_recovery => {
+                in_flight + u64::from(self.window.send_count)
+            }
             _ => s.window(cfg),
         };
         let uncounted =
             if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.outstanding.reported_bytes() };
-        (pipe, window, uncounted)
+        (Room { window, in_flight }, uncounted)
     }
 
     /// See [`crate::recovery::Recovery::waiting_bytes`].
@@ -29,10 +31,10 @@ impl Rack {
     }
 
     /// See [`crate::recovery::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> u64 {
-        let (pipe, window, uncounted) = self.account(cfg, s);
+    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Room {
+        let (room, uncounted) = self.account(cfg, s);
         let uncounted = if self.new_only || s.outstanding.waiting().is_some() { 0 } else { uncounted };
-        window.saturating_sub(pipe + uncounted)
+        room.less(uncounted)
     }
 
     #[inline(never)]
@@ -43,9 +45,9 @@ impl Rack {
                 return Some(piece);
             }
         }
-        let (pipe, window, uncounted) = self.account(cfg, s);
+        let (room, uncounted) = self.account(cfg, s);
         if self.new_only {
-            let piece = s.next_in_order(cfg, window, pipe);
+            let piece = s.next_in_order(cfg, room);
             if piece.is_some() || s.max > self.recover + 1 {
                 return piece;
             }
@@ -54,13 +56,13 @@ impl Rack {
         }
         if let Some(sent) = s.outstanding.next_waiting() {
             let piece = Piece { start: sent.start, len: (sent.end.min(s.end) - sent.start) as u32 };
-            if pipe + u64::from(piece.len) <= window {
+            if room.in_flight + u64::from(piece.len) <= room.window {
                 return Some(piece);
             }
             s.stopped_by_cwnd = true;
             return None;
         }
-        s.next_in_order(cfg, window, pipe + uncounted)
+        s.next_in_order(cfg, room.less(uncounted))
     }
 
     /// A full segment of new data went, where the timer runs and the window alone decides what goes: does what
