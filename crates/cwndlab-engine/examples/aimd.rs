@@ -2,7 +2,7 @@
 
 use cwndlab_engine::{ConnectionRecord, Flow, Laws, Probe, Scenario, Simulation};
 use cwndlab_tcp::{
-    AckReport, CongestionControl, LawError, LawId, LossEvent, Profile, TcpConfig, Window, WindowLawKind,
+    AckReport, AfterAck, CongestionControl, LawError, LawId, LossEvent, Profile, TcpConfig, Window, WindowLawKind,
 };
 use serde_json::json;
 
@@ -15,7 +15,13 @@ struct Aimd {
 }
 
 impl CongestionControl for Aimd {
-    fn on_ack(&mut self, ack: &AckReport, growth_bytes: u64, window: &mut Window) -> Result<(), LawError> {
+    fn on_ack(
+        &mut self,
+        ack: &AckReport,
+        _: &AfterAck,
+        growth_bytes: u64,
+        window: &mut Window,
+    ) -> Result<(), LawError> {
         let cwnd = window.cwnd_bytes();
         window.set_cwnd_bytes(cwnd + self.a * f64::from(ack.mss) * growth_bytes as f64 / cwnd);
         Ok(())

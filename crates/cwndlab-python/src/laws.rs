@@ -21,6 +21,7 @@ fn seconds(time: Time) -> f64 {
 #[pyclass(frozen, module = "cwndlab")]
 pub struct AckReport {
     report: cwndlab_tcp::AckReport,
+    after: cwndlab_tcp::AfterAck,
     growth_bytes: u64,
 }
 
@@ -60,7 +61,7 @@ impl AckReport {
     /// Bytes newly deemed lost.
     #[getter]
     fn lost_bytes(&self) -> u64 {
-        self.report.lost_bytes
+        self.after.lost_bytes
     }
     /// Bytes sent and not cumulatively acknowledged before this ACK.
     #[getter]
@@ -70,7 +71,7 @@ impl AckReport {
     /// Bytes thought to be in the network: neither acknowledged, nor reported by SACK, nor lost.
     #[getter]
     fn in_flight_bytes(&self) -> u64 {
-        self.report.in_flight_bytes
+        self.after.in_flight_bytes
     }
     /// The same before this ACK.
     #[getter]
@@ -115,7 +116,7 @@ impl AckReport {
     /// Whether the sender is in loss recovery, with this ACK.
     #[getter]
     fn in_recovery(&self) -> bool {
-        self.report.in_recovery
+        self.after.in_recovery
     }
     fn __repr__(&self) -> String {
         let r = &self.report;
@@ -124,9 +125,9 @@ impl AckReport {
             seconds(r.now),
             r.acked_bytes,
             r.sacked_bytes,
-            r.lost_bytes,
+            self.after.lost_bytes,
             r.rtt.map_or("None".into(), |rtt| seconds(rtt).to_string()),
-            if r.in_recovery { "True" } else { "False" },
+            if self.after.in_recovery { "True" } else { "False" },
         )
     }
 }
@@ -445,11 +446,12 @@ impl Contract for PyLaw {
     fn on_ack(
         &mut self,
         report: &cwndlab_tcp::AckReport,
+        after: &cwndlab_tcp::AfterAck,
         growth_bytes: u64,
         window: &mut Window,
     ) -> Result<(), LawError> {
         self.call("on_ack", window, |py, _| {
-            self.on_ack.call1(py, (Bound::new(py, AckReport { report: *report, growth_bytes })?,))
+            self.on_ack.call1(py, (Bound::new(py, AckReport { report: *report, after: *after, growth_bytes })?,))
         })
     }
 

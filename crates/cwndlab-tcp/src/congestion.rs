@@ -2,7 +2,7 @@
 //!
 //! Contract of the calls of [`Controller`], for every law:
 //! - `on_feedback(&AckReport)`: once per ACK with new information, before loss detection.
-//! - `on_ack(&AckReport)`: once per ACK with new information, also during recovery, after loss detection.
+//! - `on_ack(&AckReport, &AfterAck)`: once per ACK with new information, also during recovery, after loss detection.
 //! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards `cwnd == ssthresh` (`Loss`, `Ecn`; CUBIC
 //!   lets cwnd go below for `Ecn`) or one segment (`Rto`, `RtoRepeat`).
 //! - `on_episode(episode, …)`: each step of an episode that the window follows. Recovery reports it; only the controller
@@ -36,7 +36,7 @@ pub use external::{CongestionControl, LawError, LawFailure, LawFailures, LossEve
 pub use needs::Needs;
 
 pub(crate) use crate::flight::PlainAck;
-pub use crate::flight::{AckKind, AckReport};
+pub use crate::flight::{AckKind, AckReport, AfterAck};
 
 use cwndlab_units::Time;
 

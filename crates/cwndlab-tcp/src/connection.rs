@@ -9,6 +9,7 @@ mod handshake;
 mod info;
 mod input;
 mod limit;
+mod measured;
 mod output;
 mod paced;
 mod quick;

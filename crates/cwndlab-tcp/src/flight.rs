@@ -12,7 +12,7 @@ pub(crate) use rate::LostSegment;
 pub use rate::RateSample;
 pub(crate) use record::{sent_after, Keeps, Record, Sent, Tally, REPEATED, SACKED};
 pub(crate) use report::PlainAck;
-pub use report::{AckKind, AckReport};
+pub use report::{AckKind, AckReport, AfterAck};
 
 use cwndlab_units::Time;
 

@@ -33,7 +33,7 @@ pub use config::{
     RtoConfig, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect,
 };
 pub use congestion::{
-    AckKind, AckReport, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
+    AckKind, AckReport, AfterAck, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
     LawFailures, LossEvent, Needs, Quantum, Start, Window,
 };
 pub use connection::{CongestionState, Connection, DeliveredCe, Info, Limit, Polled, Quick};

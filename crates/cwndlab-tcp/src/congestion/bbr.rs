@@ -12,7 +12,7 @@ use rand::Rng as _;
 
 use super::rounds::Rounds;
 use super::windowed_max::WindowedMax;
-use super::{AckKind, AckReport, Grant, Quantum, Start};
+use super::{AckKind, AckReport, AfterAck, Grant, Quantum, Start};
 use crate::config::TcpConfig;
 use crate::Rng;
 use aggregation::Aggregation;
@@ -212,12 +212,12 @@ impl Bbr {
     }
 
     /// `bbr_main`: the window of `cwnd` packets after an ACK.
-    pub fn on_ack(&mut self, ack: &AckReport, mut cwnd: u64) -> u64 {
+    pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
         if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
             return cwnd; // the kernel asks no congestion control
         }
-        let sample = Sample::new(ack, self.mss, self.delivered);
-        (self.delivered, self.delivered_at) = (ack.total_delivered_packets, ack.delivered_at);
+        let sample = Sample::new(ack, after, self.mss, self.delivered);
+        (self.delivered, self.delivered_at) = (after.total_delivered_packets, after.delivered_at);
         self.lost += sample.losses;
         self.update_bandwidth(&sample);
         if sample.rate.is_some() {

@@ -15,7 +15,7 @@ use cwndlab_units::Time;
 
 use super::bbr::Repair;
 use super::rounds::Rounds;
-use super::{AckKind, AckReport, Start};
+use super::{AckKind, AckReport, AfterAck, Start};
 use crate::config::{Bbr3Config, TcpConfig};
 use crate::flight::LostSegment;
 use crate::Rng;
@@ -240,14 +240,14 @@ impl Bbr3 {
     }
 
     /// `UpdateOnACK` (section 5.2.3): the window after an ACK, with what it shows to be lost reported before.
-    pub fn on_ack(&mut self, ack: &AckReport, cwnd: u64) -> u64 {
+    pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, cwnd: u64) -> u64 {
         if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
             return cwnd;
         }
         self.cwnd = cwnd;
-        (self.delivered_packets, self.ce) = (ack.total_delivered_packets, self.ce + ack.ce_bytes);
+        (self.delivered_packets, self.ce) = (after.total_delivered_packets, self.ce + ack.ce_bytes);
         self.delivered += ack.delivered_bytes;
-        let sample = Sample::new(ack, self.lost, self.ce);
+        let sample = Sample::new(ack, after, self.lost, self.ce);
         self.rounds.on_ack(sample.prior_delivered, self.delivered_packets);
         self.end_recovery(sample.repair);
         self.note_usage(&sample);

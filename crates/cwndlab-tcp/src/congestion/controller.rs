@@ -13,7 +13,7 @@ use super::ledbat_plus_plus::LedbatPlusPlus;
 use super::prague::{Prague, Windows};
 use super::reno::{Reno, RenoLinux2, RenoPackets};
 use super::search::Search;
-use super::{AckKind, AckReport, Episode, Grant, PlainAck, Quantum, Start};
+use super::{AckKind, AckReport, AfterAck, Episode, Grant, PlainAck, Quantum, Start};
 use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
 use crate::flight::LostSegment;
 use crate::Rng;
@@ -265,20 +265,20 @@ impl Controller {
 
     /// An ACK, in recovery too, for a law that models the path and grows by no rule of slow start; false if the law is another,
     /// to which [`Controller::on_ack`] reports it.
-    pub fn on_measured_ack(&mut self, ack: &AckReport) -> bool {
+    pub fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck) -> bool {
         if matches!(self.law, Law::Prague(_)) {
-            self.prague_ack(ack);
+            self.prague_ack(ack, after);
             return true;
         }
         if let Law::Bbr3(bbr) = &mut self.law {
-            self.cwnd = bbr.on_ack(ack, u64::from(self.cwnd)).min(u64::from(MAX_WINDOW_BYTES)) as u32;
+            self.cwnd = bbr.on_ack(ack, after, u64::from(self.cwnd)).min(u64::from(MAX_WINDOW_BYTES)) as u32;
             if let Some(bytes) = bbr.ssthresh() {
                 self.ssthresh = bytes.min(u64::from(MAX_WINDOW_BYTES)) as u32;
             }
             return true;
         }
         let Law::Bbr(bbr) = &mut self.law else { return false };
-        let cwnd = bbr.on_ack(ack, u64::from(self.cwnd / ack.mss));
+        let cwnd = bbr.on_ack(ack, after, u64::from(self.cwnd / ack.mss));
         if let Some(packets) = bbr.ssthresh() {
             self.ssthresh = (packets * u64::from(ack.mss)).min(u64::from(MAX_WINDOW_BYTES)) as u32;
         }
@@ -286,10 +286,10 @@ impl Controller {
         true
     }
 
-    fn prague_ack(&mut self, ack: &AckReport) {
+    fn prague_ack(&mut self, ack: &AckReport, after: &AfterAck) {
         let windows = self.windows(ack.mss);
         let Law::Prague(prague) = &mut self.law else { return };
-        let Windows { cwnd, ssthresh } = prague.on_ack(ack, windows);
+        let Windows { cwnd, ssthresh } = prague.on_ack(ack, after, windows);
         let mss = u64::from(ack.mss);
         if ssthresh != u64::MAX {
             self.ssthresh = (ssthresh * mss).min(u64::from(MAX_WINDOW_BYTES)) as u32;

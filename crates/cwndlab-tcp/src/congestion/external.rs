@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cwndlab_units::Time;
 
-use super::{AckReport, CongestionEvent, Start};
+use super::{AckReport, AfterAck, CongestionEvent, Start};
 
 /// The window that a law decides, in bytes. cwnd keeps its fraction; whole bytes are used of it, and never less than one
 /// segment.
@@ -121,7 +121,13 @@ pub trait CongestionControl: fmt::Debug + Send {
 
     /// An ACK with new information, also during recovery. `growth_bytes`: the acknowledged bytes that may open the window. That is
     /// 0 in recovery and where cwnd did not limit the sender, and excludes what the engine's slow start has used.
-    fn on_ack(&mut self, ack: &AckReport, growth_bytes: u64, window: &mut Window) -> Result<(), LawError>;
+    fn on_ack(
+        &mut self,
+        ack: &AckReport,
+        after: &AfterAck,
+        growth_bytes: u64,
+        window: &mut Window,
+    ) -> Result<(), LawError>;
 
     /// Losses or an ECN echo, once per episode.
     fn on_loss(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError>;

@@ -3,7 +3,7 @@
 
 use cwndlab_units::Time;
 
-use super::{AckReport, Grant, Quantum, Start};
+use super::{AckReport, AfterAck, Grant, Quantum, Start};
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN: f64 = 1.0 / 16.0;
@@ -111,22 +111,22 @@ impl Prague {
     }
 
     /// An ACK (`prague_cong_control`).
-    pub fn on_ack(&mut self, ack: &AckReport, mut windows: Windows) -> Windows {
+    pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut windows: Windows) -> Windows {
         let delivered = ack.delivered_bytes.div_ceil(u64::from(ack.mss));
         self.delivered += delivered;
         self.marked += u64::from(ack.ce_packets);
-        self.in_loss &= ack.in_recovery || ack.after_timeout;
-        let grown = self.grow(ack, delivered, &mut windows);
+        self.in_loss &= after.in_recovery || after.after_timeout;
+        let grown = self.grow(ack, after, delivered, &mut windows);
         if !grown {
             self.adjust(&mut windows);
         }
         self.update_alpha(ack, windows);
-        self.pace(ack.srtt, ack.mss, ack.in_flight_bytes / u64::from(ack.mss), windows);
+        self.pace(ack.srtt, ack.mss, after.in_flight_bytes / u64::from(ack.mss), windows);
         windows
     }
 
     /// `prague_update_cwnd` up to `adjust`; whether slow start took the whole ACK.
-    fn grow(&mut self, ack: &AckReport, delivered: u64, windows: &mut Windows) -> bool {
+    fn grow(&mut self, ack: &AckReport, after: &AfterAck, delivered: u64, windows: &mut Windows) -> bool {
         if ack.ce_packets > 0 {
             if !self.saw_ce {
                 self.window /= 2.0;
@@ -134,7 +134,7 @@ impl Prague {
             self.saw_ce = true;
         }
         let mut unmarked = delivered.saturating_sub(u64::from(ack.ce_packets));
-        if unmarked == 0 || self.in_loss || !ack.cwnd_limited {
+        if unmarked == 0 || self.in_loss || !after.cwnd_limited {
             return false;
         }
         if windows.in_slow_start() {

@@ -10,9 +10,8 @@ use super::accurate::Feedback;
 use super::timed::dsack;
 use super::{timestamp, Connection};
 use crate::config::TcpConfig;
-use crate::congestion::{AckKind, AckReport, CongestionEvent};
+use crate::congestion::{AckKind, AckReport, AfterAck, CongestionEvent};
 use crate::flight::Flight;
-use crate::pacing::Pacer;
 use crate::recovery::{reduce, Decision, Growth, Recovery};
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::from_wire;
@@ -26,8 +25,8 @@ impl Connection {
         if ack < self.sender.una as i64 {
             // an old ACK may report later arrivals
             if matches!(self.recovery, Recovery::Rack(_)) {
-                let mut report = self.account_report(cfg, now, seg, AckKind::Old);
-                self.on_reporting_ack(cfg, &mut report);
+                let report = self.account_report(cfg, now, seg, false);
+                self.on_reporting_ack(cfg, &report);
                 self.arm_rack(cfg);
             }
             return;
@@ -79,14 +78,13 @@ impl Connection {
         if idle && (!rack || bare && self.is_unreported()) {
             return self.note_window_update(); // there is nothing to report
         }
-        let mut report = self.account_report(cfg, now, seg, AckKind::Other);
-        if self.is_duplicate(seg, window_changed, report.sacked_bytes) {
-            report.kind = AckKind::Duplicate;
-            return self.on_duplicate_ack(cfg, seg, &mut report);
+        let report = self.account_report(cfg, now, seg, window_changed);
+        if report.kind == AckKind::Duplicate {
+            return self.on_duplicate_ack(cfg, seg, &report);
         }
         self.note_window_update();
         if rack {
-            self.on_reporting_ack(cfg, &mut report);
+            self.on_reporting_ack(cfg, &report);
         }
     }
 
@@ -127,7 +125,7 @@ impl Connection {
         options: Option<&Segment>,
         ack: u64,
     ) {
-        let mut report = self.account_new(cfg, now, seg, options, ack);
+        let report = self.account_new(cfg, now, seg, options, ack);
         let s = &mut self.sender;
         s.cc.on_feedback(&report);
         let decision = self.recovery.on_ack(cfg, s, &report);
@@ -138,7 +136,7 @@ impl Connection {
             self.restart_timer(cfg, now);
         }
         let held = report.ece && self.on_echo(cfg, now, report.prior_flight_bytes, true);
-        self.conclude(cfg, &mut report, decision, !held);
+        self.conclude(cfg, &report, decision, !held);
         self.after_new_ack(cfg, now, ack);
     }
 
@@ -183,7 +181,8 @@ impl Connection {
             None => Feedback::of_echo(seg, delivered_bytes),
         };
         let s = &mut self.sender;
-        let mut report = AckReport {
+        let (rtt, rate) = if s.outstanding.keeps_segments() { s.outstanding.sample(now, rtt) } else { (rtt, None) };
+        AckReport {
             kind: AckKind::New,
             acked_bytes,
             sacked_bytes,
@@ -198,21 +197,18 @@ impl Connection {
             prior_flight_bytes,
             prior_in_flight_bytes,
             rtt,
+            rate,
             has_blocks,
             has_dsack,
             echoed_stamp,
             ece: feedback.ece,
             ..s.report(cfg, now)
-        };
-        if s.outstanding.keeps_segments() {
-            (report.rtt, report.rate) = s.outstanding.sample(now, rtt);
         }
-        report
     }
 
-    /// The account of an ACK that acknowledges nothing new: what its blocks report.
+    /// The account of an ACK that acknowledges nothing new: what its blocks report. A duplicate changes no window.
     #[inline(never)]
-    fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, kind: AckKind) -> AckReport {
+    fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) -> AckReport {
         let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.flight_size(), self.in_flight_measured());
         let (has_dsack, echoed_stamp) = self.begin_account(cfg, now, seg, Some(seg));
         let sacked_bytes = if self.agreed.sack { self.learn_sack(seg) } else { 0 };
@@ -228,6 +224,13 @@ impl Connection {
         let s = &mut self.sender;
         let (_, rate) = s.outstanding.sample(now, rtt);
         let feedback = self.feedback(cfg, now, seg, 0, sacked_bytes);
+        let kind = if from_wire(self.iss, seg.ack, self.sender.una) < self.sender.una as i64 {
+            AckKind::Old
+        } else if self.is_duplicate(seg, window_changed, sacked_bytes) {
+            AckKind::Duplicate
+        } else {
+            AckKind::Other
+        };
         AckReport {
             kind,
             sacked_bytes,
@@ -243,15 +246,6 @@ impl Connection {
             echoed_stamp,
             ece: feedback.ece,
             ..self.sender.report(cfg, now)
-        }
-    }
-
-    /// Bytes thought to be in the network, where the controller asks for the delivery rate.
-    fn in_flight_measured(&self) -> u64 {
-        if self.sender.outstanding.measures_rate() {
-            self.recovery.in_flight(&self.sender)
-        } else {
-            0
         }
     }
 
@@ -303,64 +297,41 @@ impl Connection {
         }
     }
 
-    /// Losses have been looked for, which completes the report: the controller takes the ACK.
+    /// Losses have been looked for: the controller takes the ACK.
     #[inline(always)]
-    fn conclude(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision, may_grow: bool) {
+    fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, decision: Decision, may_grow: bool) {
+        let measured = if self.sender.extra.is_some() { self.measured() } else { AfterAck::default() };
         let s = &mut self.sender;
-        report.lost_bytes = decision.lost_bytes;
-        report.in_recovery = self.recovery.in_recovery();
-        report.cwnd_limited = !cfg.grow_only_if_cwnd_limited || s.uses_cwnd();
-        report.may_grow = may_grow && decision.growth != Growth::None;
-        if s.extra.is_some() && self.conclude_measured(report) {
+        let after = AfterAck {
+            lost_bytes: decision.lost_bytes,
+            may_grow: may_grow && decision.growth != Growth::None,
+            cwnd_limited: !cfg.grow_only_if_cwnd_limited || s.uses_cwnd(),
+            in_recovery: self.recovery.in_recovery(),
+            ..measured
+        };
+        if s.extra.is_some() && self.conclude_measured(report, &after) {
             return;
         }
         let s = &mut self.sender;
-        if let Growth::Reported(bytes) = decision.growth {
-            (report.acked_bytes, report.fresh_bytes, report.rtt) = (bytes, bytes, None);
-        }
-        s.cc.on_ack(cfg, report);
+        let counted;
+        let report = if let Growth::Reported(bytes) = decision.growth {
+            counted = report.counting(bytes);
+            &counted
+        } else {
+            report
+        };
+        s.cc.on_ack(cfg, report, &after);
     }
 
     /// The same of an ACK that is not one of new data.
     #[inline(never)]
-    fn conclude_rare(&mut self, cfg: &TcpConfig, report: &mut AckReport, decision: Decision) {
+    fn conclude_rare(&mut self, cfg: &TcpConfig, report: &AckReport, decision: Decision) {
         self.conclude(cfg, report, decision, true);
-    }
-
-    /// What a report has only where the controller asks for the delivery rate; whether the controller has taken it.
-    #[cold]
-    fn conclude_measured(&mut self, report: &mut AckReport) -> bool {
-        report.after_timeout = self.recovery.in_loss();
-        report.in_flight_bytes = self.in_flight_measured();
-        let s = &mut self.sender;
-        let pacer = s.extra.as_ref().and_then(|extra| extra.pacer.as_ref());
-        report.next_departure = pacer.map_or(Time::ZERO, Pacer::next);
-        let Some(rate) = s.outstanding.rate() else { return false };
-        (report.total_delivered_packets, report.delivered_at) = rate.total();
-        rate.note_ce(report.ce_bytes);
-        self.report_lost(report.now);
-        let s = &mut self.sender;
-        let taken = s.cc.on_measured_ack(report);
-        if s.cc.limits_itself() {
-            if let Some(rate) = s.outstanding.rate() {
-                rate.on_app_limited(report.in_flight_bytes.div_ceil(u64::from(s.mss)));
-            }
-        }
-        taken
-    }
-
-    /// Tells the controller of each segment newly deemed lost, where the delivery rate is measured.
-    #[cold]
-    pub(super) fn report_lost(&mut self, now: Time) {
-        let s = &mut self.sender;
-        let Some((delivered, _)) = s.outstanding.rate().map(|rate| rate.total()) else { return };
-        let cc = &mut s.cc;
-        s.outstanding.take_lost(|lost| cc.on_lost(lost, delivered, now));
     }
 
     /// An ACK that is neither one of new data nor a duplicate, of which the record may have learnt.
     #[inline(never)]
-    fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &mut AckReport) {
+    fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
         let s = &mut self.sender;
         s.cc.on_feedback(report);
         let decision = self.recovery.on_rare_ack(cfg, s, report);
@@ -476,7 +447,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn on_duplicate_ack(&mut self, cfg: &TcpConfig, seg: &Segment, report: &mut AckReport) {
+    fn on_duplicate_ack(&mut self, cfg: &TcpConfig, seg: &Segment, report: &AckReport) {
         let now = report.now;
         self.stats.dup_acks += 1;
         self.sender.cc.on_feedback(report);

@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use super::{timestamp, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::{ReceiveTuning, TcpConfig};
-use crate::congestion::{AckReport, CongestionEvent, Episode};
+use crate::congestion::{AfterAck, CongestionEvent, Episode};
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
@@ -129,14 +129,9 @@ impl Connection {
             let mss = u64::from(s.mss);
             s.stopped_by_cwnd = true;
             s.note_usage(now);
-            let opened = AckReport {
-                acked_bytes: mss,
-                fresh_bytes: mss,
-                may_grow: true,
-                cwnd_limited: s.uses_cwnd(),
-                ..s.report(cfg, now)
-            };
-            s.cc.on_ack(cfg, &opened);
+            let opened = s.report(cfg, now).counting(mss);
+            let after = AfterAck { may_grow: true, cwnd_limited: s.uses_cwnd(), ..AfterAck::default() };
+            s.cc.on_ack(cfg, &opened, &after);
         }
     }
 

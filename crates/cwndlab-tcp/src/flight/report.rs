@@ -1,5 +1,5 @@
-//! What one ACK reports: a value that passes from loss detection to the episode, the timer and the controller. What loss
-//! detection finds completes it before the controller gets it.
+//! What one ACK reports: an immutable value that passes through loss detection and the episode to the controller. What these
+//! conclude from it are values of their own: the recovery's `Decision`, and [`AfterAck`] for the controller.
 
 use super::rate::RateSample;
 use cwndlab_units::Time;
@@ -35,24 +35,13 @@ pub struct AckReport {
     pub delivered_bytes: u64,
     /// Of `acked_bytes`, those not reported before by a SACK block or duplicate ACK.
     pub fresh_bytes: u64,
-    /// Bytes newly deemed lost: with RACK and with RFC 6675's SACK each segment, without SACK the first when it goes again.
-    pub lost_bytes: u64,
     /// Of `delivered_bytes`, those that the receiver reports as having met congestion (CE). ECE alone says so of all that its
     /// ACK delivers (RFC 8257, section 3.3).
     pub ce_bytes: u64,
     /// Packets newly reported as marked by AccECN (RFC 9768); 0 without it.
     pub ce_packets: u32,
-    /// Bytes thought to be in the network, with this ACK and what it shows to be lost; 0 where `rate` is not measured.
-    pub in_flight_bytes: u64,
-    /// The same before this ACK.
+    /// Bytes thought to be in the network before this ACK; 0 where `rate` is not measured.
     pub prior_in_flight_bytes: u64,
-    /// Segments known to have arrived since the connection began, the SYN among them, and when the last of them were (or
-    /// sending restarted); 0 if `rate` is not measured.
-    pub total_delivered_packets: u64,
-    /// See `total_delivered_packets`.
-    pub delivered_at: Time,
-    /// When the pacer lets the next data go; 0 where `rate` is not measured.
-    pub next_departure: Time,
     /// `FlightSize` (RFC 5681, section 2) before this ACK.
     pub prior_flight_bytes: u64,
     /// Round-trip time measured by this ACK, if any (Karn's rule already applied).
@@ -73,15 +62,55 @@ pub struct AckReport {
     pub echoed_stamp: Option<u32>,
     /// Whether it reports congestion: by ECE, or with AccECN by a counter that grew.
     pub ece: bool,
+}
+
+impl AckReport {
+    /// The report of an ACK that acknowledges these bytes in order, and measures no round trip.
+    #[cold]
+    pub(crate) fn counting(&self, acked_bytes: u64) -> Self {
+        AckReport { acked_bytes, fresh_bytes: acked_bytes, rtt: None, ..*self }
+    }
+}
+
+/// The sender once loss recovery has taken an ACK: what the controller gets besides the report.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AfterAck {
+    /// Bytes newly deemed lost: with RACK and with RFC 6675's SACK each segment, without SACK the first when it goes again.
+    pub lost_bytes: u64,
+    /// Whether the window may grow by this ACK.
+    pub may_grow: bool,
     /// Whether the sender was limited by cwnd when it last sent (RFC 7661; RFC 9438, section 5.8); true if nothing needs it
     /// ([`crate::TcpConfig::grow_only_if_cwnd_limited`]).
     pub cwnd_limited: bool,
-    /// Whether the sender is in loss recovery, with this ACK.
+    /// Whether the sender is in loss recovery.
     pub in_recovery: bool,
-    /// Whether what a timeout found outstanding is still being repaired, with this ACK.
+    /// Whether what a timeout found outstanding is still being repaired. This and the fields below are set only where
+    /// [`AckReport::rate`] is measured.
     pub after_timeout: bool,
-    /// Whether the window may grow by this ACK.
-    pub may_grow: bool,
+    /// Bytes thought to be in the network.
+    pub in_flight_bytes: u64,
+    /// Segments known to have arrived since the connection began, the SYN among them.
+    pub total_delivered_packets: u64,
+    /// When the last of them were, or sending restarted.
+    pub delivered_at: Time,
+    /// When the pacer lets the next data go.
+    pub next_departure: Time,
+}
+
+#[cfg(test)]
+impl AfterAck {
+    /// cwnd limited the sender and may grow; nothing is being repaired.
+    pub const CALM: AfterAck = AfterAck {
+        lost_bytes: 0,
+        may_grow: true,
+        cwnd_limited: true,
+        in_recovery: false,
+        after_timeout: false,
+        in_flight_bytes: 0,
+        total_delivered_packets: 0,
+        delivered_at: Time::ZERO,
+        next_departure: Time::ZERO,
+    };
 }
 
 /// What most laws need of it: an ACK of new data of which nothing was known before, where nothing is being repaired.

@@ -4,7 +4,7 @@
 
 use super::{cut, reno_1998, Decision, GROW, HOLD, NOTHING};
 use crate::config::TcpConfig;
-use crate::congestion::{AckReport, Episode};
+use crate::congestion::{AckReport, AfterAck, Episode};
 use crate::sender::{Piece, Room, Sender};
 
 /// A segment sent again and not known to have arrived.
@@ -107,15 +107,8 @@ impl Fack1998 {
         self.resent.retain(|r| r.next_then >= forward);
         self.stuck |= self.resent.len() < listed;
         let (mss, bytes) = (s.mss, u64::from(s.mss));
-        let ack = AckReport {
-            mss,
-            acked_bytes: bytes,
-            fresh_bytes: bytes,
-            cwnd_limited: true,
-            may_grow: true,
-            ..AckReport::default()
-        };
-        s.cc.on_ack(cfg, &ack);
+        let ack = AckReport { mss, acked_bytes: bytes, fresh_bytes: bytes, ..AckReport::default() };
+        s.cc.on_ack(cfg, &ack, &AfterAck { cwnd_limited: true, may_grow: true, ..AfterAck::default() });
     }
 
     /// Outside an episode, on a duplicate or an ACK with blocks.

@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use super::micros;
-use crate::congestion::{AckKind, AckReport};
+use crate::congestion::{AckKind, AckReport, AfterAck};
 
 /// Linux's `icsk_ca_state`, as far as BBR asks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -15,9 +15,8 @@ pub(in crate::congestion) enum Repair {
 }
 
 impl Repair {
-    /// With this ACK.
-    pub fn of(ack: &AckReport) -> Self {
-        match (ack.after_timeout, ack.in_recovery) {
+    pub fn of(after: &AfterAck) -> Self {
+        match (after.after_timeout, after.in_recovery) {
             (true, _) => Repair::Loss,
             (false, true) => Repair::Recovery,
             (false, false) => Repair::None,
@@ -46,22 +45,22 @@ pub(super) struct Sample {
 
 impl Sample {
     /// With segments of `mss` bytes, after `before` packets had been delivered.
-    pub fn new(ack: &AckReport, mss: u64, before: u64) -> Self {
+    pub fn new(ack: &AckReport, after: &AfterAck, mss: u64, before: u64) -> Self {
         let packets = |bytes: u64| bytes.div_ceil(mss);
-        let acked = ack.total_delivered_packets - before;
+        let acked = after.total_delivered_packets - before;
         let rate = ack.rate.filter(|rate| rate.interval > Time::ZERO);
         let runt = ack.kind == AckKind::New && ack.acked_bytes < mss && acked == 1;
         Sample {
             rate: rate.map(|r| (r.delivered_packets, micros(r.interval), r.prior_delivered_packets)),
             app_limited: rate.is_some_and(|rate| rate.app_limited),
             acked,
-            losses: packets(ack.lost_bytes),
+            losses: packets(after.lost_bytes),
             rtt_us: ack.rtt.map(|rtt| micros(ack.now) - micros(ack.now.saturating_sub(rtt))),
-            delayed: runt && rate.is_some_and(|rate| rate.prior_delivered_packets + 1 == ack.total_delivered_packets),
-            in_flight: packets(ack.in_flight_bytes),
+            delayed: runt && rate.is_some_and(|rate| rate.prior_delivered_packets + 1 == after.total_delivered_packets),
+            in_flight: packets(after.in_flight_bytes),
             prior_in_flight: packets(ack.prior_in_flight_bytes),
-            held_us: micros(ack.next_departure.saturating_sub(ack.now)),
-            repair: Repair::of(ack),
+            held_us: micros(after.next_departure.saturating_sub(ack.now)),
+            repair: Repair::of(after),
         }
     }
 }

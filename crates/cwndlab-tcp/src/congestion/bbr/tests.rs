@@ -81,20 +81,23 @@ impl Flow {
             kind: AckKind::New,
             mss: MSS,
             acked_bytes: ack.packets * mss,
-            lost_bytes: ack.lost * mss,
             prior_flight_bytes: 40 * mss,
-            in_flight_bytes: ack.in_flight * mss,
             prior_in_flight_bytes: (ack.in_flight + ack.packets) * mss,
-            total_delivered_packets: self.delivered,
-            delivered_at: now,
             rtt: Some(Time::from_millis(ack.rtt_ms)),
             srtt: Time::from_millis(40),
             rate: Some(rate),
-            in_recovery: ack.in_recovery,
-            after_timeout: ack.after_timeout,
             ..AckReport::default()
         };
-        self.cwnd = self.bbr.on_ack(&report, self.cwnd);
+        let after = AfterAck {
+            lost_bytes: ack.lost * mss,
+            in_recovery: ack.in_recovery,
+            after_timeout: ack.after_timeout,
+            in_flight_bytes: ack.in_flight * mss,
+            total_delivered_packets: self.delivered,
+            delivered_at: now,
+            ..AfterAck::default()
+        };
+        self.cwnd = self.bbr.on_ack(&report, &after, self.cwnd);
     }
 
     /// One ACK that begins a round.

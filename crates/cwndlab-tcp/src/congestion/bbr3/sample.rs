@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use crate::congestion::bbr::Repair;
-use crate::congestion::AckReport;
+use crate::congestion::{AckReport, AfterAck};
 use crate::flight::LostSegment;
 
 /// The path information in an ACK or a lost segment. The draft's names (section 2.3) are given next to ours.
@@ -41,18 +41,18 @@ pub(super) struct Sample {
 
 impl Sample {
     /// After `lost` bytes were deemed lost and `ce` bytes met congestion in all.
-    pub fn new(ack: &AckReport, lost: u64, ce: u64) -> Self {
+    pub fn new(ack: &AckReport, after: &AfterAck, lost: u64, ce: u64) -> Self {
         let rate = ack.rate.filter(|rate| rate.interval > Time::ZERO);
         let ack_only = Sample {
             now: ack.now,
             acked: ack.delivered_bytes,
-            newly_lost: ack.lost_bytes,
-            in_flight: ack.in_flight_bytes,
+            newly_lost: after.lost_bytes,
+            in_flight: after.in_flight_bytes,
             prior_in_flight: ack.prior_in_flight_bytes,
-            held: ack.next_departure.saturating_sub(ack.now),
+            held: after.next_departure.saturating_sub(ack.now),
             rtt: ack.rtt,
             marked: ack.ce_bytes > 0,
-            repair: Repair::of(ack),
+            repair: Repair::of(after),
             ..Sample::default()
         };
         let Some(rate) = rate else { return ack_only };

@@ -5,24 +5,24 @@ use crate::config::TcpConfig;
 use crate::congestion::hystart::{Growth, CSS_GROWTH_DIVISOR};
 use crate::congestion::ledbat_plus_plus;
 use crate::congestion::reno::{new_bytes, slow_start_bytes, slow_start_increase};
-use crate::congestion::{AckReport, PlainAck};
+use crate::congestion::{AckReport, AfterAck, PlainAck};
 
 impl Controller {
     /// An ACK, in recovery too.
     #[allow(clippy::inline_always)] // see connection/ack.rs
     #[inline(always)]
-    pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckReport) {
-        if !ack.may_grow || ack.acked_bytes == 0 {
+    pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, after: &AfterAck) {
+        if !after.may_grow || ack.acked_bytes == 0 {
             if matches!(self.law, Law::External(_)) {
-                self.external_ack(cfg, ack);
+                self.external_ack(cfg, ack, after);
             }
             return;
         }
-        if cfg.grow_only_if_cwnd_limited && !ack.cwnd_limited {
+        if cfg.grow_only_if_cwnd_limited && !after.cwnd_limited {
             if let Law::Cubic(cubic) = &mut self.law {
                 cubic.on_limited_ack(ack.now);
             } else if matches!(self.law, Law::External(_)) {
-                self.external_ack(cfg, ack);
+                self.external_ack(cfg, ack, after);
             } else if matches!(&self.law, Law::Background(law) if matches!(**law, Background::Ledbat(_))) {
                 self.background_ack(cfg, ack); // it clamps a window that is not used
             }
@@ -32,7 +32,7 @@ impl Controller {
             return;
         }
         if let Law::External(_) = &self.law {
-            return self.external_ack(cfg, ack);
+            return self.external_ack(cfg, ack, after);
         }
         if let Law::Background(_) = &self.law {
             return self.background_ack(cfg, ack);
@@ -144,14 +144,14 @@ impl Controller {
 
     /// An ACK, for a law from outside: it gets those that do not open the window, too.
     #[inline(never)]
-    fn external_ack(&mut self, cfg: &TcpConfig, ack: &AckReport) {
+    fn external_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, after: &AfterAck) {
         let Law::External(external) = &self.law else { return };
-        let limited = cfg.grow_only_if_cwnd_limited && !ack.cwnd_limited;
-        let mut growth = if ack.may_grow && !limited { new_bytes(cfg, ack) } else { 0 };
+        let limited = cfg.grow_only_if_cwnd_limited && !after.cwnd_limited;
+        let mut growth = if after.may_grow && !limited { new_bytes(cfg, ack) } else { 0 };
         if growth > 0 && external.uses_slow_start && self.in_slow_start() {
             growth = self.slow_start(cfg, ack);
         }
-        self.ask(ack.mss, |law, window| law.on_ack(ack, growth, window));
+        self.ask(ack.mss, |law, window| law.on_ack(ack, after, growth, window));
     }
 
     /// Grows by slow start, not beyond ssthresh; returns acknowledged bytes left for congestion avoidance.

@@ -89,7 +89,7 @@ proptest! {
                 Step::Ack { bytes, after_us, rtt_us, limited, may_grow } => {
                     now += Time::from_micros(after_us);
                     una += bytes;
-                    law.on_ack(&cfg, &AckReport {
+                    let ack = AckReport {
                         now,
                         mss: MSS,
                         acked_bytes: bytes,
@@ -98,10 +98,9 @@ proptest! {
                         srtt: Time::from_millis(50),
                         snd_una: una,
                         snd_nxt: una + law.cwnd(),
-                        cwnd_limited: limited,
-                        may_grow,
                         ..AckReport::default()
-                    });
+                    };
+                    law.on_ack(&cfg, &ack, &AfterAck { cwnd_limited: limited, may_grow, ..AfterAck::CALM });
                     prop_assert!(law.cwnd() >= before || cfg.slow_start == SlowStartKind::Search);
                     prop_assert!(law.cwnd() == exact || (limited && may_grow));
                 }

@@ -5,14 +5,7 @@ use crate::congestion::CongestionEvent;
 const MSS: u32 = 1000;
 
 fn ack(bytes: u64) -> AckReport {
-    AckReport {
-        mss: MSS,
-        acked_bytes: bytes,
-        fresh_bytes: bytes,
-        cwnd_limited: true,
-        may_grow: true,
-        ..AckReport::default()
-    }
+    AckReport { mss: MSS, acked_bytes: bytes, fresh_bytes: bytes, ..AckReport::default() }
 }
 
 #[test]
@@ -37,9 +30,9 @@ fn reno_slow_start_opens_by_at_most_one_segment_an_ack() {
     let cfg = Profile::Rfc5681.config();
     let mut law = Controller::new(&cfg, MSS);
     assert_eq!(law.cwnd(), 4000);
-    law.on_ack(&cfg, &ack(1000));
-    law.on_ack(&cfg, &ack(300));
-    law.on_ack(&cfg, &ack(2000)); // RFC 5681, equation 2: min(N, SMSS)
+    law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);
+    law.on_ack(&cfg, &ack(300), &AfterAck::CALM);
+    law.on_ack(&cfg, &ack(2000), &AfterAck::CALM); // RFC 5681, equation 2: min(N, SMSS)
     assert_eq!(law.cwnd(), 6300);
 }
 
@@ -50,7 +43,7 @@ fn reno_avoidance_opens_by_one_segment_a_window() {
     law.on_congestion(&cfg, CongestionEvent::Loss, 20_000, MSS);
     assert_eq!((law.cwnd(), law.ssthresh()), (10_000, 10_000));
     for expected in [10_000, 10_000, 10_000, 10_000, 11_000, 11_000] {
-        law.on_ack(&cfg, &ack(2000));
+        law.on_ack(&cfg, &ack(2000), &AfterAck::CALM);
         assert_eq!(law.cwnd(), expected);
     }
 }
@@ -73,12 +66,12 @@ fn packets_grow_per_ack_whatever_it_acknowledges() {
     let cfg = TcpConfig { initial_ssthresh_segments: 4, ..Profile::Ns2_1998.config() };
     let mut law = Controller::new(&cfg, MSS);
     for expected in [2000, 3000, 4000] {
-        law.on_ack(&cfg, &ack(2000));
+        law.on_ack(&cfg, &ack(2000), &AfterAck::CALM);
         assert_eq!(law.cwnd(), expected);
     }
     // 4.25, 4.485, 4.708, 4.921, 5.124
     for expected in [4000, 4000, 4000, 4000, 5000] {
-        law.on_ack(&cfg, &ack(1000));
+        law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);
         assert_eq!(law.cwnd(), expected);
     }
 }
@@ -112,7 +105,7 @@ fn packets_keep_the_half_packet_unless_whole_ones_are_asked_for() {
         law.adjust_cwnd(-3, MSS);
         let mut counted = 0;
         while law.cwnd() < 7000 {
-            law.on_ack(&cfg, &ack(1000));
+            law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);
             counted += 1;
         }
         assert_eq!(counted, acks, "{reduce_from:?}");
@@ -133,7 +126,7 @@ fn reno_obeys_the_square_root_law() {
             for cycle in 0..30 {
                 law.on_congestion(&cfg, CongestionEvent::Loss, law.cwnd(), MSS);
                 for _ in 0..period {
-                    law.on_ack(&cfg, &ack(1000));
+                    law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);
                     if cycle >= 10 {
                         rtts += 1000.0 / law.cwnd() as f64;
                         total += 1.0;
@@ -165,9 +158,9 @@ fn undo_of_reno_restores_both_values_and_keeps_what_grew() {
 fn the_window_does_not_grow_while_the_application_limits_it() {
     let cfg = Profile::Linux6.config();
     let mut law = Controller::new(&cfg, MSS);
-    law.on_ack(&cfg, &AckReport { cwnd_limited: false, ..ack(1000) });
+    law.on_ack(&cfg, &ack(1000), &AfterAck { cwnd_limited: false, ..AfterAck::CALM });
     assert_eq!(law.cwnd(), 10_000);
-    law.on_ack(&cfg, &ack(1000));
+    law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);
     assert_eq!(law.cwnd(), 11_000);
 }
 
@@ -178,11 +171,11 @@ fn slow_start_without_limit_stops_at_ssthresh() {
     let mut law = Controller::new(&cfg, MSS);
     law.set_cwnd(8000, MSS);
     law.on_congestion(&cfg, CongestionEvent::Rto, 8000, MSS); // ssthresh 4
-    law.on_ack(&cfg, &ack(2000));
+    law.on_ack(&cfg, &ack(2000), &AfterAck::CALM);
     assert_eq!(law.cwnd(), 3000);
-    law.on_ack(&cfg, &ack(4000)); // one to ssthresh, three of the four that the next increase needs
+    law.on_ack(&cfg, &ack(4000), &AfterAck::CALM); // one to ssthresh, three of the four that the next increase needs
     assert_eq!(law.cwnd(), 4000);
-    law.on_ack(&cfg, &ack(1000));
+    law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);
     assert_eq!(law.cwnd(), 5000);
 }
 
@@ -210,7 +203,8 @@ fn conservative_slow_start_grows_by_a_quarter() {
         for _ in 0..window {
             una += 1000;
             let snd_nxt = una - 1000 + law.cwnd();
-            law.on_ack(&cfg, &AckReport { snd_una: una - 1, snd_nxt, rtt: Some(rtt), srtt: rtt, ..ack(1000) });
+            let ack = AckReport { snd_una: una - 1, snd_nxt, rtt: Some(rtt), srtt: rtt, ..ack(1000) };
+            law.on_ack(&cfg, &ack, &AfterAck::CALM);
         }
         sizes.push((law.cwnd() / 1000, law.in_conservative_slow_start()));
         window = law.cwnd() / 1000;

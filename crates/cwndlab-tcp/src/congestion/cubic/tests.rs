@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::{Profile, ReductionBase, TcpConfig, WindowLawKind};
 use crate::congestion::controller::Law;
-use crate::congestion::{CongestionEvent, Controller};
+use crate::congestion::{AfterAck, CongestionEvent, Controller};
 
 const MSS: u32 = 1000;
 
@@ -19,16 +19,7 @@ fn config() -> TcpConfig {
 
 fn ack(now: Time, rtt: Time) -> AckReport {
     let mss = u64::from(MSS);
-    AckReport {
-        now,
-        mss: MSS,
-        acked_bytes: mss,
-        fresh_bytes: mss,
-        srtt: rtt,
-        cwnd_limited: true,
-        may_grow: true,
-        ..AckReport::default()
-    }
+    AckReport { now, mss: MSS, acked_bytes: mss, fresh_bytes: mss, srtt: rtt, ..AckReport::default() }
 }
 
 /// The law alone, one ACK a segment, evenly spaced: cwnd segments a round-trip time.
@@ -48,7 +39,7 @@ impl Path {
 
     fn ack(&mut self) {
         self.now_s += self.rtt.as_secs_f64() / segments(&self.law);
-        self.law.on_ack(&self.cfg, &ack(Time::from_secs_f64(self.now_s), self.rtt));
+        self.law.on_ack(&self.cfg, &ack(Time::from_secs_f64(self.now_s), self.rtt), &AfterAck::CALM);
     }
 
     fn lose(&mut self) {
@@ -222,8 +213,8 @@ fn application_limited_time_does_not_count() {
         if pause {
             for _ in 0..100 {
                 p.now_s += 0.1;
-                let limited = AckReport { cwnd_limited: false, ..ack(Time::from_secs_f64(p.now_s), p.rtt) };
-                p.law.on_ack(&p.cfg, &limited);
+                let limited = AfterAck { cwnd_limited: false, ..AfterAck::CALM };
+                p.law.on_ack(&p.cfg, &ack(Time::from_secs_f64(p.now_s), p.rtt), &limited);
             }
         }
         for _ in 0..5000 {

@@ -10,7 +10,13 @@ struct Slow {
 }
 
 impl CongestionControl for Slow {
-    fn on_ack(&mut self, ack: &AckReport, growth_bytes: u64, window: &mut Window) -> Result<(), LawError> {
+    fn on_ack(
+        &mut self,
+        ack: &AckReport,
+        _: &AfterAck,
+        growth_bytes: u64,
+        window: &mut Window,
+    ) -> Result<(), LawError> {
         if ack.now >= self.fails_at {
             return Err(LawError("on purpose".into()));
         }
@@ -40,12 +46,10 @@ fn acks(cfg: &TcpConfig, cc: &mut Controller, count: u64, may_grow: bool) {
             mss: MSS,
             acked_bytes: 500,
             fresh_bytes: 500,
-            may_grow,
-            cwnd_limited: true,
             ..AckReport::default()
         };
         cc.on_feedback(&ack);
-        cc.on_ack(cfg, &ack);
+        cc.on_ack(cfg, &ack, &AfterAck { may_grow, ..AfterAck::CALM });
     }
 }
 

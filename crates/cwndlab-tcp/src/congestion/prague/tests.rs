@@ -11,8 +11,6 @@ fn ack(at_ms: u64, una: u64, nxt: u64, delivered: u64, marked: u32) -> AckReport
         ce_packets: marked,
         snd_una: una,
         snd_nxt: nxt,
-        cwnd_limited: true,
-        may_grow: true,
         ..AckReport::default()
     }
 }
@@ -28,13 +26,13 @@ fn steady(window: f64) -> (Prague, Windows) {
 fn each_unmarked_packet_adds_its_share_of_a_segment_a_window() {
     let (mut prague, mut windows) = steady(20.0);
     for _ in 0..20 {
-        windows = prague.on_ack(&ack(1, 1, 2, 1, 0), windows);
+        windows = prague.on_ack(&ack(1, 1, 2, 1, 0), &AfterAck::CALM, windows);
     }
     // dW = 1/W for each packet, so W^2 grows by 2 for each: a little less than one segment in all
     assert!((prague.window - 440.0_f64.sqrt()).abs() < 2e-3, "{}", prague.window);
     assert_eq!(windows.cwnd, 21);
     let before = prague.window;
-    prague.on_ack(&ack(1, 1, 2, 2, 2), windows);
+    prague.on_ack(&ack(1, 1, 2, 2, 2), &AfterAck::CALM, windows);
     assert!((prague.window - before).abs() < 1e-12, "marked packets add nothing");
 }
 
@@ -44,7 +42,7 @@ fn alpha_is_the_average_share_of_marks_by_round() {
     prague.round_end = 0;
     let mut expected = 0.0;
     for round in 0..50_u64 {
-        windows = prague.on_ack(&ack(40 * round, 10 * round, 10 * round + 10, 10, 3), windows);
+        windows = prague.on_ack(&ack(40 * round, 10 * round, 10 * round + 10, 10, 3), &AfterAck::CALM, windows);
         expected += (0.3 - expected) / 16.0;
         assert!((prague.alpha - expected).abs() < 1e-12, "round {round}");
     }
@@ -60,7 +58,7 @@ fn marks_reduce_the_window_by_half_of_alpha_once_a_window() {
     // cwnd follows one by one, and ssthresh with it
     let mut now = windows;
     for _ in 0..3 {
-        now = prague.on_ack(&ack(2, 1, 2, 1, 1), now);
+        now = prague.on_ack(&ack(2, 1, 2, 1, 1), &AfterAck::CALM, now);
     }
     assert_eq!(now, Windows { cwnd: 97, ssthresh: 97 });
 }
@@ -69,10 +67,10 @@ fn marks_reduce_the_window_by_half_of_alpha_once_a_window() {
 fn the_first_mark_ends_slow_start_by_half() {
     let mut prague = Prague::new(10);
     let mut windows = Windows { cwnd: 10, ssthresh: u64::MAX };
-    windows = prague.on_ack(&ack(1, 10, 20, 10, 0), windows);
+    windows = prague.on_ack(&ack(1, 10, 20, 10, 0), &AfterAck::CALM, windows);
     assert_eq!(windows, Windows { cwnd: 20, ssthresh: u64::MAX });
     // what the ACK delivers unmarked still counts, in slow start
-    windows = prague.on_ack(&ack(2, 12, 30, 2, 2), windows);
+    windows = prague.on_ack(&ack(2, 12, 30, 2, 2), &AfterAck::CALM, windows);
     assert!((prague.window - 10.0).abs() < 1e-9, "{}", prague.window);
     assert_eq!(windows, Windows { cwnd: 19, ssthresh: 19 });
 }
@@ -84,13 +82,13 @@ fn slow_start_goes_on_with_acks_that_deliver_both_kinds_until_one_delivers_marks
     // prague_update_cwnd: the unmarked packet opens cwnd, which replaces the halved window; ssthresh stays (prague_ssthresh)
     for _ in 0..3 {
         prague.on_marks(windows);
-        windows = prague.on_ack(&ack(1, 0, 20, 2, 1), windows);
+        windows = prague.on_ack(&ack(1, 0, 20, 2, 1), &AfterAck::CALM, windows);
     }
     assert_eq!(windows, Windows { cwnd: 13, ssthresh: u64::MAX });
     // alpha/2 of the window is more than a segment: cwnd follows it by one and ssthresh with cwnd
     prague.alpha = 0.5;
     prague.on_marks(windows);
-    windows = prague.on_ack(&ack(2, 0, 20, 1, 1), windows);
+    windows = prague.on_ack(&ack(2, 0, 20, 1, 1), &AfterAck::CALM, windows);
     assert_eq!(windows, Windows { cwnd: 12, ssthresh: 12 });
 }
 
@@ -99,12 +97,12 @@ fn short_round_trips_grow_by_the_square_of_their_part_of_25_ms() {
     let (mut prague, windows) = steady(10.0);
     let srtt = Time::from_millis(5);
     let report = AckReport { srtt, ..ack(1, 1, 2, 1, 0) };
-    prague.clone().on_ack(&report, windows);
+    prague.clone().on_ack(&report, &AfterAck::CALM, windows);
     assert!((prague.increase(srtt) - 1.0).abs() < 1e-12, "not before round 500");
     prague.round = RTT_TRANSITION_ROUNDS;
     assert!((prague.increase(srtt) - 0.04).abs() < 1e-12);
     assert!((prague.increase(Time::from_millis(25)) - 1.0).abs() < 1e-12);
-    prague.on_ack(&report, windows);
+    prague.on_ack(&report, &AfterAck::CALM, windows);
     assert!((prague.window - 10.004).abs() < 1e-9);
     // and reductions are 25 ms apart
     prague.alpha = 1.0;
@@ -123,10 +121,10 @@ fn short_round_trips_grow_by_the_square_of_their_part_of_25_ms() {
 fn a_loss_halves_and_growth_waits_for_the_end_of_recovery() {
     let (mut prague, windows) = steady(40.0);
     prague.on_loss(40);
-    let recovering = AckReport { in_recovery: true, ..ack(1, 1, 2, 1, 0) };
-    let during = prague.on_ack(&recovering, windows);
+    let recovering = AfterAck { in_recovery: true, ..AfterAck::CALM };
+    let during = prague.on_ack(&ack(1, 1, 2, 1, 0), &recovering, windows);
     assert_eq!((prague.window as u64, during.cwnd), (20, 39));
-    prague.on_ack(&ack(2, 2, 3, 1, 0), during);
+    prague.on_ack(&ack(2, 2, 3, 1, 0), &AfterAck::CALM, during);
     assert!(prague.window > 20.0);
     assert_eq!(prague.on_undo(30), 40);
     assert!(prague.window >= 40.0);

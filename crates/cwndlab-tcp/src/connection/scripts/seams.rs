@@ -7,8 +7,8 @@ use super::loss::recovering;
 use super::*;
 use rand::SeedableRng;
 
-/// The reports that a law got.
-type Reports = Arc<Mutex<Vec<AckReport>>>;
+/// What a law got of each ACK.
+type Reports = Arc<Mutex<Vec<(AckReport, AfterAck)>>>;
 
 /// Records every report, then does as `decide` says.
 struct Watch {
@@ -27,8 +27,14 @@ impl CongestionControl for Watch {
         false
     }
 
-    fn on_ack(&mut self, ack: &AckReport, _growth_bytes: u64, window: &mut Window) -> Result<(), LawError> {
-        self.reports.lock().unwrap().push(*ack);
+    fn on_ack(
+        &mut self,
+        ack: &AckReport,
+        after: &AfterAck,
+        _growth_bytes: u64,
+        window: &mut Window,
+    ) -> Result<(), LawError> {
+        self.reports.lock().unwrap().push((*ack, *after));
         (self.decide)(ack, window);
         Ok(())
     }
@@ -55,7 +61,7 @@ fn reports(cfg: &TcpConfig, script: &str) -> Vec<AckReport> {
     let (end, reports) = watched(cfg, |_, _| {});
     run(cfg, end, script);
     let reports = reports.lock().unwrap();
-    reports.clone()
+    reports.iter().map(|(ack, _)| *ack).collect()
 }
 
 fn external(cfg: TcpConfig) -> TcpConfig {
@@ -168,7 +174,7 @@ fn every_ack_reaches_the_law_in_recovery_too() {
             script.take(at, &ack);
             expected.push((at, script.end.in_recovery()));
         }
-        let seen: Vec<_> = reports.lock().unwrap().iter().map(|ack| (ack.now, ack.in_recovery)).collect();
+        let seen: Vec<_> = reports.lock().unwrap().iter().map(|(ack, after)| (ack.now, after.in_recovery)).collect();
         assert_eq!(seen, expected, "{kind:?}: when, and whether in recovery");
         let acks = seen.iter().filter(|ack| ack.1).count();
         assert!(acks == 7 || kind == RecoveryKind::Tahoe, "{kind:?}: {acks} ACKs in recovery");
@@ -192,7 +198,7 @@ fn lost_bytes_are_reported_with_the_ack_that_shows_the_loss() {
         ] {
             script.take(Time::from_millis(at), ack);
         }
-        let lost: Vec<_> = reports.lock().unwrap().iter().map(|ack| ack.lost_bytes).collect();
+        let lost: Vec<_> = reports.lock().unwrap().iter().map(|(_, after)| after.lost_bytes).collect();
         assert_eq!(lost, [0, 0, 2000, 0], "{kind:?}");
     }
 }
@@ -227,7 +233,7 @@ fn ce_counts_of_each_ack_reach_the_law() {
             assert_eq!(acks, 1, "{ecn:?}");
         }
         let seen: Vec<_> =
-            reports.lock().unwrap().iter().map(|ack| (ack.ce_packets, ack.ce_bytes * 1000 / full)).collect();
+            reports.lock().unwrap().iter().map(|(ack, _)| (ack.ce_packets, ack.ce_bytes * 1000 / full)).collect();
         assert_eq!(seen, expected, "{ecn:?}: packets and bytes with CE");
     }
 }

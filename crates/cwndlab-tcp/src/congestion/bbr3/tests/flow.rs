@@ -110,22 +110,25 @@ impl Flow {
             mss: MSS as u32,
             acked_bytes: ack.packets * MSS,
             delivered_bytes: ack.packets * MSS,
-            lost_bytes: ack.lost * MSS,
             ce_bytes: ack.ce * MSS,
             ece: ack.ce > 0,
             prior_flight_bytes: BDP,
-            in_flight_bytes: ack.in_flight * MSS,
             prior_in_flight_bytes: (ack.in_flight + ack.packets) * MSS,
-            total_delivered_packets: self.delivered,
-            delivered_at: now,
             rtt: Some(Time::from_millis(ack.rtt_ms)),
             srtt: interval,
             rate: Some(rate),
-            in_recovery: ack.in_recovery,
-            after_timeout: ack.after_timeout,
             ..AckReport::default()
         };
-        self.cwnd = self.law.on_ack(&report, self.cwnd);
+        let after = AfterAck {
+            lost_bytes: ack.lost * MSS,
+            in_recovery: ack.in_recovery,
+            after_timeout: ack.after_timeout,
+            in_flight_bytes: ack.in_flight * MSS,
+            total_delivered_packets: self.delivered,
+            delivered_at: now,
+            ..AfterAck::default()
+        };
+        self.cwnd = self.law.on_ack(&report, &after, self.cwnd);
     }
 
     /// One ACK that begins a round.

@@ -243,20 +243,23 @@ impl Path {
             mss: MSS as u32,
             acked_bytes: MSS,
             delivered_bytes: MSS,
-            lost_bytes: lost.len() as u64 * MSS,
             prior_flight_bytes: prior_in_flight,
-            in_flight_bytes: self.in_flight(),
             prior_in_flight_bytes: prior_in_flight,
-            total_delivered_packets: self.delivered,
-            delivered_at: self.now,
-            next_departure: self.next_send,
             rtt: Some(self.now - packet.sent_at),
             srtt: self.rtt,
             rate: (rate.interval >= self.rtt).then_some(rate),
-            in_recovery: self.recover > id,
             ..AckReport::default()
         };
-        self.cwnd = self.law.on_ack(&report, self.cwnd);
+        let after = AfterAck {
+            lost_bytes: lost.len() as u64 * MSS,
+            in_recovery: self.recover > id,
+            in_flight_bytes: self.in_flight(),
+            total_delivered_packets: self.delivered,
+            delivered_at: self.now,
+            next_departure: self.next_send,
+            ..AfterAck::default()
+        };
+        self.cwnd = self.law.on_ack(&report, &after, self.cwnd);
         if self.law.limits_itself() {
             self.app_limited_until = self.delivered + self.out.len() as u64;
         }

@@ -1,0 +1,61 @@
+//! What an ACK means to controllers that ask for the delivery rate ([`crate::Needs::min_rtt_window`]).
+
+use cwndlab_units::Time;
+
+use super::Connection;
+use crate::congestion::{AckReport, AfterAck};
+use crate::pacing::Pacer;
+
+impl Connection {
+    /// Bytes thought to be in the network, where the controller asks for the delivery rate.
+    pub(super) fn in_flight_measured(&self) -> u64 {
+        if self.sender.outstanding.measures_rate() {
+            self.recovery.in_flight(&self.sender)
+        } else {
+            0
+        }
+    }
+
+    /// What is known after an ACK only where the controller asks for the delivery rate.
+    #[cold]
+    pub(super) fn measured(&mut self) -> AfterAck {
+        let in_flight_bytes = self.in_flight_measured();
+        let s = &mut self.sender;
+        let pacer = s.extra.as_ref().and_then(|extra| extra.pacer.as_ref());
+        let next_departure = pacer.map_or(Time::ZERO, Pacer::next);
+        let (total_delivered_packets, delivered_at) = s.outstanding.rate().map(|rate| rate.total()).unwrap_or_default();
+        AfterAck {
+            after_timeout: self.recovery.in_loss(),
+            in_flight_bytes,
+            total_delivered_packets,
+            delivered_at,
+            next_departure,
+            ..AfterAck::default()
+        }
+    }
+
+    /// A controller that asks for the delivery rate takes an ACK; whether it needs no other call.
+    #[cold]
+    pub(super) fn conclude_measured(&mut self, report: &AckReport, after: &AfterAck) -> bool {
+        let Some(rate) = self.sender.outstanding.rate() else { return false };
+        rate.note_ce(report.ce_bytes);
+        self.report_lost(report.now);
+        let s = &mut self.sender;
+        let taken = s.cc.on_measured_ack(report, after);
+        if s.cc.limits_itself() {
+            if let Some(rate) = s.outstanding.rate() {
+                rate.on_app_limited(after.in_flight_bytes.div_ceil(u64::from(s.mss)));
+            }
+        }
+        taken
+    }
+
+    /// Tells the controller of each segment newly deemed lost, where the delivery rate is measured.
+    #[cold]
+    pub(super) fn report_lost(&mut self, now: Time) {
+        let s = &mut self.sender;
+        let Some((delivered, _)) = s.outstanding.rate().map(|rate| rate.total()) else { return };
+        let cc = &mut s.cc;
+        s.outstanding.take_lost(|lost| cc.on_lost(lost, delivered, now));
+    }
+}
