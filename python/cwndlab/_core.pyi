@@ -625,6 +625,12 @@ class Table:
     def column_names(self) -> list[str]:
         """Names of the columns."""
 
+    def column(self, name: str) -> tuple[str, bytes, list[str] | None] | None:
+        """A column as numpy reads it, copied: the type, the values, and the words if the values are codes.
+
+        Null is -1 in whole numbers and codes, NaN in others. None for lists, and for truth values with nulls.
+        """
+
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Hand the columns over by the Arrow PyCapsule interface."""

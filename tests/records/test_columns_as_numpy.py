@@ -7,8 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cwndlab.records.view import Columns, to_numpy
+from cwndlab.core import core
+from cwndlab.plan.plan import make_plan
+from cwndlab.records import view
+from cwndlab.records.view import Columns, EngineColumns, RunView, to_numpy
 from cwndlab.records.window import Rows, equals
+from cwndlab.spec.load import changed, load
+from cwndlab.spec.study import StudySpec
 from cwndlab.tables import read_table
 
 NUMBERS = list(range(20))
@@ -60,6 +65,47 @@ def test_rows_with_a_word_are_those_that_arrow_lists(kind, missing):
 def test_a_column_is_not_copied():
     column = pa.chunked_array([pa.array(NUMBERS, pa.uint64())])
     assert to_numpy(column).ctypes.data == column.chunk(0).buffers()[1].address
+
+
+@pytest.fixture(scope="module")
+def traced():
+    """A run with segments, queue samples and files that its end cuts short."""
+    plan = make_plan(changed(load(StudySpec, "rfc2884"), {"workload": "traced", "run.duration": "30s"}))
+    (cell,) = plan.cells
+    return core().Scenario(cell.scenario).run(plan.seed, 0), cell.compiled.scenario
+
+
+def test_columns_of_the_engine_are_those_that_arrow_would_give(traced):
+    records, scenario = traced
+    seen = set()
+    assert (RunView(records, scenario).columns("connections")["end_ns"] == -1).any()  # null: still open
+    for name in records.names:
+        arrow, own = Columns(RunView(records, scenario).table(name)), EngineColumns(records.table(name))
+        assert list(own) == list(arrow)
+        for column in arrow:
+            wanted, found = arrow[column], own[column]
+            assert found.dtype == wanted.dtype
+            kind = RunView(records, scenario).table(name).schema.field(column).type
+            if pa.types.is_list(kind):
+                assert [value.tolist() for value in found] == [value.tolist() for value in wanted]
+                continue
+            np.testing.assert_array_equal(found, wanted)
+            seen.add(str(wanted.dtype))
+            if pa.types.is_dictionary(kind):
+                for word in {*map(str, wanted), "nothing"}:
+                    assert own.equals(column, word).tolist() == arrow.equals(column, word).tolist()
+    assert seen >= {"uint32", "uint64", "bool", "object", "float64", "int64"}
+
+
+def test_large_tables_are_not_copied(traced, monkeypatch):
+    assert isinstance(RunView(*traced).columns("connections"), EngineColumns)
+    monkeypatch.setattr(view, "SMALL", 0)
+    assert type(RunView(*traced).columns("connections")) is Columns
+
+
+def test_an_unknown_column_is_named(traced):
+    with pytest.raises(KeyError, match="start_ms"):
+        traced[0].table("connections").column("start_ms")
 
 
 RUN = """

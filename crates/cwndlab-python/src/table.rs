@@ -2,11 +2,13 @@
 
 use std::ffi::CStr;
 
+use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{RecordBatch, RecordBatchIterator};
-use pyo3::exceptions::PyValueError;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt16Type, UInt32Type, UInt64Type, UInt8Type};
+use arrow_array::{Array as _, Float64Array, Int64Array, PrimitiveArray, RecordBatch, RecordBatchIterator, UInt8Array};
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyBytes, PyCapsule};
 
 /// The name that the Arrow PyCapsule interface gives to streams.
 const STREAM: &CStr = c"arrow_array_stream";
@@ -21,6 +23,23 @@ pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
     let batches = reader.and_then(Iterator::collect::<Result<Vec<_>, _>>);
     batches.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// A column as numpy reads it: the type, the values, and the words if the values are codes.
+type Values<'py> = (&'static str, Bound<'py, PyBytes>, Option<Vec<String>>);
+
+/// Whole numbers; with nulls they become -1, of type `i8`.
+fn whole<'py, T>(py: Python<'py>, kind: &'static str, column: &PrimitiveArray<T>) -> Values<'py>
+where
+    T: ArrowPrimitiveType,
+    T::Native: TryInto<i64>,
+{
+    if column.null_count() == 0 {
+        return (kind, PyBytes::new(py, column.values().inner()), None);
+    }
+    let number = |value: Option<T::Native>| value.and_then(|value| value.try_into().ok()).unwrap_or(-1);
+    let filled = Int64Array::from_iter_values(column.iter().map(number));
+    ("i8", PyBytes::new(py, filled.values().inner()), None)
 }
 
 /// A record table. pyarrow, polars, pandas and DuckDB take it without copying its columns.
@@ -41,6 +60,41 @@ impl Table {
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// A column as numpy reads it, copied: the type, the values, and the words if the values are codes. Null is -1 in
+    /// whole numbers and codes, NaN in others. None for lists, and for truth values with nulls.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Values<'py>>> {
+        let column = self.batch.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        if let Some(column) = column.as_primitive_opt::<UInt64Type>() {
+            return Ok(Some(whole(py, "u8", column)));
+        }
+        if let Some(column) = column.as_primitive_opt::<UInt32Type>() {
+            return Ok(Some(whole(py, "u4", column)));
+        }
+        if let Some(column) = column.as_primitive_opt::<UInt16Type>() {
+            return Ok(Some(whole(py, "u2", column)));
+        }
+        if let Some(column) = column.as_primitive_opt::<UInt8Type>() {
+            return Ok(Some(whole(py, "u1", column)));
+        }
+        if let Some(column) = column.as_primitive_opt::<Int64Type>() {
+            return Ok(Some(whole(py, "i8", column)));
+        }
+        if let Some(column) = column.as_primitive_opt::<Float64Type>() {
+            let filled = Float64Array::from_iter_values(column.iter().map(|value| value.unwrap_or(f64::NAN)));
+            return Ok(Some(("f8", PyBytes::new(py, filled.values().inner()), None)));
+        }
+        if let Some(column) = column.as_boolean_opt().filter(|column| column.null_count() == 0) {
+            let bytes = UInt8Array::from_iter_values(column.values().iter().map(u8::from));
+            return Ok(Some(("?", PyBytes::new(py, bytes.values().inner()), None)));
+        }
+        if let Some(column) = column.as_dictionary_opt::<UInt8Type>() {
+            let words = column.values().as_string::<i32>().iter().flatten().map(str::to_owned).collect();
+            let (kind, codes, _) = whole(py, "u1", column.keys());
+            return Ok(Some((kind, codes, Some(words))));
+        }
+        Ok(None)
     }
 
     fn __len__(&self) -> usize {

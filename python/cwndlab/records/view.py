@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab._core import Table
 from cwndlab.core import Records
 from cwndlab.errors import nearest
 from cwndlab.plan.scenario import bottleneck
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Column = NDArray[Any]
+#: Rows up to which a table's columns are copied; those of larger tables are taken over as Arrow.
+SMALL = 1 << 16
 
 
 def to_numpy(column: pa.ChunkedArray) -> Column:
@@ -111,18 +114,25 @@ class RunView:
     def table(self, name: str) -> pa.Table:
         """A record table as Arrow, taken over without a copy."""
         if name not in self._tables:
-            if name not in self._records.names:
-                raise KeyError(f"no table {name!r} was recorded; {nearest(name, self._records.names)}")
             from cwndlab.tables import read_table
 
-            self._tables[name] = read_table(self._records.table(name))
+            self._tables[name] = read_table(self._recorded(name))
         return self._tables[name]
 
     def columns(self, table: str) -> Mapping[str, Column]:
         """The columns of a record table as numpy arrays, each converted on first access."""
         if table not in self._columns:
-            self._columns[table] = Columns(self.table(table))
+            found = self._recorded(table)
+            if isinstance(found, Table) and len(found) <= SMALL:
+                self._columns[table] = EngineColumns(found)
+            else:
+                self._columns[table] = Columns(self.table(table))
         return self._columns[table]
+
+    def _recorded(self, table: str) -> Any:
+        if table not in self._records.names:
+            raise KeyError(f"no table {table!r} was recorded; {nearest(table, self._records.names)}")
+        return self._records.table(table)
 
     @cached_property
     def _groups(self) -> dict[str, list[int]]:
@@ -160,8 +170,11 @@ class Columns(Mapping[str, Column]):
         if name not in self._done:
             if name not in self._names:
                 raise KeyError(f"no column {name!r}; {nearest(name, self._names)}")
-            self._done[name] = to_numpy(self._table.column(name))
+            self._done[name] = self._read(name)
         return self._done[name]
+
+    def _read(self, name: str) -> Column:
+        return to_numpy(self._table.column(name))
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
         """Which rows have this word in a column of words; compares codes where Arrow has them."""
@@ -182,3 +195,33 @@ class Columns(Mapping[str, Column]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+class EngineColumns(Columns):
+    """The columns of a small table of the engine, read without Arrow.
+
+    Importing tables into pyarrow takes as long as all metrics of a short run.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._engine_table = table
+        self._names = table.column_names
+        self._done: dict[str, Column] = {}
+
+    def _read(self, name: str) -> Column:
+        found = self._engine_table.column(name)
+        if found is None:
+            from cwndlab.tables import read_table
+
+            return to_numpy(read_table(self._engine_table).column(name))
+        kind, data, words = found
+        values = np.frombuffer(data, kind)
+        return values if words is None else np.array([*words, None], dtype=object)[values]
+
+    def equals(self, name: str, word: str) -> NDArray[np.bool_]:
+        """Which rows have this word in a column of words; compares codes."""
+        kind, data, words = self._engine_table.column(name) or ("", b"", None)
+        if words is None:
+            return np.asarray(self[name] == word)
+        codes = np.frombuffer(data, kind)
+        return codes == words.index(word) if word in words else np.zeros(len(codes), dtype=np.bool_)
