@@ -36,7 +36,7 @@ PEER: Mapping[str, Any] = {
     "topology.links.clients.delay": "2ms",
     "topology.links.servers.delay": "2ms",
     "tcp.ack_policy": "every",
-    "tcp.rto": {"tick": "100ms", "initial": "6s", "min": "200ms", "max": "64s", "one_way": False},
+    "tcp.rto": {"tick": "100ms", "initial": "6s", "min": "200ms", "max": "64s", "samples": "round-trip"},
 }
 QUANTITIES = (
     ("median_page_delay_s", "median page delay", "s"),

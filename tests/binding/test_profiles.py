@@ -27,6 +27,12 @@ def test_a_scenario_that_does_not_fit_is_refused_with_its_place() -> None:
     older = json.dumps({"tcp": [json.loads(_core.tcp_profile("ns2-1998")) | {"one_way_agents": True}]})
     with pytest.raises(ValueError, match=r'"one_way_agents" has another place: write recovery\.reno\.rules'):
         _core.check_scenario(older)
+    tcp = json.loads(_core.tcp_profile("ns2-1998"))
+    nested = json.dumps({"tcp": [tcp | {"rto": tcp["rto"] | {"one_way": True}}]})
+    with pytest.raises(
+        ValueError, match=r'"one_way" has another place: write rto\.samples = "one-way-delay"'
+    ):
+        _core.check_scenario(nested)
     empty = '{"duration_ns": 0, "nodes": [], "links": [], "tcp": [], "traffic": []}'
     with pytest.raises(ValueError, match="duration_ns: must be positive"):
         _core.check_scenario(empty)

@@ -99,6 +99,12 @@ CASES = {
         "another place",
         "handshake.timed",
     ),
+    "a switch that has become a value": (
+        ("min = ", "one_way = true, min = "),
+        "tcp.rto.one_way",
+        "another place",
+        'rto.samples = "one-way-delay" or "round-trip"',
+    ),
     "a knob with its unit that has moved": (
         ("rto =", 'time_wait = "1s"\nrto ='),
         "tcp.time_wait",

@@ -210,7 +210,7 @@ pub(crate) fn invalid(place: impl Into<String>, why: impl Display) -> ScenarioEr
 fn unreadable(error: serde_json::Error) -> ScenarioError {
     let text = error.to_string();
     let old = text.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()).unwrap_or_default();
-    let renamed = cwndlab_tcp::RENAMED.iter().find(|(name, _)| *name == old);
+    let renamed = cwndlab_tcp::RENAMED.iter().find(|(name, _)| name.rsplit('.').next() == Some(old));
     renamed.map_or(error.into(), |(_, new)| invalid("tcp", format!("the knob {old:?} has another place: write {new}")))
 }
 

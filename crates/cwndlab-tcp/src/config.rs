@@ -306,6 +306,21 @@ impl Estimator {
     }
 }
 
+/// What the estimator takes as samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSamples {
+    /// The round trip of each ACK of new data where timestamps are agreed on, else of one segment a window, and of none that was
+    /// sent again (RFC 6298, 3).
+    RoundTrip,
+    /// The round trip of each segment that an ACK acknowledges, from when it was last sent; of none until everything that a timeout
+    /// found outstanding is acknowledged (Linux 2.0).
+    EachSegment,
+    /// The one-way delay of each ACK that gives a round trip (now less its sender's stamp), as with the agents of RFC 2415's
+    /// authors. Both ends then need the same clock.
+    OneWayDelay,
+}
+
 /// Where the retransmission timeout counts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -335,13 +350,8 @@ pub struct RtoConfig {
     /// Least value of the variance term: RTO = SRTT + max(this, 4*RTTVAR). RFC 6298, 2.3 calls it G; Linux uses its
     /// minimum RTO here. Unused with a coarse tick.
     pub variance_floor_ns: Time,
-    /// Whether the estimator is fed with the one-way delay of each ACK of new data (now less its sender's stamp) in place
-    /// of round-trip times, as the agents of RFC 2415's authors did. Both ends then need the same clock.
-    pub one_way: bool,
-    /// Whether each segment that an ACK acknowledges gives a measurement, timed from when it was last sent; none is taken until
-    /// everything that a timeout found outstanding is acknowledged (Linux 2.0). If not, one segment a window is timed, and
-    /// none that was sent again (RFC 6298, 3).
-    pub per_segment: bool,
+    /// What the estimator takes as samples; not each segment with RACK, which keeps its own record.
+    pub samples: RttSamples,
     /// Where the timeout counts from; RACK has `timers` of its own instead.
     pub start: TimerStart,
     /// Ticks a second of the clock that timers run by, and the wheel that Linux keeps them in, which rounds up

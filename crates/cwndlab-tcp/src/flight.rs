@@ -16,7 +16,7 @@ pub use report::{AckKind, AckReport, AfterAck};
 
 use cwndlab_units::Time;
 
-use crate::config::{RecoveryKind, TcpConfig, TimerStart};
+use crate::config::{RecoveryKind, RttSamples, TcpConfig, TimerStart};
 use rate::RateSampler;
 use scoreboard::Scoreboard;
 
@@ -36,7 +36,7 @@ impl Flight {
     pub fn new(cfg: &TcpConfig) -> Self {
         let mut flight = Flight::default();
         if Flight::times_segments(cfg) {
-            flight.keep(Keeps { acknowledged: cfg.rto.per_segment, ..Keeps::default() });
+            flight.keep(Keeps { acknowledged: cfg.rto.samples == RttSamples::EachSegment, ..Keeps::default() });
         }
         if let Some(window) = cfg.window_law.needs().min_rtt_window {
             flight.measure_rate(window);
@@ -47,7 +47,7 @@ impl Flight {
     /// Whether the retransmission timer or the estimator needs the time of each segment.
     #[inline]
     pub fn times_segments(cfg: &TcpConfig) -> bool {
-        cfg.rto.per_segment
+        cfg.rto.samples == RttSamples::EachSegment
             || cfg.drains_after_timeout
             || (cfg.rto.start == TimerStart::FirstSegment && cfg.recovery.kind() != RecoveryKind::Rack)
     }

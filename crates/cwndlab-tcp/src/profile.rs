@@ -3,7 +3,7 @@
 use crate::config::{
     AckPolicy, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NewRenoConfig, Profile,
     PrrConfig, RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, RecoveryRules, ReductionBase,
-    RenoConfig, RtoConfig, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
+    RenoConfig, RtoConfig, RttSamples, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
@@ -164,8 +164,7 @@ const NS2_1998: TcpConfig = TcpConfig {
         min_ns: Time::ZERO,
         max_ns: Time::from_secs(64),
         variance_floor_ns: Time::ZERO,
-        one_way: false,
-        per_segment: false,
+        samples: RttSamples::RoundTrip,
         start: TimerStart::LastAck,
         timer_hz: 0,
     },
@@ -216,8 +215,7 @@ const RFC5681: TcpConfig = TcpConfig {
         min_ns: Time::from_secs(1),
         max_ns: Time::from_secs(60),
         variance_floor_ns: Time::ZERO,
-        one_way: false,
-        per_segment: false,
+        samples: RttSamples::RoundTrip,
         start: TimerStart::LastAck,
         timer_hz: 0,
     },
@@ -268,8 +266,7 @@ const LINUX_6: TcpConfig = TcpConfig {
         min_ns: Time::from_millis(200),
         max_ns: Time::from_secs(120),
         variance_floor_ns: Time::from_millis(200),
-        one_way: false,
-        per_segment: false,
+        samples: RttSamples::RoundTrip,
         start: TimerStart::LastAck,
         timer_hz: 0,
     },

@@ -191,7 +191,9 @@ def _known(key: str, template: Mapping[str, Any], at: Path) -> None:
             )
     for name in (f"{at[-2]}.{plain_name(key)}", plain_name(key)):
         if name in _RENAMED:
-            raise Invalid(at, f"the knob {key!r} has another place", f"write {_RENAMED[name]} = …", 0)
+            new = _RENAMED[name]
+            written = f"write {new}" if "=" in new else f"write {new} = …"
+            raise Invalid(at, f"the knob {key!r} has another place", written, 0)
     plain = [name.removesuffix("_ns").removesuffix("_bytes") for name in template]
     raise Invalid(at, f"there is no TCP knob {key!r}", nearest(key, plain, limit=40), 0)
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryConfig, RecoveryRules, RenoConfig,
-    RetransmitGuard, SelectiveConfig, TcpConfig, TimerStart, WindowLawKind,
+    RetransmitGuard, RttSamples, SelectiveConfig, TcpConfig, TimerStart, WindowLawKind,
 };
 use cwndlab_units::Time;
 use thiserror::Error;
@@ -174,7 +174,8 @@ impl TcpConfig {
         // RACK keeps a record of segments of its own
         if matches!(self.recovery, RecoveryConfig::Rack(_)) {
             let rack = "recovery = rack";
-            errors.conflict(!self.rto.per_segment, "rto.per_segment", true, rack, "false");
+            let no_record = self.rto.samples != RttSamples::EachSegment;
+            errors.conflict(no_record, "rto.samples", "each-segment", rack, "round-trip or one-way-delay");
             let last_ack = self.rto.start == TimerStart::LastAck;
             errors.conflict(last_ack, "rto.start", "first-segment", rack, "last-ack");
             errors.conflict(!self.drains_after_timeout, "drains_after_timeout", true, rack, "false");
@@ -231,8 +232,6 @@ impl TcpConfig {
         let rto = &self.rto;
         errors.timer("rto.initial_ns", rto.initial_ns);
         errors.timer("rto.max_ns", rto.max_ns);
-        let one = !(rto.one_way && rto.per_segment);
-        errors.conflict(one, "rto.per_segment", true, "rto.one_way = true", "false");
         errors.range(rto.min_ns <= rto.max_ns, "rto.min_ns", Shown(rto.min_ns), "at most rto.max");
         let tick = rto.tick_ns;
         errors.range(tick <= rto.max_ns, "rto.tick_ns", Shown(tick), "at most rto.max");
@@ -304,9 +303,8 @@ mod tests {
                 tcp.timestamps = false;
                 tcp.recovery = Profile::Ns2_1998.recovery(RecoveryKind::Fack);
             }),
-            ("rto.per_segment: true does not fit; with rto.one_way = true it must be false", |tcp| {
-                tcp.recovery = RecoveryConfig::Tahoe;
-                (tcp.rto.one_way, tcp.rto.per_segment) = (true, true);
+            ("rto.samples: each-segment does not fit; with recovery = rack it must be round-trip or one-way-delay", |tcp| {
+                tcp.rto.samples = RttSamples::EachSegment;
             }),
             ("rto.start: first-segment does not fit; with recovery = rack it must be last-ack", |tcp| {
                 tcp.rto.start = TimerStart::FirstSegment;

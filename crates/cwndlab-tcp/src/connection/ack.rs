@@ -9,7 +9,7 @@ use cwndlab_units::Time;
 use super::accurate::Feedback;
 use super::timed::dsack;
 use super::{timestamp, Connection};
-use crate::config::TcpConfig;
+use crate::config::{RttSamples, TcpConfig};
 use crate::congestion::{AckKind, AckReport, AfterAck, CongestionEvent};
 use crate::flight::Flight;
 use crate::recovery::{reduce, Decision, Growth, Recovery};
@@ -351,14 +351,14 @@ impl Connection {
     #[inline(always)]
     pub(super) fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
-        if cfg.rto.per_segment {
+        if cfg.rto.samples == RttSamples::EachSegment {
             return None; // taken once the window has grown: `measure_segments`
         }
         if cfg.rto.estimator.is_linux_2() {
             s.rtt.note_window(&cfg.rto, s.cc.cwnd() / u64::from(s.mss));
         }
         let timed = s.timed_end != 0 && ack >= s.timed_end;
-        let rtt = if cfg.rto.one_way {
+        let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
             // the authors' TCP of RFC 2415: one-way delays, on the timed segment's ACK
             timed.then(|| Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val))))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
@@ -394,7 +394,7 @@ impl Connection {
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
         let Recovery::Rack(rack) = &mut self.recovery else { return None };
-        let Some((first, last)) = rack.acknowledged_rtts().filter(|_| !cfg.rto.one_way) else {
+        let Some((first, last)) = rack.acknowledged_rtts().filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
             // the segment timed was sent again, or everything would be in the record
             return self.measure(cfg, now, seg, ack);
         };

@@ -6,7 +6,7 @@
 use cwndlab_units::Time;
 
 use super::Connection;
-use crate::config::TcpConfig;
+use crate::config::{RttSamples, TcpConfig};
 use crate::congestion::PlainAck;
 use crate::recovery::Recovery;
 use crate::segment::Header;
@@ -57,7 +57,10 @@ impl Connection {
     fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, ack: u64) -> bool {
         let Recovery::Rack(rack) = &mut self.recovery else { return false };
         let s = &mut self.sender;
-        let calm = s.outstanding.nothing_reported() && s.cc.cwnd() > 0 && s.cc.takes_plain_acks() && !cfg.rto.one_way;
+        let calm = s.outstanding.nothing_reported()
+            && s.cc.cwnd() > 0
+            && s.cc.takes_plain_acks()
+            && cfg.rto.samples == RttSamples::RoundTrip;
         if !calm {
             return false;
         }

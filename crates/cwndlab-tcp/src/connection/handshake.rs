@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use super::{timestamp, Connection, Control, MAX_SYN_RETRIES};
-use crate::config::{ReceiveTuning, TcpConfig};
+use crate::config::{ReceiveTuning, RttSamples, TcpConfig};
 use crate::congestion::{AfterAck, CongestionEvent, Episode};
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
@@ -112,7 +112,7 @@ impl Connection {
                 s.cc.on_episode(Episode::Restarted, s.mss);
             }
         } else if s.timed_end == 1 && cfg.shaking().timed {
-            let rtt = if cfg.rto.one_way {
+            let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
                 Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val)))
             } else {
                 now - s.timed_at

@@ -45,7 +45,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 75] = [
+pub const KNOBS: [Knob; 74] = [
     knob(
         "mss",
         "bytes",
@@ -501,20 +501,14 @@ pub const KNOBS: [Knob; 75] = [
         ["unused with a coarse tick", "RFC 6298, 2.3: the clock's granularity, here none", "kernel: rttvar is at least tcp_rto_min, so RTO is at least SRTT + 200 ms"],
     ),
     knob(
-        "rto.one_way",
-        "bool",
-        "Feeds the estimator with one-way delays (now less the stamp of the ACK's sender) in place of round-trip times.",
+        "rto.samples",
+        "round-trip | each-segment | one-way-delay",
+        "What the estimator takes as samples. `round-trip`: the round trip of one segment a window, or of each ACK by its timestamp. `each-segment`: that of each segment acknowledged, from when it was last sent, but none until all that a timeout found outstanding is acknowledged. `one-way-delay`: the time since the stamp of the ACK's sender.",
         [
-            "false; the agents of RFC 2415's authors (ns-2, baytcp) did",
-            "RFC 6298, 2: round-trip times",
-            "kernel: round-trip times",
+            "ns-2: one segment a window; the agents of RFC 2415's authors (baytcp) took one-way delays",
+            "RFC 6298, 3: one a round trip is enough",
+            "kernel: its record gives two an ACK",
         ],
-    ),
-    knob(
-        "rto.per_segment",
-        "bool",
-        "Whether each segment acknowledged gives a measurement, from when it was last sent; none until all that a timeout found outstanding is acknowledged.",
-        [NS2_NONE, "RFC 6298, 3: one a round trip is enough", "kernel: its record gives two an ACK"],
     ),
     knob(
         "rto.start",
@@ -535,7 +529,7 @@ pub const KNOBS: [Knob; 75] = [
 ];
 
 /// Names that knobs had before each belonged to the alternative that uses it, and where they are now.
-pub const RENAMED: [(&str, &str); 18] = [
+pub const RENAMED: [(&str, &str); 20] = [
     ("one_way_agents", "recovery.reno.rules or packet_stamps or sack_blocks or dsack or ecn_holds_slow_start"),
     ("fin_alone", "fin.alone"),
     ("time_wait", "fin.time_wait"),
@@ -547,6 +541,8 @@ pub const RENAMED: [(&str, &str); 18] = [
     ("partial_window_deflation", "recovery.new-reno.partial_window_deflation"),
     ("f_rto", "recovery.rack.f_rto"),
     ("window_validation", "recovery.rack.window_validation"),
+    ("rto.one_way", "rto.samples = \"one-way-delay\" or \"round-trip\""),
+    ("rto.per_segment", "rto.samples = \"each-segment\" or \"round-trip\""),
     ("rto.from_first", "recovery.rack.timers = \"linux\""),
     ("cubic_fast_convergence", "window_law.cubic.fast_convergence"),
     ("handshake_ack_opens_window", "handshake.ack_opens_window"),

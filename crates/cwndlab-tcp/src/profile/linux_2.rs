@@ -4,7 +4,7 @@
 use super::{Era, RFC5681, RFC5681_ERA};
 use crate::config::{
     AckPolicy, Estimator, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NewRenoConfig, RecoveryKind,
-    ReductionBase, RenoConfig, RetransmitGuard, RtoConfig, TcpConfig, TimerStart, WindowLawKind,
+    ReductionBase, RenoConfig, RetransmitGuard, RtoConfig, RttSamples, TcpConfig, TimerStart, WindowLawKind,
 };
 use cwndlab_units::Time;
 
@@ -64,7 +64,7 @@ pub(super) const LINUX_2_0: TcpConfig = TcpConfig {
         initial_ns: Time::from_secs(3),
         min_ns: Time::from_millis(200),
         max_ns: Time::from_secs(120),
-        per_segment: true,
+        samples: RttSamples::EachSegment,
         start: TimerStart::FirstSegment,
         ..RFC5681.rto
     },
@@ -155,7 +155,7 @@ pub(super) const SOURCES: &[(&str, &str, &str)] = &[
     ("rto.min_ns", "2.0.32: HZ/5, tcp_input.c 151", "2.2.5: HZ/5, tcp_input.c 208"),
     ("rto.max_ns", "2.0.32: 120 s, tcp_input.c 149", "2.2.5: 120 s, tcp_input.c 206"),
     ("handshake.timed", "2.0.32: reset on establishment, tcp_input.c 1668 to 1675", "2.2.5: tcp_ipv4.c 1342 to 1359; no sample from the ACK of the SYN-ACK, tcp_input.c 725"),
-    ("rto.per_segment", "2.0.32: tcp_ack, tcp_input.c 1421 to 1489", "2.2.5: one an ACK, by its timestamp, tcp_input.c 712"),
+    ("rto.samples", "2.0.32: tcp_ack, tcp_input.c 1421 to 1489", "2.2.5: one an ACK, by its timestamp, tcp_input.c 712"),
     ("rto.start", "2.0.32: send_head->when + rto, tcp_timer.c 43 to 61", "2.2.5: tcp_ack_packets_out, tcp_input.c 749"),
     ("fin.time_wait_ns", "2.0.32: TCP_TIMEWAIT_LEN 60 s, tcp.h 156", "2.2.5: TCP_TIMEWAIT_LEN 60 s, tcp.h 277"),
 ];

@@ -96,8 +96,8 @@ fn linux_clock(estimator: Estimator) -> RtoConfig {
 fn the_timeout_follows_the_kernels_formula() {
     for (estimator, due) in [(Estimator::Linux2_0, "1.25"), (Estimator::Linux2_2, "1.95")] {
         let rto = linux_clock(estimator);
-        let cfg = TcpConfig { rto: RtoConfig { per_segment: true, ..rto }, ..config(1) };
-        let standard = RtoConfig { estimator: Estimator::Rfc6298, per_segment: true, ..rto };
+        let cfg = TcpConfig { rto: RtoConfig { samples: RttSamples::EachSegment, ..rto }, ..config(1) };
+        let standard = RtoConfig { estimator: Estimator::Rfc6298, samples: RttSamples::EachSegment, ..rto };
         only_with(&cfg, &TcpConfig { rto: standard, ..cfg }, |cfg| {
             client(
                 cfg,
@@ -339,7 +339,7 @@ fn nothing_new_is_sent_until_what_timed_out_is_acknowledged() {
 /// moves srtt to 40 - 10/8 and so on; at two segments the timeout is 1.75 R.
 #[test]
 fn every_segment_acknowledged_is_a_measurement() {
-    let rto = RtoConfig { per_segment: true, ..linux_clock(Estimator::Linux2_0) };
+    let rto = RtoConfig { samples: RttSamples::EachSegment, ..linux_clock(Estimator::Linux2_0) };
     let cfg = TcpConfig { rto, ..config(3) };
     let measured = |cfg: &TcpConfig| {
         let end = client(
@@ -354,7 +354,7 @@ fn every_segment_acknowledged_is_a_measurement() {
         );
         assert_eq!(end.srtt(cfg), Time::from_millis(360)); // 320, 320 - 10, 310 + (200 - 380) / 8 …: 320, 310, 291 eighths
     };
-    only_with(&cfg, &TcpConfig { rto: RtoConfig { per_segment: false, ..rto }, ..cfg }, measured);
+    only_with(&cfg, &TcpConfig { rto: RtoConfig { samples: RttSamples::RoundTrip, ..rto }, ..cfg }, measured);
 }
 
 /// 2.0.32, `tcp_timer.c` 43 to 61: an ACK does not restart the timer; it moves it to the next segment.
