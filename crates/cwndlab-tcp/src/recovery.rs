@@ -22,7 +22,7 @@ mod tahoe;
 use cwndlab_units::Time;
 
 use crate::config::{RecoveryConfig, RecoveryRules, SelectiveConfig, TcpConfig};
-use crate::congestion::{AckKind, AckReport, CongestionEvent};
+use crate::congestion::{AckKind, AckReport, CongestionEvent, Episode};
 use crate::sender::{Piece, Room, Sender};
 use fack::Fack;
 use fack_1998::Fack1998;
@@ -401,10 +401,35 @@ fn cut(cfg: &TcpConfig, s: &mut Sender) {
     s.timed_end = 0; // Karn: the segment sent again may be the timed one
 }
 
-/// Whether more than `recover` has been acknowledged, so that a fast retransmit is not for the losses of the last
-/// episode (RFC 6582, section 3.2, step 2: "covers more than recover").
-fn beyond(recover: u64, s: &Sender) -> bool {
-    s.una > recover + 1 || recover == 0
+/// Whether a duplicate ACK begins an episode: it is the one that shows a loss, and more than `recover` has been acknowledged, so
+/// that the loss is not of the last episode (RFC 6582, section 3.2, step 2: "covers more than recover").
+fn begins(cfg: &TcpConfig, s: &Sender, recover: u64) -> bool {
+    s.dup_acks == cfg.dup_thresh && (s.una > recover + 1 || recover == 0)
+}
+
+/// A duplicate ACK of Reno and NewReno (RFC 5681, section 3.2): in an episode it inflates the window. Whether it begins one;
+/// `extra` segments are added to the inflation of step 3.
+fn inflate(cfg: &TcpConfig, s: &mut Sender, active: bool, recover: u64, extra: u16) -> bool {
+    if active {
+        s.inflation += s.mss; // step 4
+        return false;
+    }
+    if !begins(cfg, s, recover) {
+        return false;
+    }
+    cut(cfg, s); // step 2
+    s.inflation = (cfg.dup_thresh + u32::from(extra)) * s.mss; // step 3
+    true
+}
+
+/// A partial ACK of `acked` bytes deflates the window by these, less one segment: the inflation first, then cwnd by the `rest`
+/// (RFC 6582, section 3.2, step 3).
+fn deflate(s: &mut Sender, acked: u64, rest: impl FnOnce(u32) -> Episode) {
+    let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
+    if s.inflation < acked {
+        s.cc.on_episode(rest(acked - s.inflation), mss);
+    }
+    s.inflation = s.inflation.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
 }
 
 /// See [`Recovery::room`].

@@ -1,6 +1,6 @@
 //! NewReno: fast recovery that lasts until all data outstanding at its start is acknowledged (RFC 6582).
 
-use super::{beyond, cut, next_cumulative, Decision, GROW, HOLD};
+use super::{deflate, inflate, next_cumulative, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::congestion::{AckReport, Episode};
 use crate::sender::{Piece, Sender};
@@ -16,20 +16,11 @@ pub(crate) struct NewReno {
 
 impl NewReno {
     pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        if self.active {
-            s.inflation += s.mss; // RFC 5681, section 3.2, step 4
-            return false;
+        let begins = inflate(cfg, s, self.active, self.recover, cfg.recovery.new_reno().extra_segments);
+        if begins {
+            *self = NewReno { active: true, recover: s.max - 1, partial_seen: false };
         }
-        // step 2: not for losses that the last episode knew
-        if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
-            return false;
-        }
-        self.active = true;
-        self.partial_seen = false;
-        self.recover = s.max - 1;
-        cut(cfg, s);
-        s.inflation = (cfg.dup_thresh + u32::from(cfg.recovery.new_reno().extra_segments)) * s.mss;
-        true
+        begins
     }
 
     #[inline]
@@ -55,7 +46,7 @@ impl NewReno {
         // less one segment
         s.resend_first = true;
         if cfg.recovery.new_reno().partial_window_deflation {
-            deflate(s, ack.acked_bytes);
+            deflate(s, ack.acked_bytes, |bytes| Episode::Deflated { bytes });
         }
         let first = !std::mem::replace(&mut self.partial_seen, true);
         Decision { restart_timer: first || !cfg.recovery.new_reno().impatient, ..HOLD }
@@ -73,13 +64,4 @@ impl NewReno {
     pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
         next_cumulative(cfg, s)
     }
-}
-
-/// A partial ACK of `acked` bytes deflates the window by these, less one segment: the inflation first, then cwnd.
-fn deflate(s: &mut Sender, acked: u64) {
-    let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
-    if s.inflation < acked {
-        s.cc.on_episode(Episode::Deflated { bytes: acked - s.inflation }, mss);
-    }
-    s.inflation = s.inflation.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
 }

@@ -3,7 +3,7 @@
 //! segments, deflation is by whole segments, without deflation a partial ACK ends the inflation, and the ACK that ends an episode
 //! opens the window like any other.
 
-use super::{beyond, cut, reno_1998, Decision, GROW, HOLD};
+use super::{deflate, inflate, reno_1998, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::congestion::{AckReport, Episode};
 use crate::sender::{Piece, Room, Sender};
@@ -25,18 +25,12 @@ pub(crate) struct NewReno1998 {
 
 impl NewReno1998 {
     pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        if self.active {
-            s.inflation += s.mss;
-            self.burst_left = BURST;
-            return false;
+        let begins = inflate(cfg, s, self.active, self.recover, 0);
+        if begins {
+            *self = NewReno1998 { active: true, recover: s.max - 1, ..NewReno1998::default() };
         }
-        if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
-            return false;
-        }
-        *self = NewReno1998 { active: true, recover: s.max - 1, partial_seen: false, burst_left: BURST };
-        cut(cfg, s);
-        s.inflation = cfg.dup_thresh * s.mss;
-        true
+        self.burst_left = BURST;
+        begins
     }
 
     #[inline]
@@ -59,7 +53,9 @@ impl NewReno1998 {
         s.resend_first = true;
         let knobs = cfg.recovery.new_reno();
         if knobs.partial_window_deflation {
-            deflate(s, ack.acked_bytes);
+            // cwnd keeps its fraction of a segment
+            let mss = s.mss;
+            deflate(s, ack.acked_bytes, |bytes| Episode::DeflatedBySegments { segments: bytes.div_ceil(mss) });
         } else {
             s.inflation = 0;
         }
@@ -92,15 +88,4 @@ impl NewReno1998 {
         self.burst_left = left;
         Some(piece)
     }
-}
-
-/// A partial ACK of `acked` bytes deflates the window by these, less one segment: the inflation first, then cwnd, which keeps its
-/// fraction of a segment.
-fn deflate(s: &mut Sender, acked: u64) {
-    let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
-    if s.inflation < acked {
-        let segments = (acked - s.inflation).div_ceil(mss);
-        s.cc.on_episode(Episode::DeflatedBySegments { segments }, mss);
-    }
-    s.inflation = s.inflation.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
 }

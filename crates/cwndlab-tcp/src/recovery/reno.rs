@@ -1,6 +1,6 @@
 //! Reno: fast retransmit and fast recovery (RFC 5681, section 3.2).
 
-use super::{beyond, cut, next_cumulative, Decision, GROW, HOLD};
+use super::{inflate, next_cumulative, Decision, GROW, HOLD};
 use crate::config::{RetransmitGuard, TcpConfig};
 use crate::congestion::Episode;
 use crate::sender::{Piece, Sender};
@@ -16,24 +16,16 @@ pub(crate) struct Reno {
 
 impl Reno {
     pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        if self.active {
-            s.inflation += s.mss; // step 4
-            return false;
-        }
-        if s.cc.cwnd() < u64::from(cfg.recovery.reno().dup_ack_window_segments) * u64::from(s.mss) {
+        if !self.active && s.cc.cwnd() < u64::from(cfg.recovery.reno().dup_ack_window_segments) * u64::from(s.mss) {
             s.dup_acks = s.dup_acks.saturating_sub(1); // Linux 2.0: does not count
             return false;
         }
-        if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
-            return false;
-        }
-        self.active = true;
-        if cfg.recovery.reno().retransmit_guard == RetransmitGuard::Recovery {
+        let begins = inflate(cfg, s, self.active, self.recover, cfg.recovery.reno().extra_segments);
+        self.active |= begins;
+        if begins && cfg.recovery.reno().retransmit_guard == RetransmitGuard::Recovery {
             self.recover = s.max - 1;
         }
-        cut(cfg, s); // step 2
-        s.inflation = (cfg.dup_thresh + u32::from(cfg.recovery.reno().extra_segments)) * s.mss; // step 3
-        true
+        begins
     }
 
     #[inline]

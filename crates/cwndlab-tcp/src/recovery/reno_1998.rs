@@ -2,7 +2,7 @@
 //! 5681's in three rules: the first two duplicate ACKs release nothing, one fast retransmit answers all losses of a window, and
 //! the ACK that ends a recovery opens the window like any other.
 
-use super::{before_recovery, beyond, cumulative_room, cut, next_cumulative, Decision, GROW};
+use super::{before_recovery, cumulative_room, inflate, next_cumulative, Decision, GROW};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Room, Sender};
 
@@ -15,18 +15,11 @@ pub(crate) struct Reno1998 {
 
 impl Reno1998 {
     pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        if self.active {
-            s.inflation += s.mss;
-            return false;
+        let begins = inflate(cfg, s, self.active, self.recover, 0);
+        if begins {
+            *self = Reno1998 { active: true, recover: s.max - 1 };
         }
-        if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
-            return false;
-        }
-        self.active = true;
-        self.recover = s.max - 1;
-        cut(cfg, s);
-        s.inflation = cfg.dup_thresh * s.mss;
-        true
+        begins
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 //! pipe in place of RFC 6675's `SetPipe`. It goes down with every ACK of an episode, twice with a partial one, and up
 //! with every segment sent.
 
-use super::{beyond, cut, reno_1998, Decision, GROW, HOLD};
+use super::{begins, cut, reno_1998, Decision, GROW, HOLD};
 use crate::config::TcpConfig;
 use crate::sender::{Piece, Room, Sender};
 
@@ -32,7 +32,7 @@ impl Sack1998 {
             s.dup_acks -= 1; // only what reports something new counts
             return false;
         }
-        if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
+        if !begins(cfg, s, self.recover) {
             return false;
         }
         self.active = true;

@@ -1,6 +1,6 @@
 //! Tahoe: fast retransmit, then slow start from one segment (Jacobson 1988; Fall & Floyd 1996, section 2.1).
 
-use super::{beyond, cut, next_cumulative, Decision, GROW};
+use super::{begins, cut, next_cumulative, Decision, GROW};
 use crate::config::TcpConfig;
 use crate::congestion::Episode;
 use crate::sender::{Piece, Sender};
@@ -13,7 +13,7 @@ pub(crate) struct Tahoe {
 
 impl Tahoe {
     pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        if s.dup_acks != cfg.dup_thresh || !beyond(self.recover, s) {
+        if !begins(cfg, s, self.recover) {
             return false;
         }
         self.recover = s.max - 1;
