@@ -14,7 +14,7 @@ from .formula import plain
 
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity
-    from cwndlab.stats.results import Results, Value
+    from cwndlab.stats.results import CellInfo, Results, Value
 
 
 class Definition(NamedTuple):
@@ -66,7 +66,10 @@ def _window(quantity: str, results: Results) -> str:
     if len(set(found.values())) > 1:  # that of cells without a number says nothing
         data = results.data
         found = {c: w for c, w in found.items() if any(_is_number(v) for v in data.get((c, quantity), ()))}
-    cells = {window: [c for c in results.cells if found.get(c.id) == window] for window in found.values()}
+    cells: dict[tuple[float, float] | None, list[CellInfo]] = {}
+    for cell in results.cells:
+        if cell.id in found:
+            cells.setdefault(found[cell.id], []).append(cell)
     words = {window: f"from {window[0]:g} s to {window[1]:g} s" for window in cells if window is not None}
     if len(words) < 2:
         return "".join(words.values())
