@@ -1,63 +1,130 @@
-"""The converter of Vega-Lite charts and SVG: vl-convert, which brings a JavaScript engine."""
+"""The converter of Vega-Lite charts and SVG: vl-convert, in a process of its own.
+
+vl-convert brings a JavaScript engine, which takes 0.8 s to start, and holds Python's lock while it draws. In
+a process of its own it starts during imports, and draws while the rest of a report is made.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
-from threading import Thread
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
 from typing import Any
 
-#: The process in which the converter was first used.
-_used_in: list[int] = []
-_starting: list[Thread] = []
+_LOOP = """
+import json, os, sys
+requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)  # what the engine prints is no answer
+import vl_convert
+vl_convert.get_local_tz()  # the cheapest of its functions that need the engine
+try:
+    for request in requests:
+        function, source, options = json.loads(request)
+        try:
+            made = getattr(vl_convert, function)(source, **options)
+            done, made = 1, made.encode() if isinstance(made, str) else bytes(made)
+        except Exception as error:
+            done, made = 0, str(error).encode()
+        answers.write(b"%d %d\\n" % (done, len(made)) + made)
+        answers.flush()
+except OSError:
+    pass
+os._exit(0)
+"""
 
 
-def start() -> None:
-    """Starts the converter in the background: its engine takes 0.8 s, on another processor."""
-    if not _used_in:
-        _used_in.append(os.getpid())
-        # A daemon, so that a command with nothing to draw does not wait for it.
-        _starting.append(Thread(target=_start, daemon=True))
-        _starting[0].start()
+class Conversion:
+    """What the converter makes of a request, once it is known."""
+
+    def __init__(self, request: bytes) -> None:
+        self.request = request
+        self._known = Event()
+        self._made: bytes | Exception = b""
+
+    def result(self) -> bytes:
+        """Waits for it. RuntimeError if the converter failed."""
+        self._known.wait()
+        if isinstance(self._made, Exception):
+            raise self._made
+        return self._made
+
+    def set(self, made: bytes | Exception) -> None:
+        """Makes it known."""
+        self._made = made
+        self._known.set()
 
 
-def _start() -> None:
-    import vl_convert
+class _Process:
+    """A running converter, which ends with the process that started it, however that ends."""
 
-    vl_convert.get_local_tz()  # the cheapest of its functions that need the engine
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        # A session of its own, so that Ctrl-C reaches only the process that decides what follows.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _LOOP],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.waiting: SimpleQueue[Conversion] = SimpleQueue()
+        Thread(target=self._serve, daemon=True).start()
+        atexit.register(self._end)
+
+    def _serve(self) -> None:
+        while True:
+            one = self.waiting.get()
+            try:
+                one.set(self._ask(one.request))
+            except (OSError, RuntimeError) as error:
+                one.set(error)
+
+    def _ask(self, request: bytes) -> bytes:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(request + b"\n")
+        self._process.stdin.flush()
+        head = self._process.stdout.readline().split()
+        if not head:
+            raise RuntimeError("drawing a figure failed: the converter ended")
+        answer = self._process.stdout.read(int(head[1]))
+        if head[0] != b"1":
+            why = answer.decode(errors="replace").partition("\n\nStack backtrace")[0]
+            raise RuntimeError(f"drawing a figure failed: {why[:500]}")
+        return answer
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be asked by this process: a child made by fork starts its own."""
+        return self.owner == os.getpid() and self._process.poll() is None
+
+    def _end(self) -> None:
+        if self.is_alive:
+            self._process.kill()
+            self._process.wait()
+
+
+_lock = Lock()
+_processes: list[_Process] = []
+
+
+def start() -> _Process:
+    """Starts the converter if it is not running; returns without waiting for it."""
+    with _lock:
+        if not _processes or not _processes[-1].is_alive:
+            _processes[:] = [_Process()]
+        return _processes[-1]
+
+
+def submit(function: str, source: str, **options: Any) -> Conversion:
+    """Asks for what a function of vl-convert makes of JSON; returns without waiting for it."""
+    conversion = Conversion(f"[{json.dumps(function)}, {source}, {json.dumps(options)}]".encode())
+    start().waiting.put(conversion)
+    return conversion
 
 
 def convert(function: str, source: Any, **options: Any) -> bytes:
-    """What a function of vl-convert makes of `source`.
-
-    Its threads do not survive a fork: in a child of the process that used it first, it would wait for them
-    for ever, so there it runs in a fresh interpreter.
-    """
-    if not _used_in:
-        _used_in.append(os.getpid())
-    if _used_in[0] == os.getpid():
-        import vl_convert
-
-        for thread in _starting:
-            thread.join()
-        made = getattr(vl_convert, function)(source, **options)
-        return made.encode() if isinstance(made, str) else bytes(made)
-    done = subprocess.run(
-        [sys.executable, "-c", _FRESH],
-        input=json.dumps([function, source, options]).encode(),
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"drawing a figure failed: {done.stderr.decode(errors='replace')[-500:]}")
-    return done.stdout
-
-
-_FRESH = """
-import json, sys, vl_convert
-function, source, options = json.load(sys.stdin)
-made = getattr(vl_convert, function)(source, **options)
-sys.stdout.buffer.write(made.encode() if isinstance(made, str) else bytes(made))
-"""
+    """What a function of vl-convert makes of `source`."""
+    return submit(function, json.dumps(source), **options).result()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,6 +17,9 @@ from cwndlab.report.packets import decimate, time_sequence_rows
 from cwndlab.report.svg import inline_svg
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
+
+if TYPE_CHECKING:
+    from cwndlab.converter import Conversion
 
 TRACE, WEB = synthetic.rfc2416(), synthetic.rfc2415()
 TAHOE = {"variant": "tahoe", "size": "as-traced"}
@@ -186,9 +189,9 @@ def test_a_figure_of_a_value_that_was_not_run_shows_one_that_was() -> None:
 
 def test_figures_that_show_the_same_chart_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    convert = canvas.convert
-    monkeypatch.setattr(canvas, "convert", lambda *call: made.append(call) or convert(*call))
-    drawn: dict[str, str] = {}
+    submit = canvas.submit
+    monkeypatch.setattr(canvas, "submit", lambda *call: made.append(call) or submit(*call))
+    drawn: dict[str, Conversion] = {}
     tied = {"kind": "time-sequence", "where": {**TAHOE, "iw": 4}}
     run = dataclasses.replace(TRACE, cells=tuple(c for c in TRACE.cells if c.axes["variant"] == "sack"))
     other = {**tied, "where": {**TAHOE, "variant": "sack", "iw": 4}}

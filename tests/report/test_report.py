@@ -21,8 +21,9 @@ from pydantic import TypeAdapter
 
 import synthetic
 from cwndlab import metrics
+from cwndlab.converter import submit
 from cwndlab.errors import OutputError
-from cwndlab.report import Fact, Outputs, ReportView, Variation, formula, render, write, write_index
+from cwndlab.report import Fact, Outputs, ReportView, Variation, canvas, formula, render, write, write_index
 from cwndlab.report.definitions import definitions
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
@@ -122,6 +123,28 @@ def test_everything_promised_is_written(written: tuple[Path, ReportView]) -> Non
         "report.md",
         "verdicts.csv",
     ]
+
+
+def test_the_converter_draws_while_verdicts_and_the_markdown_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked:
+        def __init__(self, *request: str) -> None:
+            self.request = request
+
+        def result(self) -> bytes:
+            assert asked and (tmp_path / "verdicts.csv").exists() and (tmp_path / "report.md").exists()
+            return submit(*self.request).result()
+
+    def later(*request: str) -> Asked:
+        assert not (tmp_path / "verdicts.csv").exists()
+        asked.append(Asked(*request))
+        return asked[-1]
+
+    asked: list[Asked] = []
+    monkeypatch.setattr(canvas, "submit", later)
+    write(outputs(tmp_path), synthetic.rfc2415(), tmp_path)
+    assert len(asked) == 1 and (tmp_path / "figures/power.svg").stat().st_size > 4000
 
 
 def test_verdicts_csv_has_the_agreed_columns_and_a_line_for_every_number(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,16 +49,18 @@ def test_check_prints_the_plan(capsys: pytest.CaptureFixture[str], study: Path) 
     assert code == 0 and "2 cells, 5 replicates each\n10 runs" in out and "estimated" in out
 
 
-def test_run_prints_the_results_before_it_draws_figures(
+def test_run_prints_the_results_before_it_makes_the_page(
     capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     printed = []
 
-    def noted(*_: object) -> list[object]:
+    def noted(*given: Any, **more: Any) -> Any:
         printed.append(capsys.readouterr().out)
-        return []
+        return build_view(*given, **more)
 
-    monkeypatch.setattr(import_module("cwndlab.report.write"), "_draw", noted)
+    writing = import_module("cwndlab.report.write")
+    build_view = writing.build_view
+    monkeypatch.setattr(writing, "build_view", noted)
     _, rest, _ = call(capsys, "run", study, "-o", tmp_path / "a", "--threads", 1)
     assert "2 cells, 6 runs in" in printed[0] and rest.startswith("report: ")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cwndlab import _core
+from cwndlab import _core, converter
 from cwndlab.converter import convert
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.runs.run import run_study
@@ -185,6 +185,33 @@ def test_figures_are_drawn_in_a_forked_child_too() -> None:
     _, status = os.waitpid(child, 0)
     killer.cancel()
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_a_converter_that_fails_says_why_and_one_that_ended_is_started_again() -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"/>'
+    with pytest.raises(
+        RuntimeError, match=r"drawing a figure failed: Failed to parse SVG|drawing a figure failed"
+    ):
+        convert("svg_to_png", "no SVG")
+    expected = convert("svg_to_png", svg)
+    process = converter.start()._process
+    process.kill()
+    process.wait()
+    assert convert("svg_to_png", svg) == expected
+
+
+KILLED = """
+import os, signal
+from cwndlab import converter
+converter.start()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_converter_ends_with_the_process_that_started_it_even_if_that_is_killed() -> None:
+    # The converter has the pipe of standard error too: reading it to its end waits for both.
+    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, timeout=HANGS_S)
+    assert done.returncode == -signal.SIGKILL and done.stderr == b""
 
 
 ELSEWHERE = """

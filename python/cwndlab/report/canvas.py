@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cwndlab.converter import convert
+from cwndlab.converter import Conversion, submit
 from cwndlab.spec.outputs import Figure
 
 from .packets import INK
@@ -57,12 +57,12 @@ def interactive(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str) -> a
     return made  # type: ignore[no-any-return]
 
 
-def to_svg(chart: Spec, rows: Mapping[str, Sequence[Row]], drawn: dict[str, str]) -> str:
+def to_svg(chart: Spec, rows: Mapping[str, Sequence[Row]], drawn: dict[str, Conversion]) -> Conversion:
     """Draws a chart whose data sets are given by name; `drawn` keeps the SVG of each chart by its JSON."""
     whole = {**chart, "config": _config(), "datasets": {name: list(data) for name, data in rows.items()}}
     text = json.dumps(whole)
     if text not in drawn:
-        drawn[text] = convert("vegalite_to_svg", whole).decode().replace(INK, "currentColor")
+        drawn[text] = submit("vegalite_to_svg", text)
     return drawn[text]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -82,7 +83,7 @@ def _window(quantity: str, results: Results) -> str:
 
 
 def _is_number(value: Value) -> bool:
-    return bool(np.isfinite(value).any())
+    return math.isfinite(value) if isinstance(value, float) else bool(np.isfinite(value).any())
 
 
 def _paragraphs(doc: str) -> tuple[str, ...]:

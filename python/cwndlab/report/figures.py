@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cwndlab.converter import convert
+from cwndlab.converter import Conversion, convert
 from cwndlab.errors import StudyError, nearest
 from cwndlab.report.packets import DRAWN, EDGE, INK, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.outputs import Figure
@@ -66,7 +67,13 @@ class Drawing:
     about: str | None
     alt: str
     """What is to be seen, in words, for those who do not see it."""
-    svg: str
+    drawn: Conversion
+    """The SVG, which the converter draws while the rest of the report is made."""
+
+    @cached_property
+    def svg(self) -> str:
+        """The SVG, whose axes and text are `currentColor`."""
+        return self.drawn.result().decode().replace(INK, "currentColor")
 
     @property
     def figure(self) -> str:
@@ -98,7 +105,7 @@ class Drawing:
         return bytes(convert("svg_to_pdf", self.svg_file))
 
 
-def draw(spec: Figure, results: Results, drawn: dict[str, str] | None = None) -> Drawing:
+def draw(spec: Figure, results: Results, drawn: dict[str, Conversion] | None = None) -> Drawing:
     """Draws a figure, of other cells than it asks for if those were left out of the run.
 
     Two figures may then be the same chart: with a common `drawn` it is drawn once.

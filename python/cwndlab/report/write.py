@@ -48,6 +48,7 @@ from .view import (
 )
 
 if TYPE_CHECKING:
+    from cwndlab.converter import Conversion
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.listing import JudgedListing
     from cwndlab.stats.results import Results
@@ -88,14 +89,16 @@ def write(
     `facts` tell what was run and how to repeat it; `beside` has the simulator's results of the same runs;
     `runnable` lets the page run the tables' cells, or says why it cannot; `png` writes figures as PNG, too,
     which takes as long as drawing them. `on_verdicts` is called once the
-    verdicts are written, before the first figure is drawn: that takes longer than the rest.
+    verdicts are written, while figures are still being drawn: that takes longer than the rest.
     """
+    not_drawn: list[Omitted] = []
+    drawings = _draw(outputs, results, not_drawn)
     judged = judge(outputs, results)
+    judged.omitted.extend(not_drawn)
     save(directory / "verdicts.csv", verdicts_csv(judged))
     if judged.claims:
         save(directory / "claims.csv", claims_csv(judged.claims))
     on_verdicts()
-    drawings = _draw(outputs, results, judged.omitted)
     section = None
     if beside is not None:
         from . import beside as besides
@@ -109,6 +112,7 @@ def write(
     found = _discrepancies(outputs, judged, results, outcomes)
     view = build_view(outputs, judged, drawings, facts, outcomes, section, results, found)
     view = view._replace(live=_live(view, runnable))
+    save(directory / "report.md", render.markdown(view))
     pdfs: dict[str, bytes] = {}
     for drawing in drawings:
         at = directory / "figures" / drawing.id
@@ -118,7 +122,6 @@ def write(
         save(at.with_suffix(".pdf"), pdfs[drawing.svg])
         if png or at.with_suffix(".png").exists():  # one that is there must not show something else
             save(at.with_suffix(".png"), drawing.png())
-    save(directory / "report.md", render.markdown(view))
     save(directory / "report.html", render.html(view))
     return view
 
@@ -269,7 +272,7 @@ def _draw(
     from .figures import draw
 
     drawings = []
-    drawn: dict[str, str] = {}
+    drawn: dict[str, Conversion] = {}
     for spec in outputs.figures:
         try:
             drawings.append(draw(spec, results, drawn))
