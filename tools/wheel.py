@@ -26,8 +26,9 @@ WORK = ROOT / "build" / "pgo"
 PACKAGE = ROOT / "python" / "cwndlab"
 ROUTER = PACKAGE / "backends" / "linux" / "cwndlab-router"
 LICENCES = PACKAGE / "THIRD-PARTY.txt"
-#: Cells of each study that are run to count, and the most events of a run: some cells send 10^9 packets.
-CELLS, EVENTS = 12, 10_000_000
+#: Cells of each study that are run to count, and the most events of a run: some cells send 10^9
+#: packets, and would outweigh the rest.
+CELLS, EVENTS = 12, 1_000_000
 
 TRAINING = f"""
 import sys
