@@ -289,12 +289,20 @@ impl Connection {
     /// `tcp_reset_xmit_timer` (`tcp_timer.c` 43 to 74); one that should have fired does so after two ticks.
     #[inline]
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
+        if let Some(at) = self.first_expiry(cfg, now) {
+            self.timers.set(Timer::Retransmit, at);
+        }
+    }
+
+    #[inline]
+    fn first_expiry(&self, cfg: &TcpConfig, now: Time) -> Option<Time> {
+        if cfg.rto.start == TimerStart::LastAck || cfg.recovery.kind() == RecoveryKind::Rack {
+            return None;
+        }
         let s = &self.sender;
-        let other = cfg.rto.start == TimerStart::LastAck || cfg.recovery.kind() == RecoveryKind::Rack;
-        let Some(first) = s.outstanding.first().filter(|_| !other && s.cc.cwnd() > 0) else { return };
+        let first = s.outstanding.first().filter(|_| s.cc.cwnd() > 0)?;
         let due = cfg.expiry(first.at, s.rtt.rto(&cfg.rto));
-        let at = if due < now { cfg.expiry(now, cfg.rto.tick_ns * 2) } else { due };
-        self.timers.set(Timer::Retransmit, at);
+        Some(if due < now { cfg.expiry(now, cfg.rto.tick_ns * 2) } else { due })
     }
 
     /// RFC 9293, 3.8.6.1: a probe of a closed window, so that its opening cannot be missed; as Linux's it carries no data

@@ -34,13 +34,25 @@ impl Connection {
     /// The same of a full segment of new data, where the timer runs and the window alone decides what goes.
     #[inline(never)]
     pub(super) fn record_next(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64) {
+        let s = &mut self.sender;
         if let Recovery::Rack(rack) = &mut self.recovery {
-            let s = &mut self.sender;
             if s.outstanding.on_next_sent(piece.start, end, now) {
                 return rack.on_next_sent(cfg, s, now, piece, &mut self.timers);
             }
+        } else if self.keeps_timer(cfg, now) && self.sender.outstanding.on_next_sent(piece.start, end, now) {
+            return;
         }
         self.record_sent(cfg, now, piece, end, false, false);
+    }
+
+    /// Whether [`Self::time_first`] would not change the timer: the first outstanding segment stays the same, and its time is not
+    /// over, after which the timer would count from now.
+    #[inline]
+    fn keeps_timer(&self, cfg: &TcpConfig, now: Time) -> bool {
+        let keeps =
+            self.sender.outstanding.first().is_some() && self.timers.at(Timer::Retransmit) > now + cfg.rto.tick_ns * 2;
+        debug_assert!(!keeps || self.first_expiry(cfg, now).is_none_or(|at| at == self.timers.at(Timer::Retransmit)));
+        keeps
     }
 
     /// The retransmission timer's place has expired: whether that was RACK's or a probe's.

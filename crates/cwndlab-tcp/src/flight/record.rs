@@ -204,13 +204,15 @@ impl Record {
     /// The same of new data while something is out; false, and nothing done, where the delivery rate is measured.
     #[inline]
     pub fn send_next(&mut self, start: u64, end: u64, now: Time) -> bool {
-        if self.rate.is_some() || !self.keeps.order {
+        if self.rate.is_some() {
             return false;
         }
         debug_assert!(self.list.back().is_none_or(|last| last.end == start));
         self.tally.pipe += end - start;
         self.list.push_back(Sent { start, end, at: now, flags: 0 });
-        self.order.push_back((now, end));
+        if self.keeps.order {
+            self.order.push_back((now, end));
+        }
         true
     }
 
