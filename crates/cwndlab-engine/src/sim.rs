@@ -331,7 +331,13 @@ impl<P: Probe> Simulation<P> {
                 marked.mark_ce();
                 self.mark(index, &marked);
             }
-            Offered::Dropped(cause) => self.drop(index, cause, packet),
+            Offered::Dropped(cause) => {
+                self.drop(index, cause, packet);
+                let wire = &self.wires[index as usize];
+                if P::ENABLED && wire.watched && wire.link.has_bounded_class() && cause != DropCause::Loss {
+                    self.sample_queue(index); // as of all queues with classes
+                }
+            }
         }
         !matches!(offered, Offered::Dropped(_))
     }
@@ -344,7 +350,7 @@ impl<P: Probe> Simulation<P> {
             wire.arm_arrival(&mut self.events, index);
         }
         let watched = wire.watched;
-        if wire.link.decides_at_departure() {
+        if wire.link.is_served() {
             self.after_service(index);
         }
         if P::ENABLED && watched {
@@ -478,6 +484,9 @@ impl<P: Probe> Simulation<P> {
         );
         if P::ENABLED {
             for (index, wire) in self.wires.iter_mut().enumerate() {
+                if wire.link.has_bounded_class() {
+                    wire.link.serve(self.now); // unlike a snapshot, after the events of this instant
+                }
                 let counters = wire.link.counters_at(self.now);
                 let regions = wire.link.regions(self.now);
                 self.probe.link(index as u32, &counters, regions);

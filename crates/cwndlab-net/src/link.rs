@@ -2,71 +2,29 @@
 //!
 //! **One event per hop.** Where the queue decides at arrival (drop-tail, RED) a packet's departure is known when
 //! it is offered, so its arrival at the far end is the only event; the queue length is recovered lazily from the
-//! departures that are not later than now. Queues that decide at departure (`CoDel`, FQ, CBQ) have a second event.
+//! departures that are not later than now. Queues that decide at departure (`CoDel`, FQ, CBQ) have a second event; a CBQ of a single
+//! bounded class rarely.
 //!
 //! Call order: [`Link::offer`] and, at the times they name, [`Link::arrive`] (at [`Link::next_arrival`]) and
 //! [`Link::serve`] (at [`Link::next_service`]). A driver keeps one pending event for each of the two.
 //! A departure at the very instant of an arrival counts as gone.
 
+mod counters;
 mod departure;
 mod plain;
+
+pub use counters::LinkCounters;
 
 use cwndlab_units::{Rate, Serializer, Time};
 use rand::RngCore as _;
 
+use counters::Sums;
+
 use crate::capacity::{Capacity, CapacityConfig};
 use crate::impair::{Fate, Impairments};
-use crate::queue::{Admit, ArrivalQueue, Backlog, DepartureQueue, Dropped, Queue, QueueConfig, Regions};
+use crate::queue::{Admit, ArrivalQueue, Backlog, BoundedClass, DepartureQueue, Dropped, Queue, QueueConfig, Regions};
 use crate::ring::Ring;
 use crate::{DropCause, Packet, Rng};
-
-/// What a link counts. Departures follow: arrivals less drops less what is still queued.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Packets offered.
-    pub arrivals: u64,
-    /// Packets accepted and sent, or still waiting to be sent.
-    pub accepted: u64,
-    /// Bytes of those, with the link's header.
-    pub bytes: u64,
-    /// Packets dropped, by [`DropCause`].
-    pub drops: [u64; DropCause::COUNT],
-    /// Packets marked CE.
-    pub marks: u64,
-    /// Time the transmitter is busy with, pauses of a rate of 0 included, the accepted packets (to the end of the last one).
-    pub busy: Time,
-    /// Sum over packets of the time from arrival to departure: divided by the run's length it is the
-    /// mean number of packets in the system (Little 1961).
-    pub sojourn: Time,
-    /// Largest number of packets in the system.
-    pub max_packets: u32,
-}
-
-/// What a link keeps of [`LinkCounters`]: the numbers of arrivals and of accepted packets follow.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    bytes: u64,
-    drops: [u64; DropCause::COUNT],
-    marks: u64,
-    /// In nanoseconds, modulo 2^64: what the transmitter still has ahead is taken off again.
-    busy_ns: u64,
-    sojourn_ns: u64,
-    max_packets: u32,
-}
-
-impl Sums {
-    fn count_drops<P>(&mut self, dropped: &[Dropped<P>]) {
-        for (cause, _) in dropped {
-            self.drops[*cause as usize] += 1;
-        }
-    }
-
-    /// A packet is in the system from `from` to `to`.
-    #[inline]
-    fn add_sojourn(&mut self, to: Time, from: Time) {
-        self.sojourn_ns = self.sojourn_ns.wrapping_add(to.as_nanos().wrapping_sub(from.as_nanos()));
-    }
-}
 
 /// What became of an offered packet. A queue that decides at departure always says `Queued` or `Marked`;
 /// what it drops comes by [`Link::pop_dropped`].
@@ -89,6 +47,8 @@ struct InFlight<P> {
 #[derive(Debug)]
 enum Discipline<P> {
     AtArrival(ArrivalQueue),
+    /// Decides at arrival too, but the class may have to wait although the link is free.
+    Bounded(Box<BoundedClass>),
     /// Boxed once a link, so that the common link stays small.
     AtDeparture(Box<Served<P>>),
 }
@@ -159,9 +119,15 @@ impl<P: Packet + Copy> Link<P> {
     /// # Panics
     /// If the rate is below 2 bit/s.
     pub fn new(rate: Rate, delay: Time, header_bytes: u32, queue: &QueueConfig, mut rng: Rng) -> Link<P> {
-        let discipline = match queue.build(rate, rng.next_u64()) {
-            Queue::Arrival(queue) => Discipline::AtArrival(queue),
-            Queue::Departure(queue) => Discipline::AtDeparture(Box::new(Served {
+        let bounded = match queue {
+            QueueConfig::Cbq(config) if header_bytes == 0 => BoundedClass::new(config, rate), // a class counts no headers
+            _ => None,
+        };
+        let seed = rng.next_u64();
+        let discipline = match (bounded, queue.build(rate, seed)) {
+            (Some(class), _) => Discipline::Bounded(Box::new(class)),
+            (None, Queue::Arrival(queue)) => Discipline::AtArrival(queue),
+            (None, Queue::Departure(queue)) => Discipline::AtDeparture(Box::new(Served {
                 queue,
                 due: Time::MAX,
                 held_until: Time::ZERO,
@@ -182,9 +148,9 @@ impl<P: Packet + Copy> Link<P> {
             backlog_bytes: 0,
             room_for: match &discipline {
                 Discipline::AtArrival(queue) => queue.takes_any_below(),
-                Discipline::AtDeparture(_) => 0,
+                Discipline::Bounded(_) | Discipline::AtDeparture(_) => 0,
             },
-            plain: matches!(discipline, Discipline::AtArrival(_)),
+            plain: !matches!(discipline, Discipline::AtDeparture(_)),
             discipline,
             counters: Sums::default(),
             rng,
@@ -215,11 +181,16 @@ impl<P: Packet + Copy> Link<P> {
         self.impaired.is_some()
     }
 
-    /// Whether it has one rate, is not impaired and its queue does not decide at departure: an offered packet is queued, marked or
-    /// dropped on arrival, and no further event is needed.
+    /// Whether it has one rate, is not impaired and its queue takes any packet while it is short: most offers may go to
+    /// [`Link::offer_plain`].
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.plain
+        self.plain && self.room_for > 0
+    }
+
+    /// Whether its queue has a single class, which is bounded.
+    pub fn has_bounded_class(&self) -> bool {
+        matches!(self.discipline, Discipline::Bounded(_))
     }
 
     /// Offers a packet at `now`.
@@ -261,7 +232,7 @@ impl<P: Packet + Copy> Link<P> {
 
     fn enter_queue(&mut self, now: Time, packet: &P) -> Offered {
         match self.discipline {
-            Discipline::AtArrival(_) => self.admit(now, packet),
+            Discipline::AtArrival(_) | Discipline::Bounded(_) => self.admit(now, packet),
             Discipline::AtDeparture(_) => self.enqueue(now, *packet),
         }
     }
@@ -276,7 +247,7 @@ impl<P: Packet + Copy> Link<P> {
         if packets >= self.room_for {
             return self.admit_asking(now, bytes, packet);
         }
-        self.accept::<false>(now, packets, bytes, |place| *place = *packet);
+        self.accept::<false>(now, now, packets, bytes, |place| *place = *packet);
         Offered::Queued
     }
 
@@ -286,36 +257,51 @@ impl<P: Packet + Copy> Link<P> {
         let backlog = self.backlog_at_arrival();
         let answer = match &mut self.discipline {
             Discipline::AtArrival(queue) => queue.on_arrival(now, backlog, bytes, packet.ecn(), &mut self.rng),
-            Discipline::AtDeparture(_) => Admit::Enqueue, // asked only of the other kind
+            Discipline::Bounded(class) => class.on_arrival(now, bytes, packet.ecn(), &mut self.rng),
+            Discipline::AtDeparture(_) => Admit::Enqueue, // asked only of the others
         };
-        match answer {
-            Admit::Enqueue => {
-                self.accept::<false>(now, backlog.packets, bytes, |place| *place = *packet);
-                Offered::Queued
-            }
-            Admit::Mark => {
-                self.counters.marks += 1;
-                self.accept::<false>(now, backlog.packets, bytes, |place| {
-                    *place = *packet;
-                    place.mark_ce();
-                });
-                Offered::Marked
-            }
+        let marked = match answer {
+            Admit::Enqueue => false,
+            Admit::Mark => true,
             Admit::Drop(cause) => {
                 self.counters.drops[cause as usize] += 1;
-                Offered::Dropped(cause)
+                return Offered::Dropped(cause);
             }
+        };
+        let ready = match &mut self.discipline {
+            Discipline::Bounded(class) => class.begin(now, self.free_at, bytes),
+            _ => now,
+        };
+        self.accept::<false>(now, ready, backlog.packets, bytes, |place| {
+            *place = *packet;
+            if marked {
+                place.mark_ce();
+            }
+        });
+        if marked {
+            self.counters.marks += 1;
+            return Offered::Marked;
         }
+        Offered::Queued
     }
 
-    /// A packet enters behind `packets` others: when it will arrive. `PLAIN`: the link is, so its rate is not looked up.
+    /// A packet enters behind `packets` others, to be sent from `ready` on: when it will arrive. `PLAIN`: the link is, so its
+    /// rate is not looked up.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn accept<const PLAIN: bool>(&mut self, now: Time, packets: u32, bytes: u32, write: impl FnOnce(&mut P)) -> Time {
+    fn accept<const PLAIN: bool>(
+        &mut self,
+        now: Time,
+        ready: Time,
+        packets: u32,
+        bytes: u32,
+        write: impl FnOnce(&mut P),
+    ) -> Time {
         if packets >= self.counters.max_packets {
             self.counters.max_packets = packets + 1;
         }
-        let arrival = self.transmit::<PLAIN>(self.free_at.max(now), self.free_at > now, bytes, write);
+        let begin = self.free_at.max(ready);
+        let arrival = self.transmit::<PLAIN>(begin, begin > now, bytes, write);
         self.counters.add_sojourn(self.free_at, now);
         arrival
     }
@@ -438,6 +424,7 @@ impl<P: Packet + Copy> Link<P> {
     pub fn average(&self) -> Option<f64> {
         match &self.discipline {
             Discipline::AtArrival(queue) => queue.average(),
+            Discipline::Bounded(class) => class.average(),
             Discipline::AtDeparture(served) => served.queue.average(),
         }
     }
@@ -446,8 +433,9 @@ impl<P: Packet + Copy> Link<P> {
     pub fn regions(&mut self, now: Time) -> Option<Regions> {
         self.forget_departed(now);
         let idle_since = self.backlog_at_arrival().idle_since();
-        match &self.discipline {
+        match &mut self.discipline {
             Discipline::AtArrival(queue) => queue.regions(now, idle_since),
+            Discipline::Bounded(class) => class.regions(now),
             Discipline::AtDeparture(served) => served.queue.regions(now),
         }
     }
@@ -456,44 +444,10 @@ impl<P: Packet + Copy> Link<P> {
     pub fn packets_inside(&self) -> u64 {
         let held = self.impaired.as_ref().map_or(0, |impaired| impaired.held.len() + impaired.copies.len());
         let waiting = match &self.discipline {
-            Discipline::AtArrival(_) => 0,
+            Discipline::AtArrival(_) | Discipline::Bounded(_) => 0,
             Discipline::AtDeparture(served) => served.queue.packets(),
         };
         self.ring.tail() - self.ring.head() + held as u64 + u64::from(waiting)
-    }
-
-    /// What was counted so far; `busy` and `sojourn` include the rest of the service of what is queued.
-    pub fn counters(&self) -> LinkCounters {
-        self.reported(self.counters)
-    }
-
-    fn reported(&self, sums: Sums) -> LinkCounters {
-        let waiting = match &self.discipline {
-            Discipline::AtArrival(_) => 0,
-            Discipline::AtDeparture(served) => u64::from(served.queue.packets()),
-        };
-        // every accepted packet has had a place in the ring
-        let accepted = self.ring.tail();
-        let Sums { bytes, drops, marks, busy_ns, sojourn_ns, max_packets } = sums;
-        let (busy, sojourn) = (Time::from_nanos(busy_ns), Time::from_nanos(sojourn_ns));
-        let arrivals = accepted + waiting + drops.iter().sum::<u64>();
-        LinkCounters { arrivals, accepted, bytes, drops, marks, busy, sojourn, max_packets }
-    }
-
-    /// What was counted up to `now`: no time after it is in `busy` and `sojourn`.
-    pub fn counters_at(&mut self, now: Time) -> LinkCounters {
-        self.forget_departed(now);
-        let mut sums = self.counters;
-        // The transmitter is busy without a break from now until it has sent everything accepted.
-        sums.busy_ns = sums.busy_ns.wrapping_sub(self.free_at.saturating_sub(now).as_nanos());
-        if let Discipline::AtDeparture(served) = &self.discipline {
-            let waited = now.saturating_sub(served.counted_until) * u64::from(served.queue.packets());
-            sums.add_sojourn(waited, Time::ZERO);
-        }
-        for position in self.undeparted..self.ring.tail() {
-            sums.add_sojourn(now, self.ring.at(position).arrival - self.delay);
-        }
-        self.reported(sums)
     }
 }
 

@@ -251,7 +251,7 @@ impl Network {
 
     /// What a queue that decides at departure dropped or marked at its last call.
     fn after_queue(&mut self, index: usize, at: Time, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
-        if !self.links[index].decides_at_departure() {
+        if !self.links[index].is_served() {
             return;
         }
         while let Some((cause, packet)) = self.links[index].pop_dropped() {

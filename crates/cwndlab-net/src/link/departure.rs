@@ -38,19 +38,28 @@ impl<P: Packet + Copy> Link<P> {
     pub fn next_service(&self) -> Time {
         match &self.discipline {
             Discipline::AtArrival(_) => Time::MAX,
+            Discipline::Bounded(class) => class.due(),
             Discipline::AtDeparture(served) => served.due,
         }
     }
 
-    /// Whether the queue decides at departure, so that [`Link::serve`] and its kin matter.
+    /// Whether the queue decides at departure or a service is due, so that [`Link::serve`] and its kin matter.
     #[inline]
-    pub fn decides_at_departure(&self) -> bool {
-        matches!(self.discipline, Discipline::AtDeparture(_))
+    pub fn is_served(&self) -> bool {
+        match &self.discipline {
+            Discipline::AtArrival(_) => false,
+            Discipline::Bounded(class) => !class.due().is_never(),
+            Discipline::AtDeparture(_) => true,
+        }
     }
 
     /// Sends the next packet of a queue that decides at departure. Then ask [`Link::pop_dropped`] and [`Link::take_marked`].
     pub fn serve(&mut self, now: Time) {
-        self.serve_next(now, true);
+        match &mut self.discipline {
+            Discipline::AtArrival(_) => {}
+            Discipline::Bounded(class) => class.serve(now),
+            Discipline::AtDeparture(_) => self.serve_next(now, true),
+        }
     }
 
     /// `waited`: the packet was in the queue before now.
@@ -84,7 +93,7 @@ impl<P: Packet + Copy> Link<P> {
     #[inline]
     pub fn has_signals(&self) -> bool {
         match &self.discipline {
-            Discipline::AtArrival(_) => false,
+            Discipline::AtArrival(_) | Discipline::Bounded(_) => false,
             Discipline::AtDeparture(served) => !served.dropped.is_empty() || served.marked.is_some(),
         }
     }
@@ -93,7 +102,7 @@ impl<P: Packet + Copy> Link<P> {
     #[inline]
     pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
         match &mut self.discipline {
-            Discipline::AtArrival(_) => None,
+            Discipline::AtArrival(_) | Discipline::Bounded(_) => None,
             Discipline::AtDeparture(served) => served.dropped.pop(),
         }
     }
@@ -102,7 +111,7 @@ impl<P: Packet + Copy> Link<P> {
     #[inline]
     pub fn take_marked(&mut self) -> Option<P> {
         match &mut self.discipline {
-            Discipline::AtArrival(_) => None,
+            Discipline::AtArrival(_) | Discipline::Bounded(_) => None,
             Discipline::AtDeparture(served) => served.marked.take(),
         }
     }

@@ -19,7 +19,7 @@ impl<P: Packet + Copy> Link<P> {
         if packets >= self.room_for {
             return None;
         }
-        Some(self.accept::<true>(now, packets, wire_bytes + self.header_bytes, write))
+        Some(self.accept::<true>(now, now, packets, wire_bytes + self.header_bytes, write))
     }
 
     /// The packet that arrives next, if the link is not impaired; one must be under way.

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use rand::SeedableRng as _;
 
 use super::*;
-use crate::queue::{CbqClassConfig, CbqConfig, CodelConfig, DropTailConfig, Sharing, Unit};
+use crate::queue::{CbqClassConfig, CbqConfig, CodelConfig, DropTailConfig, RedConfig, Sharing, Unit};
 use crate::test_packet::TestPacket;
+use crate::Ecn;
 
 fn drop_tail(limit: u64) -> QueueConfig {
     QueueConfig::DropTail(DropTailConfig { limit, unit: Unit::Packets, counts_in_service: true })
@@ -52,9 +53,8 @@ fn the_header_of_the_link_takes_time_on_it() {
     assert_eq!(link.next_arrival(), Time::from_millis(1));
 }
 
-#[test]
-fn a_class_over_its_limit_is_not_served_before_it_may_send() {
-    let class = |rate_bps: u64| CbqClassConfig {
+fn class(rate_bps: u64) -> CbqClassConfig {
+    CbqClassConfig {
         parent: None,
         rate_bps: Rate::from_bps(rate_bps),
         priority: 0,
@@ -66,11 +66,22 @@ fn a_class_over_its_limit_is_not_served_before_it_may_send() {
         max_burst: 1,
         min_idle_ns: None,
         max_packet_bytes: 1000,
-    };
-    let queue = Some(Box::new(QueueConfig::Infinite {}));
-    let leaf = CbqClassConfig { parent: Some(0), bounded: true, queue, ..class(1_000_000) };
-    let cbq = CbqConfig { classes: vec![class(8_000_000), leaf], default: 1, sharing: Sharing::Formal };
-    let mut link = link(8_000_000, Time::ZERO, &QueueConfig::Cbq(cbq));
+    }
+}
+
+/// A bounded class of 1 Mb/s on a link of 8 Mb/s; with a sibling that nothing is sent to, or alone.
+fn bounded_class(queue: QueueConfig, alone: bool) -> QueueConfig {
+    let leaf =
+        |queue| CbqClassConfig { parent: Some(0), bounded: true, queue: Some(Box::new(queue)), ..class(1_000_000) };
+    let sibling = CbqClassConfig { priority: 1, flows: vec![u64::MAX], ..leaf(QueueConfig::Infinite {}) };
+    let mut classes = vec![class(8_000_000), leaf(queue), sibling];
+    classes.truncate(if alone { 2 } else { 3 });
+    QueueConfig::Cbq(CbqConfig { classes, default: 1, sharing: Sharing::Formal })
+}
+
+#[test]
+fn a_class_over_its_limit_is_not_served_before_it_may_send() {
+    let mut link = link(8_000_000, Time::ZERO, &bounded_class(QueueConfig::Infinite {}, false));
     let mut now = Time::ZERO;
     let mut services = Vec::new();
     for _ in 0..20 {
@@ -85,6 +96,74 @@ fn a_class_over_its_limit_is_not_served_before_it_may_send() {
         now += Time::from_millis(3);
     }
     assert!(services.len() > 3, "{services:?}");
+}
+
+proptest! {
+    /// The queue counts the packet in service, so the order of an arrival and a beginning at the same instant does not show.
+    #[test]
+    fn a_bounded_class_does_the_same_alone_as_with_an_idle_sibling(
+        arrivals in proptest::collection::vec((0_u64..12_000_000, 40_u32..1500, any::<bool>()), 1..150), max_burst in 1_u32..10
+    ) {
+        let red = RedConfig { ecn: true, w_q: Some(0.1), counts_in_service: true, ..RedConfig::new(12, 2.0, 6.0) };
+        let [mut one, mut other] = [true, false].map(|alone| {
+            let mut queue = bounded_class(QueueConfig::Red(red.clone()), alone);
+            let QueueConfig::Cbq(config) = &mut queue else { unreachable!() };
+            config.classes[1].max_burst = max_burst;
+            link(8_000_000, Time::from_millis(3), &queue)
+        });
+        prop_assert!(one.has_bounded_class() && !other.has_bounded_class());
+        let mut now = Time::ZERO;
+        for (id, (gap, bytes, ect)) in (0..).zip(arrivals) {
+            now += Time::from_nanos(gap);
+            let ecn = if ect { Ecn::Ect0 } else { Ecn::NotEct };
+            let packet = TestPacket { bytes, ecn, ..TestPacket::new(id) };
+            let [before, expected] = [&mut one, &mut other].map(|link| {
+                let mut arrived = Vec::new();
+                loop {
+                    let next = link.next_arrival().min(link.next_service());
+                    if next >= now {
+                        break;
+                    }
+                    if link.next_service() == next {
+                        link.serve(next);
+                    } else {
+                        arrived.push((next, link.arrive(next)));
+                    }
+                }
+                let mut counters = link.counters_at(now);
+                let backlog = link.backlog(now);
+                let seen = (backlog.packets, backlog.bytes, link.regions(now), link.packets_inside());
+                let mut offered = link.offer(now, &packet);
+                if let Some((cause, _)) = link.pop_dropped() {
+                    offered = Offered::Dropped(cause);
+                }
+                counters.max_packets = link.counters_at(now).max_packets;
+                (arrived, counters, seen, offered, link.average())
+            });
+            prop_assert_eq!(before, expected, "{}", now);
+        }
+    }
+}
+
+#[test]
+fn an_arrival_as_a_packet_of_a_bounded_class_begins_to_be_sent_comes_before_or_after_it_as_the_events_do() {
+    let queue = DropTailConfig { limit: 2000, unit: Unit::Bytes, counts_in_service: false };
+    for served in [false, true] {
+        let mut link = link(8_000_000, Time::ZERO, &bounded_class(QueueConfig::DropTail(queue.clone()), true));
+        for _ in 0..3 {
+            assert_eq!(link.offer(Time::ZERO, &packet(1000)), Offered::Queued); // one is sent, two wait
+        }
+        // the link is free after 1 ms, but the class may not send before 8 ms
+        link.serve(Time::from_millis(1));
+        let now = Time::from_millis(8);
+        assert_eq!(link.next_service(), now);
+        if served {
+            link.serve(now);
+        }
+        // the limit counts what waits behind a packet in service: now there is one, or none yet
+        let expected = if served { Offered::Dropped(DropCause::Full) } else { Offered::Queued };
+        assert_eq!(link.offer(now, &packet(1001)), expected);
+    }
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //!   ring holds the packets, so the departure time is known at once and a hop costs one event.
 //! - [`DepartureQueue`] (`CoDel`, PIE, FQ-CoDel, CBQ) depends on how packets leave; it stores them with their arrival
 //!   times, and the link asks it for the next packet whenever it is free.
+//!
+//! A CBQ of a single bounded class is a third kind, [`BoundedClass`], with the results of the second at nearly the cost of the first.
 
 mod cbq;
 mod codel;
@@ -16,7 +18,7 @@ mod fq_codel;
 mod pie;
 mod red;
 
-pub use cbq::{Cbq, CbqClassConfig, CbqConfig, Sharing};
+pub use cbq::{BoundedClass, Cbq, CbqClassConfig, CbqConfig, Sharing};
 pub use codel::{Codel, CodelConfig};
 pub use config::{QueueConfig, Unit};
 pub use drop_tail::{DropTail, DropTailConfig};

@@ -106,4 +106,9 @@ impl Estimator {
     pub(super) fn class_time(&mut self, bytes: u32) -> Time {
         self.sized(bytes).class_time
     }
+
+    /// Time of `bytes` at the link's rate.
+    pub(super) fn link_time(&self, bytes: u32) -> Time {
+        Sized::new(bytes, self.class_s, self.link_s).link_time
+    }
 }

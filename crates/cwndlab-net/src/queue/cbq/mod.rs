@@ -2,9 +2,11 @@
 //! IEEE/ACM Transactions on Networking 3(4), 1995): a tree of classes with rates, leaf queues served by priority and
 //! weighted round robin, and an estimator for each class that regulates those over their limit.
 
+mod alone;
 mod config;
 mod estimator;
 
+pub use alone::BoundedClass;
 pub use config::{CbqClassConfig, CbqConfig, Sharing};
 
 use cwndlab_units::{Rate, Time};
@@ -67,6 +69,12 @@ struct Round {
     turn: usize,
 }
 
+fn estimator_of(class: &CbqClassConfig, link: Rate) -> Estimator {
+    let min_idle_s = class.min_idle_ns.map_or(f64::NEG_INFINITY, |idle| -idle.as_secs_f64());
+    let bps = |rate: Rate| rate.as_bps() as f64;
+    Estimator::new(bps(class.rate_bps), bps(link), class.max_burst, class.max_packet_bytes, min_idle_s)
+}
+
 impl<P> Cbq<P> {
     /// For a link of `rate`, from a checked configuration.
     ///
@@ -76,14 +84,8 @@ impl<P> Cbq<P> {
         let bps = |rate: Rate| rate.as_bps() as f64;
         let mut classes: Vec<Class> = Vec::new();
         for class in &config.classes {
-            let min_idle_s = class.min_idle_ns.map_or(f64::NEG_INFINITY, |idle| -idle.as_secs_f64());
-            let (burst, packet) = (class.max_burst, class.max_packet_bytes);
-            classes.push(Class {
-                parent: class.parent,
-                bounded: class.bounded,
-                level: 1,
-                estimator: Estimator::new(bps(class.rate_bps), bps(rate), burst, packet, min_idle_s),
-            });
+            let estimator = estimator_of(class, rate);
+            classes.push(Class { parent: class.parent, bounded: class.bounded, level: 1, estimator });
         }
         for index in (0..classes.len()).rev() {
             if let Some(parent) = classes[index].parent {

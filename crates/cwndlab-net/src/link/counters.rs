@@ -1,0 +1,107 @@
+//! What a link counts, and what of it lies before an instant.
+
+use cwndlab_units::Time;
+
+use super::{Discipline, Link};
+use crate::queue::Dropped;
+use crate::{DropCause, Packet};
+
+/// What a link counts. Departures follow: arrivals less drops less what is still queued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets offered.
+    pub arrivals: u64,
+    /// Packets accepted and sent, or still waiting to be sent.
+    pub accepted: u64,
+    /// Bytes of those, with the link's header.
+    pub bytes: u64,
+    /// Packets dropped, by [`DropCause`].
+    pub drops: [u64; DropCause::COUNT],
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Time the transmitter is busy with, pauses of a rate of 0 included, the accepted packets (to the end of the last one).
+    pub busy: Time,
+    /// Sum over packets of the time from arrival to departure: divided by the run's length it is the
+    /// mean number of packets in the system (Little 1961).
+    pub sojourn: Time,
+    /// Largest number of packets in the system.
+    pub max_packets: u32,
+}
+
+/// What a link keeps of [`LinkCounters`]: the numbers of arrivals and of accepted packets follow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    pub(super) bytes: u64,
+    pub(super) drops: [u64; DropCause::COUNT],
+    pub(super) marks: u64,
+    /// In nanoseconds, modulo 2^64: what the transmitter still has ahead is taken off again.
+    pub(super) busy_ns: u64,
+    pub(super) sojourn_ns: u64,
+    pub(super) max_packets: u32,
+}
+
+impl Sums {
+    pub(super) fn count_drops<P>(&mut self, dropped: &[Dropped<P>]) {
+        for (cause, _) in dropped {
+            self.drops[*cause as usize] += 1;
+        }
+    }
+
+    /// A packet is in the system from `from` to `to`.
+    #[inline]
+    pub(super) fn add_sojourn(&mut self, to: Time, from: Time) {
+        self.sojourn_ns = self.sojourn_ns.wrapping_add(to.as_nanos().wrapping_sub(from.as_nanos()));
+    }
+}
+
+impl<P: Packet + Copy> Link<P> {
+    /// What was counted so far; `busy` and `sojourn` include the rest of the service of what is queued.
+    pub fn counters(&self) -> LinkCounters {
+        self.reported(self.counters)
+    }
+
+    fn reported(&self, sums: Sums) -> LinkCounters {
+        let waiting = match &self.discipline {
+            Discipline::AtArrival(_) | Discipline::Bounded(_) => 0,
+            Discipline::AtDeparture(served) => u64::from(served.queue.packets()),
+        };
+        // every accepted packet has had a place in the ring
+        let accepted = self.ring.tail();
+        let Sums { bytes, drops, marks, busy_ns, sojourn_ns, max_packets } = sums;
+        let (busy, sojourn) = (Time::from_nanos(busy_ns), Time::from_nanos(sojourn_ns));
+        let arrivals = accepted + waiting + drops.iter().sum::<u64>();
+        LinkCounters { arrivals, accepted, bytes, drops, marks, busy, sojourn, max_packets }
+    }
+
+    /// What was counted up to `now`: no time after it is in `busy` and `sojourn`.
+    pub fn counters_at(&mut self, now: Time) -> LinkCounters {
+        self.forget_departed(now);
+        let mut sums = self.counters;
+        let departure = |position| self.ring.at(position).arrival - self.delay;
+        // What the transmitter still has ahead; without a break but for a bounded class.
+        let mut ahead = self.free_at.saturating_sub(now);
+        let mut waiting = 0;
+        match &mut self.discipline {
+            Discipline::AtArrival(_) => {}
+            Discipline::AtDeparture(served) => {
+                let waited = now.saturating_sub(served.counted_until) * u64::from(served.queue.packets());
+                sums.add_sojourn(waited, Time::ZERO);
+            }
+            Discipline::Bounded(class) => {
+                let (bytes, begins) = class.waiting(now);
+                waiting = begins.len() as u64;
+                let first = self.ring.tail() - waiting;
+                ahead = if self.undeparted < first { departure(self.undeparted) - now } else { Time::ZERO };
+                (first..).zip(begins).for_each(|(position, begin)| ahead += departure(position) - begin);
+                sums.bytes -= bytes;
+            }
+        }
+        sums.busy_ns = sums.busy_ns.wrapping_sub(ahead.as_nanos());
+        for position in self.undeparted..self.ring.tail() {
+            sums.add_sojourn(now, departure(position));
+        }
+        let counters = self.reported(sums);
+        // a class counts a packet as accepted once it is sent, as all queues with classes do
+        LinkCounters { accepted: counters.accepted - waiting, ..counters }
+    }
+}

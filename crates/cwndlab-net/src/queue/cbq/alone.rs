@@ -1,0 +1,159 @@
+//! CBQ with a single leaf class that is bounded: when each packet begins to be sent is known as it arrives.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::{Rate, Time};
+
+use super::{estimator_of, CbqConfig, Estimator};
+use crate::queue::{Admit, ArrivalQueue, Backlog, Queue, Regions};
+use crate::{Ecn, Rng};
+
+/// The class. Its packets are in the link's ring; here are the times at which those that wait begin to be sent.
+///
+/// Nothing but its own estimator ever holds the class back, so no event is needed to serve it, but for ties. With an event for each
+/// packet's beginning, an arrival at the same instant comes before or after it in the order of scheduling:
+///
+/// - A packet that waits although it found none waiting: its event is scheduled as it arrives, at nearly the same time as the next
+///   arrival may be. It has that event ([`BoundedClass::due`]).
+/// - Any other: its event would be scheduled when the packet ahead of it begins, which is earlier, unless the arrival follows
+///   another back to back: then the arrival's is scheduled with that one.
+#[derive(Clone, Debug)]
+pub struct BoundedClass {
+    queue: ArrivalQueue,
+    estimator: Estimator,
+    waiting: VecDeque<Turn>,
+    waiting_bytes: u64,
+    /// When [`BoundedClass::serve`] is due: for the first that waits, if it found none waiting.
+    due: Time,
+    /// When the last packet began to be sent.
+    begun: Time,
+    last_arrival: Time,
+    /// Until when its last packet is in service, as a link of the class's rate would serve it.
+    in_service_until: Time,
+    in_service_bytes: u32,
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    begin: Time,
+    /// When a link of the class's rate would have sent it.
+    class_end: Time,
+    bytes: u32,
+}
+
+impl BoundedClass {
+    /// The only leaf of a checked configuration, for a link of `rate`; `None` if there are several leaves or it may borrow.
+    ///
+    /// # Panics
+    /// If the configuration was not checked.
+    pub fn new(config: &CbqConfig, rate: Rate) -> Option<BoundedClass> {
+        let mut leaves = (0..config.classes.len()).filter(|&index| config.is_leaf(index));
+        let (Some(leaf), None) = (leaves.next(), leaves.next()) else { return None };
+        let class = &config.classes[leaf];
+        let Some(Queue::Arrival(queue)) = class.queue.as_ref().map(|queue| queue.build::<()>(class.rate_bps, 0)) else {
+            unreachable!("QueueConfig::check was called")
+        };
+        class.bounded.then(|| BoundedClass {
+            queue,
+            estimator: estimator_of(class, rate),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            due: Time::MAX,
+            begun: Time::ZERO,
+            last_arrival: Time::ZERO,
+            in_service_until: Time::ZERO,
+            in_service_bytes: 0,
+        })
+    }
+
+    /// Packets that begin to be sent by `until` no longer wait.
+    #[inline]
+    fn advance(&mut self, until: Time) {
+        while let Some(&Turn { begin, class_end, bytes }) = self.waiting.front().filter(|turn| turn.begin <= until) {
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+            (self.begun, self.in_service_until, self.in_service_bytes) = (begin, class_end, bytes);
+        }
+    }
+
+    /// Decides on a packet of `bytes` that arrives at `now`.
+    #[inline]
+    pub fn on_arrival(&mut self, now: Time, bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
+        self.advance(now.saturating_sub(Time::from_nanos(1)));
+        let comes_first =
+            self.due <= now || self.waiting.front().is_some_and(|first| first.begin == now && self.follows(now, bytes));
+        if !comes_first {
+            self.advance(now);
+        }
+        self.last_arrival = now;
+        let admit = self.queue.on_arrival(now, self.backlog(now), bytes, ecn, rng);
+        if comes_first {
+            self.serve(now);
+        }
+        admit
+    }
+
+    /// Whether a packet of `bytes` has come back to back with the one before it, which came before the last one began to be sent.
+    #[cold]
+    fn follows(&self, now: Time, bytes: u32) -> bool {
+        self.begun > self.last_arrival && now <= self.last_arrival + self.estimator.link_time(bytes)
+    }
+
+    /// When the packet of `bytes` that was taken at `now` begins to be sent, on a link that is free at `free_at`.
+    #[inline]
+    pub fn begin(&mut self, now: Time, free_at: Time, bytes: u32) -> Time {
+        let begin = now.max(free_at).max(self.estimator.undertime);
+        if begin > now && self.waiting.is_empty() {
+            self.due = if free_at > now { free_at } else { begin };
+        }
+        self.estimator.on_send(begin, bytes);
+        let class_end = begin + self.estimator.class_time(bytes);
+        self.waiting.push_back(Turn { begin, class_end, bytes });
+        self.waiting_bytes += u64::from(bytes);
+        begin
+    }
+
+    /// When [`BoundedClass::serve`] is due; [`Time::MAX`] if it is not.
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Packets that begin to be sent at `now` have begun.
+    pub fn serve(&mut self, now: Time) {
+        if self.due <= now {
+            // once the link is free the class may still be over its limit
+            let first = self.waiting.front().map_or(Time::MAX, |turn| turn.begin);
+            self.due = if first > now { first } else { Time::MAX };
+        }
+        self.advance(now);
+    }
+
+    /// The bytes of the packets that wait at `now`, and when each begins to be sent, the last of the link's ring.
+    pub fn waiting(&mut self, now: Time) -> (u64, impl ExactSizeIterator<Item = Time> + '_) {
+        self.advance(now.saturating_sub(Time::from_nanos(1)));
+        (self.waiting_bytes, self.waiting.iter().map(|turn| turn.begin))
+    }
+
+    /// The average that the queue keeps, if it does (RED).
+    pub fn average(&self) -> Option<f64> {
+        self.queue.average()
+    }
+
+    /// The regions of that average up to `now`.
+    pub fn regions(&mut self, now: Time) -> Option<Regions> {
+        self.advance(now);
+        self.queue.regions(now, self.backlog(now).idle_since())
+    }
+
+    fn backlog(&self, now: Time) -> Backlog {
+        let in_service = if now < self.in_service_until { self.in_service_bytes } else { 0 };
+        Backlog {
+            packets: self.waiting.len() as u32 + u32::from(in_service > 0),
+            bytes: self.waiting_bytes + u64::from(in_service),
+            in_service_bytes: in_service,
+            free_at: self.in_service_until,
+        }
+    }
+}
