@@ -25,7 +25,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -147,72 +147,85 @@ def measure_all(quantities: Sequence[Quantity], run: FullRun) -> dict[str, Value
     return Measurer(quantities).measure(run)
 
 
+class _Step(NamedTuple):
+    """How one quantity is computed: by its metric, or from two others."""
+
+    quantity: Quantity
+    measure: Callable[..., Any] | None
+    scale: float
+    range: Range
+
+
 class Measurer:
     """Measures a study's quantities in run after run: what is the same in all of them is looked up once."""
 
     def __init__(self, quantities: Sequence[Quantity]) -> None:
         self._known = {quantity.name: quantity for quantity in quantities}
 
-    @cached_property
-    def _scales(self) -> dict[str, float]:
-        return {name: scale_of(quantity, self._known) for name, quantity in self._known.items()}
-
-    @cached_property
-    def _ranges(self) -> dict[str, Range]:
-        return {name: range_of(quantity, self._known) for name, quantity in self._known.items()}
+    def __reduce__(self) -> tuple[type[Measurer], tuple[Sequence[Quantity]]]:
+        return Measurer, (tuple(self._known.values()),)  # metrics of the user's own travel as code
 
     def measure(self, run: FullRun) -> dict[str, Value]:
         """Every quantity in one run, each in its window."""
         windows: dict[tuple[int, int], RunView] = {}
+        named: dict[str | None, RunView] = {}
         values: dict[str, Value] = {}
-        for quantity in self._order:
-            value = self._value(quantity, run, windows, values)
-            values[quantity.name] = _checked(quantity.name, self._ranges[quantity.name], value)
+        for quantity, measure, scale, within in self._steps:
+            if measure is None:
+                value = _derived(quantity, scale, values)
+            else:
+                name = quantity.window_name
+                if name not in named:
+                    window = window_of(run.scenario, name)
+                    if window not in windows:
+                        windows[window] = RunView(run, *window)
+                    named[name] = windows[window]
+                value = _measured(quantity, measure, scale, named[name])
+            values[quantity.name] = _checked(quantity.name, within, value)
         return values
 
     @cached_property
-    def _order(self) -> list[Quantity]:
+    def _steps(self) -> list[_Step]:
         """The quantities, each after those that it is derived from."""
-        order: dict[str, Quantity] = {}
+        steps: dict[str, _Step] = {}
 
         def add(quantity: Quantity) -> None:
-            if quantity.name not in order:
-                if quantity.metric is None:
+            if quantity.name not in steps:
+                measure = None
+                if quantity.metric is not None:
+                    measure = get(quantity.metric).measure
+                else:
                     add(self._known[str(quantity.of)])
                     add(self._known[str(quantity.by)])
-                order[quantity.name] = quantity
+                known = self._known
+                steps[quantity.name] = _Step(
+                    quantity, measure, scale_of(quantity, known), range_of(quantity, known)
+                )
 
         for quantity in self._known.values():
             add(quantity)
-        return list(order.values())
+        return list(steps.values())
 
-    def _value(
-        self,
-        quantity: Quantity,
-        run: FullRun,
-        windows: dict[tuple[int, int], RunView],
-        values: Mapping[str, Value],
-    ) -> Value:
-        scale = self._scales[quantity.name]
-        if quantity.metric is not None:
-            window = window_of(run.scenario, quantity.window_name)
-            if window not in windows:
-                windows[window] = RunView(run, *window)
-            result = get(quantity.metric).measure(windows[window], **quantity.options)
-            if quantity.within is not None:
-                result = _reduce(quantity.within, result)
-            if isinstance(result, int | float | np.integer | np.floating):
-                return float(result) * scale
-            samples = result.tolist() if isinstance(result, np.ndarray) else result
-            return [float(item) * scale for item in samples]
-        of, by = values[str(quantity.of)], values[str(quantity.by)]
-        if isinstance(of, list) or isinstance(by, list):
-            if not (isinstance(of, list) and isinstance(by, list)):
-                raise ValueError(
-                    f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`"
-                )
-            return [_derive(quantity.derived, a, b) * scale for a, b in zip(of, by, strict=False)]
-        return _derive(quantity.derived, of, by) * scale
+
+def _measured(quantity: Quantity, measure: Callable[..., Any], scale: float, window: RunView) -> Value:
+    result = measure(window, **quantity.options)
+    if quantity.within is not None:
+        result = _reduce(quantity.within, result)
+    if isinstance(result, int | float | np.integer | np.floating):
+        return float(result) * scale
+    samples = result.tolist() if isinstance(result, np.ndarray) else result
+    return [float(item) * scale for item in samples]
+
+
+def _derived(quantity: Quantity, scale: float, values: Mapping[str, Value]) -> Value:
+    of, by = values[str(quantity.of)], values[str(quantity.by)]
+    if isinstance(of, list) or isinstance(by, list):
+        if not (isinstance(of, list) and isinstance(by, list)):
+            raise ValueError(
+                f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`"
+            )
+        return [_derive(quantity.derived, a, b) * scale for a, b in zip(of, by, strict=False)]
+    return _derive(quantity.derived, of, by) * scale
 
 
 def _checked(name: str, within: Range, value: Value) -> Value:

@@ -20,7 +20,7 @@ def of_traffic(run: RunView, *traffic: str | None) -> Mapping[str, Column]:
         return table
     return run.once(
         ("connections of", *names),
-        lambda: Rows(table, np.flatnonzero(_select.of_traffic(run, "connections", *names))),
+        lambda: Rows(table, _select.of_traffic(run, "connections", *names).nonzero()[0]),
     )
 
 

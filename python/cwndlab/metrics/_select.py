@@ -25,10 +25,13 @@ def of_traffic(run: RunView, table: str, *traffic: str) -> Bools:
     """Which rows of a table belong to these traffic entries of the study."""
 
     def make() -> Bools:
+        entries = [entry for name in traffic for entry in run.traffic(name)]
+        column = run.columns(table)["traffic"]
+        if len(entries) == 1:
+            return np.asarray(column == entries[0])
         belongs = np.zeros(len(run.traffic()), dtype=np.bool_)
-        for name in traffic:
-            belongs[run.traffic(name)] = True
-        return belongs[run.columns(table)["traffic"]]
+        belongs[entries] = True
+        return belongs[column]
 
     return run.once((table, *traffic), make)
 
@@ -99,7 +102,7 @@ def _objects(run: RunView, kind: Kind, traffic: str | None) -> Objects:
     chosen = run.once(("kind", kind), lambda: equals(table, "kind", kind))
     if traffic is not None:
         chosen = chosen & of_traffic(run, "objects", traffic)
-    return Objects(table, np.flatnonzero(chosen))
+    return Objects(table, chosen.nonzero()[0])
 
 
 def of_finished(run: RunView, quantity: str, kind: Kind, traffic: str | None) -> Floats:

@@ -182,13 +182,13 @@ class WindowedRun:
         full = self._run.columns(SNAPSHOTS[table])
         if at not in snapshot_times(self.scenario):
             raise KeyError(f"the run kept no counters at {at / 1e9:g} s")
-        return Rows(full, np.flatnonzero(full["time_ns"] == at))
+        return Rows(full, (full["time_ns"] == at).nonzero()[0])
 
     def _connections(self, table: str) -> Columns:
         full = self._run.columns(table)
         start, end = full["start_ns"], full["end_ns"]
         ended = end >= 0  # null is -1 or NaN
-        index = np.flatnonzero(self._before_end(start) & ~(ended & (end < self._start)))
+        index = (self._before_end(start) & ~(ended & (end < self._start))).nonzero()[0]
         rows = Rows(full, index)
         serial = rows["connection"]
         changed: dict[str, Column] = {}
@@ -227,7 +227,7 @@ class WindowedRun:
         start = full["start_ns"]
         began = (start >= self._start) & self._before_end(start)
         if self._last:
-            return Rows(full, np.flatnonzero(began))
+            return Rows(full, began.nonzero()[0])
         then = self._snapshot(table, self._end)
         unfinished = np.flatnonzero(then["start_ns"] >= self._start)
         names = ("traffic", "kind", "index", "start_ns")
