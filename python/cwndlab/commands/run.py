@@ -88,7 +88,7 @@ def run(
     with importing():
         from cwndlab.commands import summary
         from cwndlab.runs.options import RunOptions
-        from cwndlab.runs.run import run_study
+        from cwndlab.runs.run import checked_plan, run_plan
     with uncollected():
         loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
     out = out or Path(f"{loaded.name}-out")
@@ -136,7 +136,9 @@ def run(
     try:
         with display:
             shown = display.enter_context(progress(quiet))
-            result = run_study(loaded, options, progress=shown, judged=tell)
+            with uncollected():
+                plan = checked_plan(loaded, options)
+            result = run_plan(plan, options, progress=shown, judged=tell)
     except KeyboardInterrupt:
         echo(f"stopped; finished runs are kept in {out}: run the same command again to continue", err=True)
         raise typer.Exit(130) from None
