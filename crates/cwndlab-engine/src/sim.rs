@@ -331,15 +331,18 @@ impl<P: Probe> Simulation<P> {
                 marked.mark_ce();
                 self.mark(index, &marked);
             }
-            Offered::Dropped(cause) => {
-                self.drop(index, cause, packet);
-                let wire = &self.wires[index as usize];
-                if P::ENABLED && wire.watched && wire.link.has_bounded_class() && cause != DropCause::Loss {
-                    self.sample_queue(index); // as of all queues with classes
-                }
-            }
+            Offered::Dropped(cause) => self.drop_offered(index, cause, packet),
         }
         !matches!(offered, Offered::Dropped(_))
+    }
+
+    #[cold]
+    fn drop_offered(&mut self, index: u32, cause: DropCause, packet: &Packet) {
+        self.drop(index, cause, packet);
+        let wire = &self.wires[index as usize];
+        if P::ENABLED && wire.watched && wire.link.has_bounded_class() && cause != DropCause::Loss {
+            self.sample_queue(index); // as of all queues with classes
+        }
     }
 
     /// A packet has entered a link: schedules what is new.

@@ -402,8 +402,12 @@ impl<P: Packet + Copy> Link<P> {
             let impaired = self.impaired.as_mut()?;
             let extra = impaired.rules.extra_delay(now - self.delay, now, &packet, &mut self.rng);
             let release = now + extra;
-            let place = impaired.held.partition_point(|&(t, _)| t <= release);
-            impaired.held.insert(place, (release, packet));
+            if impaired.held.last().is_none_or(|&(last, _)| last <= release) {
+                impaired.held.push((release, packet)); // most packets keep their order
+            } else {
+                let place = impaired.held.partition_point(|&(t, _)| t <= release);
+                impaired.held.insert(place, (release, packet));
+            }
         }
         let held = &mut self.impaired.as_mut()?.held;
         (held.first()?.0 <= now).then(|| held.remove(0).1)

@@ -25,6 +25,9 @@ pub(super) struct Estimator {
     pub(super) undertime: Time,
     /// What the last size of packet takes: sizes repeat.
     sized: Sized,
+    /// The last time between two ends, in seconds, and the last wait, rounded: with packets waiting they repeat too.
+    between: (Time, f64),
+    wait: (f64, Time),
 }
 
 /// What a packet of one size takes.
@@ -64,6 +67,8 @@ impl Estimator {
             last: Time::ZERO,
             undertime: Time::ZERO,
             sized: Sized::new(max_packet_bytes, class_s, link_s),
+            between: (Time::ZERO, 0.0),
+            wait: (0.0, Time::ZERO),
         }
     }
 
@@ -80,7 +85,11 @@ impl Estimator {
     pub(super) fn on_send(&mut self, now: Time, bytes: u32) {
         let Sized { class_s, link_s, link_time, .. } = self.sized(bytes);
         let end = now + link_time;
-        let idle_s = end.saturating_sub(self.last).as_secs_f64() - class_s;
+        let between = end.saturating_sub(self.last);
+        if between != self.between.0 {
+            self.between = (between, between.as_secs_f64());
+        }
+        let idle_s = self.between.1 - class_s;
         let average = self.avgidle_s + GAIN * (idle_s - self.avgidle_s);
         // Back-to-back packets at exactly the class's rate let the average decay without end. Subnormal numbers cost
         // hundreds of cycles per operation, and here they mean the same as zero.
@@ -92,7 +101,10 @@ impl Estimator {
         } else {
             // The next packet, if it is as large, must bring an idle of (1/GAIN - 1) times the debt.
             let wait_s = class_s - link_s - (1.0 / GAIN - 1.0) * self.avgidle_s;
-            end + Time::from_secs_f64(wait_s)
+            if wait_s.to_bits() != self.wait.0.to_bits() {
+                self.wait = (wait_s, Time::from_secs_f64(wait_s));
+            }
+            end + self.wait.1
         };
     }
 
