@@ -1,4 +1,4 @@
-"""The converter of Vega-Lite charts and SVG: vl-convert, in a process of its own.
+"""The converter of Vega-Lite charts and SVG: vl-convert, in a process of its own (`converting.py`).
 
 vl-convert brings a JavaScript engine, which takes 0.8 s to start, and holds Python's lock while it draws. In
 a process of its own it starts during imports, and draws while the rest of a report is made.
@@ -11,30 +11,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any
 
-_LOOP = """
-import json, os, sys
-requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-os.dup2(2, 1)  # what the engine prints is no answer
-import vl_convert
-vl_convert.get_local_tz()  # the cheapest of its functions that need the engine
-try:
-    for request in requests:
-        function, source, options = json.loads(request)
-        try:
-            made = getattr(vl_convert, function)(source, **options)
-            done, made = 1, made.encode() if isinstance(made, str) else bytes(made)
-        except Exception as error:
-            done, made = 0, str(error).encode()
-        answers.write(b"%d %d\\n" % (done, len(made)) + made)
-        answers.flush()
-except OSError:
-    pass
-os._exit(0)
-"""
+_PROCESS = Path(__file__).with_name("converting.py")
 
 
 class Conversion:
@@ -65,7 +47,7 @@ class _Process:
         self.owner = os.getpid()
         # A session of its own, so that Ctrl-C reaches only the process that decides what follows.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _LOOP],
+            [sys.executable, "-P", _PROCESS],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
