@@ -13,6 +13,14 @@ from cwndlab.commands.preload import preload
 from cwndlab.errors import CwndlabError
 
 
+def _end(reason: str) -> None:
+    """Ends the command, whose own process this is, where a call of the user's code does not return."""
+    from cwndlab.commands.output import echo
+
+    echo(f"error: {reason}", err=True)
+    os._exit(1)
+
+
 def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     """Runs a command line, by default the process's; prints cwndlab's own errors without a traceback."""
     words = sys.argv[1:] if args is None else [str(word) for word in args]
@@ -25,6 +33,10 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
             from cwndlab.commands.registry import command_line
 
             called = command_line(words)
+        if args is None and any(word.startswith(("--cc", "--metric")) for word in words):
+            from cwndlab import watch
+
+            watch.end_process = _end
         return called(words, **options)
     except CwndlabError as error:
         from cwndlab.commands.output import echo

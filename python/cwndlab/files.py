@@ -50,7 +50,10 @@ def plain_row(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Writes a file that is there whole or not at all."""
+    """Writes a file whole or not at all; a device or a pipe, such as /dev/stdout, is not replaced."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
     try:
         temporary.write_bytes(data)

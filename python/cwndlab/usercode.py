@@ -44,6 +44,15 @@ def read(file: Path, option: str) -> str:
         raise StudyError(f"{file} cannot be read: {reason}", key=option) from None
 
 
+def described_error(error: BaseException) -> str:
+    """The type and the text of an exception of user code, whose text may not be obtainable."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "its text cannot be shown"
+    return f"{type(error).__name__}: {text}"
+
+
 def execute(source: str, file: str, option: str) -> ModuleType:
     """The module of a source, run under a name of its own; StudyError with the line if it fails."""
     module = ModuleType(PREFIX + hashlib.sha256(source.encode()).hexdigest()[:16])
@@ -62,7 +71,7 @@ def execute(source: str, file: str, option: str) -> ModuleType:
             frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
         ]
         raise StudyError(
-            f"{type(error).__name__}: {error}", file=file, line=lines[-1] if lines else None, key=option
+            described_error(error), file=file, line=lines[-1] if lines else None, key=option
         ) from None
     finally:
         _busy.file = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,6 +121,42 @@ def test_a_metric_reaches_the_processes_that_run_a_law_in_python(file: Path) -> 
     run = cwndlab.run("own.toml", changes={"dumbbell.flows.2.cc": "few"}, cc={"few": few}, replicates=1)
     assert not run.failures
     assert run.estimate("largest_transfer_few").value > 0
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("None.foo", r"metrics: mine.py:9: largest_transfer: AttributeError: 'NoneType'"),
+        ("raise RuntimeError('boom')", r"metrics: mine.py:9: largest_transfer: RuntimeError: boom"),
+        (
+            "while True: pass",
+            r"mine.py:9: largest_transfer: CallTimeout: .* set CWNDLAB_CALL_LIMIT_S",
+        ),
+        ("import time; time.sleep(3600)", r"mine.py:9: largest_transfer: CallTimeout"),
+        ("raise SystemExit", "SystemExit"),
+    ],
+)
+def test_whatever_a_metric_does_fails_its_run_alone(
+    file: Path, monkeypatch: pytest.MonkeyPatch, code: str, reason: str
+) -> None:
+    monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
+    file.write_text(FILE.replace("    rows =", f"    {code}\n    rows ="))
+    _own.from_file("mine.py")
+    result = cwndlab.run("own.toml", threads=1, replicates=2)
+    assert [failure.replicate for failure in result.failures] == [0, 1]
+    assert all(re.search(reason, failure.reason) for failure in result.failures)
+
+
+def test_a_metric_of_kept_records_that_does_not_return_ends(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _own.from_file("mine.py")
+    cwndlab.run("own.toml", threads=1, out="out")
+    monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
+    file.write_text(FILE.replace("    rows =", "    while True: pass\n    rows ="))
+    _own.from_file("mine.py")
+    result = cwndlab.run("own.toml", threads=1, out="out")
+    assert {failure.replicate for failure in result.failures} == {0, 1}
 
 
 def test_an_installed_metric_is_found_by_its_entry_point(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +159,7 @@ def test_an_error_in_a_law_fails_its_cell_alone(law: Path) -> None:
 def test_a_call_that_does_not_return_and_catches_exceptions_fails_its_cell_alone(
     law: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cwndlab.runs.watch.LIMIT_S", 0.05)
+    monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.05")
     endless = "while True:\n            try: pass\n            except Exception: pass\n        max"
     law.write_text(LAW.replace("self.cwnd_bytes = max", endless))
     result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1, replicates=1)
@@ -170,10 +174,113 @@ def test_no_exception_is_raised_in_the_thread_of_calls_that_return(
     law: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raised: list[int] = []
-    monkeypatch.setattr("cwndlab.runs.watch._raise", lambda thread, *_: raised.append(thread))
+    monkeypatch.setattr("cwndlab.watch._raise", lambda thread, *_: raised.append(thread))
     result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1, replicates=1)
     assert not result.failures
     assert not raised  # CPython 3.11 hangs when a profiler is set after an exception was withdrawn
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (
+            "import time; time.sleep(3600)",
+            r"mine\.py:13: Mine\.on_loss: CallTimeout: the call has not returned",
+        ),
+        (
+            "while True:\n            try: pass\n            except BaseException: pass",
+            r"mine\.py:1[345]: .*CallTimeout",
+        ),
+        (
+            "import os; os.fork()",
+            r"mine\.py:13: Mine\.on_loss: RuntimeError: a law or a metric must not fork",
+        ),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("self.kept = bytearray(1 << 40)", r"mine\.py:13: Mine\.on_loss: MemoryError"),
+        (
+            "raise type('E', (Exception,), {'__str__': lambda s: 1 / 0})()",
+            r"Mine\.on_loss: E: its text cannot be shown",
+        ),
+        ("import json; json.loads('{')", r"mine\.py:13: Mine\.on_loss: JSONDecodeError"),
+    ],
+)
+def test_whatever_a_law_does_fails_its_cell_alone(
+    law: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], code: str, reason: str
+) -> None:
+    monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
+    law.write_text(LAW.replace("self.cwnd_bytes = max", f"{code}\n        max"))
+    result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1, replicates=1)
+    assert {failure.cell for failure in result.failures} == {"law=mine"}
+    assert re.search(reason, result.failures[0].reason)
+    assert ("law=cubic", "goodput") in result.results.data
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_law_cannot_read_the_requests_to_its_process(law: Path) -> None:
+    law.write_text(
+        LAW.replace(
+            "self.cwnd_bytes = max", "import sys; assert sys.stdin.read() == ''; self.cwnd_bytes = max"
+        )
+    )
+    result = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1, replicates=1)
+    assert not result.failures
+
+
+@pytest.mark.parametrize("command", ["check", "trace", "explain"])
+def test_a_command_ends_though_a_call_sleeps(law: Path, tmp_path: Path, command: str) -> None:
+    law.write_text(LAW.replace("self.cwnd_bytes = max", "import time; time.sleep(3600); max"))
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.replace('"reno", "cubic"', '"mine"'))
+    done = subprocess.run(
+        [sys.executable, "-m", "cwndlab", command, str(study), "--cc", str(law)],
+        env={**os.environ, "CWNDLAB_CALL_LIMIT_S": "0.5"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert re.search(r"^error: .*mine\.py:13: Mine\.on_loss: CallTimeout", done.stderr, re.MULTILINE), (
+        done.stderr
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_a_process_of_laws_ends_with_the_one_that_started_it(law: Path, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    law.write_text(
+        LAW.replace(
+            "self.cwnd_bytes = max",
+            f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(3600); max",
+        )
+    )
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.replace('"reno", "cubic"', '"mine"'))
+    command = [
+        sys.executable,
+        "-m",
+        "cwndlab",
+        "run",
+        str(study),
+        "--cc",
+        str(law),
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    with subprocess.Popen(
+        command, env={**os.environ, "CWNDLAB_CALL_LIMIT_S": "600"}, stderr=subprocess.PIPE, text=True
+    ) as run:
+        deadline = time.monotonic() + 60
+        while not (pid.exists() and pid.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        worker = int(pid.read_text())
+        run.kill()
+        assert run.stderr is not None
+        assert "Traceback" not in run.stderr.read()  # ends once the workers have ended
+    while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{worker}").exists()
 
 
 def test_a_law_that_ends_its_process_fails_its_cell_alone(law: Path) -> None:

@@ -474,26 +474,34 @@ impl Contract for PyLaw {
 
 /// An exception in a user's code, with the file and line it came from.
 fn failed(py: Python<'_>, error: PyErr, class: &str, method: &str, interrupt: &Interrupt) -> LawError {
-    let place = error.traceback(py).and_then(|traceback| innermost(&traceback).ok());
+    let place = error.traceback(py).and_then(|traceback| place(&traceback).ok());
     let place = place.map_or(String::new(), |(file, line)| format!("{file}:{line}: "));
     let kind = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |name| name.to_string());
-    let text = format!("{place}{class}.{method}: {kind}: {}", error.value(py));
+    // Python code of the user's computes the text, and may fail.
+    let said = error.value(py).str().and_then(|text| text.extract::<String>());
+    let text = format!("{place}{class}.{method}: {kind}: {}", said.as_deref().unwrap_or("its text cannot be shown"));
     if !error.is_instance_of::<PyException>(py) {
         interrupt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
     LawError(text)
 }
 
-/// File and line of the call that raised.
-fn innermost(traceback: &Bound<'_, PyTraceback>) -> PyResult<(String, u32)> {
-    let mut last = traceback.clone().into_any();
+/// File and line in the user's code: the last call in the file of the first, whatever that calls in libraries.
+fn place(traceback: &Bound<'_, PyTraceback>) -> PyResult<(String, u32)> {
+    let at = |frame: &Bound<'_, PyAny>| -> PyResult<(String, u32)> {
+        let file = frame.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?.extract()?;
+        Ok((file, frame.getattr("tb_lineno")?.extract()?))
+    };
+    let mut frame = traceback.clone().into_any();
+    let mut found = at(&frame)?;
     loop {
-        let next = last.getattr("tb_next")?;
-        if next.is_none() {
-            break;
+        frame = frame.getattr("tb_next")?;
+        if frame.is_none() {
+            return Ok(found);
         }
-        last = next;
+        let (file, line) = at(&frame)?;
+        if file == found.0 {
+            found.1 = line;
+        }
     }
-    let file = last.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?.extract()?;
-    Ok((file, last.getattr("tb_lineno")?.extract()?))
 }

@@ -46,6 +46,10 @@ class _There:
     own: threading.local = field(default_factory=threading.local)
     started: list[_Process] = field(default_factory=list)
 
+    @property
+    def memory_bytes(self) -> int:
+        return self.work.memory_bytes
+
     def check(self) -> None:
         self.work.check()
 
@@ -61,10 +65,11 @@ class _There:
             outcomes, error = process.perform(jobs, stopped)
         except _Stopped:
             return
-        except EOFError:
+        except _Ended as ended:
             # Which job brought it down is not known unless there is one.
+            code = process.end()
             if len(jobs) == 1:
-                yield Outcome(jobs[0], {}, 0, error=f"its process ended with code {process.end()}")
+                yield Outcome(jobs[0], {}, 0, error=ended.reason or f"its process ended with code {code}")
             else:
                 for job in jobs:
                     yield from self.perform([job], stopped)
@@ -80,6 +85,13 @@ class _There:
 
 class _Stopped(Exception):  # noqa: N818 - not an error
     """The run was asked to stop while a process was at work."""
+
+
+class _Ended(Exception):  # noqa: N818 - not an error of ours
+    """The process has ended before its jobs; why, if it says so."""
+
+    def __init__(self, reason: str | None) -> None:
+        self.reason = reason
 
 
 class _Process:
@@ -109,8 +121,8 @@ class _Process:
                     self.end()
                     raise _Stopped from None
                 continue
-            if reply is None:
-                raise EOFError
+            if reply is None or isinstance(reply, str):
+                raise _Ended(reply)
             found: tuple[list[Outcome], CwndlabError | None] = reply
             return found
 

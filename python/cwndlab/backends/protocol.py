@@ -82,6 +82,10 @@ class Outcome(NamedTuple):
 class Work(Protocol):
     """What is done with jobs where they run; it travels to the workers of a cluster."""
 
+    @property
+    def memory_bytes(self) -> int:
+        """What one run may use."""
+
     def check(self) -> None:
         """ClusterError if this process would not produce the requested numbers."""
 

@@ -1,4 +1,4 @@
-"""The other end of `processes`: performs the jobs that come on standard input."""
+"""The other end of `processes`: performs the jobs that come on standard input, with the user's code."""
 
 from __future__ import annotations
 
@@ -6,26 +6,60 @@ import os
 import pickle
 import signal
 import sys
+import threading
+import time
+from contextlib import suppress
 
+from cwndlab import watch
 from cwndlab.errors import CwndlabError
+from cwndlab.usercode import described_error
 
 from .protocol import Outcome, Work
 
+#: What the user's code may use in addition to the budget of a run.
+SPARE_BYTES = 512 << 20
+#: The exit code of a process that has reported why it ends.
+REPORTED = 3
+
 
 def main() -> None:
-    """Until standard input ends. What is printed meanwhile goes to standard error."""
+    """Until standard input ends. What is printed meanwhile goes to standard error.
+
+    A reply is the outcomes of some jobs, with an error that ends the run. The last one may be the reason why
+    the process ends.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends this one
-    replies = os.fdopen(os.dup(1), "wb")
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    paths, work = pickle.load(sys.stdin.buffer)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)  # the requests are not for the user's code to read
+
+    def end(reason: str) -> None:
+        with suppress(BrokenPipeError):
+            pickle.dump(reason, replies)
+            replies.flush()
+        os._exit(REPORTED)
+
+    watch.end_process = end
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    sys.addaudithook(_no_fork)
+    paths, work = pickle.load(requests)
     sys.path += [path for path in paths if path and path not in sys.path]
+    _limit_memory(work)
     while True:
         try:
-            jobs = pickle.load(sys.stdin.buffer)
+            jobs = pickle.load(requests)
         except EOFError:
             return
-        pickle.dump(_perform(jobs, work), replies)
-        replies.flush()
+        try:
+            reply = _perform(jobs, work)
+        except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:  # raised by the user's code
+            end(described_error(error))
+        try:
+            pickle.dump(reply, replies)
+            replies.flush()
+        except BrokenPipeError:  # the parent process has ended
+            os._exit(1)
 
 
 def _perform(jobs: list[object], work: Work) -> tuple[list[Outcome], CwndlabError | None]:
@@ -35,6 +69,30 @@ def _perform(jobs: list[object], work: Work) -> tuple[list[Outcome], CwndlabErro
     except CwndlabError as error:
         return outcomes, error
     return outcomes, None
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def _no_fork(event: str, _: tuple[object, ...]) -> None:
+    """A copy of this process would send replies of its own."""
+    if event in ("os.fork", "os.forkpty"):
+        raise RuntimeError("a law or a metric must not fork")
+
+
+def _limit_memory(work: Work) -> None:
+    """Makes the user's code fail with MemoryError before the machine has no memory left."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    bound = work.memory_bytes + SPARE_BYTES
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or bound < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
 
 
 if __name__ == "__main__":

@@ -71,7 +71,4 @@ def trace(
     if out.is_dir():
         raise OutputError(f"{out}: is a folder; name a file")
     with writing(out):
-        if out.exists() and not out.is_file():  # /dev/stdout and the like
-            out.write_bytes(data)
-        else:
-            write_atomic(out, data)
+        write_atomic(out, data)

@@ -41,6 +41,7 @@ from . import _own
 from ._built_in import built_in as built_in
 from ._median import median
 from ._metric import Metric as Metric
+from ._own import MetricFailed as MetricFailed
 from ._range import ANY, Range, of_derived, of_reduced
 
 #: What a metric sees: one window of one run of any backend, and nothing outside of the window.

@@ -15,15 +15,16 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from cwndlab._core import record_tables
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
-from cwndlab.usercode import execute, read, source_of
+from cwndlab.usercode import described_error, execute, read, source_of
 
 from ._built_in import built_in
 from ._metric import Metric
@@ -112,12 +113,32 @@ def metric(
             title=doc.split("\n", 1)[0].rstrip("."),
             formula=doc,
             tables=tuple(tables),
-            measure=function,
+            measure=_guarded(function),
             code=_code(name, function),
         )
         return function
 
     return register
+
+
+class MetricFailed(Exception):  # noqa: N818 - of the user's code
+    """A metric of the user's own has raised an exception in a run; with its file, line and name."""
+
+
+def _guarded(function: F) -> F:
+    """The function; whatever exception its code raises becomes a `MetricFailed`."""
+
+    @wraps(function)
+    def measure(run: WindowedRun, **options: object) -> float | list[float]:
+        try:
+            return function(run, **options)
+        except Exception as error:
+            # The first frame is this one; without another, the call itself failed.
+            frames = [*walk_tb(error.__traceback__)][1:2]
+            place = "".join(f"{frame.f_code.co_filename}:{line}: " for frame, line in frames)
+            raise MetricFailed(f"{place}{function.__name__}: {described_error(error)}") from None
+
+    return measure  # type: ignore[return-value]
 
 
 def _check(name: str, function: Callable[..., object], tables: Sequence[str]) -> None:

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cwndlab.core import core
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 from cwndlab.tables import read_table
 
-from .work import Measure, classes
+from .work import Measure, run_here
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +28,7 @@ def changed(scenario: str, changes: Mapping[str, object]) -> str:
 
 def simulated(scenario: str, seed: int, replicate: int, laws: Iterable[LawCode]) -> dict[str, pa.Table]:
     """The tables of one run of the simulator."""
-    records = core().run(scenario, seed, replicate, laws=classes(laws))
+    records = run_here(scenario, seed, replicate, laws)
     return {name: read_table(records.table(name)) for name in records.names}
 
 

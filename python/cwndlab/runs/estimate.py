@@ -6,11 +6,10 @@ import json
 import time
 
 from cwndlab._core import BudgetError
-from cwndlab.core import core
 from cwndlab.errors import RunError
 from cwndlab.plan.plan import Plan
 
-from .work import classes
+from .work import run_here
 
 #: The limit of a trial run: `check` answers within seconds for any study.
 TRIAL_EVENTS = 2_000_000
@@ -32,7 +31,7 @@ def estimate_seconds(plan: Plan, *, samples: int = 3) -> float:
     count = len(plan.cells)
     picked = sorted({0, count // 2, count - 1})[:samples]
     per_run: list[float] = []
-    laws = classes(plan.study.laws.values())
+    laws = plan.study.laws.values()
     for index in picked:
         scenario = dict(plan.cells[index].compiled.scenario)
         whole = int(scenario["duration_ns"])
@@ -40,14 +39,12 @@ def estimate_seconds(plan: Plan, *, samples: int = 3) -> float:
         simulated = scenario["duration_ns"]
         began = time.perf_counter()
         try:
-            core().run(
-                json.dumps(scenario), plan.seed, 0, max_events=TRIAL_EVENTS, max_seconds=TRIAL_S, laws=laws
-            )
+            run_here(json.dumps(scenario), plan.seed, 0, laws, max_events=TRIAL_EVENTS, max_seconds=TRIAL_S)
         except BudgetError as error:
             simulated = error.simulated_ns
             if not simulated:
                 raise RunError(f"{plan.cells[index].id}: {error}") from None
-        except (RuntimeError, ValueError) as error:
+        except RunError as error:
             raise RunError(f"{plan.cells[index].id}: {error}") from None
         per_run.append((time.perf_counter() - began) * whole / simulated)
     return sum(per_run) / len(per_run) * plan.runs

@@ -12,6 +12,7 @@ from cwndlab import converter
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic
+from cwndlab.metrics._own import used
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
 from cwndlab.report.study import REPORT, budgets_shown, check_outputs, write_report
@@ -90,7 +91,7 @@ def run_plan(
 
         place = shared.where(options.store)
         public = shared.public(place)
-        if (options.cluster is not None or study.laws) and place.startswith("memory:"):
+        if (options.cluster is not None or _has_own_code(study)) and place.startswith("memory:"):
             raise StudyError(
                 "memory:// cannot be shared between processes", key="--store", right="name a folder or s3://…"
             )
@@ -148,7 +149,7 @@ def run_plan(
                 ran_on=f"Linux {kernel.release}"
                 if kernel
                 else options.cluster
-                or f"{options.threads or available()} {'processes' if study.laws else 'threads'}",
+                or f"{options.threads or available()} {'processes' if _has_own_code(study) else 'threads'}",
             )
             if kernel is not None:
                 content |= kernel.provenance() | {"backend_key": key}
@@ -254,11 +255,17 @@ def _executor(options: RunOptions, study: StudySpec) -> Executor:
 
         return Cluster(options.cluster)
     chunk_s = CHUNK_S if options.store is None else SHARED_CHUNK_S
-    if study.laws:
+    if _has_own_code(study):
         from cwndlab.backends.processes import Processes
 
         return Processes(options.threads, chunk_s)
     return Threads(options.threads, chunk_s)
+
+
+def _has_own_code(study: StudySpec) -> bool:
+    """Whether runs call code of the user's that other processes can run; a notebook's metrics are none."""
+    own = used(quantity.metric for quantity in study.outline.quantities)
+    return bool(study.laws) or (bool(own) and all(code.whole for code in own))
 
 
 def kernel_of(options: RunOptions, study: StudySpec) -> Kernel | None:

@@ -6,13 +6,13 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cwndlab.core import Records, core
+from cwndlab.core import Records
 from cwndlab.errors import StudyError, nearest
 from cwndlab.plan.plan import Cell
 from cwndlab.records.trace import TEXTS
 from cwndlab.records.view import RunView
 
-from .work import Measure, classes
+from .work import Measure, run_here
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
@@ -34,7 +34,7 @@ def trace(cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: Kerne
         where = "" if kernel is None else " of a kernel's run"
         raise StudyError(f'there is no format "{kind}"{where}', key="--format", right=nearest(kind, formats))
     if kernel is None:
-        records: Records = core().run(cell.scenario, seed, replicate, laws=classes(cell.study.laws.values()))
+        records: Records = run_here(cell.scenario, seed, replicate, cell.study.laws.values())
     else:
         records = kernel.record(cell, seed, replicate, Measure(()))
     if kind in TEXTS:

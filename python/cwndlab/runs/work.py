@@ -8,16 +8,15 @@ import hashlib
 import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cwndlab import metrics
-from cwndlab._core import BudgetError, CongestionControl, RunStopped
+from cwndlab._core import BudgetError, CongestionControl, LawFailed, RunStopped, default_budget
 from cwndlab.backends.protocol import Job, Outcome, Value
 from cwndlab.core import Core, Records, RunRecords, Scenario, core
-from cwndlab.errors import ClusterError, OutputError
+from cwndlab.errors import ClusterError, OutputError, RunError
 from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id
 from cwndlab.metrics._own import MetricCode, ensure, used
@@ -26,8 +25,8 @@ from cwndlab.plan.scenario import Compiled
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 from cwndlab.records.window import SNAPSHOTS
-from cwndlab.runs.watch import watched
 from cwndlab.tables import decode_tables, encode_tables
+from cwndlab.watch import watched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,6 +78,11 @@ class Measure:
                 needed.add(name)
                 todo += [str(n) for n in (by_name[name].of, by_name[name].by) if n is not None]
         return replace(self, quantities=tuple(q for q in self.quantities if q.name in needed))
+
+    @property
+    def memory_bytes(self) -> int:
+        """What one run may use."""
+        return default_budget()[1] if self.max_memory_bytes is None else self.max_memory_bytes
 
     @property
     def asked(self) -> str:
@@ -176,7 +180,7 @@ class Measure:
     def _run(self, job: Job, stopped: Callable[[], bool]) -> RunRecords:
         text = _probed(job) if job.budgets else job.scenario
         scenario, laws = _readied(core(), text), classes(self.laws)
-        with watched(Measure._run.__code__) if laws else nullcontext():
+        with watched(laws):
             return scenario.run(
                 job.seed,
                 job.replicate,
@@ -201,7 +205,8 @@ class Measure:
         return self._values(RunView(records, job.parsed))
 
     def _values(self, view: RunView) -> dict[str, Value]:
-        return {self.ids[name]: value for name, value in self._measurer.measure(view).items()}
+        with watched(self.own_metrics):
+            return {self.ids[name]: value for name, value in self._measurer.measure(view).items()}
 
 
 def classes(laws: Iterable[LawCode]) -> dict[str, type[CongestionControl]]:
@@ -209,11 +214,34 @@ def classes(laws: Iterable[LawCode]) -> dict[str, type[CongestionControl]]:
     return {law.digest: load(law) for law in laws}
 
 
-#: What a metric may raise about a run that it does not fit.
-FAULTS = (ValueError, KeyError, TypeError, ArithmeticError, IndexError)
+class Limits(TypedDict, total=False):
+    """What one run may use; without a key, the engine's default."""
+
+    max_events: int
+    max_seconds: float
+
+
+def run_here(
+    scenario: str, seed: int, replicate: int, laws: Iterable[LawCode], **limits: Unpack[Limits]
+) -> RunRecords:
+    """One run in this process, whatever it is run for; a failure is a RunError, but for a BudgetError."""
+    made = classes(laws)
+    try:
+        with watched(made):
+            return core().run(scenario, seed, replicate, laws=made, **limits)
+    except BudgetError:
+        raise
+    except (RuntimeError, ValueError, MemoryError) as error:
+        raise RunError(str(error) or type(error).__name__) from None
+
+
+#: What a metric may raise about a run that it does not fit; `LawFailed` if its call did not return.
+FAULTS = (ValueError, KeyError, TypeError, ArithmeticError, IndexError, metrics.MetricFailed, LawFailed)
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, metrics.MetricFailed | LawFailed):
+        return str(error)
     words = error.args[0] if isinstance(error, KeyError) and error.args else error
     return f"{type(error).__name__}: {words}"
 
