@@ -1,14 +1,15 @@
 """Build the WebAssembly module that reports carry: python/cwndlab/report/live/engine.wasm.gz (`build`).
 
 `stamp` then writes engine.txt next to it, the digest of the sources it was built from: reports embed the
-module only where this is the digest of the engine that ran the study. Without the compiler's target nothing
-is built, which is reported; reports then have no live part.
+module only where this is the digest of the engine that ran the study. `build` adds the compiler's target
+where rustup can. Without the target nothing is built, which is reported; reports then have no live part.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,20 +20,33 @@ MODULE = PLACE / "engine.wasm.gz"
 TARGET = "wasm32-unknown-unknown"
 
 
-def missing() -> str:
-    """Why the module cannot be built; empty if it can."""
+def has_target() -> bool:
+    """Whether the compiler has the target."""
     asked = ["rustc", "--print", "target-libdir", "--target", TARGET]
     found = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT)
-    if found.returncode == 0 and any(Path(found.stdout.strip()).glob("libstd-*")):
+    return found.returncode == 0 and any(Path(found.stdout.strip()).glob("libstd-*"))
+
+
+def missing() -> str:
+    """Adds the target where rustup can; why the module cannot be built, empty if it can."""
+    if has_target():
         return ""
-    return f"the Rust target {TARGET} is not installed (`rustup target add {TARGET}`)"
+    if shutil.which("rustup") is None:
+        return (
+            f"the Rust target {TARGET} is not installed, and there is no rustup to add it; install Rust from "
+            "https://rustup.rs, or your distribution's package of the target (Debian: libstd-rust-dev-wasm32)"
+        )
+    added = subprocess.run(["rustup", "--quiet", "target", "add", TARGET], cwd=ROOT)
+    if added.returncode == 0 and has_target():
+        return ""
+    return f"`rustup target add {TARGET}` failed; run it again once there is a network, then `make setup`"
 
 
 def build() -> None:
     """Build, compress, write."""
     if why := missing():
         MODULE.unlink(missing_ok=True)
-        print(f"live reports: skipped, {why}; everything else works", file=sys.stderr)
+        print(f"Reports will not contain the simulator: {why}. Everything else works.", file=sys.stderr)
         return
     cargo = ["cargo", "build", "--locked", "--quiet", "-p", "cwndlab-wasm", "--profile", "wasm"]
     asked = [*cargo, "--target", TARGET, "--message-format=json-render-diagnostics"]

@@ -400,6 +400,25 @@ def test_the_index_leads_to_every_report(written: tuple[Path, ReportView], tmp_p
         write_index(tmp_path / "rfc2415")
 
 
+@pytest.mark.parametrize(
+    ("live", "said"),
+    [
+        ([], "None of them contains the simulator"),
+        (["a"], "Select a number in one that is marked ▶"),
+        (["a", "b"], "Select a number in it, and the page runs that cell."),
+    ],
+)
+def test_the_index_promises_only_cells_that_a_report_can_run(
+    tmp_path: Path, live: list[str], said: str
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "report.html").write_text('<script id="live-engine">' if name in live else "")
+    page = write_index(tmp_path).read_text()
+    assert said in page
+    assert page.count("contains the simulator") == {0: 1, 1: 1, 2: 0}[len(live)]
+
+
 def test_a_report_without_figures_loads_no_drawing_library(tmp_path: Path) -> None:
     code = (
         "import sys, cwndlab.report, cwndlab.report.render\n"

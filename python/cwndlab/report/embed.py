@@ -107,7 +107,10 @@ def engine_module(engine: str) -> bytes | str:
     folder = resources.files("cwndlab.report").joinpath("live")
     module = folder.joinpath("engine.wasm.gz")
     if not module.is_file():
-        return "This cwndlab was built without the WebAssembly target, so the page cannot run its cells."
+        return (
+            "This cwndlab was built without the Rust target wasm32-unknown-unknown, so the page cannot run "
+            "its cells; `make setup` says how to install it."
+        )
     if folder.joinpath("engine.txt").read_text().strip() != engine or core().engine_digest() != engine:
         return "Another version of the engine made these runs, so the page cannot run its cells."
     return module.read_bytes()

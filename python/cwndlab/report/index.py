@@ -17,6 +17,8 @@ from .write import save
 
 #: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list: file, title and topic of each.
 LESSONS, LIST = "lessons", "lessons.json"
+#: What a report contains that contains the simulator (templates/simulator.html.j2).
+LIVE = b'id="live-engine"'
 
 
 def write_index(folder: Path) -> Path:
@@ -34,6 +36,7 @@ def write_index(folder: Path) -> Path:
                 _counts(results / "claims.csv"),
                 ran,
                 _picture(results),
+                LIVE in report.read_bytes(),
             )
         )
     if not entries:

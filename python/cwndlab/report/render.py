@@ -157,12 +157,16 @@ class IndexEntry(NamedTuple):
     """How much was run, and how long it took."""
     picture: str = ""
     """Path of one figure, relative to the index; empty if there is none."""
+    live: bool = False
+    """Whether the report contains the simulator."""
 
 
 def index(entries: Sequence[IndexEntry], lessons: Sequence[tuple[str, str, str]] = ()) -> str:
     """A page that leads to the reports of several studies, and to lessons (address, title, topic)."""
     template = _environment(False).get_template("index.html.j2")
-    return template.render(entries=entries, lessons=lessons, css=Markup(_source("style.css")))
+    live = [entry.live for entry in entries]
+    how_many = "all" if all(live) else "some" if any(live) else "none"
+    return template.render(entries=entries, live=how_many, lessons=lessons, css=Markup(_source("style.css")))
 
 
 def _with_safe_url(view: ReportView) -> ReportView:

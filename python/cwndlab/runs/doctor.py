@@ -51,6 +51,7 @@ def examine() -> Iterator[Item]:
         ("xarray", "to_xarray()", "notebook"),
     ):
         yield _package(package, f"{use}: {install(extra)}", required=False)
+    yield _live()
     for tool, use in (("ns", "the comparison with ns-2"), ("tshark", "reading pcapng traces")):
         path = shutil.which(tool)
         yield Item(tool, path is not None, False, path or f"not installed; it is for {use}")
@@ -72,6 +73,16 @@ def examine() -> Iterator[Item]:
     with tempfile.TemporaryDirectory() as folder:
         free = shutil.disk_usage(Path(folder)).free
         yield Item("disk", free > 100e6, True, f"{free / 1e9:.1f} GB free for temporary files")
+
+
+def _live() -> Item:
+    """Whether reports contain the simulator."""
+    from cwndlab.core import core
+    from cwndlab.report.embed import engine_module
+
+    works = not isinstance(engine_module(core().engine_digest()), str)
+    detail = "contain the simulator" if works else "do not contain the simulator; `make setup` says why"
+    return Item("reports", works, False, detail)
 
 
 def _package(name: str, use: str, *, required: bool) -> Item:
