@@ -8,6 +8,7 @@
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
 # make fuzz   study files, scenarios, packetdrill scripts and stores, damaged at random for FUZZ_S seconds (600)
 # make wheel  a wheel with profile-guided optimization: build/dist/     make try-wheel  builds one quickly, and uses it
+# make audit  licences and known faults of what cwndlab depends on (needs cargo-deny, pip-audit and the network)
 # make lock   requirements/*.txt anew        make clean  all that was made here
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3))
@@ -31,7 +32,7 @@ PART_rfc2415 = --set grid=tables_1_to_3,tables_4_and_5,table_6
 PART_rfc2884 = --set grid=fairness,traced
 SHORT_bbr    = --set question=slow-line
 
-.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz validate images gallery docs setup lock clean
+.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz validate images gallery docs setup audit lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -138,7 +139,7 @@ $(VENV)/.python:
 
 # The lists are complete and exact, so pip has nothing to resolve. Python compiles a module when it is first imported;
 # compiling all of them at once takes pip longer than everything else it does.
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes
 
 $(VENV)/.deps: requirements/run.txt $(VENV)/.python
 	$(PIP) -r $<
@@ -173,8 +174,13 @@ $(VENV)/.web: web/package-lock.json $(VENV)/.python
 	@[ -d web/node_modules ] || echo 'web: no npm, or no registry: types and browser tests of reports are skipped' >&2
 	@touch $@
 
+audit:
+	cargo deny --locked check
+	pip-audit --disable-pip --require-hashes $(addprefix -r requirements/,run.txt dev.txt docs.txt ci.txt)
+
 lock:
 	rm -rf build/lock && "$(PYTHON)" -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check 'pip-tools>=7.5,<8'
 	build/lock/bin/python tools/lock.py build/lock/bin/python
 
 clean:

@@ -1,31 +1,47 @@
-"""Write requirements/*.txt: the exact version of every package in pyproject.toml's ranges.
+"""Write requirements/*.txt: the exact version of every package in pyproject.toml's ranges, with its hashes.
 
 run.txt holds what `make setup` installs, dev.txt what tests and checks need in addition, docs.txt and ci.txt
-what the manual and single tests need in addition to both.
+what the manual and single tests need in addition to both. Versions that the lists have are kept while the
+ranges admit them; delete a list to renew all of it.
 
-Usage: lock.py PYTHON, the interpreter of an empty virtual environment (`make lock` makes one).
+Usage: lock.py PYTHON, an interpreter with pip-tools (`make lock` installs it).
 """
 
+import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = "# Made by `make lock` from pyproject.toml; not edited by hand.\n"
-SEED = {"pip", "setuptools"}  # what a virtual environment begins with
 #: The build tool, which `make setup` needs and a wheel's user does not.
 BUILD = "maturin"
+#: A package and its hashes, over several lines.
+ENTRY = re.compile(r"^(?P<name>[\w.-]+)==.*(?:\n +--hash.*)*", re.MULTILINE)
 
 
-def frozen(python: str) -> set[str]:
-    """What is installed, as pinned requirements."""
-    done = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True)
-    return {line for line in done.stdout.splitlines() if line.split("==")[0] not in SEED}
+def compiled(python: str, wanted: list[str], known: Path, fixed: Path) -> str:
+    """All packages that these need, in the versions of a known list and of a fixed one."""
+    command = [python, "-m", "piptools", "compile", "--quiet", "--generate-hashes", "--allow-unsafe"]
+    command += [
+        "--no-annotate",
+        "--no-header",
+        "--no-emit-index-url",
+        "--no-emit-trusted-host",
+        "--strip-extras",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        asked, out = Path(folder, "asked.in"), Path(folder, "out.txt")
+        asked.write_text("\n".join([*wanted, f"-c {fixed}"]))
+        out.write_text(known.read_text() if known.exists() else "")
+        subprocess.run([*command, "--output-file", str(out), str(asked)], check=True)
+        return out.read_text()
 
 
 def main() -> None:
-    """Install list after list; freeze what each one adds."""
+    """Compile list after list; write what each one adds."""
     python = sys.argv[1]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
@@ -37,13 +53,20 @@ def main() -> None:
         "docs": extras["docs"],
         "ci": extras["ci"],
     }
-    before: set[str] = set()
-    for name, wanted in lists.items():
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
-        pinned = frozen(python)
-        lines = sorted(pinned - before, key=str.lower)
-        (ROOT / "requirements" / f"{name}.txt").write_text(HEADER + "\n".join(lines) + "\n")
-        before = pinned
+    before: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        fixed = Path(folder, "fixed.txt")
+        for name, wanted in lists.items():
+            fixed.write_text("\n".join(entry.split(" ")[0] for entry in before.values()))
+            place = ROOT / "requirements" / f"{name}.txt"
+            found = {
+                entry["name"]: entry[0] for entry in ENTRY.finditer(compiled(python, wanted, place, fixed))
+            }
+            new = {
+                package: found[package] for package in sorted(found, key=str.lower) if package not in before
+            }
+            place.write_text(HEADER + "\n".join(new.values()) + "\n")
+            before |= found
 
 
 if __name__ == "__main__":

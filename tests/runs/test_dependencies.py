@@ -38,8 +38,10 @@ def imported() -> Iterator[tuple[str, bool]]:
 
 
 def names(requirements: list[str]) -> set[str]:
-    """The names of requirements, without versions."""
-    return {re.split(r"[<>=!~\[; ]", one)[0].lower() for one in requirements}
+    """The names of requirements, without versions; lines of hashes have none."""
+    return {
+        re.split(r"[<>=!~\[; ]", one)[0].lower() for one in requirements if not one.startswith((" ", "#"))
+    }
 
 
 def test_dependencies_are_what_is_imported_and_extras_what_a_file_can_do_without() -> None:
@@ -51,6 +53,26 @@ def test_dependencies_are_what_is_imported_and_extras_what_a_file_can_do_without
     assert optional <= names(
         [one for key in ("linux", "cluster", "search", "store", "notebook") for one in extras[key]]
     )
+
+
+def test_every_package_has_an_exact_version_and_hashes() -> None:
+    for file in (ROOT / "requirements").glob("*.txt"):
+        entries = [one for one in re.split(r"\n(?=\S)", file.read_text()) if not one.startswith("#")]
+        assert entries
+        for entry in entries:
+            assert re.fullmatch(r"[\w.-]+==[\w.]+( \\\n    --hash=sha256:[0-9a-f]{64})+\n?", entry), entry
+
+
+def test_actions_and_images_are_named_by_their_digests() -> None:
+    used = [
+        line
+        for file in [*(ROOT / ".github/workflows").iterdir(), ROOT / "Containerfile"]
+        for line in file.read_text().splitlines()
+        if re.match(r" +- uses: |FROM ", line)
+    ]
+    assert len(used) > 5
+    for line in used:
+        assert re.search(r"@([0-9a-f]{40} # v[\d.]+|sha256:[0-9a-f]{64}( AS \w+)?)$", line), line
 
 
 def test_the_lists_of_exact_versions_hold_every_dependency() -> None:
