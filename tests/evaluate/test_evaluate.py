@@ -83,7 +83,7 @@ def test_every_criterion_of_a_shipped_pack_is_answered_by_its_study(name: str) -
 
 def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     """One that hardly sends harms nobody and has the smallest share."""
-    harms = ["5.2-goodput-of-standard-flows", "5.2-delay-added", "5.2-loss-added"]
+    harms = ["5.2-goodput-of-standard-flows", "5.2-mean-delay-added", "5.2-loss-added"]
     chosen = pack.load("rfc9743").only([*harms, "5.2-starves"])
     made = evaluate.evaluate(
         [chosen],

@@ -380,3 +380,28 @@ def test_the_expanded_file_is_valid_toml_in_the_order_of_the_manual() -> None:
     assert list(tomllib.loads(text)) == [
         *("title", "topology", "traffic", "tcp", "run", "probes", "axes", "quantities", "tables", "figures")
     ]
+
+
+@pytest.mark.parametrize(
+    ("queue", "title"),
+    [
+        ('"codel"', "queueing delay, mean"),
+        ('"fq-codel"', "backlog over rate, mean"),
+        ('["pie", { kind = "dualpi2", target = "5ms" }]', "backlog over rate, mean"),
+    ],
+)
+def test_a_delay_that_no_flow_has_is_not_called_queueing_delay(queue: str, title: str) -> None:
+    study = Study.from_toml(
+        f"""
+        title = "Queues"
+        measure = ["queue_delay"]
+        [dumbbell]
+        rate = "10Mbps"
+        rtt = "40ms"
+        queue = {queue}
+        flows = [{{ cc = "cubic" }}]
+        [run]
+        duration = "1s"
+        """
+    )
+    assert study.outline.quantities[0].title == title

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cwndlab.metrics._range import ANY, COUNT, NON_NEGATIVE, SHARE, Range
+from cwndlab.report.view import interval_text
 from cwndlab.stats import intervals
 
 TRIALS = 1000
@@ -81,11 +82,13 @@ def test_equal_counts_have_the_interval_of_a_poisson_mean() -> None:
     assert none.method == "no spread in 10 runs"
 
 
-def test_equal_shares_allow_for_what_the_runs_may_have_missed() -> None:
-    equal = intervals.mean(np.full(10, 0.9), SHARE)
-    missed = 1.0 - 0.05**0.1  # the rule of three, exactly
-    assert equal.low == pytest.approx(0.9 * (1.0 - missed))
-    assert equal.high == pytest.approx(0.9 + 0.1 * missed)
+@pytest.mark.parametrize(("value", "within"), [(1.0, SHARE), (0.9, SHARE), (7.5, NON_NEGATIVE)])
+def test_equal_runs_have_no_interval(value: float, within: Range) -> None:
+    equal = intervals.mean(np.full(10, value), within)
+    assert (equal.value, equal.method) == (value, "no spread in 10 runs")
+    assert math.isnan(equal.low) and math.isnan(equal.high)
+    assert intervals.unseen(10) == pytest.approx(1.0 - 0.05**0.1)  # the rule of three, exactly
+    assert interval_text(equal, 1) == "equal in 10 runs"
 
 
 def test_equal_runs_are_followed_by_an_equal_one_from_seven_on() -> None:

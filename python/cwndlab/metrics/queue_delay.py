@@ -5,6 +5,9 @@ $$ d(t) = \frac{8\,B(t)}{R} $$
 with \(B\) the bytes waiting or in service when the queue is sampled (probe `queue_interval`) and
 \(R\) the link's rate. What a packet that arrives then finds, if the queue is one line. Where the rate
 changes, the time that the link takes for \(B\) from \(t\) on, pauses included.
+
+Behind `fq-codel`, `dualpi2` and `cbq`, packets wait in several lines, so this is the backlog over the rate
+and the delay of no flow; `measure` then heads it so. For the delay of a flow's packets take `one_way_delay`.
 """
 
 from __future__ import annotations

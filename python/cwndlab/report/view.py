@@ -74,7 +74,7 @@ def interval_text(interval: Interval, digits: int | None) -> str:
         return "exact"
     if math.isnan(interval.low):
         if interval.method.startswith("no spread"):
-            return f"{interval.method}: up to {100 * unseen(interval.n):.0f} % may differ"
+            return f"equal in {interval.n} runs"
         return "one run" if interval.n == 1 else "no interval"
     if digits is None:
         scale = max(abs(interval.low), abs(interval.high))

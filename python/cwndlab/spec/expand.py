@@ -15,6 +15,7 @@ from typing import Any
 from . import measures
 from .base import Drawn
 from .partial import readable
+from .queues import SEVERAL_LINES
 from .shorthand import Flow, Network, ParkingLot, Short
 from .units import parse_rate, parse_share, parse_time, parse_zero_rate
 from .unresponsive import is_unresponsive
@@ -103,6 +104,13 @@ def _position(key: str) -> int:
     return ORDER.index(key) if key in ORDER else len(ORDER)
 
 
+def _names_several_lines(part: object) -> bool:
+    """Whether a part of a study names a queue with several lines."""
+    if isinstance(part, dict | list):
+        return any(map(_names_several_lines, part.values() if isinstance(part, dict) else part))
+    return isinstance(part, str) and part in SEVERAL_LINES
+
+
 def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shapes) -> None:
     """Quantities, tables and figures of what is to be measured."""
     raw = made.raw
@@ -113,7 +121,11 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
             endless = isinstance(app, dict) and app.get("kind") == "bulk"
             endless = endless and not {"bytes", "segments"} & app.keys()
             made.flows[str(entry.get("name"))] = endless or is_unresponsive(app)
-    flows = measures.Flows(dict(made.flows), made.bottlenecks)
+    flows = measures.Flows(
+        dict(made.flows),
+        made.bottlenecks,
+        any(map(_names_several_lines, (raw.get("topology"), raw.get("axes")))),
+    )
     known = [
         str(quantity.get("name")) for quantity in raw.get("quantities", []) if isinstance(quantity, dict)
     ]

@@ -50,6 +50,8 @@ class Measure(NamedTuple):
     parts: tuple[Part, ...] = (Part(),)
     #: Whether it does not exist for transfers without end.
     ends: bool = False
+    #: Its title where packets wait in several lines, of which each flow finds one; "" if that is the same.
+    of_several: str = ""
 
 
 _DELAYS = (Part("mean", "mean"), Part("p95", "p95"), Part("p99", "p99"))
@@ -57,7 +59,9 @@ MEASURES = {
     "goodput": Measure("goodput", "Mbit/s", "goodput", "flows"),
     "share": Measure("share of the goodput", "%", "share", "flows"),
     "loss_rate": Measure("loss rate", "%", "loss_rate", "flows"),
-    "queue_delay": Measure("queueing delay", "ms", "queue_delay", "bottleneck", parts=_DELAYS),
+    "queue_delay": Measure(
+        "queueing delay", "ms", "queue_delay", "bottleneck", parts=_DELAYS, of_several="backlog over rate"
+    ),
     "completion_time": Measure(
         "completion time",
         "s",
@@ -107,6 +111,8 @@ class Flows(NamedTuple):
 
     endless: Mapping[str, bool]
     bottlenecks: Sequence[str]
+    #: Whether packets wait in several lines at a link.
+    several_lines: bool = False
 
 
 class Measured(NamedTuple):
@@ -130,6 +136,7 @@ def measured(name: str, flows: Flows, shapes: Shapes, at: Path) -> Measured:
             known = sorted({*MEASURES, *ALIASES, *metrics})
             raise Invalid(at, f'there is no measure or metric "{name}"', nearest(name, known), 0)
         measure = _of_metric(name, shape)
+    title = measure.of_several if flows.several_lines and measure.of_several else measure.title
     targets = _targets(measure, flows, at)
     made: list[Raw] = []
     headings: list[str] = []
@@ -143,7 +150,7 @@ def measured(name: str, flows: Flows, shapes: Shapes, at: Path) -> Measured:
             )
             quantity: Raw = {
                 "name": re.sub(r"\W", "_", "_".join([name, *suffixes])),
-                "title": ", ".join([measure.title, *words]),
+                "title": ", ".join([title, *words]),
                 "metric": measure.metric,
                 "options": {**measure.options, **options},
             }
@@ -154,7 +161,7 @@ def measured(name: str, flows: Flows, shapes: Shapes, at: Path) -> Measured:
             if measure.unit != "1":
                 quantity["unit"] = measure.unit
             made.append(quantity)
-    return Measured(name, measure.title, measure.unit, made, headings)
+    return Measured(name, title, measure.unit, made, headings)
 
 
 def _of_metric(name: str, shape: Shape) -> Measure:

@@ -11,6 +11,9 @@ _PACKETS = "packets that may wait; further ones are dropped"
 _ECN = "mark ECN-capable packets where others are dropped"
 _CE = "mark all ECN-capable packets that waited longer, whatever `ecn` says (Linux)"
 
+#: Queues in which packets wait in several lines, so that no delay is that of all packets that arrive.
+SEVERAL_LINES = ("fq-codel", "dualpi2", "cbq")
+
 QUEUES: Mapping[str, Kind] = {
     "infinite": Kind("Never drops.", "", "link", {}, {}),
     "drop-tail": Kind(

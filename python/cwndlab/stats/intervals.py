@@ -113,18 +113,14 @@ def few(value: float, n: int) -> Interval:
 def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
     """The mean of a random quantity of which all `n` replicates gave the same.
 
-    At most `unseen(n)` of the runs give something else (95 %), which is within the range: so far the mean
-    may be off. A count has the exact interval of a Poisson mean. Without a bound there is no interval.
+    A count has the exact interval of a Poisson mean. Anything else has no interval, as its scatter is
+    unknown: at most `unseen(n)` of all runs give something else (95 %).
     """
     method = f"no spread in {n} runs"
     if within.count and value.is_integer():
         low, high = (end / n for end in poisson_ends(round(n * value)))
         return Interval(value, low, high, n, method)
-    if not (math.isfinite(within.low) and math.isfinite(within.high)):
-        return Interval(value, math.nan, math.nan, n, method)
-    other = unseen(n)
-    low, high = value - other * (value - within.low), value + other * (within.high - value)
-    return Interval(value, low, high, n, method)
+    return Interval(value, math.nan, math.nan, n, method)
 
 
 def mean(
