@@ -49,7 +49,7 @@ def test_a_capture_at_the_sender_names_the_cause(cause: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "cause", [c for c in STALLS if c not in ("lost-syn", "lost-retransmission", "spurious-rto")]
+    "cause", [c for c in STALLS if c not in ("lost-syn", "lost-retransmission", "spurious-rto", "policer")]
 )
 def test_a_capture_at_the_receiver_names_what_can_be_seen_there(cause: str, tmp_path: Path) -> None:
     found = explain_capture(capture(study(cause), "receiver", tmp_path))
@@ -92,6 +92,47 @@ def test_losses_in_a_queue_are_not_taken_for_a_policer(tmp_path: Path) -> None:
     changes = {"topology.links.path.forward": slow, "traffic.flow.app.bytes": 400_000}
     found = explain_capture(capture(study("policer").set(changes), "sender", tmp_path))
     assert found.cause is not None and found.cause != "policer"
+
+
+LOSSY = """
+title = "A transfer over a path that loses at random"
+measure = ["goodput"]
+[dumbbell]
+rate = "50Mbps"
+rtt = "80ms"
+buffer = 0.25
+loss = "0.5%"
+flows = [{ name = "flow", cc = "cubic" }]
+[probes]
+segments_at = "flow_sender"
+[run]
+duration = "10s"
+"""
+
+
+@pytest.mark.parametrize("node", ["flow_sender", "flow_receiver"])
+def test_random_losses_are_neither_a_closed_window_nor_a_policer(node: str, tmp_path: Path) -> None:
+    study = Study.from_toml(LOSSY)
+    known, found = of_records(study), explain_capture(capture(study, node, tmp_path))
+    assert known.cause == "recovery"
+    assert set(known.waited_s) == {"cwnd", "recovery", "handshake"}
+    assert found.cause == "recovery"
+    assert not {"zero-window", "policer", "application", "rto"} & set(found.waited_s)
+    assert found.waited_s["recovery"] == pytest.approx(known.waited_s["recovery"], rel=0.3)
+
+
+def test_reordering_at_the_receiver_is_no_application_that_waits(tmp_path: Path) -> None:
+    study = Study.from_toml(LOSSY.replace('loss = "0.5%"', "")).set(
+        {"topology.links.flow_exit.forward.impairments": [{"kind": "jitter", "max": "4ms"}]}
+    )
+    found = explain_capture(capture(study, "flow_receiver", tmp_path))
+    assert "application" not in found.waited_s
+    assert found.notes == ("captured at the receiver: what the sender saw is reconstructed",)
+
+
+def test_the_total_is_the_same_at_a_moment_and_without_one(tmp_path: Path) -> None:
+    file = capture(Study.from_toml(LOSSY), "flow_sender", tmp_path)
+    assert explain_capture(file, at="5s").waited_s == explain_capture(file).waited_s
 
 
 def test_the_command_explains_a_study_and_a_capture(

@@ -49,13 +49,14 @@ class Diagnosis:
 
 def diagnose(conversations: Sequence[Conversation], at_s: float | None = None, longest: int = 5) -> Diagnosis:
     """What senders waited for at a moment, or their longest waits apart from ordinary ones."""
-    found = [(one, wait) for one in conversations for wait in find_waits(one, short=at_s is not None)]
+    found = [(one, wait) for one in conversations for wait in find_waits(one)]
     waited: dict[str, int] = {}
     for _, wait in found:
         waited[wait.cause] = waited.get(wait.cause, 0) + wait.duration_ns
     order = sorted(waited, key=lambda cause: (-waited[cause], list(CAUSES).index(cause)))
     if at_s is not None:
-        chosen = [pair for pair in found if pair[1].start_ns <= at_s * 1e9 < pair[1].end_ns]
+        every = [(one, wait) for one in conversations for wait in find_waits(one, short=True)]
+        chosen = [pair for pair in every if pair[1].start_ns <= at_s * 1e9 < pair[1].end_ns]
     else:
         chosen = _longest(found, longest)
     notes = dict.fromkeys(note for conversation in conversations for note in conversation.notes)

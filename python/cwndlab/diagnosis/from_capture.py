@@ -283,7 +283,16 @@ def _text(address: _Address) -> str:
 
 
 def _at_receiver(conversation: Conversation) -> bool:
-    """Whether the receiver answers at once and the sender late, by the shortest time of each."""
+    """Whether the receiver answers at once and the sender late: in the handshake, else by shortest times."""
+    syn = next((p for p in conversation.packets if p.is_syn and not p.flags & ACK), None)
+    if syn is not None:
+        later = [p for p in conversation.packets if p.time_ns >= syn.time_ns and p.flags & ACK]
+        reply = next((p for p in later if p.is_syn and p.out != syn.out), None)
+        last = next((p for p in later if not p.is_syn and p.out == syn.out), None)
+        if reply is not None and last is not None:
+            there, back = reply.time_ns - syn.time_ns, last.time_ns - reply.time_ns
+            if there != back:
+                return (there < back) == syn.out
     answers: dict[bool, int] = {}
     last = None
     for packet in conversation.packets:

@@ -5,22 +5,34 @@ After Flach and others, "An Internet-Wide Analysis of Traffic Policing", SIGCOMM
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import product
 from statistics import median
 
 from .conversation import Packet
 
 #: Fewer losses than this tell nothing.
 _LOSSES = 6
+#: Segments that are looked at, from the first loss on.
+_SEGMENTS = 20_000
+#: The buckets that are tried: rates, in multiples of the goodput between the first and the last loss, which a
+#: sender that waits for timers leaves below the policer's, and sizes in segments.
+_RATES = (1.0, 1.25, 1.6)
+_SIZES = (8, 12, 16, 24, 32, 64, 128)
+#: The share of pairs of a lost and another segment in which the bucket holds less for the lost one: 0.5 where
+#: losses are random. With the inflation below, a policer was found in 25 of 36 captures with one, and in none
+#: of 36 with random losses and short queues.
+_LESS = 0.95
 #: Where a queue dropped, packets had waited: round trips just before losses exceed the shortest by more.
-_INFLATION = 1.3
+_INFLATION = 1.05
 
 
-def is_policed(packets: Sequence[Packet], rtt_ns: int) -> bool:
+def is_policed(packets: Sequence[Packet], rtt_ns: int, mss: int) -> bool:
     """Whether a token bucket would explain the losses, and packets had not waited in a queue before them.
 
-    The bucket fills with the goodput between the first and the last loss. It must hold less when packets are
-    lost than when others pass.
+    The bucket must hold less when packets are lost than when others pass. A queue too short to delay anything
+    looks like a policer.
     """
     out = [packet for packet in packets if packet.out and packet.len]
     seen: dict[int, int] = {}
@@ -31,34 +43,55 @@ def is_policed(packets: Sequence[Packet], rtt_ns: int) -> bool:
         seen[packet.seq] = index
     if len(lost) < _LOSSES:
         return False
-    first, last = min(lost), max(lost)
-    span = out[last].time_ns - out[first].time_ns
+    first = min(lost)
+    last = max(index for index in lost if index < first + _SEGMENTS)
     passed = sum(out[k].len for k in range(first, last) if k not in lost)
+    span = out[last].time_ns - out[first].time_ns
     if span <= 0 or not passed:
         return False
-    tokens, rate = 0.0, passed / span
+    steps = [(out[k].time_ns, out[k].len, k in lost) for k in range(first, last + 1)]
+    if _round_trips_before(packets, {id(out[k]) for k in lost}) > _INFLATION * rtt_ns:
+        return False
+    return any(
+        _less(steps, rate * passed / span, size * mss) > _LESS for rate, size in product(_RATES, _SIZES)
+    )
+
+
+def _less(steps: Sequence[tuple[int, int, bool]], rate: float, size: int) -> float:
+    """The share of pairs in which a bucket of this rate (bytes/ns) and size holds less for the lost one."""
+    tokens, before = 0.0, steps[0][0]
     at_losses, at_others = [], []
-    for k in range(first, last + 1):
-        tokens += rate * (out[k].time_ns - out[max(k - 1, first)].time_ns)
-        if k in lost:
+    for time_ns, length, is_lost in steps:
+        tokens = min(tokens + rate * (time_ns - before), size)
+        before = time_ns
+        if is_lost:
             at_losses.append(tokens)
         else:
             at_others.append(tokens)
-            tokens -= out[k].len
-    if not at_others or median(at_losses) >= median(at_others):
-        return False
-    return _round_trips_before(packets, {id(out[k]) for k in lost}) <= _INFLATION * rtt_ns
+            tokens = max(tokens - length, 0.0)
+    at_others.sort()
+    more = sum(len(at_others) - bisect_right(at_others, one) for one in at_losses)
+    return more / (len(at_losses) * len(at_others))
 
 
 def _round_trips_before(packets: Sequence[Packet], lost: set[int]) -> float:
-    """The median of the last round trips measured before losses, in nanoseconds."""
+    """The median of the last round trips measured before losses, in nanoseconds.
+
+    An ACK after a hole comes late, so what was outstanding at a duplicate ACK is not measured.
+    """
     sent: dict[int, int] = {}
-    newest, found = 0, []
+    newest = una = nxt = recover = 0
+    found = []
     for packet in packets:
         if packet.out and packet.len:
             if id(packet) in lost and newest:
                 found.append(newest)
             sent[packet.end] = 0 if packet.end in sent else packet.time_ns
-        elif not packet.out and sent.get(packet.ack):
-            newest = packet.time_ns - sent[packet.ack]
+            nxt = max(nxt, packet.end)
+        elif not packet.out and packet.ack == una < nxt and not packet.len:
+            recover = nxt
+        elif not packet.out and packet.ack > una:
+            una = packet.ack
+            if una > recover and sent.get(una):
+                newest = packet.time_ns - sent[una]
     return median(found) if found else float("inf")

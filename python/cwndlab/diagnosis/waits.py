@@ -109,11 +109,15 @@ class _Replay:
         self.last_out: Packet | None = None
         self.last_in: Packet | None = None
         self.opened = False
+        #: The widest receive window.
+        self.widest = 0
         #: Most bytes that were ever outstanding; cwnd, which begins with two segments, was at least that.
         self.largest = 0
         self.rtt_ns = shortest_rtt(conversation)
         self.least_ns = 0 if short else self.rtt_ns // 10
-        self.policed = not conversation.drops_known and is_policed(conversation.packets, self.rtt_ns)
+        self.policed = not conversation.drops_known and is_policed(
+            conversation.packets, self.rtt_ns, conversation.mss
+        )
         self.waits: list[Wait] = []
         known = conversation.known
         self.limit_starts = [start for start, _, _ in known.limits] if known is not None else []
@@ -136,6 +140,7 @@ class _Replay:
         if self.last_out is None and not packet.is_syn and not packet.len:
             self.last_out = packet  # the capture began later than the connection: its sender was waiting
         self.opened = self.opens(packet)
+        self.widest = max(self.widest, packet.window)
         if packet.ack > self.una:
             self.una, self.dupacks = packet.ack, 0
             if self.una >= self.recover:
@@ -213,11 +218,8 @@ class _Replay:
         elif self.of.known is not None:
             timed = probes = False
         else:
-            timed, probes = not answers and (again or self.echoed), False
-        room = min(self.of.mss, max(packet.len, 1)) if self.of.scale_known else 1
-        if 0 <= self.window < room or (self.opened and answers and not again):
-            return "zero-window", True
-        if again and self.of.known is None and self.before(wait)[1] == 0:
+            timed, probes = not answers and (again or self.echoed) and not self.may_reorder(packet), False
+        if self.was_closed(wait, packet, answers, again):
             return "zero-window", True
         if probes:
             return "probe", False
@@ -227,6 +229,30 @@ class _Replay:
             lost = self.was_policed(wait.earlier)
             return ("policer" if lost else "recovery"), False
         return self.unsent(wait, packet, last, answers)
+
+    def may_reorder(self, packet: Packet) -> bool:
+        """Whether RACK's timer for reordering may have sent this: a round trip or less after SACK blocks
+        beyond it (RFC 8985, section 6.2).
+        """
+        last = self.last_in
+        if last is None or packet.time_ns - last.time_ns > self.rtt_ns:
+            return False
+        return any(right > packet.seq for _, right in last.sack)
+
+    def was_closed(self, wait: Wait, packet: Packet, answers: bool, again: bool) -> bool:
+        """Whether the receiver had closed its window, as its application did not read.
+
+        That is so where no segment has room in the window, and where a wait ends as the window opens if what
+        was sent had reached its edge and it had shrunk to less than half. A window that only ever grows is
+        too small for the path, or its data waits behind a loss.
+        """
+        room = min(self.of.mss, max(packet.len, 1)) if self.of.scale_known else 1
+        if 0 <= self.window < room:
+            return True
+        una, window = self.before(wait)
+        if again:
+            return self.of.known is None and window == 0
+        return self.opened and answers and una + window - wait.nxt < room and 2 * window < self.widest
 
     def first(self, wait: Wait) -> str:
         """What the first data waited for: the handshake, or an application, whose request may come first."""
@@ -295,11 +321,16 @@ class _Replay:
         una, window = self.before(wait)
         flight = wait.nxt - una
         fed = self.last_in is not None and self.last_in.len > 0 and una >= wait.nxt
-        if fed or not answers:
-            full = flight >= self.window and self.of.scale_known
-            return ("receive-window" if full else "application"), wait.una >= wait.nxt
+        # Seen at the receiver, an ACK may have released what came before the time by which it is moved.
+        released = answers or (self.of.seen_at == "receiver" and wait.una < wait.nxt)
+        if fed or not released:
+            if flight >= self.window and self.of.scale_known:
+                return "receive-window", wait.una >= wait.nxt
+            # A pacer releases segments within a round trip, without an arrival.
+            paced = not fed and wait.una < wait.nxt and wait.duration_ns < self.rtt_ns
+            return ("pacing" if paced else "application"), wait.una >= wait.nxt
         if flight + self.of.mss > window and self.of.scale_known:
-            return "receive-window", True
+            return "receive-window", self.of.seen_at == "sender"
         if (
             packet.len < self.of.mss
             and self.una >= wait.nxt

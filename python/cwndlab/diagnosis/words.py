@@ -53,6 +53,10 @@ class Explanation:
         }
 
 
+#: Causes in words where they are only the likeliest.
+_UNSURE = {"policer": "a policer, or a queue too short to delay anything, had dropped segments"}
+
+
 def explain(conversation: Conversation, wait: Wait) -> Explanation:
     """A wait in sentences."""
     steps = [*_losses(wait), *_dupacks(conversation, wait), *_window(conversation, wait)]
@@ -62,7 +66,7 @@ def explain(conversation: Conversation, wait: Wait) -> Explanation:
         start_s=wait.start_ns / 1e9,
         end_s=wait.end_ns / 1e9,
         cause=wait.cause,
-        summary=CAUSES[wait.cause],
+        summary=_UNSURE.get(wait.cause, CAUSES[wait.cause]) if not wait.certain else CAUSES[wait.cause],
         certain=wait.certain,
         steps=tuple(sorted(steps, key=lambda step: step.time_ns)),
         serial=conversation.serial,
