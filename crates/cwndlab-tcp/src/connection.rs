@@ -56,6 +56,8 @@ pub struct Connection {
     recovery: Recovery,
     /// What both ends agreed on.
     agreed: Agreed,
+    /// When TS.Recent was taken, see [`stamp_unit`].
+    stamped_at: u32,
     iss: u32,
     irs: u32,
     /// Expiries of the retransmission timer since the last progress.
@@ -70,7 +72,7 @@ pub struct Connection {
     stats: Stats,
 }
 
-const _: () = assert!(size_of::<Connection>() <= 384);
+const _: () = assert!(size_of::<Connection>() <= 392);
 
 /// Options agreed on at the handshake.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,6 +169,7 @@ impl Connection {
             timers: Timers::new(),
             recovery: Recovery::new(cfg, cfg.sack),
             agreed: Agreed::default(),
+            stamped_at: 0,
             iss,
             irs: 0,
             retries: 0,
@@ -476,6 +479,15 @@ impl Connection {
 pub(crate) fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }
+
+/// The age of TS.Recent is kept in units of 2^30 ns.
+fn stamp_unit(now: Time) -> u32 {
+    (now.as_nanos() >> 30) as u32
+}
+
+/// From this age on, half of the range of [`timestamp`], TS.Recent is too old to be compared with (RFC 7323, section 5.5: 24
+/// days where the clock ticks each millisecond).
+const OUTDATED: u32 = 2000;
 
 /// When a delayed ACK must be sent.
 #[inline]

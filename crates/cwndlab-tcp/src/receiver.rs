@@ -81,12 +81,15 @@ impl Receiver {
     }
 
     /// A segment's timestamp (RFC 7323, section 4.3): that of the segment which begins what is to be acknowledged next.
+    /// `outdated`: TS.Recent is too old to be compared with. Whether it is taken.
     #[inline]
-    pub fn note_timestamp(&mut self, start: i64, ts_val: u32) {
+    pub fn note_timestamp(&mut self, start: i64, ts_val: u32, outdated: bool) -> bool {
         let begins = (start as u32).wrapping_sub(self.last_ack) as i32 <= 0;
-        if begins && ts_val.wrapping_sub(self.ts_recent) as i32 >= 0 {
+        let newer = begins && (outdated || ts_val.wrapping_sub(self.ts_recent) as i32 >= 0);
+        if newer {
             self.ts_recent = ts_val; // without PAWS: positions are 64 bits wide
         }
+        newer
     }
 
     /// Takes payload; when its acknowledgment is due. `sender` is this end's own.

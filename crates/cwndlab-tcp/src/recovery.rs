@@ -142,7 +142,7 @@ impl Recovery {
             AckKind::New => {
                 let decision = self.on_new_ack(cfg, s, ack);
                 if ack.sacked_bytes > 0 {
-                    return self.with_news(cfg, s, decision);
+                    return self.with_news(cfg, s, ack.now, decision);
                 }
                 if decision.growth == Growth::Acked {
                     return decision;
@@ -151,7 +151,7 @@ impl Recovery {
             }
             AckKind::Duplicate => {
                 s.dup_acks += 1;
-                let began = self.on_dup_ack(cfg, s, ack.sacked_bytes);
+                let began = self.on_dup_ack(cfg, s, ack.now, ack.sacked_bytes);
                 self.with_losses(s, Decision { began, restart_timer: began, ..NOTHING })
             }
             AckKind::Old | AckKind::Other => NOTHING,
@@ -166,9 +166,9 @@ impl Recovery {
 
     /// RFC 6675, section 4: the blocks of an ACK of new data may show that the new first segment is lost.
     #[cold]
-    fn with_news(&mut self, cfg: &TcpConfig, s: &mut Sender, decision: Decision) -> Decision {
+    fn with_news(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time, decision: Decision) -> Decision {
         let looks = matches!(self, Recovery::Sack(_) | Recovery::Fack(_) | Recovery::Prr(_));
-        if looks && !self.in_recovery() && self.on_dup_ack(cfg, s, 0) {
+        if looks && !self.in_recovery() && self.on_dup_ack(cfg, s, now, 0) {
             return self.with_losses(s, Decision { growth: Growth::None, began: true, ..decision });
         }
         self.with_losses(s, decision)
@@ -189,7 +189,7 @@ impl Recovery {
     }
 
     /// A duplicate ACK that newly reported `delivered` bytes; true if it began an episode.
-    fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, delivered: u64) -> bool {
+    fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time, delivered: u64) -> bool {
         match self {
             Recovery::Tahoe(r) => r.on_dup_ack(cfg, s),
             Recovery::Reno(r) => r.on_dup_ack(cfg, s),
@@ -200,7 +200,7 @@ impl Recovery {
             Recovery::Reno1998(r) => r.on_dup_ack(cfg, s),
             Recovery::NewReno1998(r) => r.on_dup_ack(cfg, s),
             Recovery::Sack1998(r) => r.on_dup_ack(cfg, s, delivered),
-            Recovery::Fack1998(r) => r.on_dup_ack(cfg, s),
+            Recovery::Fack1998(r) => r.on_dup_ack(cfg, s, now),
             Recovery::Rack(_) => false, // duplicates mean nothing by themselves
         }
     }

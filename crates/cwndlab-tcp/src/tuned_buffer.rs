@@ -8,6 +8,7 @@
 use cwndlab_units::Time;
 
 use crate::config::{ReceiveTuning, TcpConfig};
+use crate::connection::timestamp;
 use crate::reassembly::Reassembly;
 use crate::segment::Header;
 use crate::segment_size::SegmentSize;
@@ -27,6 +28,7 @@ const SMALL_BUFFER: u32 = 704;
 const INITIAL_SEGMENTS: u32 = 10;
 /// Segments smaller than this do not open the window.
 const LEAST_TO_GROW: u32 = 128;
+const MICROSECOND: u64 = 1000;
 const MILLISECOND: u64 = 1_000_000;
 
 /// Memory of a packet of so many bytes with its IP header (`skb->truesize`).
@@ -68,7 +70,7 @@ pub(crate) struct TunedBuffer {
     rtt: u32,
     rtt_until: u64,
     rtt_since: Option<Time>,
-    last_echo: u32,
+    last_echo: Option<u64>,
     /// Memory in use when an ACK was found due: before the application read.
     noted: Option<u32>,
 }
@@ -109,7 +111,7 @@ impl TunedBuffer {
             rtt: 0,
             rtt_until: 0,
             rtt_since: None,
-            last_echo: 0,
+            last_echo: None,
             noted: None,
         };
         it.threshold = it.window_of(it.buffer).min(it.limit);
@@ -265,15 +267,17 @@ impl TunedBuffer {
 
     /// `tcp_rcv_rtt_measure_ts`: the clock of stamps ticks in milliseconds.
     fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
-        let echo = echo / 1000;
-        if echo == self.last_echo {
+        // the stamp wraps after 71.6 minutes, so its age counts, and not the stamp
+        let age = u64::from(timestamp(now).wrapping_sub(echo));
+        let echo = (now.as_nanos() / MICROSECOND).saturating_sub(age) / 1000;
+        if self.last_echo == Some(echo) {
             return;
         }
-        self.last_echo = echo;
+        self.last_echo = Some(echo);
         if seg.len >= self.size.full() {
-            let sample = ((now.as_nanos() / MILLISECOND) as u32).wrapping_sub(echo);
+            let sample = now.as_nanos() / MILLISECOND - echo;
             if sample > 0 && sample < 1 << 20 {
-                self.note_rtt(sample * 1000, false);
+                self.note_rtt(sample as u32 * 1000, false);
             }
         }
     }

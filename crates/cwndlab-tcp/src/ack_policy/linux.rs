@@ -79,7 +79,8 @@ fn whole_ticks(rto: &RtoConfig, wait: Time) -> u64 {
 
 #[inline]
 fn clock(rto: &RtoConfig, now: Time) -> u64 {
-    ticks(rto, now + rto.tick_phase_ns)
+    // before the first data, `last_data` is 0, as `lrcvtime` is, which on a running kernel is long ago
+    (1 << 40) + ticks(rto, now + rto.tick_phase_ns)
 }
 
 impl Linux {

@@ -2,7 +2,7 @@
 
 use cwndlab_units::Time;
 
-use super::{timestamp, Connection, Control, MAX_SYN_RETRIES};
+use super::{stamp_unit, timestamp, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::{ReceiveTuning, RttSamples, TcpConfig};
 use crate::congestion::{AfterAck, CongestionEvent, Episode};
 use crate::segment::{Flags, Segment};
@@ -37,7 +37,7 @@ impl Connection {
         if !seg.flags.has(Flags::SYN) {
             return;
         }
-        self.take_syn(cfg, seg);
+        self.take_syn(cfg, now, seg);
         self.state = State::SynReceived;
         self.control = Control::SynAck;
         self.time_syn(cfg, now);
@@ -61,7 +61,7 @@ impl Connection {
         if !seg.flags.has(Flags::SYN) {
             return;
         }
-        self.take_syn(cfg, seg);
+        self.take_syn(cfg, now, seg);
         if acks_syn && self.refuses_marked_syn_ack(cfg, seg) {
             self.control = Control::EchoSynAck;
             self.time_syn(cfg, now);
@@ -77,10 +77,11 @@ impl Connection {
     }
 
     /// What a SYN or SYN-ACK says: the peer's initial sequence number and options.
-    fn take_syn(&mut self, cfg: &TcpConfig, seg: &Segment) {
+    fn take_syn(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.irs = seg.seq;
         self.receiver.nxt = 1;
         self.receiver.ts_recent = seg.ts_val;
+        self.stamped_at = stamp_unit(now);
         self.agreed.sack = cfg.sack && seg.sack_permitted;
         self.agreed.timestamps = cfg.timestamps && seg.has_timestamps;
         let scales = cfg.window_scale && seg.window_scale_plus_1 > 0;

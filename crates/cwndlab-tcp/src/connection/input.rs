@@ -2,7 +2,7 @@
 
 use cwndlab_units::Time;
 
-use super::{schedule_ack, Agreed, Connection, Control};
+use super::{schedule_ack, stamp_unit, Agreed, Connection, Control, OUTDATED};
 use crate::config::TcpConfig;
 use crate::receiver::Arriving;
 use crate::recovery::Recovery;
@@ -57,6 +57,16 @@ impl Connection {
 
     /// A plain ACK of new data, or data that acknowledges nothing new; false, and nothing done, if it is neither.
     /// Does what [`Self::take_any`] does of these, without asking what they are not.
+    /// A segment's timestamp (RFC 7323, section 4.3).
+    #[inline]
+    fn note_timestamp(&mut self, now: Time, start: i64, ts_val: u32) {
+        let unit = stamp_unit(now);
+        let outdated = unit.wrapping_sub(self.stamped_at) >= OUTDATED;
+        if self.receiver.note_timestamp(start, ts_val, outdated) {
+            self.stamped_at = unit;
+        }
+    }
+
     #[allow(clippy::inline_always)] // most of what an endpoint does: see connection/ack.rs
     #[inline(always)]
     fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
@@ -73,7 +83,7 @@ impl Connection {
         }
         let start = self.receiver.nxt + self.distance_ahead(seg);
         if self.agreed.timestamps && seg.has_timestamps || data && cfg.packet_stamps {
-            self.receiver.note_timestamp(start as i64, seg.ts_val);
+            self.note_timestamp(now, start as i64, seg.ts_val);
         }
         let ack = self.sender.una + acked;
         self.note_window(ack, seg);
@@ -147,7 +157,7 @@ impl Connection {
             return;
         }
         if self.agreed.timestamps && seg.has_timestamps || seg.len > 0 && cfg.packet_stamps {
-            self.receiver.note_timestamp(start, seg.ts_val);
+            self.note_timestamp(now, start, seg.ts_val);
         }
         if plain && seg.len == 0 && start + 1 == self.receiver.nxt as i64 {
             self.receiver.ack_now = true; // a probe of our window

@@ -118,15 +118,16 @@ fn transmit(pipe: &Pipe, dice: &mut Dice, wire: &mut Wire, (now, sent): (Time, u
 }
 
 /// Runs until both ends are over, or nothing is left to happen.
-fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
+fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outcome {
     let mut dice = Dice(pipe.seed | 1);
-    let mut now = Time::ZERO;
+    let mut now = start;
     let iss = [u32::MAX - 700, 5];
     let mut ends = [Connection::client(&configs[0], iss[0], now), Connection::server(&configs[1], iss[1], now)];
     let mut wire = Wire::new();
     let (mut sent, mut written, mut closed) = (0_u64, [0_u64; 2], [false; 2]);
-    let mut next_write = [Time::ZERO; 2];
-    let mut next_read = Time::ZERO;
+    let close_at = plan.close_at.map(|at| start + at);
+    let mut next_write = [start; 2];
+    let mut next_read = start;
     let mut read = [0_u64; 2];
     for (end, reads) in ends.iter_mut().zip(plan.reads) {
         end.set_auto_read(reads == 0);
@@ -146,7 +147,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
                 written[side] += piece;
                 next_write[side] = now + Time::from_millis(20);
             }
-            if !closed[side] && written[side] == plan.bytes[side] && now >= plan.close_at[side] {
+            if !closed[side] && written[side] == plan.bytes[side] && now >= close_at[side] {
                 // an application does not close a connection that is not yet open
                 if end.was_established() {
                     closed[side] = true;
@@ -191,13 +192,13 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
                 next = next.min(next_write[side].max(now));
             }
             if !closed[side] {
-                next = next.min(plan.close_at[side].max(now + Time::from_millis(10)));
+                next = next.min(close_at[side].max(now + Time::from_millis(10)));
             }
             if plan.reads[side] > 0 && read[side] < ends[side].received() {
                 next = next.min(next_read);
             }
         }
-        if next > Time::from_secs(50_000) {
+        if next > start + Time::from_secs(50_000) {
             break;
         }
         now = now.max(next);
@@ -218,7 +219,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) -> Outcome {
 }
 
 fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
-    let outcome = run(configs, pipe, plan);
+    let outcome = run(configs, pipe, plan, Time::ZERO);
     let [a, b] = &outcome.ends;
     let state = format!("{:?} {:?} at {}\n{a:?}\n{b:?}", a.state(), b.state(), outcome.end);
     for (from, to, bytes) in [(a, b, plan.bytes[0]), (b, a, plan.bytes[1])] {
@@ -251,7 +252,7 @@ prop_compose! {
         (ecn, slow_start, reduce_from) in (
             prop::sample::select(vec![
                 EcnKind::Off, EcnKind::Accept, EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1, EcnKind::Dctcp,
-                EcnKind::L4s,
+                EcnKind::L4s, EcnKind::Accecn, EcnKind::AccecnEct1,
             ]),
             prop::sample::select(vec![
                 SlowStartKind::Standard, SlowStartKind::Hystart, SlowStartKind::HystartPlusPlus, SlowStartKind::Search,
@@ -272,6 +273,7 @@ prop_compose! {
             AckPolicy::QuickThenDelayed { quick_segments: 4, timeout_ns: Time::from_millis(40) },
             Profile::Linux2_0.config().ack_policy,
             Profile::Linux2_2.config().ack_policy,
+            Profile::Linux6.config().ack_policy,
         ]),
         (idle, f_rto, linux_timers) in any::<(bool, bool, bool)>(),
         (packet_stamps, dsack, sack_blocks, ecn_holds_slow_start) in (any::<bool>(), any::<bool>(), 1..=4_u8, any::<bool>()),
@@ -368,6 +370,61 @@ proptest! {
     #[test]
     fn the_stream_arrives_whole_and_every_connection_ends((configs, pipe, plan) in case()) {
         check(&configs, &pipe, &plan);
+    }
+}
+
+/// What must not depend on when a connection begins.
+fn seen(outcome: &Outcome, start: Time) -> String {
+    let ends = outcome.ends.each_ref().map(|end| {
+        let sender = &end.sender;
+        format!(
+            "{:?} acked {} received {} cwnd {} srtt {:?} {:?}",
+            end.state(),
+            end.acked(),
+            end.received(),
+            sender.cc.cwnd(),
+            sender.rtt.min_rtt(),
+            end.stats
+        )
+    });
+    format!("{:?} after {} {}", ends, outcome.end - start, outcome.over)
+}
+
+prop_compose! {
+    /// A profile with any of the laws and recoveries, and any ECN.
+    fn profiled()(
+        profile in prop::sample::select(&Profile::ALL),
+        recovery in prop::sample::select(&RecoveryKind::ALL),
+        law in prop::sample::select(WindowLawKind::all(CubicConfig { fast_convergence: true }).to_vec()),
+        ecn in prop::sample::select(vec![EcnKind::Off, EcnKind::Rfc3168, EcnKind::Dctcp, EcnKind::Accecn, EcnKind::AccecnEct1]),
+        policy in prop::sample::select(vec![AckPolicy::Every, Profile::Linux6.config().ack_policy, Profile::Linux2_2.config().ack_policy]),
+    ) -> TcpConfig {
+        TcpConfig {
+            recovery: profile.recovery(recovery),
+            window_law: law,
+            ecn,
+            ack_policy: policy,
+            sack: true,
+            timestamps: true,
+            handshake: Some(profile.era().handshake),
+            ..profile.config()
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(1_000))]
+    /// Ticks, and the slots of Linux's timer wheel for waits of up to four minutes, are the same after multiples of 512 s; stamps wrap
+    /// after 4295 s.
+    #[test]
+    fn a_connection_does_the_same_whenever_it_begins(
+        cfg in profiled(), pipe in pipe(), plan in plan([1460; 2]), first in prop_oneof![1..512_u64, 195..200_u64], turns in 1..=16_u64,
+    ) {
+        // a stamp of 0, which only the first microsecond of a run has, is taken for none
+        let [first, later] = [Time::from_secs(first), Time::from_secs(first + 512 * turns)];
+        let configs = [cfg; 2];
+        let [a, b] = [first, later].map(|start| seen(&run(&configs, &pipe, &plan, start), start));
+        prop_assert_eq!(a, b);
     }
 }
 

@@ -368,7 +368,8 @@ impl Record {
         }
         for index in 0..self.list.len() {
             let sent = self.list[index];
-            if !sent.is(SACKED) && (index == 0 || sent.at + wait <= now) {
+            // what waits to be sent again is lost already (Linux's `tcp_mark_skb_lost`)
+            if !sent.is(SACKED) && !sent.waits() && (index == 0 || sent.at + wait <= now) {
                 self.lose(index);
             }
         }
@@ -413,6 +414,19 @@ mod tests {
 
     fn recording() -> Record {
         Record { keeps: Keeps { order: true, ..Keeps::default() }, ..Record::default() }
+    }
+
+    #[test]
+    fn a_timeout_does_not_count_again_as_lost_what_waits_to_be_sent_again() {
+        let mut record = recording();
+        for start in [1, 11, 21] {
+            record.send(start, start + 10, Time::from_secs(1), false);
+        }
+        record.time_out(Time::ZERO, Time::from_secs(2));
+        assert_eq!(record.tally.lost_bytes, 30);
+        record.send(1, 11, Time::from_secs(2), false);
+        record.time_out(Time::ZERO, Time::from_secs(4)); // the copy is lost, and nothing else
+        assert_eq!((record.tally.lost_bytes, record.tally.waiting), (40, 3));
     }
 
     proptest! {

@@ -2,6 +2,8 @@
 //! overdamping; ns-2's Fack): an episode begins when the furthest report is `dup_thresh` segments beyond the first hole;
 //! the window falls to one segment and every ACK opens it; each ACK restarts the timer and is timed by the stamp it echoes.
 
+use cwndlab_units::Time;
+
 use super::{cut, reno_1998, Decision, GROW, HOLD, NOTHING};
 use crate::config::TcpConfig;
 use crate::congestion::{AckReport, AfterAck, Episode};
@@ -33,10 +35,10 @@ pub(crate) struct Fack1998 {
 }
 
 impl Fack1998 {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
+    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) -> bool {
         self.hold = false;
         if self.active {
-            self.on_any_ack(cfg, s);
+            self.on_any_ack(cfg, s, now);
             return false;
         }
         self.look(cfg, s)
@@ -56,7 +58,7 @@ impl Fack1998 {
             let begun = self.look(cfg, s);
             return Decision { restart_timer: begun, ..HOLD };
         }
-        self.on_any_ack(cfg, s);
+        self.on_any_ack(cfg, s, ack.now);
         if !ack.has_blocks && s.una >= self.recover {
             self.active = false;
             self.forget(s);
@@ -100,14 +102,14 @@ impl Fack1998 {
     }
 
     /// In an episode, duplicates included.
-    fn on_any_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) {
+    fn on_any_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) {
         let forward = Fack1998::forward(s);
         self.note_arrivals(s);
         let listed = self.resent.len();
         self.resent.retain(|r| r.next_then >= forward);
         self.stuck |= self.resent.len() < listed;
-        let (mss, bytes) = (s.mss, u64::from(s.mss));
-        let ack = AckReport { mss, acked_bytes: bytes, fresh_bytes: bytes, ..AckReport::default() };
+        let bytes = u64::from(s.mss);
+        let ack = AckReport { acked_bytes: bytes, fresh_bytes: bytes, ..s.report(cfg, now) };
         s.cc.on_ack(cfg, &ack, &AfterAck { cwnd_limited: true, may_grow: true, ..AfterAck::default() });
     }
 

@@ -399,9 +399,6 @@ impl Rack {
     /// `RACK_detect_loss` (RFC 8985, section 6.2, step 5); whether anything was found.
     fn detect(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) -> bool {
         self.deadlines.reordering = Time::MAX;
-        if s.outstanding.tally().sacked == 0 && self.phase == Phase::Open {
-            return false; // in order: nothing was sent before what has arrived
-        }
         let wait = self.rtt + self.reordering_window(cfg, s);
         let (found, at) = s.outstanding.detect(self.newest, wait, now);
         // Linux's timer counts from then, below
