@@ -155,6 +155,39 @@ def test_a_notebook_reads_and_sets_the_settings_of_the_page(seen: Any) -> None:
     assert seen["assigned"] == "5 Mbit/s"
 
 
+EVIL = """<!doctype html><body><script>
+try { parent.document.body.setAttribute("data-owned", parent.document.title); } catch (error) {}
+document.title = "ran"; parent.postMessage({ cwndlab: "#ran" }, "*");
+</script>"""
+
+
+@pytest.mark.parametrize("how", ["widget", "frame"])
+def test_a_strangers_page_runs_but_reaches_nothing_of_the_notebook(tmp_path: Path, how: str) -> None:
+    if CHROMIUM is None:
+        pytest.skip("needs chromium")
+    script = resources.files("cwndlab.report").joinpath("live", "widget.js").read_text()
+    given = {"title": "evil", "html": EVIL, "height": "40rem", "address": ""}
+    text = HOST.format(script=json.dumps(script), given=json.dumps(given).replace("</", "<\\/"))
+    if how == "frame":
+        text = f"<!doctype html><title>notebook</title><body>{ExplorePage('evil', EVIL)._repr_html_()}"
+    mark = "document.body.setAttribute('data-heard', event.data.cwndlab)"
+    hear = f"<script>addEventListener('message', (event) => {mark})</script>"
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(text.replace("<body>", f"<body>{hear}", 1))
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--virtual-time-budget=5000",
+        "--dump-dom",
+        notebook.as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    (body,) = re.findall(r"<body[^>]*>", done.stdout.partition("<script")[0])
+    assert 'data-heard="#ran"' in body
+    assert "data-owned" not in body
+
+
 def test_a_notebook_without_widgets_shows_the_page_in_a_frame() -> None:
     shown = ExplorePage("One", "<p>&</p>")._repr_html_()
     assert '<iframe title="One"' in shown and "&lt;p&gt;&amp;&lt;/p&gt;" in shown

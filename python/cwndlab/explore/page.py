@@ -60,9 +60,12 @@ class ExplorePage:
         return page_widget(self.title, self.html)
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that its styles and its strict policy stay inside."""
+        """The page in a frame of its own, whose scripts, styles and strict policy stay inside."""
         style = "width: 100%; height: 60rem; border: 0"
-        return f'<iframe title="{escape(self.title)}" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
+        return (
+            f'<iframe title="{escape(self.title)}" style="{style}" sandbox="allow-scripts allow-downloads" '
+            f'srcdoc="{escape(self.html)}"></iframe>'
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ function render({ model, el }) {
   const frame = document.createElement("iframe");
   frame.title = model.get("title");
   frame.style.cssText = `width: 100%; height: ${model.get("height")}; border: 0`;
+  // The page may be a stranger's: its scripts run, but reach nothing of the notebook.
+  frame.setAttribute("sandbox", "allow-scripts allow-downloads");
   frame.srcdoc = model.get("html");
   const tell = () => frame.contentWindow?.postMessage({ cwndlab: model.get("address") }, "*");
   const told = () => model.get("address") && tell();
