@@ -1,8 +1,8 @@
 """Congestion controls written in Python: a class or a file becomes source for other processes.
 
 A control travels as the text of the module that defines it. Each process executes that text again, so the
-digest in a run's key covers what ran: the text and the class's name. It covers neither modules that the text
-imports nor the version of Python.
+digest in a run's key covers what ran: the text, the class's name, and the user's own modules that the text
+imports. It covers neither installed packages nor the version of Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from cwndlab._core import CongestionControl, tcp_knobs
 from cwndlab.errors import StudyError, nearest
-from cwndlab.usercode import check_not_loading, execute, read
+from cwndlab.usercode import check_not_loading, execute, imported, read
 
 #: Part of the digest; another number where the same text would run in another way.
 _FORMAT = "cwndlab congestion control 1"
@@ -39,15 +39,17 @@ class LawCode:
     file: str
     source: str
     uses_random: bool
+    #: Digest of the user's modules that the text imports (`usercode.imported`).
+    imports: str = ""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travels without its digest, so that what arrives is compared with what a scenario asks for."""
-        return (LawCode, (self.name, self.class_name, self.file, self.source, self.uses_random))
+        return (LawCode, (self.name, self.class_name, self.file, self.source, self.uses_random, self.imports))
 
     @cached_property
     def digest(self) -> str:
         """Digest of the module's text and the class's name, 32 hexadecimal digits."""
-        text = "\0".join((_FORMAT, self.class_name, self.source))
+        text = "\0".join((_FORMAT, self.class_name, self.source, *([self.imports] if self.imports else [])))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property
@@ -115,7 +117,7 @@ def from_file(spec: str) -> LawCode:
     cls = classes[class_name]
     name = found["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
     _check(name, cls)
-    return LawCode(name, class_name, str(file), source, bool(cls.uses_random))
+    return LawCode(name, class_name, str(file), source, bool(cls.uses_random), imported(source))
 
 
 def load(code: LawCode) -> type[CongestionControl]:
@@ -137,7 +139,8 @@ _loaded: dict[str, type[CongestionControl]] = {}
 
 
 def _code(name: str, cls: type[CongestionControl], file: Path) -> LawCode:
-    return LawCode(name, cls.__qualname__, str(file), read(file, "--cc"), bool(cls.uses_random))
+    source = read(file, "--cc")
+    return LawCode(name, cls.__qualname__, str(file), source, bool(cls.uses_random), imported(source))
 
 
 def _check(name: str, cls: type) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +16,8 @@ from cwndlab.errors import StudyError
 #: How the names of the modules begin.
 PREFIX = "cwndlab_user_"
 _busy = threading.local()
+#: Where the modules of Python and of installed packages are.
+_INSTALLED = {"site-packages", "dist-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"}
 #: Where a module has the text that was run, which may not be the file's any more.
 _SOURCE = "__cwndlab_source__"
 
@@ -42,6 +46,54 @@ def read(file: Path, option: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise StudyError(f"{file} cannot be read: {reason}", key=option) from None
+
+
+def imported(source: str) -> str:
+    """Digest of the user's modules that a text imports, directly or not; "" if there are none.
+
+    Modules of Python and of installed packages do not count.
+    """
+    texts: dict[str, str] = {}
+    todo = [source]
+    while todo:
+        for name in _imports(todo.pop()):
+            if name not in texts and (file := _own_module(name)) is not None:
+                texts[name] = file.read_text(encoding="utf-8", errors="replace")
+                todo.append(texts[name])
+    if not texts:
+        return ""
+    return hashlib.sha256(
+        "\0".join(part for one in sorted(texts.items()) for part in one).encode()
+    ).hexdigest()
+
+
+def _imports(source: str) -> Iterator[str]:
+    """The names of the modules that a text imports, and of the packages around them."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return  # running it reports that
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            parts = name.split(".")
+            yield from (".".join(parts[: k + 1]) for k in range(len(parts)))
+
+
+def _own_module(name: str) -> Path | None:
+    """The file of a module where Python looks for it; None if it is Python's or an installed package's."""
+    for entry in sys.path:
+        base = Path(entry or ".").joinpath(*name.split("."))
+        for file in (base.with_suffix(".py"), base / "__init__.py"):
+            if file.is_file():
+                return None if _INSTALLED & {*file.resolve().parts} or _is_ours(file) else file
+    return None
+
+
+def _is_ours(file: Path) -> bool:
+    return file.resolve().is_relative_to(Path(__file__).parent)
 
 
 def described_error(error: BaseException) -> str:

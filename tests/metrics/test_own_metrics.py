@@ -104,6 +104,26 @@ def test_a_changed_metric_is_measured_anew_and_nothing_runs(
         cwndlab.open("own-out")
 
 
+def test_a_changed_module_that_a_metric_imports_is_another_metric(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "inner_of_mine.py").write_text("FACTOR = 1\n")
+    (tmp_path / "helper_of_mine.py").write_text("from inner_of_mine import FACTOR\n")
+    file.write_text(FILE.replace("FACTOR = 1", "from helper_of_mine import FACTOR"))
+
+    def digest() -> str:
+        _own.from_file("mine.py")
+        return _own._known["largest_transfer"].code.digest
+
+    first = digest()
+    assert digest() == first
+    (tmp_path / "inner_of_mine.py").write_text("FACTOR = 2\n")
+    assert digest() != first
+    cwndlab.run("own.toml", threads=1, out="out")
+    assert cwndlab.open("out").estimate("largest_transfer_cubic").value > 0
+
+
 def test_other_processes_get_the_metric_with_the_work(file: Path) -> None:
     _own.from_file("mine.py")
     work = pickle.loads(pickle.dumps(Measure((Quantity(name="x", metric="largest_transfer"),))))

@@ -132,6 +132,18 @@ def test_the_code_is_part_of_the_key_and_nothing_else_of_the_file_system_is(
     assert scenarios[0] != scenarios[1] and first.digest in scenarios[0]
 
 
+def test_a_changed_module_that_a_law_imports_is_another_law(
+    law: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "beta_of_mine.py").write_text("BETA = 0.7\n")
+    law.write_text("from beta_of_mine import BETA\n" + LAW.replace("0.7", "BETA"))
+    first = from_file(str(law)).digest
+    (tmp_path / "beta_of_mine.py").write_text("BETA = 0.8\n")
+    assert from_file(str(law)).digest != first
+    assert pickle.loads(pickle.dumps(from_file(str(law)))).digest != first
+
+
 def test_another_process_computes_the_digest_of_what_it_received(law: Path) -> None:
     code = from_file(str(law))
     sent = pickle.dumps(code)

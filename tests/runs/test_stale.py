@@ -39,6 +39,12 @@ def change(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return changed
 
 
+def test_a_metrics_digest_covers_all_that_makes_its_numbers() -> None:
+    modules = _code.closure("link_utilization")
+    assert {"metrics.link_utilization", "records.window", "plan.scenario"} <= set(modules)
+    assert "spec.schema" in modules
+
+
 def test_a_repeated_run_writes_its_report_only_if_something_changed(
     tmp_path: Path, fake_core: FakeCore
 ) -> None:

@@ -105,7 +105,7 @@ def page(derived: Explored, tries: Sequence[Mapping[str, Any]] = (), index: str 
     """
     module = embed.engine_module(core().engine_digest())
     if isinstance(module, str):
-        raise OutputError(f"{module} `rustup target add wasm32-unknown-unknown`, then `make setup`")
+        raise OutputError(module)
     found, tables = derived.tables()
     about = found.study.outline.about or ""
     view = ExploreView(

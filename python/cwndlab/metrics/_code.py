@@ -14,8 +14,8 @@ from cwndlab.spec.schema import Quantity
 from . import _own
 
 _ROOT = Path(__file__).parent.parent
-#: The code that makes a number of records; what lies outside only carries records and numbers.
-_PACKAGES = ("metrics", "records")
+#: The code that makes a number of records and a scenario; what lies outside only carries them.
+_PACKAGES = ("metrics", "records", "plan", "spec")
 #: The keys of a quantity that its values depend on; the times of its window are in the cell's scenario.
 _MEASURED = {"metric", "options", "within", "unit", "derived", "window", "phase", "whole_run"}
 
@@ -29,6 +29,15 @@ def code_digest(metric: str | None) -> str:
 @cache
 def _digest(metric: str | None) -> str:
     """Digest of a metric's module and of what it imports; for None, of the code that all metrics share."""
+    found = closure(metric)
+    digest = hashlib.sha256()
+    for name in sorted(found):
+        digest.update(f"{name} {len(found[name])}\0".encode() + found[name])
+    return digest.hexdigest()
+
+
+def closure(metric: str | None) -> dict[str, bytes]:
+    """The sources of a metric's module and of what it imports, by name without `cwndlab.`."""
     todo = ["metrics"] if metric is None else [f"metrics.{metric}", "metrics"]
     found: dict[str, bytes] = {}
     while todo:
@@ -37,10 +46,7 @@ def _digest(metric: str | None) -> str:
         if module is not None:
             found[name], imports = module
             todo += imports
-    digest = hashlib.sha256()
-    for name in sorted(found):
-        digest.update(f"{name} {len(found[name])}\0".encode() + found[name])
-    return digest.hexdigest()
+    return found
 
 
 @cache

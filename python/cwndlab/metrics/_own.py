@@ -3,7 +3,7 @@
 A metric is known once its decorator has run: in the program that runs the study, in a file given by
 `--metric`, or in an installed package that names it as an entry point. A study file names metrics, but never
 makes code run that is not installed. What a metric gives is kept under a digest of the text of the module
-that defines it; the digest does not cover what that module imports.
+that defines it, and of the user's own modules that it imports.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from textwrap import dedent
 from traceback import walk_tb
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from cwndlab._core import record_tables
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
-from cwndlab.usercode import described_error, execute, read, source_of
+from cwndlab.usercode import described_error, execute, imported, read, source_of
 
 from ._built_in import built_in
 from ._metric import Metric
@@ -49,11 +50,13 @@ class MetricCode(NamedTuple):
     whole: bool = True
     #: Whether an installed package provides it.
     installed: bool = False
+    #: Digest of the user's modules that the text imports (`usercode.imported`).
+    imports: str = ""
 
     @property
     def digest(self) -> str:
         """Digest of the text and the name, 32 hexadecimal digits."""
-        text = "\0".join((_FORMAT, self.name, self.source))
+        text = "\0".join((_FORMAT, self.name, self.source, *([self.imports] if self.imports else [])))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -171,9 +174,10 @@ def _code(name: str, function: Callable[..., object]) -> MetricCode:
     module = sys.modules[function.__module__]
     file = str(getattr(module, "__file__", None) or "")
     if (source := source_of(module, OPTION)) is not None:
-        return MetricCode(name, file, source, installed=name in _entry_points())
+        return MetricCode(name, file, source, installed=name in _entry_points(), imports=imported(source))
     try:
-        return MetricCode(name, file, inspect.getsource(function), whole=False)
+        source = inspect.getsource(function)
+        return MetricCode(name, file, source, whole=False, imports=imported(dedent(source)))
     except (OSError, TypeError):
         raise StudyError(
             "its source cannot be found, so its values would have no key",
@@ -260,6 +264,7 @@ def described(code: MetricCode) -> dict[str, object]:
         "options": list(one.options),
         "list": one.is_list,
         "file": code.file,
+        "imports": code.imports,
     }
 
 
@@ -268,7 +273,9 @@ def reopened(stated: Mapping[str, Any], source: str) -> None:
 
     OutputError if this process has another metric of that name.
     """
-    code = MetricCode(stated["name"], stated["file"], source)
+    code = MetricCode(stated["name"], stated["file"], source, imports=str(stated.get("imports", "")))
+    if not _NAME.match(code.name) or code.name in built_in():
+        raise OutputError(f'the results bring a metric "{code.name}" along, which is not theirs to define')
     known = find(code.name)
     if known is not None:
         if known.code.digest != code.digest:

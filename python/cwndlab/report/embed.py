@@ -112,7 +112,10 @@ def engine_module(engine: str) -> bytes | str:
             "its cells; `make setup` says how to install it."
         )
     if folder.joinpath("engine.txt").read_text().strip() != engine or core().engine_digest() != engine:
-        return "Another version of the engine made these runs, so the page cannot run its cells."
+        return (
+            "Another version of the engine made these runs, or pages have an older one (`make setup` renews "
+            "it), so the page cannot run its cells."
+        )
     return module.read_bytes()
 
 

@@ -14,6 +14,7 @@ from cwndlab.report import comparison
 from cwndlab.stats.difference import Comparison, Move, difference
 
 from . import folder
+from .stated import reading
 
 
 def compare(a: Path, b: Path) -> Comparison:
@@ -23,16 +24,13 @@ def compare(a: Path, b: Path) -> Comparison:
     replicates that both have; otherwise it is Welch's.
     """
     campaign_a, store_a, _ = folder.load(a)
+    with store_a, reading(a):
+        left = campaign_a.results()
     if a.resolve() == b.resolve():
-        numbers = len(campaign_a.results().data)
-        store_a.close()
-        return Comparison([], numbers, [], [])
+        return Comparison([], len(left.data), [], [])
     campaign_b, store_b, _ = folder.load(b)
-    try:
-        left, right = campaign_a.results(), campaign_b.results()
-    finally:
-        store_a.close()
-        store_b.close()
+    with store_b, reading(b):
+        right = campaign_b.results()
     moved: list[Move] = []
     same = 0
     for cell, quantity in left.data:

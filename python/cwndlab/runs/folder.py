@@ -19,7 +19,7 @@ from cwndlab.files import write_atomic, writing
 from cwndlab.laws import LawCode
 from cwndlab.metrics._own import MetricCode, described, reopened
 from cwndlab.metrics._study import MeasuredStudy
-from cwndlab.plan.plan import make_plan
+from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.study import REPORT
 from cwndlab.spec import load as spec
 from cwndlab.spec import toml
@@ -28,6 +28,7 @@ from cwndlab.spec.files import inside
 from cwndlab.store.folder import FolderStore
 
 from .campaign import Campaign
+from .stated import reading, stated
 
 if TYPE_CHECKING:
     from cwndlab.spec.study import StudySpec
@@ -184,6 +185,7 @@ def keep_laws(folder: Path, study: StudySpec) -> dict[str, Any]:
                     "copy": f"{_LAWS}/{law.name}.py",
                     "digest": law.digest,
                     "uses_random": law.uses_random,
+                    "imports": law.imports,
                 }
             )
     return {"congestion_controls": listed}
@@ -214,7 +216,9 @@ def _laws(folder: Path, content: Mapping[str, Any]) -> dict[str, LawCode]:
     for item in content.get("congestion_controls", []):
         with writing(folder):
             source = (folder / _LAWS / Path(f"{item['name']}.py").name).read_text(encoding="utf-8")
-        found[item["name"]] = LawCode(item["name"], item["class"], item["file"], source, item["uses_random"])
+        found[item["name"]] = LawCode(
+            item["name"], item["class"], item["file"], source, item["uses_random"], item.get("imports", "")
+        )
     return found
 
 
@@ -245,7 +249,13 @@ def with_cell(table: pa.Table, cell: str) -> pa.Table:
 
 def load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     """What a result folder holds, for `report` and `compare`; OutputError if something in it is missing."""
+    with reading(folder):
+        return _load(folder)
+
+
+def _load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     content = read_provenance(folder)
+    counts = {cell.id: cell.replicates for cell in stated(folder / _MARK, content).cells}
     _reopen_metrics(folder, content)
     study = spec.load(MeasuredStudy, folder / "study.toml")
     study = replace(study, laws=_laws(folder, content))
@@ -255,16 +265,25 @@ def load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
         study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity
     )
     store = FolderStore(folder / "store", read_only=True)
-    campaign = Campaign(plan, store, Threads(1), backend=content.get("backend_key", ""), runs_laws=False)
-    counts = {cell["id"]: cell["replicates"] for cell in content["cells"]}
-    lacking = 0
-    for cell in campaign.wanted:
-        campaign.wanted[cell] = counts.get(cell, campaign.wanted[cell])
-        lacking += sum(not campaign.has(cell, k) for k in range(campaign.wanted[cell]))
-    if lacking:
+    try:
+        return _whole(folder, plan, store, counts, content), store, content
+    except BaseException:
         store.close()
+        raise
+
+
+def _whole(
+    folder: Path, plan: Plan, store: FolderStore, counts: Mapping[str, int], content: Mapping[str, Any]
+) -> Campaign:
+    """The campaign of a folder that lacks nothing."""
+    campaign = Campaign(plan, store, Threads(1), backend=content.get("backend_key", ""), runs_laws=False)
+    campaign.wanted |= {cell: counts[cell] for cell in campaign.wanted if cell in counts}
+    lacking = max(0, sum(campaign.wanted.values()) - len(store))
+    if not lacking:  # no more than the store can hold
+        lacking = sum(not campaign.has(cell, k) for cell, n in campaign.wanted.items() for k in range(n))
+    if lacking:
         raise OutputError(
             f"{folder}: {lacking} replicates are missing, damaged, or made by another version of cwndlab; "
             f"`cwndlab run {folder / 'study.toml'} -o DIR` makes them again"
         )
-    return campaign, store, content
+    return campaign

@@ -26,6 +26,7 @@ from .options import OptionFields, RunOptions
 from .progress import Progress
 from .progress import default as default_progress
 from .result import RunResult
+from .stated import reading
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
@@ -190,7 +191,7 @@ def stream(study: StudySpec, **options: Unpack[OptionFields]) -> Stream:
 def open_results(folder: str | Path) -> RunResult:
     """The results in a folder that `run` wrote; OutputError if it has none. Takes no lock, writes nothing."""
     campaign, store, _ = folders.load(Path(folder))
-    with store:
+    with store, reading(Path(folder)):
         result = RunResult.of(campaign, Path(folder))
     result.report = Path(folder) / REPORT
     return result
@@ -202,7 +203,7 @@ def report_again(folder: Path, *, png: bool = False) -> Path:
     OutputError as `open_results`.
     """
     campaign, store, content = folders.load(folder)
-    with store:
+    with store, reading(folder):
         return _report(campaign, RunResult.of(campaign, folder), content, png=png)
 
 

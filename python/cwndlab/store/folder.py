@@ -157,6 +157,9 @@ class FolderStore:
     def __contains__(self, key: object) -> bool:
         return key in self._where
 
+    def __len__(self) -> int:
+        return len(self._where)
+
     def add(self, outcome: Outcome) -> None:
         """Keeps one outcome: first its tables, then the line that vouches for it."""
         if self._lock is None:

@@ -32,6 +32,8 @@ def line_key(line: bytes) -> str | None:
 def line_values(line: bytes) -> Mapping[str, Value]:
     """What `line_of` made a line of."""
     raw: dict[str, Any] = json.loads(line.split(b" ", 2)[2])
+    if not isinstance(raw, dict):
+        raise ValueError("a line of values holds no object")
     return {
         # Most are numbers: a call for each would take longer than reading them.
         name: [item if item.__class__ is float else _number(item) for item in value]
@@ -46,13 +48,11 @@ _WORDS: dict[str | None, float] = {None: math.nan, "inf": math.inf, "-inf": -mat
 
 
 def _number(value: Any) -> float:
-    return (
-        value
-        if isinstance(value, float)
-        else _WORDS[value]
-        if value is None or isinstance(value, str)
-        else float(value)
-    )
+    if value is None or isinstance(value, str):
+        if value not in _WORDS:
+            raise ValueError(f"{value!r} is not a number")
+        return _WORDS[value]
+    return value if isinstance(value, float) else float(value)
 
 
 def _no_nan(values: Mapping[str, Value]) -> dict[str, Any]:
