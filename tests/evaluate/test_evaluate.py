@@ -105,6 +105,15 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     assert scorecard.rank(rows["5.2-starves-others"], "stubborn") == (6, 6)
 
 
+@pytest.mark.parametrize("name", pack.shipped())
+def test_every_pack_can_be_run_for_a_shorter_time(name: str) -> None:
+    made = pack.load(name)
+    for study in evaluate.studies(made, [], {"run.duration": "10s"}).values():
+        run = study.base.run
+        assert (run.duration == 10 * 10**9 or study.base.phases) and run.warmup < run.duration
+        study.plan().cells[0].check()
+
+
 def test_a_law_that_never_backs_off_fills_a_path_that_loses_every_second_packet(tmp_path: Path) -> None:
     made = evaluate.evaluate(
         [pack.load("rfc9743").only(["5.1.1"])],

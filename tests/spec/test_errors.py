@@ -473,3 +473,68 @@ def test_errors_that_only_compiling_finds_are_reported_at_once() -> None:
 def test_what_is_no_name_of_a_study_is_a_clear_error(name: str, message: str) -> None:
     with pytest.raises(StudyError, match=message):
         Study.load(name)
+
+
+SMALL = """
+title = "x"
+measure = ["share"]
+[dumbbell]
+rate = "5Mbps"
+rtt = "20ms"
+flows = [{ cc = "cubic" }]
+[run]
+duration = "1s"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            SMALL + "".join(f"key{k} = {k}\n" for k in range(20_000)),
+            r"run: there are 20001 keys; at most 1,000",
+        ),
+        (
+            SMALL + "".join(f"[x{k}.y.z]\na = 1\n" for k in range(5_000)),
+            r"there are 5004 keys; at most 1,000",
+        ),
+        ("a." * 125_000 + "b = 1\n" + SMALL, r":1: a key has more than 30 parts"),
+        ("x = " + "[" * 200 + "]" * 200 + SMALL, r"nested|not TOML"),
+        (f'x = "{"a" * 1_000_001}"' + SMALL, r"characters; at most 1,000,000"),
+        (SMALL + f"[axes.a]\nvalues = [{'1, ' * 10_001}]\n", r"axes.a.values: the list has 10001 elements"),
+        (SMALL + '[[quantities]]\nname = "a"\n' * 1_001, r"quantities: the list has 1001 tables"),
+        (
+            SMALL.replace('cc = "cubic"', 'app = { kind = {}, bytes = "1MB" }'),
+            r"app.kind: a table does not fit",
+        ),
+        (SMALL.replace('"share"', "1" + "0" * 400), r"measure.*more than 64 bits"),
+    ],
+)
+def test_a_study_of_any_size_is_answered(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    with pytest.raises(StudyError, match=message):
+        Study.load(file)
+
+
+def test_no_more_errors_are_reported_than_a_person_reads() -> None:
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(SMALL + "".join(f"key{k} = {k}\n" for k in range(100)))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 30 and lines[-1] == "and 71 more errors"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('[run]\nduration = "1s"\n', "", r"^run: this key is missing"),
+        (
+            '"20ms"',
+            "20",
+            r'dumbbell.rtt: 20 does not fit; it must be text in quotes, with its unit, like "20ms"',
+        ),
+    ],
+)
+def test_a_missing_section_and_a_missing_unit_are_named(old: str, new: str, message: str) -> None:
+    with pytest.raises(StudyError, match=message):
+        Study.from_toml(SMALL.replace(old, new))

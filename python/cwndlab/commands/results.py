@@ -69,7 +69,11 @@ def compare(
         from cwndlab.runs.compare import compare_traces
         from cwndlab.spec.units import parse_time
 
-        for cell, difference in compare_traces(a, b, parse_time(tolerance) / 1e9).items():
+        try:
+            tolerance_s = parse_time(tolerance) / 1e9
+        except ValueError as error:
+            raise StudyError(str(error), key="--tolerance") from None
+        for cell, difference in compare_traces(a, b, tolerance_s).items():
             echo(f"{cell}: {difference}" if cell else str(difference))
         return
     if html is not None:

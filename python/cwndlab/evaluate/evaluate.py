@@ -22,6 +22,7 @@ from cwndlab.runs.options import RunOptions
 from cwndlab.runs.progress import Progress, Quiet
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import checked_plan, run_plan
+from cwndlab.spec.units import parse_time
 from cwndlab.study import Study
 
 from . import kernel
@@ -78,9 +79,21 @@ def studies(
         raise StudyError(f"two subjects have the name {twice[0]}", right="give one another name: NAME=…")
     references = pack.file.references
     return {
-        name: with_subjects(study.set(changes) if changes else study, subjects, references, without)
+        name: with_subjects(_changed(study, changes), subjects, references, without)
         for name, study in pack.studies.items()
     }
+
+
+def _changed(study: Study, changes: Mapping[str, Any]) -> Study:
+    """The study with these changes. A shorter run has a shorter warm-up; one with phases keeps its length."""
+    if "run.duration" in changes and "run.warmup" not in changes:
+        run = study.base.run
+        duration = parse_time(changes["run.duration"])
+        if study.base.phases:
+            changes = {key: value for key, value in changes.items() if key != "run.duration"}
+        elif duration < run.duration:
+            changes = {**changes, "run.warmup": f"{run.warmup * duration // run.duration}ns"}
+    return study.set(changes) if changes else study
 
 
 def evaluate(

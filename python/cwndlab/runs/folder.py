@@ -278,7 +278,10 @@ def _whole(
     """The campaign of a folder that lacks nothing."""
     campaign = Campaign(plan, store, Threads(1), backend=content.get("backend_key", ""), runs_laws=False)
     campaign.wanted |= {cell: counts[cell] for cell in campaign.wanted if cell in counts}
-    lacking = max(0, sum(campaign.wanted.values()) - len(store))
+    runs: dict[str, int] = {}  # of cells that are the same run, once
+    for cell, n in campaign.wanted.items():
+        runs[campaign.key(cell, 0)] = max(n, runs.get(campaign.key(cell, 0), 0))
+    lacking = max(0, sum(runs.values()) - len(store))
     if not lacking:  # no more than the store can hold
         lacking = sum(not campaign.has(cell, k) for cell, n in campaign.wanted.items() for k in range(n))
     if lacking:

@@ -6,6 +6,9 @@ from types import TracebackType
 
 from cwndlab.errors import StudyError
 
+#: Errors that are reported at once.
+MOST = 30
+
 
 class Findings:
     """Used as a context, again and again: an error inside is noted, and what follows continues."""
@@ -33,6 +36,9 @@ class Findings:
     def error(self) -> StudyError:
         """All that was found, of which there must be something, in the order of the file."""
         first, *others = sorted(self.errors, key=lambda e: (e.line is None, e.line or 0, e.column or 0))
+        if len(others) >= MOST:
+            kept = others[: MOST - 2]
+            others = [*kept, StudyError(f"and {len(others) - len(kept)} more errors")]
         return first.with_others(others)
 
     def report(self) -> None:

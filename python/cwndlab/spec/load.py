@@ -26,6 +26,13 @@ from .validate import Invalid, as_study_error, validate
 #: The file of a study's claims, in the same folder.
 CLAIMS = "claims.toml"
 _MAX_DEPTH = 30
+#: The most keys of a table, elements of a list, and tables in a list: more than a study needs, and few enough
+#: for everything that is wrong with it to be found within seconds.
+MAX_KEYS, MAX_ITEMS, MAX_TABLES = 1_000, 10_000, 1_000
+#: The largest study file, in bytes.
+MAX_TEXT = 1_000_000
+#: A key of more parts than this. Reading it would take long.
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{_MAX_DEPTH + 1}}}", re.ASCII)
 
 #: The class of the study that is made: `StudySpec` or one derived from it.
 S = TypeVar("S", bound=StudySpec)
@@ -198,8 +205,8 @@ def _build(
     place = (place or Place(raw, file, text))._replace(changed=tuple(changed))
     if (deep := _depth(raw)) > _MAX_DEPTH:
         raise StudyError(f"tables are nested {deep} deep", file=file, right=f"at most {_MAX_DEPTH}")
-    if (path := _date(raw)) is not None:
-        raise place.error(path, "dates and times of day have no meaning in a study", "write it in quotes")
+    if (unfit := _unfit(raw)) is not None:
+        raise place.error(*unfit)
     known = [*schema.Study.model_fields, *SHORT]
     findings = Findings()
     for key in [key for key in raw if key not in known]:
@@ -255,6 +262,11 @@ def _build(
 
 def read_toml(text: str, file: Path | None) -> dict[str, Any]:
     """The tables of a TOML text; StudyError says where it is none."""
+    if len(text) > MAX_TEXT:
+        raise StudyError(f"the text has {len(text):,} characters", file=file, right=f"at most {MAX_TEXT:,}")
+    if (deep := _DEEP_KEY.search(text)) is not None:
+        at = text.count("\n", 0, deep.start()) + 1
+        raise StudyError(f"a key has more than {_MAX_DEPTH} parts", file=file, line=at)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -268,12 +280,20 @@ def read_toml(text: str, file: Path | None) -> dict[str, Any]:
         raise StudyError(f"this is not TOML: {reason}", file=file) from None
 
 
-def _date(value: Any, at: tuple[str | int, ...] = ()) -> tuple[str | int, ...] | None:
-    """The location of a TOML date or time; None if there is none."""
+def _unfit(value: Any, at: tuple[str | int, ...] = ()) -> tuple[tuple[str | int, ...], str, str] | None:
+    """Where there is what no study has, what is wrong with it, and what would be right; None without."""
     if isinstance(value, date | time):  # a datetime is a date
-        return at
+        return at, "dates and times of day have no meaning in a study", "write it in quotes"
+    if isinstance(value, int) and abs(value) >= 2**64:
+        return at, "the number has more than 64 bits", "write a smaller one"
+    if isinstance(value, dict) and len(value) > MAX_KEYS:
+        return at, f"there are {len(value)} keys", f"at most {MAX_KEYS:,}"
+    if isinstance(value, list) and len(value) > MAX_ITEMS:
+        return at, f"the list has {len(value)} elements", f"at most {MAX_ITEMS:,}"
+    if isinstance(value, list) and len(value) > MAX_TABLES and any(isinstance(item, dict) for item in value):
+        return at, f"the list has {len(value)} tables", f"at most {MAX_TABLES:,}"
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return next((found for key, item in items if (found := _date(item, (*at, key))) is not None), None)
+    return next((found for key, item in items if (found := _unfit(item, (*at, key))) is not None), None)
 
 
 def _depth(value: Any) -> int:

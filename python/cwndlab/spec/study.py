@@ -234,7 +234,7 @@ class Place(NamedTuple):
         """The error with this place filled in, where it has none of its own."""
         if (option := self._option(dotted(self.raw, path), error.key)) is not None:
             return StudyError(error.problem, key=f"--set {option}", right=error.right)
-        raw = self.raw
+        raw, missing = self.raw, str(path[0]) if path else None
         if self.written is not None:
             raw, path = self.written, _present(self.written, self.written_path(path))
             if (option := self._option(dotted(raw, path))) is not None:
@@ -244,7 +244,7 @@ class Place(NamedTuple):
         made = StudyError(
             error.problem,
             file=error.file or self.file,
-            key=(dotted(raw, path) if path else None) or error.key,
+            key=(dotted(raw, path) if path else None) or error.key or missing,
             line=line,
             column=column,
             right=error.right,

@@ -11,7 +11,8 @@ KINDS = {"cbr": False, "on-off": False, "poisson": True, "voip": False, "video":
 
 def is_unresponsive(app: object) -> bool:
     """Whether an application, as a study or a scenario states it, is one of them."""
-    return isinstance(app, Mapping) and app.get("kind") in KINDS
+    kind = app.get("kind") if isinstance(app, Mapping) else None
+    return isinstance(kind, str) and kind in KINDS
 
 
 def draws(app: Mapping[str, Any]) -> bool:

@@ -83,6 +83,20 @@ def _explains(known: Invalid, item: Invalid) -> bool:
     return (known.rank, item.rank) == (0, 1) and known.path[:-1] == item.path[:-1]
 
 
+#: The unit that is meant where one is left out.
+_UNITS = {
+    "rtt": "ms",
+    "delay": "ms",
+    "start": "s",
+    "duration": "s",
+    "warmup": "s",
+    "rate": "Mbps",
+    "limit": "pkt",
+    "loss": "%",
+    "bytes": "kB",
+}
+
+
 def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[Path, str, str | None, int]:
     path = _path_in(data, detail)
     kind, message = detail["type"], detail["msg"]
@@ -124,6 +138,9 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[P
         "dict_type": "a table { … }",
         "model_type": "a table { … }",
     }.get(kind)
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    if kind == "string_type" and number and (unit := _UNITS.get(str(path[-1]))) is not None:
+        right = f'text in quotes, with its unit, like "{given:g}{unit}"'
     if right is None:
         right = message[:1].lower() + message[1:]
         return path, f"{shown} does not fit", right, 3
