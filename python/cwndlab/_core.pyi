@@ -11,6 +11,8 @@ __all__ = [
     "AckReport",
     "Application",
     "BudgetError",
+    "Capture",
+    "CapturedSegment",
     "Command",
     "CongestionControl",
     "LawFailed",
@@ -29,6 +31,7 @@ __all__ = [
     "parse_quantity",
     "parse_rate",
     "parse_time",
+    "read_capture",
     "read_kernel_run",
     "record_tables",
     "run",
@@ -122,6 +125,76 @@ def check_scenario(json: str) -> None:
 
 def complete_scenario(json: str) -> str:
     """The scenario with every default filled in; ValueError as check_scenario."""
+
+@final
+class CapturedSegment:
+    """A TCP segment as it was captured."""
+
+    @property
+    def time_ns(self) -> int:
+        """Since the first packet of the capture."""
+
+    @property
+    def from_first(self) -> bool:
+        """Whether the end that was seen first sent it."""
+
+    @property
+    def seq(self) -> int:
+        """Sequence number."""
+
+    @property
+    def ack(self) -> int:
+        """Acknowledgment number."""
+
+    @property
+    def len(self) -> int:
+        """Bytes of payload by its headers; the capture may hold fewer."""
+
+    @property
+    def window(self) -> int:
+        """As in the header, not scaled."""
+
+    @property
+    def flags(self) -> int:
+        """The octet with FIN in its lowest bit."""
+
+    @property
+    def mss(self) -> int | None:
+        """Maximum segment size option."""
+
+    @property
+    def scale(self) -> int | None:
+        """Window scale option, at most 14."""
+
+    @property
+    def ts(self) -> tuple[int, int] | None:
+        """TSval and TSecr."""
+
+    @property
+    def sack(self) -> Sequence[tuple[int, int] | None]:
+        """Four SACK blocks, or None in their place."""
+
+@final
+class Capture:
+    """The TCP connections of a capture, in order of their first segments."""
+
+    @property
+    def cut(self) -> str | None:
+        """Why its end is missing, if it is."""
+
+    def ends(self, connection: int) -> tuple[str, str]:
+        """Addresses and ports of a connection's ends; the one that was seen first comes first."""
+
+    def segments(self, connection: int) -> list[CapturedSegment]:
+        """The segments of a connection."""
+
+    def __len__(self) -> int: ...
+
+def read_capture(path: str | PathLike[str], *, most_segments: int, most_bytes: int) -> Capture:
+    """Reads a pcap or pcapng file, also packed with gzip, up to so many segments and unpacked bytes.
+
+    OSError if it cannot be read, ValueError if it is no capture or has no packets of a known link type.
+    """
 
 def read_kernel_run(
     scenario_json: str,

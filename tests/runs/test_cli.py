@@ -171,6 +171,15 @@ def test_bad_input_ends_with_one_message_and_exit_code_2(
     assert code == 2 and said in err and "Traceback" not in err and len(err.strip().splitlines()) <= 2
 
 
+def test_without_an_observation_point_trace_names_a_node_of_the_study(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "study.toml").write_text(edited(('segments_at = "a"', "cwnd = false")))
+    with pytest.raises(SystemExit):
+        app(["trace", str(tmp_path / "study.toml")])
+    assert 'name a node: segments_at = "a"' in capsys.readouterr().err
+
+
 def test_binary_traces_are_not_written_to_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 //! `cwndlab._core`: arguments, errors and the hand-over of Arrow columns. No logic lives here.
 
 mod applications;
+mod captures;
 mod laws;
 mod packetdrill;
 mod profiles;
@@ -28,6 +29,8 @@ fn engine_digest() -> &'static str {
 mod _core {
     #[pymodule_export]
     use super::applications::{Application, Command};
+    #[pymodule_export]
+    use super::captures::{read_capture, Capture, CapturedSegment};
     #[pymodule_export]
     use super::laws::{AckReport, CongestionControl, LawFailed, LossEvent, RateSample};
     #[pymodule_export]

@@ -6,21 +6,19 @@ Files may be compressed with gzip.
 from __future__ import annotations
 
 import gzip
-import ipaddress
-import itertools
-import struct
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import NamedTuple
 
-import dpkt
-
+from cwndlab._core import CapturedSegment, read_capture
 from cwndlab.errors import StudyError
 
-from .conversation import ACK, FIN, SYN, Conversation, Packet
+from .conversation import ACK, SYN, Conversation, Packet
 
+#: What is read of a capture: what 1 GB of memory holds.
+MOST_SEGMENTS = 1_000_000
+MOST_BYTES = 2 << 30
 #: First bytes of pcapng, and of pcap in both orders, with microseconds and nanoseconds.
 MAGIC = (
     b"\x0a\x0d\x0d\x0a",
@@ -32,47 +30,24 @@ MAGIC = (
 _GZIP = b"\x1f\x8b"
 #: What names of captures end with.
 _SUFFIXES = (".pcap", ".pcapng", ".cap", ".ntar", ".dump")
-_LINK_TYPES = {
-    dpkt.pcap.DLT_EN10MB: dpkt.ethernet.Ethernet,
-    dpkt.pcap.DLT_LINUX_SLL: dpkt.sll.SLL,
-    dpkt.pcap.DLT_LINUX_SLL2: dpkt.sll2.SLL2,
-    dpkt.pcap.DLT_NULL: dpkt.loopback.Loopback,
-}
-_RAW = (12, 14, 101, 228, 229)
-"""LINKTYPE_RAW and its aliases, LINKTYPE_IPV4, LINKTYPE_IPV6."""
-
+#: RFC 7323, section 2.3.
+_LARGEST_WINDOW = 2**30
 #: Acknowledgments are moved by this much less than a round trip, since round trips differ.
 _MARGIN_NS = 500_000
 #: What follows a packet this soon may belong to the same burst.
 _BURST_NS = 2_000_000
 
-_Address = tuple[bytes, int]
+#: Where numbers of 32 bits begin again.
+_WRAP = 2**32
 
 
-@dataclass
-class _Side:
+class _Side(NamedTuple):
     """What is known of one end's numbers."""
 
-    first: int | None = None
-    scale: int | None = None
-    mss: int | None = None
-    bytes: int = 0
-
-
-@dataclass
-class _Segment:
-    time_ns: int
-    source: _Address
-    tcp: Any
-    length: int
-    options: dict[int, bytes]
-
-
-@dataclass
-class _Connection:
-    ends: tuple[_Address, _Address]
-    sides: dict[_Address, _Side]
-    segments: list[_Segment] = field(default_factory=list)
+    first: int
+    scale: int | None
+    mss: int | None
+    bytes: int
 
 
 def is_capture(path: Path) -> bool:
@@ -85,22 +60,21 @@ def is_capture(path: Path) -> bool:
 def _begins(path: Path) -> bytes:
     """The first bytes of what a file holds."""
     try:
-        with _opened(path) as file:
-            return file.read(4)
+        with path.open("rb") as file:
+            begins = file.read(4)
+        if begins[:2] != _GZIP:
+            return begins
+        with gzip.open(path) as unpacked:
+            return unpacked.read(4)
     except (OSError, EOFError, zlib.error):
         return b""
-
-
-def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
-    with path.open("rb") as file:
-        packed = file.read(2) == _GZIP
-    return gzip.open(path) if packed else path.open("rb")
 
 
 def read(path: Path) -> list[Conversation]:
     """The TCP connections of a capture; the sender is the side that sent more data.
 
-    Times count from the first packet of the capture.
+    Times count from the first packet of the capture. Of a larger one, the first `MOST_SEGMENTS` and
+    `MOST_BYTES` are read; a note says so.
 
     Raises:
         StudyError: it cannot be read, or has no TCP in it.
@@ -113,126 +87,41 @@ def read(path: Path) -> list[Conversation]:
         raise StudyError(
             f"{path}: this file {problem}", right="a pcap or pcapng file, also compressed with gzip"
         )
-    with _opened(path) as file:
-        notes: list[str] = []
-        try:
-            found = list(_connections(file, notes))
-        except (ValueError, EOFError, dpkt.dpkt.Error) as error:
-            raise StudyError(f"{path}: this capture cannot be read: {error}") from None
-    made = [_conversation(connection) for connection in found]
+    try:
+        capture = read_capture(path, most_segments=MOST_SEGMENTS, most_bytes=MOST_BYTES)
+    except (ValueError, OSError) as error:
+        raise StudyError(f"{path}: this capture cannot be read: {error}") from None
+    made = [_conversation(capture.ends(k), capture.segments(k)) for k in range(len(capture))]
     if not made:
-        raise StudyError(f"{path}: there is no TCP segment in it")
-    made[0].notes[:0] = notes
+        cut = "" if capture.cut is None else f"; {capture.cut}"
+        raise StudyError(f"{path}: there is no TCP segment in it{cut}")
+    if capture.cut is not None:
+        made[0].notes.insert(0, capture.cut)
     return made
 
 
-class _Whole:
-    """A file whose reads are whole: dpkt would take the rest of a cut packet for the packet."""
-
-    def __init__(self, file: IO[bytes] | gzip.GzipFile) -> None:
-        self._file = file
-        self.seek, self.tell = file.seek, file.tell
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        if 0 < len(data) < size:
-            raise EOFError("it ends within its header")
-        return data
+def _side(segments: Sequence[CapturedSegment], is_first: bool) -> _Side:
+    """What the segments of one end say of its numbers; the last handshake counts."""
+    sent = [segment for segment in segments if segment.from_first == is_first]
+    syn = next((segment for segment in reversed(sent) if segment.flags & SYN), None)
+    total = sum(segment.len for segment in sent)
+    if syn is None:
+        return _Side(sent[0].seq if sent else 0, None, None, total)
+    return _Side((syn.seq + 1) % _WRAP, syn.scale or 0, syn.mss, total)
 
 
-def _packets(reader: Any, notes: list[str]) -> Iterator[tuple[int, bytes]]:
-    """Times since the first packet, in nanoseconds, and packets, up to where a capture is cut short."""
-    began = None
-    packets = iter(reader)
-    for count in itertools.count():
-        try:
-            time, data = next(packets)
-            if not data:
-                raise EOFError
-        except StopIteration:
-            return
-        except (dpkt.dpkt.Error, EOFError, zlib.error, struct.error):
-            notes.append(f"the capture is cut short, in its packet {count + 1}")
-            return
-        began = time if began is None else began
-        yield round((time - began) * 10**9), data
-
-
-def _connections(file: IO[bytes] | gzip.GzipFile, notes: list[str]) -> Iterator[_Connection]:
-    found: dict[frozenset[_Address], _Connection] = {}
-    reader = dpkt.pcap.UniversalReader(_Whole(file))
-    for time, data in _packets(reader, notes):
-        ip = _ip(data, reader.datalink())
-        if ip is None or not isinstance(ip.data, dpkt.tcp.TCP):
-            continue
-        tcp = ip.data
-        source, target = (ip.src, tcp.sport), (ip.dst, tcp.dport)
-        key = frozenset((source, target))
-        opens = tcp.flags & (SYN | ACK) == SYN
-        if key not in found or (opens and any(s.tcp.flags & FIN for s in found[key].segments)):
-            if key in found:
-                yield found.pop(key)
-            found[key] = _Connection((source, target), {source: _Side(), target: _Side()})
-        # A capture may hold only the first bytes of a packet: its length is in the headers.
-        total = ip.len - 4 * ip.hl if isinstance(ip, dpkt.ip.IP) else ip.plen - _extension_bytes(ip)
-        segment = _Segment(time, source, tcp, total - 4 * tcp.off, _options(tcp))
-        found[key].segments.append(segment)
-        _learn(found[key].sides[source], segment)
-    yield from found.values()
-
-
-def _ip(data: bytes, link_type: int) -> Any:
-    try:
-        if link_type in _RAW:
-            return dpkt.ip.IP(data) if data[0] >> 4 == 4 else dpkt.ip6.IP6(data)
-        frame = _LINK_TYPES[link_type](data)
-    except (dpkt.dpkt.Error, IndexError):
-        return None
-    except KeyError:
-        raise ValueError(f"link type {link_type} is not supported") from None
-    return frame.data if isinstance(frame.data, (dpkt.ip.IP, dpkt.ip6.IP6)) else None
-
-
-def _extension_bytes(ip: Any) -> int:
-    """Bytes of the extension headers of IPv6, which its payload length includes."""
-    return sum(header.length for header in ip.all_extension_headers)
-
-
-def _options(tcp: Any) -> dict[int, bytes]:
-    try:
-        return dict(dpkt.tcp.parse_opts(tcp.opts))
-    except dpkt.dpkt.Error:
-        return {}
-
-
-def _learn(side: _Side, segment: _Segment) -> None:
-    """Takes over what a segment says of its sender's numbers."""
-    tcp, options = segment.tcp, segment.options
-    if tcp.flags & SYN:
-        side.first = (tcp.seq + 1) % 2**32
-        side.scale = options[3][0] if options.get(dpkt.tcp.TCP_OPT_WSCALE) else 0
-        if options.get(dpkt.tcp.TCP_OPT_MSS):
-            side.mss = int.from_bytes(options[dpkt.tcp.TCP_OPT_MSS], "big")
-    elif side.first is None:
-        side.first = tcp.seq
-    side.bytes += segment.length
-
-
-def _conversation(connection: _Connection) -> Conversation:
-    one, other = connection.ends
-    sides = connection.sides
-    source, target = (one, other) if sides[one].bytes >= sides[other].bytes else (other, one)
+def _conversation(ends: tuple[str, str], segments: Sequence[CapturedSegment]) -> Conversation:
+    one, other = _side(segments, True), _side(segments, False)
+    first_sends = one.bytes >= other.bytes
     notes = []
-    if any(side.scale is None for side in sides.values()):
+    if one.scale is None or other.scale is None:
         notes.append("the handshake was not captured: windows may be larger than shown")
-    largest = max((s.length for s in connection.segments if s.source == source), default=0)
-    offered = [side.mss for side in sides.values() if side.mss is not None]
+    largest = max((s.len for s in segments if s.from_first == first_sends), default=0)
+    offered = [side.mss for side in (one, other) if side.mss is not None]
+    sides = (one, other) if first_sends else (other, one)
     conversation = Conversation(
-        name=f"{_text(source)} > {_text(target)}",
-        packets=[
-            _packet(segment, segment.source == source, sides, source, target)
-            for segment in connection.segments
-        ],
+        name=" > ".join(ends if first_sends else ends[::-1]),
+        packets=[_packet(segment, segment.from_first == first_sends, *sides) for segment in segments],
         # Segmentation offload makes captured segments larger than what was sent.
         mss=max(1, min([largest, *offered]) if largest else min(offered, default=1460)),
         seen_at="sender",
@@ -244,42 +133,29 @@ def _conversation(connection: _Connection) -> Conversation:
     return conversation
 
 
-def _packet(
-    segment: _Segment, out: bool, sides: dict[_Address, _Side], source: _Address, target: _Address
-) -> Packet:
-    own, peer = (sides[source], sides[target]) if out else (sides[target], sides[source])
-    tcp, options = segment.tcp, segment.options
-    syn = bool(tcp.flags & SYN)
+def _packet(segment: CapturedSegment, out: bool, source: _Side, target: _Side) -> Packet:
+    own, peer = (source, target) if out else (target, source)
+    syn = bool(segment.flags & SYN)
     scale = 0 if syn or own.scale is None or peer.scale is None else own.scale
-    stamps = options.get(dpkt.tcp.TCP_OPT_TIMESTAMP, b"")
+    ts_val, ts_ecr = segment.ts or (None, None)
     return Packet(
         time_ns=segment.time_ns,
         out=out,
-        seq=0 if syn else _offset(tcp.seq, own.first),
-        len=segment.length,
-        ack=_offset(tcp.ack, peer.first) if tcp.flags & ACK else 0,
-        window=tcp.win << scale,
-        flags=tcp.flags & 0xFF,
-        sack=_blocks(options.get(dpkt.tcp.TCP_OPT_SACK, b""), peer.first),
-        ts_val=int.from_bytes(stamps[:4], "big") if len(stamps) == 8 else None,
-        ts_ecr=int.from_bytes(stamps[4:], "big") if len(stamps) == 8 else None,
+        seq=0 if syn else _offset(segment.seq, own.first),
+        len=segment.len,
+        ack=_offset(segment.ack, peer.first) if segment.flags & ACK else 0,
+        window=segment.window << scale,
+        flags=segment.flags,
+        sack=tuple((_offset(a, peer.first), _offset(b, peer.first)) for a, b in filter(None, segment.sack)),
+        ts_val=ts_val,
+        ts_ecr=ts_ecr,
     )
 
 
-def _blocks(data: bytes, first: int | None) -> tuple[tuple[int, int], ...]:
-    edges = [_offset(int.from_bytes(data[k : k + 4], "big"), first) for k in range(0, len(data) - 3, 4)]
-    return tuple(zip(edges[::2], edges[1::2], strict=False))
-
-
-def _offset(number: int, first: int | None) -> int:
+def _offset(number: int, first: int) -> int:
     """Payload offset of a sequence number; of up to 4 GiB; 0 for what is before the first."""
-    distance = (number - (first or 0)) % 2**32
-    return distance if distance < 2**32 - 2**20 else 0
-
-
-def _text(address: _Address) -> str:
-    host = ipaddress.ip_address(address[0])
-    return f"{host}:{address[1]}" if host.version == 4 else f"[{host}]:{address[1]}"
+    distance = (number - first) % _WRAP
+    return distance if distance < _WRAP - 2**20 else 0
 
 
 def _at_receiver(conversation: Conversation) -> bool:
@@ -313,7 +189,7 @@ def _as_sent(conversation: Conversation) -> None:
     Acknowledgments are moved by the shortest time until data answers them, one round trip, so that they come
     just before what they released. What was lost before the capture left holes: it is put in as unseen.
     """
-    packets, mss = conversation.packets, conversation.mss
+    packets, mss, notes = conversation.packets, conversation.mss, conversation.notes
     answer = _answer_time(packets)
     rtt = answer - min(answer // 20, _MARGIN_NS)
     moved: list[Packet] = []
@@ -322,14 +198,20 @@ def _as_sent(conversation: Conversation) -> None:
         if not packet.out:
             packet.time_ns += rtt
         elif packet.len:
-            for seq in range(highest, packet.seq, mss):
-                length = min(mss, packet.seq - seq)
+            hole = max(0, packet.seq - highest)
+            lost = -(-hole // mss)
+            step = mss
+            if hole > _LARGEST_WINDOW or len(moved) + lost > 2 * MOST_SEGMENTS:
+                step = hole
+                notes.append(f"{hole} bytes before {packet.time_ns / 1e9:.6f} s are not in the capture")
+            for seq in range(highest, packet.seq, step):
+                length = min(step, packet.seq - seq)
                 moved.append(Packet(packet.time_ns, True, seq, length, 0, 0, ACK, unseen=True))
             highest = max(highest, packet.end)
         moved.append(packet)
     conversation.packets = sorted(moved, key=lambda packet: packet.time_ns)
     conversation.seen_at = "receiver"
-    conversation.notes.append("captured at the receiver: what the sender saw is reconstructed")
+    notes.append("captured at the receiver: what the sender saw is reconstructed")
 
 
 def _answer_time(packets: list[Packet]) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cwndlab.core import Records
 from cwndlab.errors import StudyError, nearest
 from cwndlab.plan.plan import Cell
+from cwndlab.plan.scenario import sender
 from cwndlab.records.trace import TEXTS
 from cwndlab.records.view import RunView
 
@@ -23,11 +24,13 @@ TOOL_FORMATS = ("pcapng", "ns", "xplot")
 
 def trace(cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: Kernel | None = None) -> bytes:
     """The trace of one replicate of a cell, simulated or on a kernel."""
-    if cell.compiled.scenario["probes"]["segments_at"] is None:
+    scenario = cell.compiled.scenario
+    if scenario["probes"]["segments_at"] is None:
+        node = scenario["nodes"][sender(scenario["traffic"][0])] if scenario["traffic"] else "NODE"
         raise StudyError(
             "the study has no observation point",
             key="probes.segments_at",
-            right='name a node: segments_at = "source"',
+            right=f'name a node: segments_at = "{node}"',
         )
     formats = [*TEXTS, *(TOOL_FORMATS if kernel is None else ("pcapng",))]
     if kind not in formats:
