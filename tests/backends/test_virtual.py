@@ -81,6 +81,39 @@ def test_every_acknowledgment_of_rfc_2416s_listings_comes_within_2_ms(tmp_path: 
     assert (more.performed, more.measured) == (0, 2)
 
 
+ANSWERS = """
+title = "Answers of one and a half segments, one after another on one connection"
+[topology]
+nodes = ["a", "b"]
+[[topology.links]]
+between = ["a", "b"]
+rate = "10Mbps"
+delay = "20ms"
+[[traffic]]
+name = "web"
+client = "a"
+server = "b"
+app = { kind = "rr", request = "300B", response = "2000B" }
+[tcp]
+profile = "linux-6"
+[run]
+duration = "10s"
+[[quantities]]
+name = "rate"
+metric = "transaction_rate"
+"""
+
+
+@pytest.mark.usefixtures("virtual")
+def test_the_end_of_an_answer_waits_for_nothing_as_in_the_simulator() -> None:
+    """`tcp_nagle_check`: by RFC 1122's rule it waits for a delayed ACK, and there are 8 answers a second."""
+    rates = {}
+    for backend in ("simulator", "linux-virtual"):
+        results = cwndlab.run(cwndlab.Study.from_toml(ANSWERS), backend=backend).results
+        ((rates[backend],),) = results.data.values()
+    assert rates["simulator"] == rates["linux-virtual"] == pytest.approx(23.7, abs=0.2)
+
+
 @pytest.mark.usefixtures("virtual")
 def test_a_scorecard_has_the_kernels_numbers_next_to_the_simulators(tmp_path: Path) -> None:
     """Prague and BBRv3 are not there to compare with, and the simulator has no law that it calls bbr."""

@@ -270,6 +270,16 @@ pub enum SlowStartKind {
     Search,
 }
 
+/// What a small segment waits for by Nagle's algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NagleRule {
+    /// An ACK of everything (RFC 1122, 4.2.3.4).
+    Rfc1122,
+    /// An ACK of the last small segment (draft-minshall-nagle-01; Linux: `tcp_minshall_check`).
+    Minshall,
+}
+
 /// What ssthresh is a fraction of when congestion is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -433,6 +443,8 @@ pub struct TcpConfig {
     pub acks_before_answers: bool,
     /// Nagle's algorithm (RFC 1122, 4.2.3.4).
     pub nagle: bool,
+    /// What a small segment waits for by that algorithm.
+    pub nagle_rule: NagleRule,
     /// Whether data is paced, as by Linux with `fq` as the queue: by 200 % of cwnd a round trip while cwnd is below half of
     /// ssthresh, else by 120 %; the first ten segments of a connection are not.
     pub pacing: bool,

@@ -72,7 +72,7 @@ pub struct Connection {
     stats: Stats,
 }
 
-const _: () = assert!(size_of::<Connection>() <= 392);
+const _: () = assert!(size_of::<Connection>() <= 400);
 
 /// Options agreed on at the handshake.
 #[derive(Clone, Copy, Debug, Default)]

@@ -28,9 +28,10 @@ mod tuned_buffer;
 
 pub use config::{
     AckPolicy, Bbr3Config, Bbr3Rules, ConfigError, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow,
-    LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow, NewRenoConfig, Profile, PrrConfig, RackConfig,
-    RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, RecoveryRules, ReductionBase, RenoConfig, RetransmitGuard,
-    RtoConfig, RttSamples, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect,
+    LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow, NagleRule, NewRenoConfig, Profile, PrrConfig,
+    RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, RecoveryRules, ReductionBase, RenoConfig,
+    RetransmitGuard, RtoConfig, RttSamples, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
+    WithoutEffect,
 };
 pub use congestion::{
     AckKind, AckReport, AfterAck, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,

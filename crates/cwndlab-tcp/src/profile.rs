@@ -1,9 +1,10 @@
 //! Profiles: each gives every knob the value of an era.
 
 use crate::config::{
-    AckPolicy, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NewRenoConfig, Profile,
-    PrrConfig, RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, RecoveryRules, ReductionBase,
-    RenoConfig, RtoConfig, RttSamples, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
+    AckPolicy, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NagleRule, NewRenoConfig,
+    Profile, PrrConfig, RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, RecoveryRules,
+    ReductionBase, RenoConfig, RtoConfig, RttSamples, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart,
+    WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
@@ -154,6 +155,7 @@ const NS2_1998: TcpConfig = TcpConfig {
     ack_policy: AckPolicy::Every,
     acks_before_answers: false,
     nagle: false,
+    nagle_rule: NagleRule::Rfc1122,
     pacing: false,
     max_train_segments: 0,
     rto: RtoConfig {
@@ -205,6 +207,7 @@ const RFC5681: TcpConfig = TcpConfig {
     ack_policy: AckPolicy::Delayed { timeout_ns: Time::from_millis(200) },
     acks_before_answers: false,
     nagle: true,
+    nagle_rule: NagleRule::Rfc1122,
     pacing: false,
     max_train_segments: 0,
     rto: RtoConfig {
@@ -256,6 +259,7 @@ const LINUX_6: TcpConfig = TcpConfig {
     ack_policy: AckPolicy::Linux,
     acks_before_answers: true,
     nagle: true,
+    nagle_rule: NagleRule::Minshall,
     pacing: false,
     max_train_segments: 0,
     rto: RtoConfig {

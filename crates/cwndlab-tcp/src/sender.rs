@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use crate::accecn::AccEcn;
-use crate::config::{MaxWindow, TcpConfig};
+use crate::config::{MaxWindow, NagleRule, TcpConfig};
 use crate::congestion::{Controller, Start};
 use crate::ecn::Echo;
 use crate::flight::{AckReport, Flight};
@@ -91,6 +91,8 @@ pub(crate) struct Sender {
     most_out: u16,
     /// The round ends when this is acknowledged; low 32 bits of the position.
     usage_end: u32,
+    /// One past the last small segment of new data; low 32 bits of the position.
+    pub small_end: u32,
     /// Whether the application has closed; the FIN has position `end`.
     pub fin: bool,
     pub ecn: Echo,
@@ -133,6 +135,7 @@ impl Sender {
             cwnd_limited: false,
             most_out: 0,
             usage_end: 0,
+            small_end: 0,
             fin: false,
             ecn: Echo::default(),
             outstanding: Flight::new(cfg),
@@ -267,11 +270,20 @@ impl Sender {
             return self.small_window(offered);
         }
         // Nagle (RFC 9293, 3.7.4): a small segment waits while anything is unacknowledged; a closing one need not
-        let waits = || self.holds() || (cfg.nagle && self.una != self.max);
+        let waits = || self.holds() || (cfg.nagle && self.waits_for_ack(cfg.nagle_rule));
         if len < full && len == queued && !self.fin && self.nxt >= self.max && waits() {
             return Err(Stop::SmallSegment);
         }
         Ok(Piece { start: self.nxt, len: len as u32 })
+    }
+
+    /// Whether a small segment must wait by Nagle's algorithm.
+    fn waits_for_ack(&self, rule: NagleRule) -> bool {
+        let beyond = |position: u64| self.small_end.wrapping_sub(position as u32) as i32 > 0;
+        match rule {
+            NagleRule::Rfc1122 => self.una != self.max,
+            NagleRule::Minshall => self.una != self.max && beyond(self.una) && !beyond(self.max),
+        }
     }
 
     /// `len` bytes from `start`, or as many as its record has.

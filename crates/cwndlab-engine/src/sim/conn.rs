@@ -35,7 +35,7 @@ pub(super) struct Conn {
 pub(super) const TCP: u32 = u32::MAX;
 
 // At most 1 kB for each live connection, excluding its links, with what it has on the heap.
-const _: () = assert!(size_of::<Conn>() <= 872);
+const _: () = assert!(size_of::<Conn>() <= 888);
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Told {

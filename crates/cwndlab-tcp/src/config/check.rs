@@ -15,6 +15,10 @@ const LARGEST_WINDOW: u64 = 1 << 30;
 const LEAST_BUFFER: u64 = 2304;
 /// A timer that fires more often than this would stop the run's clock for want of progress.
 const SHORTEST_TIMER: Time = Time::from_micros(1);
+/// The longest time of a knob; sums and products of such times stay far below the clock's 584 years.
+const LONGEST_TIME: Time = Time::from_secs(24 * 3600);
+/// The most segments of a knob.
+const MOST_SEGMENTS: u32 = 1 << 20;
 
 /// A knob whose value an endpoint cannot run with. Names are those of the table of knobs, `rto.min_ns`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -92,8 +96,12 @@ impl Errors {
     }
 
     fn timer(&mut self, knob: &'static str, time: Time) {
-        let holds = time >= SHORTEST_TIMER && !time.is_never();
-        self.range(holds, knob, Shown(time), "at least 1us, and finite");
+        self.range((SHORTEST_TIMER..=LONGEST_TIME).contains(&time), knob, Shown(time), "in 1us..=24h");
+    }
+
+    /// A time that may be 0.
+    fn time(&mut self, knob: &'static str, time: Time) {
+        self.range(time <= LONGEST_TIME, knob, Shown(time), "at most 24h");
     }
 }
 
@@ -128,6 +136,9 @@ impl TcpConfig {
         if let Some(handshake) = &self.handshake {
             let linear = handshake.linear_timeouts;
             errors.range(linear <= 100, "handshake.linear_timeouts", linear, "at most 100");
+        }
+        if let Some(fin) = &self.fin {
+            errors.time("fin.time_wait_ns", fin.time_wait_ns);
         }
     }
 
@@ -164,7 +175,9 @@ impl TcpConfig {
             let knob = "window_law.ledbat.gain_percent";
             errors.range((1..=10_000).contains(&law.gain_percent), knob, law.gain_percent, "in 1..=10000");
         }
-        errors.range(self.dup_thresh >= 1, "dup_thresh", self.dup_thresh, "at least 1");
+        errors.range((1..=MOST_SEGMENTS).contains(&self.dup_thresh), "dup_thresh", self.dup_thresh, "in 1..=2^20");
+        let ssthresh = self.initial_ssthresh_segments;
+        errors.range(ssthresh <= MOST_SEGMENTS, "initial_ssthresh_segments", ssthresh, "at most 2^20");
         let (knob, extra) = match self.recovery {
             RecoveryConfig::Reno(reno) => ("recovery.reno.extra_segments", reno.extra_segments),
             _ => ("recovery.new-reno.extra_segments", self.recovery.new_reno().extra_segments),
@@ -214,8 +227,7 @@ impl TcpConfig {
             AckPolicy::Adaptive { first_ns, max_ns, push_ns, .. } => {
                 errors.timer("ack_policy.adaptive.max_ns", max_ns);
                 errors.timer("ack_policy.adaptive.push_ns", push_ns);
-                let finite = !first_ns.is_never();
-                errors.range(finite, "ack_policy.adaptive.first_ns", Shown(first_ns), "a time, or 0");
+                errors.time("ack_policy.adaptive.first_ns", first_ns);
                 let ticks = self.rto.tick_ns >= SHORTEST_TIMER;
                 let tick = Shown(self.rto.tick_ns);
                 errors.conflict(ticks, "rto.tick_ns", tick, "ack_policy = adaptive", "at least 1us");
@@ -233,6 +245,8 @@ impl TcpConfig {
         errors.timer("rto.initial_ns", rto.initial_ns);
         errors.timer("rto.max_ns", rto.max_ns);
         errors.range(rto.min_ns <= rto.max_ns, "rto.min_ns", Shown(rto.min_ns), "at most rto.max");
+        errors.time("rto.tick_phase_ns", rto.tick_phase_ns);
+        errors.time("rto.variance_floor_ns", rto.variance_floor_ns);
         let tick = rto.tick_ns;
         errors.range(tick <= rto.max_ns, "rto.tick_ns", Shown(tick), "at most rto.max");
         let fine = tick == Time::ZERO || rto.estimator != Estimator::Linux;
@@ -269,7 +283,7 @@ mod tests {
             ("mss: 40 does not fit; with timestamps or sack it must be over 40 bytes, which options may take", |tcp| {
                 tcp.mss = 40;
             }),
-            ("dup_thresh: 0 does not fit; it must be at least 1", |tcp| tcp.dup_thresh = 0),
+            ("dup_thresh: 0 does not fit; it must be in 1..=2^20", |tcp| tcp.dup_thresh = 0),
             ("initial_window: 0 does not fit; it must be in 1..=65535 segments", |tcp| {
                 tcp.initial_window = InitialWindow::Segments(0);
             }),
@@ -277,7 +291,7 @@ mod tests {
                 tcp.max_window = MaxWindow::Bytes(1 << 31);
             }),
             ("receive_buffer_bytes: 0 does not fit; it must be in 1..=2^30", |tcp| tcp.receive_buffer_bytes = 0),
-            ("ack_policy.heartbeat.grid_ns: 0ms does not fit; it must be at least 1us, and finite", |tcp| {
+            ("ack_policy.heartbeat.grid_ns: 0ms does not fit; it must be in 1us..=24h", |tcp| {
                 tcp.ack_policy = AckPolicy::Heartbeat { grid_ns: Time::ZERO };
             }),
             ("rto.tick_ns: 100ms does not fit; with rto.estimator = linux it must be 0", |tcp| {

@@ -1,7 +1,8 @@
 //! Knobs that have no effect with the others' values: what the types of [`super`] do not rule out.
 
 use super::{
-    AckPolicy, Estimator, ReceiveTuning, RecoveryKind, ReductionBase, SlowStartKind, TcpConfig, WindowLawKind,
+    AckPolicy, Estimator, NagleRule, ReceiveTuning, RecoveryKind, ReductionBase, SlowStartKind, TcpConfig,
+    WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
@@ -63,6 +64,7 @@ impl TcpConfig {
                 "window_law",
                 "ecn = dctcp or l4s; without ECN this law is reno",
             ),
+            (self.nagle_rule != NagleRule::Rfc1122 && !self.nagle, "nagle_rule", "nagle = true"),
             (
                 self.max_train_segments > 0 && !self.paces(),
                 "max_train_segments",
@@ -143,7 +145,7 @@ mod tests {
     #[test]
     fn every_combination_without_effect_is_named() {
         type Change = fn(&mut TcpConfig);
-        let changes: [(&str, Change); 20] = [
+        let changes: [(&str, Change); 21] = [
             ("slow_start", |tcp| {
                 (tcp.window_law, tcp.slow_start) = (WindowLawKind::RenoPackets, SlowStartKind::Hystart);
             }),
@@ -160,6 +162,7 @@ mod tests {
             ("ecn_to_one_segment", |tcp| tcp.ecn_to_one_segment = true),
             ("ecn_holds_slow_start", |tcp| tcp.ecn_holds_slow_start = true),
             ("dsack", |tcp| tcp.dsack = true),
+            ("nagle_rule", |tcp| (tcp.nagle, tcp.nagle_rule) = (false, NagleRule::Minshall)),
             ("packet_stamps", |tcp| (tcp.packet_stamps, tcp.timestamps) = (true, true)),
             ("handshake.ecn_capable", |tcp| {
                 tcp.handshake = Some(HandshakeConfig { ecn_capable: true, ..HandshakeConfig::STANDARD });

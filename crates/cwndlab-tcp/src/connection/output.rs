@@ -216,9 +216,13 @@ impl Connection {
             if s.timed_end > piece.start {
                 s.timed_end = 0;
             }
-        } else if s.timed_end == 0 {
-            s.timed_end = end;
-            s.timed_at = now;
+        } else {
+            if piece.len < s.mss {
+                s.small_end = end as u32;
+            }
+            if s.timed_end == 0 {
+                (s.timed_end, s.timed_at) = (end, now);
+            }
         }
         s.max = s.max.max(end);
         s.nxt = s.nxt.max(s.una);

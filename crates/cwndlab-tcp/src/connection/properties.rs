@@ -262,7 +262,7 @@ prop_compose! {
             ]),
         ),
         (ecn_to_one_segment, pacing, validation, growth) in any::<(bool, bool, bool, bool)>(),
-        (sack, timestamps, scale, nagle, limited) in any::<(bool, bool, bool, bool, bool)>(),
+        (sack, timestamps, scale, nagle, limited, minshall) in any::<(bool, bool, bool, bool, bool, bool)>(),
         mss in prop::sample::select(vec![1_u32, 7, 100, 536, 1460]),
         buffer_segments in prop::sample::select(vec![1_u64, 2, 5, 30, 3000]),
         policy in prop::sample::select(vec![
@@ -291,6 +291,7 @@ prop_compose! {
             header_bytes: 40,
             recovery: rack_or_other(recovery),
             sack, timestamps, nagle,
+            nagle_rule: if minshall { NagleRule::Minshall } else { NagleRule::Rfc1122 },
             window_law: law,
             ecn, slow_start, reduce_from, ecn_to_one_segment, pacing,
             grow_only_if_cwnd_limited: growth,

@@ -43,6 +43,7 @@ fn config(iw: u32) -> TcpConfig {
         mss: 1000,
         handshake: None,
         nagle: false,
+        nagle_rule: NagleRule::Rfc1122,
         initial_window: InitialWindow::Segments(iw),
         ack_policy: AckPolicy::Every,
         limited_transmit: false,

@@ -45,7 +45,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 74] = [
+pub const KNOBS: [Knob; 75] = [
     knob(
         "mss",
         "bytes",
@@ -445,6 +445,12 @@ pub const KNOBS: [Knob; 74] = [
         "bool",
         "Nagle's algorithm (RFC 1122, 4.2.3.4).",
         [NS2_NONE, "RFC 1122, 4.2.3.4: SHOULD", "on unless TCP_NODELAY"],
+    ),
+    knob(
+        "nagle_rule",
+        "rfc1122|minshall",
+        "What a small segment waits for: an ACK of everything, or of the last small segment.",
+        [NS2_NONE, "RFC 1122, 4.2.3.4", "kernel: tcp_minshall_check"],
     ),
     knob(
         "pacing",

@@ -148,6 +148,7 @@ pub(super) const SOURCES: &[(&str, &str, &str)] = &[
     ("receive_buffer_bytes", "2.0.32: half of SK_RMEM_MAX, skbuff.h 119 and tcp_output.c 84", "2.2.5: MAX_WINDOW, tcp.h 990"),
     ("ack_policy", "2.0.32: tcp_delack_estimator, tcp_input.c 55; tcp_queue, 1924 to 1937; tcp_send_delayed_ack, tcp_output.c 1075, whose timer of 0 fires with the next tick. Its second ACK of a hole, an RTO later, is not modelled", "2.2.5: tcp_delack_estimator, tcp_input.c 97; __tcp_ack_snd_check, 1564. PSH shortens the timer of small segments only, which is not modelled"),
     ("nagle", "2.0.32: tcp_sendmsg, tcp.c 1446 to 1458", "2.2.5: tcp_snd_test, tcp.h 796"),
+    ("nagle_rule", "2.0.32: tcp_sendmsg, tcp.c 1446 to 1458", "2.2.5: tcp_snd_test, tcp.h 796"),
     ("rto.estimator", "2.0.32: tcp_rtt_estimator, tcp_input.c 111 to 155", "2.2.5: tcp_rtt_estimator and tcp_set_rto, tcp_input.c 154 to 191"),
     ("rto.tick_ns", "2.0.32: HZ = 100", "2.2.5: HZ = 100"),
     ("rto.tick_phase_ns", "0; it depends on when the machine was started", "0; it depends on when the machine was started"),

@@ -50,6 +50,27 @@ fn nagle_holds_a_small_segment_while_anything_is_unacknowledged() {
     );
 }
 
+/// Linux: `tcp_minshall_check`. The end of a message of one and a half segments waits for nothing.
+#[test]
+fn by_minshalls_rule_a_small_segment_waits_for_the_last_small_one() {
+    let cfg = TcpConfig { nagle: true, nagle_rule: NagleRule::Minshall, ..config(4) };
+    client(
+        &cfg,
+        "0.0 write 1500
+         0.0 > data 0-1000
+         0.0 > data 1000-1500
+         0.1 write 10            # a small one is outstanding
+         0.2 < ack 1000          # and still is
+         0.3 < ack 1500
+         0.3 > data 1500-1510
+         0.3 write 1000
+         0.3 > data 1510-2510    # a full one may go
+         0.3 write 10            # the small one before it is outstanding
+         0.4 < ack 1510
+         0.4 > data 2510-2520",
+    );
+}
+
 /// RFC 9293, 3.8.6.1.
 #[test]
 fn a_closed_window_is_probed_ever_more_seldom_and_for_ever() {
