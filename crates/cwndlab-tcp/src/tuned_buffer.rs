@@ -398,3 +398,6 @@ impl TunedBuffer {
         next > 0 && u64::from(next) >= bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

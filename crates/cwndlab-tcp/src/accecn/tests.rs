@@ -171,6 +171,23 @@ fn the_option_rules_the_wrap_out_or_shows_it() {
     assert_eq!(resolve(0, 40, None, progress), 40);
 }
 
+/// The kernel's `tcp_accecn_process`: of few packets, or where they are not known one by one, the bytes only choose between the
+/// least and the most.
+#[test]
+fn the_bytes_of_marked_packets_choose_or_estimate() {
+    let of = |packets: u32, exact: bool| Progress { exact, ..progress(packets) };
+    assert_eq!(resolve(2, 10, Some(2001), of(10, true)), 10, "more than the least can carry");
+    assert_eq!(resolve(2, 10, Some(2000), of(10, true)), 2);
+    assert_eq!(resolve(6, 14, Some(5000), of(15, true)), 6, "less than half of what the most would carry");
+    assert_eq!(resolve(6, 10, Some(5000), of(10, true)), 10, "half of it");
+    assert_eq!(resolve(6, 14, Some(0), of(15, true)), 6);
+    assert_eq!(resolve(0, 40, Some(16_000), of(40, false)), 40, "not known one by one");
+    assert_eq!(resolve(3, 35, Some(15_999), of(40, true)), 19, "16 packets, and the field's 3");
+    assert_eq!(resolve(3, 35, Some(15_000), of(40, true)), 11, "15 packets: once 8, and the field's 3");
+    assert_eq!(resolve(3, 35, Some(39_000), of(40, true)), 35, "no more than fit");
+    assert_eq!(resolve(0, 16, Some(16_000), of(16, true)), 16, "all of them");
+}
+
 /// As [`marked`], after an ACK whose option showed that one packet had arrived with ECT(0); in order 0.
 fn marked_after_ect0(ace: u8, counters: [u32; 3], packets: u32) -> u32 {
     let mut sender = agreed();

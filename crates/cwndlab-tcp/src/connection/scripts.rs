@@ -18,6 +18,7 @@ mod flow;
 mod linux;
 mod linux_2;
 mod loss;
+mod one_way;
 mod open;
 mod paced;
 mod rack;

@@ -467,3 +467,6 @@ impl Rack {
         s.cc.on_episode(Episode::StillInNetwork { pipe: s.outstanding.tally().pipe }, s.mss);
     }
 }
+
+#[cfg(test)]
+mod tests;

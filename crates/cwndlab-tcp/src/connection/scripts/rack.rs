@@ -137,6 +137,22 @@ fn reordering_is_no_loss_and_widens_the_window_of_what_follows() {
     assert_eq!(end.info(&rack()).reordering, 3);
 }
 
+/// RFC 8985, section 6.2, step 4: what arrived twice had not been lost, so twice a quarter of the round trip is waited.
+#[test]
+fn a_duplicate_report_widens_the_reordering_window() {
+    after_ten(
+        &rack(),
+        "0.5 < ack 0 sack 1000-2000
+         0.6 < ack 2000                 # reordered
+         0.6 > data 10000-11000
+         0.6 > data 11000-12000
+         0.6 > data 12000-13000
+         0.6 < ack 2000 sack 0-1000     # the first has arrived twice
+         0.6 < ack 2000 sack 3000-4000
+         0.85 > data 2000-3000          # 0 + 0.6 + 2 * 0.5/4",
+    );
+}
+
 /// RFC 8985, section 3.2: the retransmission is lost too, which what was sent after it shows; PRR by RFC 9937, 6.2.
 #[test]
 fn a_lost_retransmission_is_sent_again_without_a_timeout() {

@@ -1,0 +1,88 @@
+use super::*;
+
+const MSS: u32 = 1460;
+const MS: fn(u64) -> Time = Time::from_millis;
+
+/// As Linux begins: 128 KiB, half of which is offered.
+fn established() -> TunedBuffer {
+    let mut buffer = TunedBuffer::new(131_072, 6 << 20, 1 << 30);
+    let first = buffer.first_window(MSS);
+    assert_eq!(first, 65_536 / MSS * MSS);
+    buffer.on_established(Time::ZERO, MSS, first);
+    buffer
+}
+
+fn full() -> Header {
+    Header { len: MSS, wire_bytes: MSS + 40, ..Header::default() }
+}
+
+/// `n` full segments at `now` that echo the stamp of `echo`; positions begin at 1.
+fn receive(buffer: &mut TunedBuffer, now: Time, n: u32, nxt: &mut u64, echo: Option<Time>) {
+    for _ in 0..n {
+        *nxt += u64::from(MSS);
+        let held = Held { unread: 0, beyond: None };
+        buffer.on_in_order(now, &full(), MSS, *nxt, held, (65_535, echo.map(timestamp)));
+    }
+}
+
+/// The same, and all of it is read.
+fn arrive(buffer: &mut TunedBuffer, now: Time, n: u32, read: &mut u64, echo: Option<Time>) {
+    receive(buffer, now, n, read, echo);
+    buffer.on_read(now, MSS, *read, *read);
+}
+
+#[test]
+fn the_round_trip_is_the_age_of_the_echo_in_milliseconds_smoothed_by_an_eighth() {
+    let (mut buffer, mut read) = (established(), 1);
+    arrive(&mut buffer, MS(200), 1, &mut read, Some(MS(120)));
+    assert_eq!(buffer.rtt(), MS(80));
+    arrive(&mut buffer, MS(300), 1, &mut read, Some(MS(140)));
+    assert_eq!(buffer.rtt(), MS(90), "7/8 of 80 and 1/8 of 160");
+    arrive(&mut buffer, MS(301), 1, &mut read, Some(MS(140)));
+    assert_eq!(buffer.rtt(), MS(90), "the same echo counts once");
+    arrive(&mut buffer, MS(340), 1, &mut read, Some(MS(300)));
+    assert_eq!(buffer.rtt(), MS(40), "a shorter one counts in full");
+}
+
+#[test]
+fn the_round_trip_is_measured_with_stamps_that_have_wrapped() {
+    let (mut buffer, mut read) = (established(), 1);
+    let wraps = Time::from_micros(1 << 32);
+    arrive(&mut buffer, wraps + MS(1), 1, &mut read, Some(wraps + MS(1)));
+    arrive(&mut buffer, wraps + MS(30), 1, &mut read, Some(Time::from_micros((1 << 32) - 50_000)));
+    assert_eq!(buffer.rtt(), MS(80));
+}
+
+/// 1500 bytes take 2304 of memory: the share of the payload is 162/256.
+#[test]
+fn the_buffer_holds_twice_what_was_read_in_a_round_trip_and_more_where_that_grows() {
+    let (mut buffer, mut read) = (established(), 1);
+    arrive(&mut buffer, MS(100), 1, &mut read, Some(MS(0)));
+    arrive(&mut buffer, MS(200), 1, &mut read, Some(MS(100)));
+    assert_eq!((buffer.rtt(), buffer.buffer, buffer.space), (MS(100), 131_072, 10 * MSS));
+    arrive(&mut buffer, MS(250), 20, &mut read, None);
+    assert_eq!(buffer.buffer, 131_072, "the round trip is not over");
+    arrive(&mut buffer, MS(300), 20, &mut read, None);
+    // 40 segments, where 10 were read before: 2 * 40 + 16 are 96; and 2 * 96 * 30/10 are 576
+    assert_eq!(buffer.space, 40 * MSS);
+    assert_eq!(buffer.buffer, 672 * MSS * 256 / 162);
+    arrive(&mut buffer, MS(400), 40, &mut read, None);
+    assert_eq!(buffer.buffer, 672 * MSS * 256 / 162, "no more was read");
+    for (at, segments) in [(500, 400), (600, 4000)] {
+        arrive(&mut buffer, MS(at), segments, &mut read, None);
+    }
+    assert_eq!(buffer.buffer, 6 << 20, "as large as it may be");
+}
+
+#[test]
+fn the_window_follows_the_segments_up_to_what_is_free() {
+    let (mut buffer, mut nxt) = (established(), 1);
+    let offered = |buffer: &TunedBuffer, allocated| buffer.window(0, 0, allocated).0 / MSS;
+    assert_eq!(offered(&buffer, 0), 43, "1460 bytes less than 64 KiB, which an application may leave unread");
+    receive(&mut buffer, MS(10), 4, &mut nxt, None);
+    assert_eq!(offered(&buffer, 0), 51, "two segments for each that came");
+    receive(&mut buffer, MS(20), 100, &mut nxt, None);
+    assert_eq!(offered(&buffer, 0), 55, "162/256 of 128 KiB, less the segment that came last");
+    assert_eq!(offered(&buffer, 65_536), 28, "half of it is in use");
+    assert_eq!(offered(&buffer, 131_072), 0);
+}
