@@ -169,12 +169,13 @@ def run(
         RunError: the backend cannot run on this machine.
 
     """
+    from cwndlab.errors import ArgumentError
     from cwndlab.laws import given
     from cwndlab.runs.run import run_study
     from cwndlab.study import Study
 
     if "set" in more:
-        raise TypeError("run() has no argument `set`; it is called `changes`")
+        raise ArgumentError("run() has no argument `set`; it is called `changes`")
     loaded = study if isinstance(study, Study) else Study.load(study)
     loaded = loaded.configured(changes or {}, list(given(cc or {}).values()))
     return run_study(loaded, options, **more)

@@ -5,7 +5,8 @@ and no traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 
 
@@ -103,6 +104,32 @@ def _rebuild_study_error(
     others: Sequence[StudyError],
 ) -> StudyError:
     return StudyError(problem, file=file, key=key, line=line, column=column, right=right, others=others)
+
+
+class ArgumentError(CwndlabError, TypeError):
+    """An argument of a Python function whose name or type is wrong."""
+
+
+class NotFoundError(CwndlabError, KeyError):
+    """A name that is not among the results or records."""
+
+    __str__ = Exception.__str__  # KeyError's would quote the text
+
+
+def check_mapping(name: str, value: object) -> None:
+    """ArgumentError unless the value has keys that are text."""
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"{name} must be a mapping of keys to values, not {type(value).__name__}")
+    for key in value:
+        if not isinstance(key, str):
+            raise ArgumentError(f"{name} has the key {key!r}, which is not text")
+
+
+def check_whole(**values: object) -> None:
+    """ArgumentError unless each value is a whole number or None."""
+    for name, value in values.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise ArgumentError(f"{name} must be a whole number, not {value!r}")
 
 
 class OutputError(CwndlabError):

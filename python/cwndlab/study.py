@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from cwndlab.errors import OutputError, StudyError
+from cwndlab.errors import OutputError, StudyError, check_mapping
 from cwndlab.files import write_atomic, writing
 from cwndlab.metrics._study import MeasuredStudy
 from cwndlab.plan.plan import Cell, Plan, make_plan
@@ -56,7 +56,6 @@ class Study(MeasuredStudy):
 
         Raises:
             StudyError: the sections do not make a study.
-            pydantic.ValidationError: a model gets a value that does not fit (by the model's constructor).
 
         """
         return cls.from_dict({"title": title, **sections}, name=name)
@@ -82,6 +81,7 @@ class Study(MeasuredStudy):
             StudyError: the tables do not make a study.
 
         """
+        check_mapping("raw", raw)
         tables = {key: plain(value) for key, value in raw.items()}
         return spec.from_dict(cls, tables, name=name, folder=folder, claims=claims)
 
@@ -112,6 +112,7 @@ class Study(MeasuredStudy):
             StudyError: as `set`.
 
         """
+        check_mapping("changes", changes)
         keys = {key: value for key, value in changes.items() if "." in key}
         axes = {key: value for key, value in changes.items() if "." not in key}
         study = self.set(keys) if keys else self

@@ -199,6 +199,12 @@ CASES = {
     "no time": (('duration = "50ms"', 'duration = "0s"'), "run.duration", "no time", ""),
     "unknown node": (('server = "b"', 'server = "c"'), "traffic.bulk.server", 'no node "c"', "a, b"),
     "unreachable node": (('nodes = ["a", "b"]', 'nodes = ["a", "b", "c"]'), "", "", ""),
+    "axis named as a column": (
+        ("[axes.iw]", "[axes.cell]"),
+        "axes.cell",
+        'have a column "cell"',
+        "another name",
+    ),
     "wrong probe": (('segments_at = "a"', 'queues = ["a>c"]'), "probes.queues.1", "no direction", '"a>b"'),
     "text for a number": (
         ("replicates = 3", 'replicates = "three"'),

@@ -251,6 +251,29 @@ def test_a_study_without_measure_shows_the_usual_numbers_and_one_without_axes_ha
     assert outline.figures == []
 
 
+@pytest.mark.parametrize("written", ["1%", "1 %", "1"])
+def test_set_takes_the_values_of_an_axis_as_the_file_writes_them(written: str) -> None:
+    study = Study.from_toml(QUESTION.replace('rtt = "40ms"', 'rtt = ["0.04s", "90ms"]\nloss = ["0%", "1%"]'))
+    cells = study.set({"loss": written, "rtt": ["40ms", "0.09s"]}).plan().cells
+    assert {(cell.axes["loss"], cell.axes["rtt"]) for cell in cells} == {(1, 40), (1, 90)}
+    with pytest.raises(StudyError, match=r"axis loss has no value '1ms'"):
+        study.set({"loss": "1ms"})
+
+
+def test_an_error_that_two_checks_find_is_said_once() -> None:
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(QUESTION.replace('{ cc = "cubic" }', '"cubic"'))
+    assert str(caught.value).count("does not fit") == 1
+
+
+@pytest.mark.parametrize("name", ["utilization", "utilisation", "link_utilization"])
+def test_a_measure_has_the_same_unit_under_each_of_its_names(name: str) -> None:
+    study = Study.from_toml(
+        QUESTION.replace('["share", "goodput", "loss_rate", "queue_delay"]', f'["{name}"]')
+    )
+    assert [quantity.unit for quantity in study.outline.quantities] == ["%"]
+
+
 def test_measure_works_beside_a_topology_written_in_full() -> None:
     from small_study import TEXT
 

@@ -105,7 +105,9 @@ def metric(
     """
 
     def register(function: F) -> F:
-        name = function.__name__
+        name = getattr(function, "__name__", None)
+        if name is None:
+            raise StudyError(f"{function!r} is no function, so it is no metric")
         _check(name, function, tables)
         doc = inspect.getdoc(function) or ""
         _known[name] = OwnMetric(

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cwndlab.core import core
-from cwndlab.errors import StudyError
+from cwndlab.errors import StudyError, check_whole
 from cwndlab.spec import schema
 from cwndlab.spec.choices import Wanted, around, wanted
 from cwndlab.spec.expr import evaluate
@@ -165,6 +165,7 @@ def make_plan(
     `sensitivity` names an axis of [sensitivity], or is "combinations" or "all"; its cells come after the
     others. `replicates` applies to every cell and overrides its grid.
     """
+    check_whole(replicates=replicates, seed=seed)
     run = study.base.run
     if replicates is not None and replicates < 1:
         raise StudyError(f"{replicates} replicates measure nothing", key="--replicates", right="at least 1")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cwndlab._core import Table
 from cwndlab.core import Records
-from cwndlab.errors import nearest
+from cwndlab.errors import NotFoundError, nearest
 from cwndlab.plan.scenario import bottleneck
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class RunView:
 
     def _recorded(self, table: str) -> Any:
         if table not in self._records.names:
-            raise KeyError(f"no table {table!r} was recorded; {nearest(table, self._records.names)}")
+            raise NotFoundError(f"no table {table!r} was recorded; {nearest(table, self._records.names)}")
         return self._records.table(table)
 
     @cached_property
@@ -169,7 +169,7 @@ class Columns(Mapping[str, Column]):
     def __getitem__(self, name: str) -> Column:
         if name not in self._done:
             if name not in self._names:
-                raise KeyError(f"no column {name!r}; {nearest(name, self._names)}")
+                raise NotFoundError(f"no column {name!r}; {nearest(name, self._names)}")
             self._done[name] = self._read(name)
         return self._done[name]
 

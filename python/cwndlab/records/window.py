@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab.errors import NotFoundError
 from cwndlab.plan.scenario import snapshot_times
 from cwndlab.spec.windows import interval_edges
 
@@ -103,7 +104,7 @@ class WindowedRun:
         return self._run.link(name)
 
     def columns(self, table: str) -> Columns:
-        """The columns of a record table as numpy arrays, of this window; KeyError if it was not recorded.
+        """The columns of a record table as numpy arrays, of this window; NotFoundError if not recorded.
 
         - `segments`, `queues`, `timeouts`, `delays`, `accecn`: the rows of the window.
         - `cwnd`: those, and for each sender its last sample before the window, at the window's start.
@@ -115,7 +116,7 @@ class WindowedRun:
         """
         if table not in self._made:
             if table not in _ROWS_OF:
-                raise KeyError(f"metrics read {', '.join(_ROWS_OF)}; there is no table {table!r}")
+                raise NotFoundError(f"metrics read {', '.join(_ROWS_OF)}; there is no table {table!r}")
             whole = self._start == 0 and self._last
             self._made[table] = self._run.columns(table) if whole else _ROWS_OF[table](self, table)
         return self._made[table]
@@ -181,7 +182,7 @@ class WindowedRun:
     def _snapshot(self, table: str, at: int) -> Rows:
         full = self._run.columns(SNAPSHOTS[table])
         if at not in snapshot_times(self.scenario):
-            raise KeyError(f"the run kept no counters at {at / 1e9:g} s")
+            raise NotFoundError(f"the run kept no counters at {at / 1e9:g} s")
         return Rows(full, (full["time_ns"] == at).nonzero()[0])
 
     def _connections(self, table: str) -> Columns:
@@ -310,7 +311,7 @@ class Computed(Mapping[str, Column]):
     def __getitem__(self, name: str) -> Column:
         if name not in self._made:
             if name not in self._names:
-                raise KeyError(name)
+                raise NotFoundError(name)
             self._made[name] = self._make(name)
         return self._made[name]
 

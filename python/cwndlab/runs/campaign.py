@@ -15,7 +15,7 @@ import numpy as np
 
 from cwndlab import metrics
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
-from cwndlab.errors import OutputError
+from cwndlab.errors import NotFoundError, OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run
 from cwndlab.records.view import Columns
@@ -426,7 +426,7 @@ class Campaign:
         Of replicates after the first only what metrics read is kept; the simulator gives the rest again.
         """
         if not 0 <= replicate < self.wanted[cell]:
-            raise KeyError(
+            raise NotFoundError(
                 f"there is no replicate {replicate} of {cell}; it has 0 to {self.wanted[cell] - 1}"
             )
         key = self.key(cell, replicate)
@@ -465,7 +465,7 @@ class Campaign:
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
         """Columns of a record table of a cell's first replicate, or of a `budget of` one kind of objects;
-        KeyError if it was not recorded.
+        NotFoundError if it was not recorded.
         """
         if table.startswith(BUDGET_OF):
             try:
@@ -473,8 +473,8 @@ class Campaign:
 
                 return budget_columns(self, cell, 0, table.removeprefix(BUDGET_OF))
             except OutputError as error:
-                raise KeyError(str(error)) from None
+                raise NotFoundError(str(error)) from None
         tables = self.tables(cell)
         if table not in tables:
-            raise KeyError(f"no table {table!r} was recorded for cell {cell!r}")
+            raise NotFoundError(f"no table {table!r} was recorded for cell {cell!r}")
         return Columns(tables[table])

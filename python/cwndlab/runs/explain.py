@@ -8,9 +8,9 @@ from typing import Any
 
 from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.diagnosis.from_records import conversations
-from cwndlab.errors import nearest
+from cwndlab.errors import NotFoundError, nearest
 from cwndlab.plan.scenario import sender
-from cwndlab.spec.units import parse_seconds
+from cwndlab.spec.units import seconds
 from cwndlab.spec.unresponsive import is_unresponsive
 
 from .again import Repeatable, view_again
@@ -22,7 +22,7 @@ def explain_run(
     """The diagnosis of one flow of a run, simulated again with the probes that it needs.
 
     Raises:
-        KeyError: there is no such flow.
+        NotFoundError: there is no such flow.
         OutputError: the run cannot be simulated again.
 
     """
@@ -49,7 +49,7 @@ def explain_capture(path: str | Path, at: str | float | None = None, longest: in
     """
     from cwndlab.diagnosis.from_capture import read  # the reader of captures takes long to load
 
-    return diagnose(read(Path(path)), None if at is None else parse_seconds(at), longest)
+    return diagnose(read(Path(path)), None if at is None else seconds("at", at), longest)
 
 
 def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
@@ -60,7 +60,7 @@ def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
         chosen = [k for k in chosen if flow in (names[k], names[k].split(".", 1)[0])]
     if not chosen:
         if flow is None:
-            raise KeyError("there is no TCP flow")
+            raise NotFoundError("there is no TCP flow")
         groups = list(dict.fromkeys([*(name.split(".", 1)[0] for name in names), *names]))
-        raise KeyError(f'no TCP flow "{flow}"; {nearest(flow, groups)}')
+        raise NotFoundError(f'no TCP flow "{flow}"; {nearest(flow, groups)}')
     return chosen[0]

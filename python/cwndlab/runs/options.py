@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import ArgumentError, StudyError, check_whole, nearest
 
 BACKENDS = ("simulator", "linux", "linux-virtual")
 
@@ -41,6 +41,13 @@ class RunOptions:
     max_memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
+        check_whole(
+            replicates=self.replicates,
+            seed=self.seed,
+            threads=self.threads,
+            max_events=self.max_events,
+            max_memory_bytes=self.max_memory_bytes,
+        )
         if self.threads is not None and self.threads < 1:
             raise StudyError(f"{self.threads} threads do nothing", key="--threads", right="at least 1")
         for key, value in (("--max-events", self.max_events), ("--max-memory", self.max_memory_bytes)):
@@ -65,11 +72,11 @@ class RunOptions:
             )
 
     def but(self, **changes: Unpack[OptionFields]) -> RunOptions:
-        """The same with these changes; TypeError for a name that is no option."""
+        """The same with these changes; ArgumentError for a name that is no option."""
         known = [option.name for option in fields(self)]
         for name in changes:
             if name not in known:
-                raise TypeError(f'there is no option "{name}"; {nearest(name, known)}')
+                raise ArgumentError(f'there is no option "{name}"; {nearest(name, known)}')
         return replace(self, **changes)
 
 

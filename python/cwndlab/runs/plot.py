@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cwndlab.errors import nearest
+from cwndlab.errors import NotFoundError, nearest
 from cwndlab.metrics import RunView
 from cwndlab.metrics._connections import of_traffic
 from cwndlab.plan.scenario import bottleneck
@@ -19,7 +19,7 @@ from cwndlab.report.canvas import HEIGHT, PALETTE, WIDTH, interactive
 from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.report.vega import field, layered, mark, named, single
-from cwndlab.spec.units import parse_seconds
+from cwndlab.spec.units import seconds
 
 from .records import RecordTables, of_flow, queue, segments, with_intervals
 
@@ -57,7 +57,7 @@ class Plots:
             axes: values of axes, as ``buffer=1``.
 
         Raises:
-            KeyError: there is no such cell or flow, or several cells fit.
+            NotFoundError: there is no such cell or flow, or several cells fit.
             OutputError: the run cannot be simulated again.
 
         """
@@ -78,7 +78,7 @@ class Plots:
         """Packets in the queue of a direction of a link ("left>right"; default: the bottleneck) against time.
 
         Raises:
-            KeyError: there is no such cell or link, or several cells fit.
+            NotFoundError: there is no such cell or link, or several cells fit.
             OutputError: the run cannot be simulated again.
 
         """
@@ -86,7 +86,7 @@ class Plots:
         scenario = self.records.source.scenario(chosen)
         names = [str(one["name"]) for one in scenario["links"]]
         if link is not None and link not in names:
-            raise KeyError(f'no direction "{link}"; {nearest(link, names)}')
+            raise NotFoundError(f'no direction "{link}"; {nearest(link, names)}')
         index = bottleneck(scenario["links"]) if link is None else names.index(link)
         columns = Columns(queue(self.records.source, chosen, replicate, index))
         mine = columns["link"] == index
@@ -115,7 +115,7 @@ class Plots:
             axes: values of axes.
 
         Raises:
-            KeyError: there is no such cell or flow, or several cells fit.
+            NotFoundError: there is no such cell or flow, or several cells fit.
             OutputError: the run cannot be simulated again.
 
         """
@@ -123,8 +123,8 @@ class Plots:
         table = of_flow(segments(self.records.source, chosen, replicate, flow), flow)
         columns = Columns(table)
         serial = int(columns["connection"][0]) if table.num_rows else 0
-        end = parse_seconds(until) if until is not None else float("inf")
-        rows = time_sequence_rows(columns, (parse_seconds(start), end), serial, WIDTH, HEIGHT)
+        end = seconds("until", until) if until is not None else float("inf")
+        rows = time_sequence_rows(columns, (seconds("start", start), end), serial, WIDTH, HEIGHT)
         top = max((row["segment"] for row in rows if row["event"] != EDGE), default=0)
         rows = sorted((r for r in rows if r["segment"] <= top + 1), key=lambda row: RANK[row["event"]])
         present = {row["event"] for row in rows}
@@ -143,12 +143,12 @@ class Plots:
         """Each flow's share of the goodput over time, in intervals of this length.
 
         Raises:
-            KeyError: there is no such cell, or several fit.
+            NotFoundError: there is no such cell, or several fit.
             OutputError: the run cannot be simulated again.
 
         """
         chosen = self.records.cell(cell, **axes)
-        rows = self._shares(chosen, replicate, parse_seconds(interval))
+        rows = self._shares(chosen, replicate, seconds("interval", interval))
         names = list(dict.fromkeys(row["flow"] for row in rows))
         encoding = {
             "x": field("time:Q", title="time (s)"),

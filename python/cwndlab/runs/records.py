@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import nearest
+from cwndlab.errors import NotFoundError, nearest
 from cwndlab.plan.scenario import bottleneck, sender, watched
 from cwndlab.spec.values import same_value
 from cwndlab.spec.windows import interval_edges
@@ -77,7 +77,7 @@ class RecordTables(Mapping[str, pa.Table]):
                 if name in tables:
                     parts.append(with_cell(tables[name], cell))
             if not parts:
-                raise KeyError(f'no table "{name}" was recorded; {nearest(name, list(self))}')
+                raise NotFoundError(f'no table "{name}" was recorded; {nearest(name, list(self))}')
             self._made[name] = pa.concat_tables(parts)
         return self._made[name]
 
@@ -111,7 +111,7 @@ class RecordTables(Mapping[str, pa.Table]):
             instances; `link` is a direction such as "r1>r2". Times are in nanoseconds.
 
         Raises:
-            KeyError: there is no such table or cell, or several cells fit.
+            NotFoundError: there is no such table or cell, or several cells fit.
             OutputError: the run is not kept and cannot be simulated again.
 
         """
@@ -125,7 +125,7 @@ class RecordTables(Mapping[str, pa.Table]):
         if table in PROBES and not tables.get(table, ()):
             tables = probed(self._source, chosen, replicate, PROBES[table](scenario))
         if table not in tables:
-            raise KeyError(f'there is no table "{table}"; {nearest(table, tables)}')
+            raise NotFoundError(f'there is no table "{table}"; {nearest(table, tables)}')
         return named(tables[table], tables.get("connections"), scenario)
 
     @property
@@ -138,25 +138,25 @@ class RecordTables(Mapping[str, pa.Table]):
         return self._source.tables(self.cell(cell, **axes), replicate)
 
     def cell(self, cell: str | None = None, **axes: Scalar) -> str:
-        """The name of the one cell meant; KeyError if there is none, or several."""
+        """The name of the one cell meant; NotFoundError if there is none, or several."""
         if cell is not None and cell not in self._cells:
-            raise KeyError(f'no cell "{cell}"; {nearest(cell, self._cells)}')
+            raise NotFoundError(f'no cell "{cell}"; {nearest(cell, self._cells)}')
         left = self.of(**axes)._cells
         if cell is not None:
             return cell
         if len(left) > 1:
-            raise KeyError(f"{len(left)} cells fit; name one by cell= or by axes, as {next(iter(left))}")
+            raise NotFoundError(f"{len(left)} cells fit; name one by cell= or by axes, as {next(iter(left))}")
         return next(iter(left))
 
     def of(self, **axes: Scalar) -> RecordTables:
-        """Only the cells with these axis values; KeyError if there is none."""
+        """Only the cells with these axis values; NotFoundError if there is none."""
         kept = {
             cell: known
             for cell, known in self._cells.items()
             if all(a in known and same_value(known[a], v) for a, v in axes.items())
         }
         if not kept:
-            raise KeyError(f"no cell has {axes}; there are: {'; '.join(list(self._cells)[:5])}")
+            raise NotFoundError(f"no cell has {axes}; there are: {'; '.join(list(self._cells)[:5])}")
         return RecordTables(kept, self._source)
 
 
@@ -216,7 +216,7 @@ def named(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, 
 
 
 def of_flow(table: pa.Table, flow: str | None) -> pa.Table:
-    """The rows of a flow, by its name or that of one instance; KeyError names the nearest."""
+    """The rows of a flow, by its name or that of one instance; NotFoundError names the nearest."""
     if flow is None:
         return table
     column = table.column("flow")
@@ -224,7 +224,7 @@ def of_flow(table: pa.Table, flow: str | None) -> pa.Table:
     wanted = [name for name in names if name == flow or name.split(".", 1)[0] == flow]
     if not wanted:
         groups = [*dict.fromkeys(name.split(".", 1)[0] for name in names), *names]
-        raise KeyError(f'no flow "{flow}"; {nearest(flow, groups)}')
+        raise NotFoundError(f'no flow "{flow}"; {nearest(flow, groups)}')
     return table.filter(np.isin(np.asarray(column.to_pylist(), dtype=object), wanted))
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import ExtraError, OutputError, StudyError, nearest
-from cwndlab.spec.units import parse_seconds
+from cwndlab.errors import ExtraError, NotFoundError, OutputError, StudyError, nearest
+from cwndlab.spec.units import seconds
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results
 
@@ -239,7 +239,7 @@ class RunResult:
             `start_ns`, `end_ns`, `part`, `spent_ns`. The parts add up to `end_ns - start_ns`.
 
         Raises:
-            KeyError: there is no such cell or flow, or several cells fit.
+            NotFoundError: there is no such cell or flow, or several cells fit.
             OutputError: the run cannot be simulated again.
 
         """
@@ -273,13 +273,13 @@ class RunResult:
             programs.
 
         Raises:
-            KeyError: there is no such cell or flow, or several cells fit.
+            NotFoundError: there is no such cell or flow, or several cells fit.
             OutputError: the run cannot be simulated again.
 
         """
         from .explain import explain_run
 
-        moment = None if at is None else parse_seconds(at)
+        moment = None if at is None else seconds("at", at)
         chosen = self.records.cell(cell, **axes)
         return explain_run(self.records.source, chosen, replicate, flow, moment, longest)
 
@@ -301,7 +301,7 @@ class RunResult:
         its files.
 
         Raises:
-            KeyError: the study has no figure of this name.
+            NotFoundError: the study has no figure of this name.
             StudyError: nothing was measured for it.
 
         """
@@ -312,14 +312,14 @@ class RunResult:
     def _figure(self, id_: str) -> Figure:
         specs = {spec.id: spec for spec in self.study.outline.figures}
         if id_ not in specs:
-            raise KeyError(f'no figure "{id_}" in {self.study.name}; {nearest(id_, specs)}')
+            raise NotFoundError(f'no figure "{id_}" in {self.study.name}; {nearest(id_, specs)}')
         return specs[id_]
 
     def chart(self, id_: str) -> alt.TopLevelMixin:
         """A figure of the study as an Altair chart, to zoom into, restyle or save. Its data are `.datasets`.
 
         Raises:
-            KeyError: the study has no such figure.
+            NotFoundError: the study has no such figure.
             StudyError: none of its cells was run.
 
         """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cwndlab import converter
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
-from cwndlab.errors import OutputError, StudyError
+from cwndlab.errors import ArgumentError, OutputError, StudyError
 from cwndlab.files import write_atomic
 from cwndlab.metrics._own import used
 from cwndlab.plan.plan import Plan, make_plan
@@ -190,6 +190,8 @@ def stream(study: StudySpec, **options: Unpack[OptionFields]) -> Stream:
 
 def open_results(folder: str | Path) -> RunResult:
     """The results in a folder that `run` wrote; OutputError if it has none. Takes no lock, writes nothing."""
+    if not isinstance(folder, str | Path):
+        raise ArgumentError(f"results are in a folder, not {type(folder).__name__}")
     campaign, store, _ = folders.load(Path(folder))
     with store, reading(Path(folder)):
         result = RunResult.of(campaign, Path(folder))

@@ -1,8 +1,8 @@
 """What all sections of a study file are made of."""
 
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from .units import parse_time
 
@@ -10,13 +10,35 @@ from .units import parse_time
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
 
 
-class Strict(BaseModel):
+if TYPE_CHECKING:  # pydantic does not export the type of its models
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class _Models(ModelMetaclass):
+    """Whose constructors raise StudyError where a value does not fit."""
+
+    def __call__(cls, *args: object, **keys: object) -> object:  # noqa: N805 - of a type of types
+        try:
+            return super().__call__(*args, **keys)
+        except ValidationError:
+            from .validate import Invalid, as_study_error, validate  # which knows the models
+
+            try:
+                return validate(cast("type[BaseModel]", cls), keys)
+            except Invalid as invalid:
+                path = ".".join(map(str, (cls.__name__, *invalid.path)))
+                raise as_study_error(invalid).located(file=None, line=None, key=path) from None
+
+
+class Strict(BaseModel, metaclass=_Models):
     """Unknown keys are errors, types are not coerced."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
-class Open(BaseModel):
+class Open(BaseModel, metaclass=_Models):
     """A `kind` (or profile) and its knobs, which the core checks."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)

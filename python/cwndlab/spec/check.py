@@ -22,6 +22,10 @@ from .values import same_value
 Path = tuple[str | int, ...]
 
 
+#: Columns of the tables of results, next to one for each axis.
+COLUMNS = ("cell", "replicate", "quantity", "unit", "value", "ci_low", "ci_high", "replicates", "method")
+
+
 def check_study(study: StudySpec) -> None:
     """StudyError if parts of the study contradict each other."""
     findings = Findings()
@@ -65,6 +69,9 @@ def _axes(study: StudySpec) -> None:
                     f'give it sets = "tcp.initial_window" (say), or write "${name}" where the value belongs',
                 )
     for name in outline.axes:
+        if name in COLUMNS:
+            problem = f'the tables of results have a column "{name}" of their own'
+            raise _fail(study, ("axes", name), problem, "give the axis another name")
         # in a cell without the axis the parameter counts, and without grids there is no such cell
         if name in outline.parameters and not outline.grids:
             line = study.place.error(("parameters", name), "").line

@@ -35,7 +35,8 @@ class Findings:
 
     def error(self) -> StudyError:
         """All that was found, of which there must be something, in the order of the file."""
-        first, *others = sorted(self.errors, key=lambda e: (e.line is None, e.line or 0, e.column or 0))
+        errors = {str(error): error for error in self.errors}.values()
+        first, *others = sorted(errors, key=lambda e: (e.line is None, e.line or 0, e.column or 0))
         if len(others) >= MOST:
             kept = others[: MOST - 2]
             others = [*kept, StudyError(f"and {len(others) - len(kept)} more errors")]

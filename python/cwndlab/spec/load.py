@@ -11,7 +11,8 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cwndlab.errors import StudyError, nearest
+from cwndlab._core import unit_factor
+from cwndlab.errors import ArgumentError, StudyError, check_mapping, nearest
 
 from . import schema, values
 from .check import check_study
@@ -51,6 +52,8 @@ def titles() -> dict[str, str]:
 
 def load(kind: type[S], name_or_path: str | Path) -> S:
     """A shipped study by its name, or a file, or a folder that holds a study.toml."""
+    if not isinstance(name_or_path, str | Path):
+        raise ArgumentError(f"a study is a shipped name or a file, not {type(name_or_path).__name__}")
     known = shipped()
     if str(name_or_path) in known:
         file = known[str(name_or_path)]
@@ -105,6 +108,8 @@ def from_dict(
 
 def from_toml(kind: type[S], text: str, *, name: str = "study", file: Path | None = None) -> S:
     """A study from the text of a study file; `file` is where it would be."""
+    if not isinstance(text, str):
+        raise ArgumentError(f"the text of a study is needed, not {type(text).__name__}")
     return _build(kind, read_toml(text, file), name=name, file=file, text=text, claims_text="")
 
 
@@ -112,6 +117,7 @@ def changed(study: S, changes: Mapping[str, Any]) -> S:
     """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
     (`{"run.duration": "10s"}`).
     """
+    check_mapping("changes", changes)
     short = {key: value for key, value in changes.items() if key.split(".")[0] in NETWORKS}
     if short and study.written is not None:
         return _changed_short(study, short, {key: changes[key] for key in changes if key not in short})
@@ -341,6 +347,17 @@ def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:
     return tuple(wanted)
 
 
+def _in_unit(written: str, unit: str | None) -> str:
+    """The number of "41ms" in the unit of an axis of numbers; else the text as it is."""
+    found = re.fullmatch(r"([-+.\deE]+)\s*([^\d\s.]+)", written)
+    if found is None or unit is None:
+        return written
+    try:
+        return f"{float(found[1]) * unit_factor(found[2], unit):.12g}"
+    except ValueError:
+        return written
+
+
 def _choose(
     name: str, axis: schema.Axis, value: Any
 ) -> tuple[tuple[schema.Scalar, ...], list[schema.Scalar]]:
@@ -355,7 +372,7 @@ def _choose(
     picked: list[schema.Scalar] = []
     new: list[schema.Scalar] = []
     for item in wanted:
-        written = values.text(item).strip()
+        written = _in_unit(values.text(item).strip(), axis.unit)
         parsed = _plain(written)
         known = [
             name

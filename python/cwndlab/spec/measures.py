@@ -128,7 +128,7 @@ class Measured(NamedTuple):
 def measured(name: str, flows: Flows, shapes: Shapes, at: Path) -> Measured:
     """The quantities of one entry of `measure`; Invalid if nothing is called so."""
     name = name if name in MEASURES else ALIASES.get(name, name)
-    measure = MEASURES.get(name)
+    measure = MEASURES.get(name) or next((one for one in MEASURES.values() if one.metric == name), None)
     if measure is None:
         metrics = shapes()
         shape = metrics.get(name)

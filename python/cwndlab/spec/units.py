@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from cwndlab import _core
-from cwndlab.errors import nearest
+from cwndlab.errors import StudyError, nearest
 
 
 def _parsed(parse: Callable[[str], int], text: str) -> int:
@@ -113,6 +113,14 @@ def parse_seconds(value: object) -> float:
             raise ValueError(f'{value!r} is not a time of the run; write for instance "15s"')
         return float(value)
     return parse_time(value) / 1e9
+
+
+def seconds(name: str, value: object) -> float:
+    """The same of an argument of this name; StudyError says what would be right."""
+    try:
+        return parse_seconds(value)
+    except ValueError as error:
+        raise StudyError(str(error), key=name) from None
 
 
 #: A time, held in seconds.

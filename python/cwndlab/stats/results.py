@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import NotFoundError, StudyError, nearest
 from cwndlab.metrics._range import ANY, Range
 from cwndlab.spec.values import label, same_value, text
 from cwndlab.stats import intervals, jackknife
@@ -69,7 +69,7 @@ BUDGET_OF = "budget of "
 
 
 def _no_records(cell: str, table: str) -> Columns:
-    raise KeyError(f"no table {table!r} was recorded for cell {cell!r}")
+    raise NotFoundError(f"no table {table!r} was recorded for cell {cell!r}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +84,7 @@ class Results:
     take.
     `deterministic` tells for each cell whether nothing in it is random, so that one replicate suffices; equal
     replicates alone are no proof of it.
-    `records(cell id, table)` gives the columns of a record table, KeyError when its probe was off, and
+    `records(cell id, table)` gives the columns of a record table, NotFoundError when its probe was off, and
     `links(cell id)` the names of the links that its `link` columns number.
     `digest(cell id)` is the digest of all records of replicate 0, and its number of packet-hops; "" and 0 if
     they were not kept.
