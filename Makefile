@@ -7,6 +7,7 @@
 # make images  the README's pictures      make gallery  evaluates all shipped laws and queues: docs/gallery/
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
 # make fuzz   study files, scenarios, packetdrill scripts, captures, stores and folders, damaged at random for FUZZ_S seconds (600)
+# make mutants   faults put into rare paths of TCP, one at a time, which its tests must find: build/mutants.out (needs cargo-mutants)
 # make wheel  a wheel with profile-guided optimization: build/dist/     make try-wheel  builds one quickly, and uses it
 # make audit  licences and known faults of what cwndlab depends on (needs cargo-deny, pip-audit and the network)
 # make lock   requirements/*.txt anew        make clean  all that was made here
@@ -32,7 +33,7 @@ PART_rfc2415 = --set grid=tables_1_to_3,tables_4_and_5,table_6
 PART_rfc2884 = --set grid=fairness,traced
 SHORT_bbr    = --set question=slow-line
 
-.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz validate images gallery docs setup audit lock clean
+.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz mutants validate images gallery docs setup audit lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -92,6 +93,12 @@ fuzz: setup $(VENV)/.dev
 	for file in $(FUZZED); do \
 	  CWNDLAB_FUZZ=1000 timeout $$(($(FUZZ_S) / 10)) $(BIN)/python -m pytest -x -q -p no:cacheprovider $$file || \
 	    [ $$? = 124 ] || exit 1; done
+
+# Each fault is built and tested, in about 6 s on an idle machine. Few random cases, since a script is to find it.
+RARE ?= $(addprefix crates/cwndlab-tcp/src/,recovery/fack_1998.rs recovery/sack_1998.rs recovery/rack.rs tuned_buffer.rs accecn.rs \
+  congestion/ledbat.rs congestion/ledbat_plus_plus.rs)
+mutants:
+	PROPTEST_CASES=64 cargo mutants -p cwndlab-tcp $(addprefix --file ,$(RARE)) --timeout 60 -o build -- --lib
 
 validate: setup
 	$(BIN)/python -m validation

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -185,6 +186,32 @@ def test_a_source_that_is_none_is_refused_and_nothing_is_left(
     with pytest.raises(RunError, match="arch/um"):
         build.build(tmp_path / "tree", 1, print)
     assert list(build.cache().glob("*")) == []
+
+
+def test_a_build_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "reason_not", lambda: None)
+    monkeypatch.setattr(build, "ROOM", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    building = threading.Lock()
+
+    def made(*_: object) -> None:
+        assert building.acquire(blocking=False), "two at once"
+        began.set()
+        ends.wait(10)
+        building.release()
+
+    monkeypatch.setattr(build, "_made", made)
+    began, ends, waits = threading.Event(), threading.Event(), threading.Event()
+    first = threading.Thread(target=build.build, args=(None, 1, print))
+    second = threading.Thread(target=build.build, args=(None, 1, lambda _: waits.set()))
+    first.start()
+    assert began.wait(10)
+    second.start()
+    assert waits.wait(10), "nothing said that another build is under way"
+    ends.set()
+    first.join(10)
+    second.join(10)
+    assert not building.locked() and not first.is_alive() and not second.is_alive()
 
 
 def guests(parent: int) -> list[int]:

@@ -97,6 +97,19 @@ def test_run_report_and_compare(capsys: pytest.CaptureFixture[str], study: Path,
     assert "2 numbers are equal, 0 differ" in out
 
 
+def test_of_a_large_sweep_check_compiles_some_cells_and_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(edited(("values = [1, 4]", f"values = {list(range(1, 2602))}")))
+    _, out, err = call(capsys, "check", file)
+    assert "2601 cells, 3 replicates each" in out and "about 7803 runs" in out
+    assert "note: 2,000 of 2,601 cells were checked; `run` checks all" in err
+    file.write_text(edited(("values = [1, 4]", f"values = {[*range(1, 2601), 70_000]}")))
+    code, _, err = call(capsys, "check", file)
+    assert code == 2 and "initial_window" in err, "the last cell is among those"
+
+
 def test_trace_prints_events_to_the_microsecond(
     capfdbinary: pytest.CaptureFixture[bytes], study: Path, tmp_path: Path
 ) -> None:

@@ -13,6 +13,9 @@ from .loading import load
 from .options import SENSITIVITY, CcOption, JsonOption, MetricOption, MoreSets, SetOption, StudyArgument
 from .output import echo, echo_json, same_replicates
 
+#: Compiling a cell takes about a millisecond, and the answer should take seconds.
+MOST_CELLS = 2_000
+
 
 def check(
     study: StudyArgument,
@@ -35,7 +38,12 @@ def check(
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)
     plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
-    plan.check()
+    some = plan.spread(MOST_CELLS)
+    if some is plan:
+        plan.check()
+    else:
+        some.check_cells()
+        echo(f"note: {MOST_CELLS:,} of {len(plan.cells):,} cells were checked; `run` checks all", err=True)
     check_outputs(loaded)
     if json_:
         cells = [{"cell": cell.id, "replicates": plan.replicates_of(cell)} for cell in plan.cells]
@@ -48,18 +56,19 @@ def check(
         echo(f"  {name:<{width}}{', '.join(str(value) for value in axis.names)}")
     for name, extra in loaded.outline.sensitivity.items():
         echo(f"  {name:<{width}}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
-    fixed = sum(cell.deterministic for cell in plan.cells)
-    each = _range({plan.replicates_of(cell) for cell in plan.cells if not cell.deterministic})
+    fixed = sum(cell.deterministic for cell in some.cells)
+    each = _range({some.replicates_of(cell) for cell in some.cells if not cell.deterministic})
     each += " replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")
-    if fixed == len(plan.cells):
+    if fixed == len(some.cells):
         each = "1 replicate each (nothing is random)"
     echo(f"{len(plan.cells)} cells, {each}")
-    if note := same_replicates(plan):
+    if note := same_replicates(some):
         echo(f"note: {note}", err=True)
-    spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in plan.cells})
-    echo(f"{plan.runs} runs of {spans} s, seed {plan.seed}")
+    spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in some.cells})
+    scale = len(plan.cells) / len(some.cells)
+    echo(f"{'' if some is plan else 'about '}{round(some.runs * scale)} runs of {spans} s, seed {plan.seed}")
     try:
-        seconds = estimate_seconds(plan)
+        seconds = estimate_seconds(some) * scale
     except RunError as error:
         echo(f"note: no estimate, a trial run failed: {error}", err=True)
     else:

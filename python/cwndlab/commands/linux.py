@@ -39,7 +39,7 @@ def linux_build(
         """On a terminal one line that changes."""
         if alive:
             typer.echo(f"\r\x1b[K{printable(line)}", nl=False, err=True)
-        elif not line.startswith("compiling"):
+        else:
             echo(line, err=True)
 
     try:

@@ -107,7 +107,7 @@ def metric(
     def register(function: F) -> F:
         name = getattr(function, "__name__", None)
         if name is None:
-            raise StudyError(f"{function!r} is no function, so it is no metric")
+            raise StudyError(f"{function!r} is not a function, so it cannot be a metric")
         _check(name, function, tables)
         doc = inspect.getdoc(function) or ""
         _known[name] = OwnMetric(

@@ -133,10 +133,21 @@ class Plan:
         asked = self.replicates or 0
         return replace(self, replicates=None) if all(c.replicates >= asked for c in self.cells) else self
 
-    def check(self) -> None:
+    def spread(self, most: int) -> Plan:
+        """The plan of at most so many of its cells, evenly spaced."""
+        count = len(self.cells)
+        if count <= most:
+            return self
+        return replace(self, cells=tuple(self.cells[k * (count - 1) // (most - 1)] for k in range(most)))
+
+    def check_cells(self) -> None:
         """StudyError for the first cell that the engine could not run."""
         for cell in self.cells:
             cell.check()
+
+    def check(self) -> None:
+        """The same, and StudyError for a congestion control of the user's own that no cell uses."""
+        self.check_cells()
         used = {digest for cell in self.cells for digest in cell.compiled.laws}
         for name, law in self.study.laws.items():
             if law.digest not in used:

@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ def reason_not() -> str | None:
 
 
 def build(source: Path | None, jobs: int, say: Say, *, again: bool = False) -> Image:
-    """Builds the kernel if it is not there yet.
+    """Builds the kernel if it is not there yet; waits for another build first.
 
     Args:
         source: a kernel's source, as .tar.xz or unpacked; default: Debian's package, installed or downloaded.
@@ -136,7 +137,26 @@ def build(source: Path | None, jobs: int, say: Say, *, again: bool = False) -> I
     free = shutil.disk_usage(home).free
     if free < ROOM:
         raise RunError(f"{home}: {free / 1e9:.1f} GB free; building needs {ROOM / 1e9:g} GB for a while")
-    _log().unlink(missing_ok=True)
+    with _alone(home, say):
+        _log().unlink(missing_ok=True)
+        return _made(home, source, jobs, say, again)
+
+
+@contextmanager
+def _alone(home: Path, say: Say) -> Iterator[None]:
+    """Only one build at a time keeps a log and writes kernels."""
+    import fcntl  # Windows has none, and builds no kernel
+
+    with home.with_suffix(".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another build is under way; waiting for its end")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _made(home: Path, source: Path | None, jobs: int, say: Say, again: bool) -> Image:
     with tempfile.TemporaryDirectory(prefix=".building-", dir=home) as work:
         source = source or _of_debian(Path(work), say)
         content = _digest(source)

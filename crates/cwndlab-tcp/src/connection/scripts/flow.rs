@@ -50,7 +50,7 @@ fn nagle_holds_a_small_segment_while_anything_is_unacknowledged() {
     );
 }
 
-/// Linux: `tcp_minshall_check`. The end of a message of one and a half segments waits for nothing.
+/// Linux: `tcp_minshall_check`. The end of a message of one and a half segments is not held back.
 #[test]
 fn by_minshalls_rule_a_small_segment_waits_for_the_last_small_one() {
     let cfg = TcpConfig { nagle: true, nagle_rule: NagleRule::Minshall, ..config(4) };

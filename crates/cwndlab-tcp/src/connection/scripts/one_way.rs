@@ -31,7 +31,10 @@ fn fack_of_1998_holds_back_and_then_opens_the_window_by_every_ack() {
          1.0 > data 13000-14000
          1.1 < ack 12000                 # beyond the end of the episode, one segment after what was out
          1.1 > data 14000-15000
-         1.1 > data 15000-16000",
+         1.1 > data 15000-16000
+         1.6 < ack 12000 sack 13000-16000 # another loss, another episode
+         1.6 > data 12000-13000
+         = cwnd 1000 ssthresh 2000",
     );
 }
 
@@ -94,4 +97,50 @@ fn sack_of_1998_counts_the_pipe_down_and_forgets_the_backoff_with_a_partial_ack(
          3.5 > data 11500-12500",
     );
     assert_eq!(end.stats().timeouts, 2);
+}
+
+/// Fall and Floyd 1996, section 3: with each duplicate a segment less is in the pipe, with each one sent one more.
+#[test]
+fn sack_of_1998_sends_while_the_pipe_holds_less_than_cwnd() {
+    after_ten(
+        &of_1998(RecoveryKind::Sack),
+        "0.5 < ack 0 sack 1000-2000
+         0.5 < ack 0 sack 1000-2000       # no news, no duplicate
+         0.5 < ack 0 sack 3000-4000 1000-2000
+         0.5 < ack 0 sack 3000-5000 1000-2000
+         0.5 > data 0-1000
+         = cwnd 5000
+         0.5 < ack 0 sack 3000-6000 1000-2000 # 10 - 3 - 1
+         0.5 < ack 0 sack 3000-7000 1000-2000
+         0.5 < ack 0 sack 3000-8000 1000-2000 # 4
+         0.5 > data 2000-3000
+         0.5 < ack 0 sack 3000-9000 1000-2000
+         0.5 > data 10000-11000
+         0.5 < ack 0 sack 3000-10000 1000-2000
+         0.5 > data 11000-12000
+         1.0 < ack 2000 sack 3000-10000   # 5 - 2
+         1.0 > data 12000-13000
+         1.0 > data 13000-14000
+         1.0 < ack 10000                  # all that was out at the beginning
+         1.0 > data 14000-15000
+         = cwnd 5000",
+    );
+}
+
+/// What was reported before the timer expired is forgotten, and until new data is acknowledged duplicates mean nothing.
+#[test]
+fn sack_of_1998_takes_no_duplicates_after_a_timeout() {
+    let end = after_ten(
+        &of_1998(RecoveryKind::Sack),
+        "0.5 < ack 0 sack 1000-2000
+         1.0 > data 0-1000
+         = cwnd 1000 ssthresh 5000
+         1.1 < ack 0 sack 1000-3000
+         1.1 < ack 0 sack 1000-4000
+         1.1 < ack 0 sack 1000-5000
+         1.5 < ack 5000
+         1.5 > data 5000-6000
+         1.5 > data 6000-7000",
+    );
+    assert_eq!((end.stats().fast_retransmits, end.stats().timeouts), (0, 1));
 }
