@@ -153,6 +153,34 @@ fn a_duplicate_report_widens_the_reordering_window() {
     );
 }
 
+/// RFC 8985, section 6.2, step 5, on the ACK that ends a recovery: new data sent before the copy that it acknowledges is lost,
+/// though nothing is reported.
+#[test]
+fn what_was_sent_before_the_last_copy_is_lost_when_the_recovery_ends() {
+    let end = after_ten(
+        &rack(),
+        "0.5 < ack 0 sack 1000-2000
+         0.5 < ack 0 sack 1000-3000
+         0.5 < ack 0 sack 1000-4000
+         0.5 > data 0-1000               # will be lost
+         0.5 < ack 0 sack 1000-5000
+         0.5 < ack 0 sack 6000-7000 1000-5000
+         0.5 < ack 0 sack 6000-8000 1000-5000
+         0.5 > data 5000-6000
+         0.5 < ack 0 sack 6000-9000 1000-5000
+         0.5 > data 10000-11000          # will be lost
+         0.5 < ack 0 sack 6000-10000 1000-5000
+         0.5 > data 11000-12000          # as will these
+         0.5 > data 12000-13000
+         1.0 < ack 0 sack 1000-10000     # the second copy
+         1.0 > data 0-1000
+         1.0 > data 13000-14000
+         1.5 < ack 10000                 # nothing is reported; sent at 0.5, and what was sent at 1.0 has arrived
+         1.5 > data 10000-11000",
+    );
+    assert_eq!((end.stats().fast_retransmits, end.stats().timeouts), (2, 0));
+}
+
 /// RFC 8985, section 3.2: the retransmission is lost too, which what was sent after it shows; PRR by RFC 9937, 6.2.
 #[test]
 fn a_lost_retransmission_is_sent_again_without_a_timeout() {
