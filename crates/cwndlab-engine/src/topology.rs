@@ -45,8 +45,13 @@ impl Routes {
         if !self.explicit.contains_key(&(from, to)) && self.shortest_path(scenario, from, to).is_none() {
             return Ok(None);
         }
-        let start = self.resolve(scenario, from, to)? as usize;
-        Ok(Some(self.hops[start..].iter().copied().take_while(|&hop| hop != DELIVER).collect()))
+        let start = self.resolve(scenario, from, to)?;
+        Ok(Some(self.links(start).collect()))
+    }
+
+    /// The links of the route that begins there.
+    pub(crate) fn links(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
+        self.hops[start as usize..].iter().copied().take_while(|&hop| hop != DELIVER)
     }
 
     /// The position in `hops` of the route's first hop: explicit if the scenario has one, else a shortest path
@@ -169,8 +174,8 @@ mod tests {
 
     fn route(scenario: &Scenario, from: u32, to: u32) -> Result<Vec<u32>, String> {
         let mut routes = Routes::new(scenario);
-        let start = routes.resolve(scenario, from, to).map_err(|error| error.to_string())? as usize;
-        Ok(routes.hops[start..].iter().copied().take_while(|&hop| hop != DELIVER).collect())
+        let start = routes.resolve(scenario, from, to).map_err(|error| error.to_string())?;
+        Ok(routes.links(start).collect())
     }
 
     #[test]

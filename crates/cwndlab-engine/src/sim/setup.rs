@@ -84,12 +84,27 @@ impl<P: Probe> Simulation<P> {
             let app = application(scenario, index, mss, &shared, streams)?;
             let forth = routes.resolve(scenario, traffic.client, traffic.server)?;
             let back = routes.resolve(scenario, traffic.server, traffic.client)?;
+            check_round_trip(scenario, index, routes.links(forth).chain(routes.links(back)))?;
             apps.push(AppSlot::new(app, [forth, back], [traffic.client, traffic.server], traffic.start_ns));
         }
         self.hops = routes.hops;
         self.watch.fixed_bytes = apps.iter().map(|slot| slot.app.memory_bytes()).sum();
         Ok(apps)
     }
+}
+
+/// Stamps count microseconds in 32 bits: the age of one is known up to half of that.
+const LONGEST_ROUND_TRIP: Time = Time::from_micros(1 << 31);
+
+/// Refuses a path whose round trips TCP could not measure.
+fn check_round_trip(scenario: &Scenario, index: usize, path: impl Iterator<Item = u32>) -> Result<(), ScenarioError> {
+    let traffic = &scenario.traffic[index];
+    let trip = path.fold(Time::ZERO, |sum, link| sum + scenario.links[link as usize].delay_ns);
+    if trip <= LONGEST_ROUND_TRIP || traffic.app.is_unresponsive() {
+        return Ok(());
+    }
+    let place = format!("traffic[{index}] ({}).server", traffic.name);
+    Err(invalid(place, format!("is a round trip of {} min away; TCP's may take 35", trip.as_nanos() / 60_000_000_000)))
 }
 
 impl Scenario {

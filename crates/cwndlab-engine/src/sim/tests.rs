@@ -125,6 +125,17 @@ fn a_node_that_cannot_be_reached_is_named() {
     assert_eq!(error, "topology: no path leads from node b to node a");
 }
 
+#[test]
+fn a_round_trip_that_stamps_cannot_measure_is_refused() {
+    let mut scenario = chain(&tcp(cwndlab_tcp::Profile::Rfc5681, RecoveryKind::Reno), 1, DROP_TAIL, "", 1);
+    let refused = |scenario: &Scenario| Simulation::new(scenario, 1, 0, Log::default()).err().map(|e| e.to_string());
+    scenario.links[1].delay_ns = Time::from_secs(35 * 60);
+    assert_eq!(refused(&scenario), None);
+    scenario.links[4].delay_ns = Time::from_secs(60);
+    let why = "traffic[0] (transfer).server: is a round trip of 36 min away; TCP's may take 35";
+    assert_eq!(refused(&scenario).as_deref(), Some(why));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
