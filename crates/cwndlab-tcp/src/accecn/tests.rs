@@ -185,6 +185,8 @@ fn the_bytes_of_marked_packets_choose_or_estimate() {
     assert_eq!(resolve(3, 35, Some(15_999), of(40, true)), 19, "16 packets, and the field's 3");
     assert_eq!(resolve(3, 35, Some(15_000), of(40, true)), 11, "15 packets: once 8, and the field's 3");
     assert_eq!(resolve(3, 35, Some(39_000), of(40, true)), 35, "no more than fit");
+    assert_eq!(resolve(3, 11, Some(5000), of(15, true)), 11, "too few to estimate from");
+    assert_eq!(resolve(3, 11, Some(5000), of(16, true)), 3);
     assert_eq!(resolve(0, 16, Some(16_000), of(16, true)), 16, "all of them");
 }
 

@@ -29,8 +29,10 @@ fn fack_of_1998_holds_back_and_then_opens_the_window_by_every_ack() {
          1.0 < ack 10000                 # what was sent again is no longer under way: 13 + 1 = 10 + 4
          1.0 > data 12000-13000
          1.0 > data 13000-14000
+         1.05 < ack 10000 sack 11000-12000 # in an episode one report is enough
+         1.05 > data 10000-11000
+         1.05 > data 14000-15000
          1.1 < ack 12000                 # beyond the end of the episode, one segment after what was out
-         1.1 > data 14000-15000
          1.1 > data 15000-16000
          1.6 < ack 12000 sack 13000-16000 # another loss, another episode
          1.6 > data 12000-13000
