@@ -11,7 +11,7 @@ import pytest
 import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.report.view import table_view
-from cwndlab.spec.outputs import Listing, Mark, Table
+from cwndlab.spec.outputs import Listing, Margin, Mark, Table
 from cwndlab.stats.listing import judge_listing, lines_of_trace
 from cwndlab.stats.results import Estimate
 from cwndlab.stats.sensitivity import Outcome, effects
@@ -109,6 +109,69 @@ def test_a_table_without_published_numbers_lists_what_was_run(tmp_path: Path) ->
     t = judged(tmp_path, spec)
     assert t.rows == ((8, 0), (16, 0), (32, 0))
     assert all(c.judgement is None for row in t.cells for c in row)
+
+
+LEVELS = "webs,ftps,iw1,iw4\n8,0,1.0,{four}\n16,0,0.64,0.53\n"
+
+
+def levels(folder: Path, four: float, **more: Any) -> Table:
+    """A table of two columns, iw 1 and iw 4, three steps apart; 8 webs have 0.56 s and 0.47 s."""
+    columns = [
+        {"heading": f"IW={iw}", "quantity": "page_delay", "where": {"iw": iw}, "published": f"iw{iw}"}
+        for iw in (1, 4)
+    ]
+    margin = {"absolute": 0.2}
+    return table(folder, LEVELS.format(four=four), columns=columns, margin=margin, **more)
+
+
+def first_verdict(folder: Path, spec: Table) -> Verdict:
+    judgement = judged(folder, spec).cells[0][0].judgement
+    assert judgement is not None
+    return judgement.verdict
+
+
+def test_the_order_of_all_numbers_that_the_paper_compares_is_judged_not_only_of_neighbours(
+    tmp_path: Path,
+) -> None:
+    within = {"compared_within": ["webs", "ftps"]}
+    assert first_verdict(tmp_path, levels(tmp_path, 0.8)) is Verdict.DIFFERS  # compared with nothing
+    assert first_verdict(tmp_path, levels(tmp_path, 0.8, **within)) is Verdict.TREND
+    assert first_verdict(tmp_path, levels(tmp_path, 1.2, **within)) is Verdict.DIFFERS  # the other way round
+
+
+def test_an_empty_list_compares_the_whole_table(tmp_path: Path) -> None:
+    spec = levels(tmp_path, 0.8, compared_within=[])  # 16 webs, printed below 8, are above
+    assert first_verdict(tmp_path, spec) is Verdict.DIFFERS
+
+
+def test_numbers_of_different_quantities_are_compared_where_the_table_says_so(tmp_path: Path) -> None:
+    results = synthetic.rfc2415()
+    for cell in results.cells:
+        results.data[(cell.id, "other")] = results.data[(cell.id, "page_delay")]  # type: ignore[index]
+    object.__setattr__(results, "units", {**results.units, "other": "s"})
+
+    def of(word: str | None) -> Verdict:
+        spec = levels(tmp_path, 0.8, compared_within=["webs", "ftps"])
+        first, last = spec.columns
+        last = last.model_copy(update={"quantity": "other", "compared_as": word})
+        columns = [first.model_copy(update={"compared_as": word}), last]
+        found = judge_table(spec.model_copy(update={"columns": columns}), results, tmp_path, [])
+        judgement = found.cells[0][0].judgement
+        assert judgement is not None
+        return judgement.verdict
+
+    assert of(None) is Verdict.DIFFERS
+    assert of("delay") is Verdict.TREND
+
+
+def test_the_margin_of_a_quantity_is_used_for_its_levels_only(tmp_path: Path) -> None:
+    results = synthetic.rfc2415()
+    object.__setattr__(results, "margins", {"page_delay": Margin(absolute=0.001)})
+    spec = table(tmp_path, "webs,ftps,iw1_s,iw3_pct\n8,0,0.58,17.9\n")
+    level, change = judge_table(spec, results, tmp_path, []).cells[0]
+    assert level.judgement is not None and change.judgement is not None
+    assert level.judgement.margin == 0.005  # the rounding, as the margin is less
+    assert change.judgement.margin == pytest.approx(1.79)
 
 
 def test_a_broken_model_turns_cells_red(tmp_path: Path) -> None:

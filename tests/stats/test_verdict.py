@@ -12,9 +12,11 @@ from cwndlab.metrics._range import ANY, COUNT, SHARE, Range
 from cwndlab.stats import intervals
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.verdict import (
+    REACH,
     RULE,
+    Comparison,
+    Incompatible,
     Judgement,
-    Neighbour,
     Verdict,
     by_chance,
     decimals,
@@ -36,12 +38,12 @@ def judged(
     deterministic: bool = False,
     within: Range = ANY,
     signed: bool = False,
-    neighbours: Iterable[Neighbour] = (),
+    comparisons: Iterable[Comparison] = (),
 ) -> Judgement:
     measured = intervals.mean(values, within, deterministic=deterministic)
     further = intervals.prediction(values, runs, within, deterministic=deterministic)
     width = max(rounding, margin * abs(published))
-    return judge(published, rounding, measured, further, margin=width, signed=signed, neighbours=neighbours)
+    return judge(published, rounding, measured, further, margin=width, signed=signed, comparisons=comparisons)
 
 
 def between(low: float, high: float) -> Interval:
@@ -153,24 +155,37 @@ def test_a_value_outside_even_a_huge_spread_differs() -> None:
     assert judged(50.0, np.array([0.1, 2.0, 0.4, 3.0, 0.2])).verdict is Verdict.DIFFERS
 
 
-def test_trend_needs_the_order_of_a_neighbour_shown_by_its_interval() -> None:
-    below, above = Neighbour(-0.23, between(-0.2, -0.1)), Neighbour(0.36, between(0.2, 0.5))
-    assert judged(0.70, neighbours=(below, above)).verdict is Verdict.TREND
-    assert judged(0.70, neighbours=(below, Neighbour(0.36, between(-0.1, 0.5)))).verdict is Verdict.TREND
-    upside_down = Neighbour(0.36, between(-0.4, -0.1))
-    assert judged(0.70, neighbours=(below, upside_down)).verdict is Verdict.DIFFERS
+BELOW, ABOVE = Comparison(-0.23, between(-0.2, -0.1)), Comparison(0.36, between(0.2, 0.5))
+NEAR = 0.66
+"""Not compatible, 15 % off: within three margins of 10 %."""
 
 
-def test_trend_needs_evidence() -> None:
-    assert judged(0.70).verdict is Verdict.DIFFERS
-    noise = Neighbour(0.36, between(-0.1, 0.3))  # its point estimate has the right order
-    assert judged(0.70, neighbours=(noise,)).verdict is Verdict.DIFFERS
+def test_trend_needs_each_comparison_of_the_paper_shown_by_its_interval() -> None:
+    assert judged(NEAR, comparisons=(BELOW, ABOVE)).verdict is Verdict.TREND
+    unsure = Comparison(0.36, between(-0.1, 0.5))  # its point estimate has the right order
+    upside_down = Comparison(0.36, between(-0.4, -0.1))
+    for other in (unsure, upside_down):
+        assert judged(NEAR, comparisons=(BELOW, other)).verdict is Verdict.DIFFERS
+
+
+def test_a_number_that_the_paper_does_not_compare_has_no_trend() -> None:
+    assert judged(NEAR).verdict is Verdict.DIFFERS
+
+
+def test_a_trend_is_within_three_margins() -> None:
+    wide = judged(0.9, comparisons=(BELOW, ABOVE))  # 38 % off
+    assert (wide.verdict, REACH) == (Verdict.DIFFERS, 3.0)
+    assert judged(0.9, margin=0.2, comparisons=(BELOW, ABOVE)).verdict is Verdict.TREND
+    assert judged(0.28, comparisons=(BELOW, ABOVE)).verdict is Verdict.DIFFERS
 
 
 def test_trend_of_a_change_needs_its_sign() -> None:
     rise = np.array([10.0, 10.2, 9.9, 10.1])
-    assert judged(30.0, rise, 0.5, signed=True).verdict is Verdict.TREND
-    assert judged(-30.0, rise, 0.5, signed=True).verdict is Verdict.DIFFERS
+    assert judged(13.0, rise, 0.5, signed=True).verdict is Verdict.TREND
+    assert judged(30.0, rise, 0.5, signed=True).verdict is Verdict.DIFFERS
+    assert judged(-13.0, rise, 0.5, signed=True).verdict is Verdict.DIFFERS
+    against = Comparison(5.0, between(-4.0, -1.0))
+    assert judged(13.0, rise, 0.5, signed=True, comparisons=(against,)).verdict is Verdict.DIFFERS
 
 
 def test_noise_alone_rarely_looks_like_a_trend() -> None:
@@ -179,8 +194,8 @@ def test_noise_alone_rarely_looks_like_a_trend() -> None:
     for _ in range(300):
         here, *others = rng.normal(1.0, 0.3, (4, 5))
         level = 1.0 - 0.05 / len(others)
-        neighbours = tuple(Neighbour(0.2, intervals.mean(other - here, level=level)) for other in others)
-        trends += judged(5.0, here, neighbours=neighbours).verdict is Verdict.TREND
+        comparisons = tuple(Comparison(0.2, intervals.mean(o - here, level=level)) for o in others)
+        trends += judged(5.0, here, margin=1.0, comparisons=comparisons).verdict is Verdict.TREND
     assert trends / 300 <= 0.05
 
 
@@ -220,14 +235,24 @@ def test_a_right_model_is_incompatible_as_often_as_by_chance() -> None:
     assert inside >= 90
 
 
-def test_neighbours_are_asked_for_only_where_the_verdict_depends_on_them() -> None:
+def test_comparisons_are_computed_only_where_the_verdict_depends_on_them() -> None:
     asked = []
 
-    def neighbours() -> Iterator[Neighbour]:
+    def comparisons() -> Iterator[Comparison]:
         asked.append(1)
-        yield Neighbour(-0.23, between(-0.2, -0.1))
+        yield BELOW
 
-    assert judged(0.56, neighbours=neighbours()).verdict is Verdict.AGREES
+    assert judged(0.56, comparisons=comparisons()).verdict is Verdict.AGREES
+    assert judged(2.0, comparisons=comparisons()).verdict is Verdict.DIFFERS
     assert not asked
-    assert judged(0.70, neighbours=neighbours()).verdict is Verdict.TREND
+    assert judged(NEAR, comparisons=comparisons()).verdict is Verdict.TREND
     assert asked
+
+
+def test_the_line_that_counts_names_what_is_expected_by_chance() -> None:
+    found = Incompatible.of([False] * 104 + [True] * 157)
+    assert found is not None
+    assert (found.judged, found.found, round(found.expected, 2)) == (261, 104, 13.05)
+    assert "Of 261 judged numbers, 104 are incompatible" in found.text
+    assert "13.1 (7 to 20)" in found.text
+    assert Incompatible.of([]) is None

@@ -86,7 +86,7 @@ def test_a_part_of_the_study_ends_in_a_report(tmp_path: Path) -> None:
     part = {"grid": "fairness", "background": ["plain", "ecn"], "flows": 2, "max_p": 0.1}
     cwndlab.run("rfc2884", changes=part, replicates=3, out=tmp_path)
     rows = list(csv.DictReader((tmp_path / "verdicts.csv").read_text().splitlines()))
-    judged = [row for row in rows if row["table"] == "fairness" and row["verdict"] not in ("", "not judged")]
+    judged = [row for row in rows if row["table"] == "fairness" and row["measured"] and row["verdict"]]
     assert [row["published"] for row in judged] == ["0.985403", "0.989726"]
     assert all(0.9 < float(row["measured"]) <= 1 for row in judged)
     claims = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.files import plain_row
-from cwndlab.report.index import tally
+from cwndlab.report.index import incompatible, tally
 from cwndlab.runs.progress import span
-from cwndlab.stats.verdict import Verdict
+from cwndlab.stats.verdict import Incompatible, Verdict
 
 from .output import echo, echo_json, estimated, number_of
 
@@ -35,8 +36,15 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "failed_runs": len(result.failures),
         "verdicts": verdicts,
+        "incompatible": _incompatible(folder),
         "claims": claims,
     }
+
+
+def _incompatible(folder: Path | None) -> dict[str, float] | None:
+    """The judged numbers, how many are incompatible, and how many would be by chance."""
+    counted = incompatible(folder / "verdicts.csv") if folder is not None else None
+    return counted._asdict() if counted is not None else None
 
 
 def show(result: RunResult, seconds: float) -> None:
@@ -50,6 +58,8 @@ def show(result: RunResult, seconds: float) -> None:
     for what in ("verdicts", "claims"):
         if found[what]:
             echo(f"{what}: {_counts(found[what])}")
+    if found["incompatible"]:
+        echo(Incompatible(**found["incompatible"]).text)
 
 
 def _counts(tally: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cwndlab.errors import OutputError
-from cwndlab.stats.verdict import Verdict
+from cwndlab.stats.verdict import MARKED, Incompatible, Verdict
 
 from . import render
 from .model import CountView
@@ -76,6 +76,23 @@ def _picture(results: Path) -> str:
 def _counts(path: Path) -> tuple[CountView, ...]:
     """The number of each verdict in a CSV file of verdicts or claims, in the reports' order."""
     return count([Verdict(word) for word, number in tally(path)[0].items() for _ in range(number)])
+
+
+def incompatible(path: Path) -> Incompatible | None:
+    """How many of the numbers in a CSV file of verdicts are incompatible; None without such numbers.
+
+    Numbers whose interval has no width, as those of cells without randomness, are left out.
+    """
+    flags = []
+    marked = {verdict.value for verdict in MARKED}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row.get("compatible") and row["verdict"] not in marked and row["ci_low"] != row["ci_high"]:
+                    flags.append(row["compatible"] == "yes")
+    except (OSError, csv.Error, KeyError, UnicodeDecodeError):
+        return None
+    return Incompatible.of(flags)
 
 
 def tally(path: Path) -> tuple[dict[str, int], dict[str, list[str]]]:

@@ -123,7 +123,7 @@ def judge(outputs: Outputs, results: Results) -> Judged:
         try:
             if isinstance(spec, Table):
                 table = judge_table(spec, results, outputs.folder, outputs.marks)
-                if table.rows:
+                if any(cell.estimate is not None for row in table.cells for cell in row):
                     judged.tables.append((spec, table))
                 else:
                     judged.omitted.append(Omitted("table", spec.id))

@@ -13,7 +13,7 @@ from cwndlab.spec.outputs import AnyTable, Listing, Table
 from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
-from cwndlab.stats.verdict import MARKED, Judgement, Verdict, by_chance, decimals
+from cwndlab.stats.verdict import Judgement, Verdict, decimals
 
 from .model import (
     ClaimView,
@@ -422,23 +422,6 @@ def _held_text(single: Held, combined: Held) -> str:
         if h.of
     ]
     return f"Of what the paper leaves open, it {'; '.join(parts)}."
-
-
-def chance_text(judgements: Sequence[Judgement]) -> str:
-    """How many of the numbers compared with random cells would be incompatible by chance."""
-    random = [
-        j
-        for j in judgements
-        if j.verdict not in MARKED and j.compatible is not None and j.prediction_high > j.prediction_low
-    ]
-    if not random:
-        return ""
-    expected, low, high = by_chance(len(random))
-    came = sum(not j.compatible for j in random)
-    return (
-        f"Of {len(random)} published numbers compared with random cells, about {number(expected, 1)} "
-        f"({low} to {high}) would be incompatible by chance alone even if the model were right; {came} are."
-    )
 
 
 _ORDER = (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import csv_text
 from cwndlab.spec.outputs import Listing, Margin, Table
-from cwndlab.stats.tables import JudgedCell, JudgedTable
-from cwndlab.stats.verdict import Judgement, Verdict, rule_text
+from cwndlab.stats.tables import JudgedCell, JudgedTable, derived_unit, margin_of
+from cwndlab.stats.verdict import Incompatible, Judgement, Verdict, rule_text
 
 from . import render
 from .finding import counted, finding_text
@@ -34,7 +34,6 @@ from .placing import places
 from .readme import readme_html
 from .view import (
     NO_WORDS,
-    chance_text,
     claim_view,
     count,
     grounds_of,
@@ -200,12 +199,12 @@ def build_view(
         sensitivity=_sensitivity(judged, outcomes),
         omitted=omissions(judged.omitted),
         facts=tuple(facts),
-        rule=tuple((Mark.of(v), text) for v, text in rule_text(_margins(grids))),
+        rule=tuple((Mark.of(v), text) for v, text in rule_text(_margins(grids, results))),
         claim_rule=CLAIM_RULE,
         definitions=tuple(outputs.definitions),
         missing=outputs.missing,
         beside=beside,
-        chance=chance_text(judged.judgements),
+        chance=_incompatible(judged),
         explained=_explained(found, outputs.choices, run=bool(outcomes)),
         finding=finding,
         key_figure=key,
@@ -256,10 +255,24 @@ def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:
     return counted(judged.claims)
 
 
-def _margins(grids: Sequence[Table]) -> str:
-    """The margins of a study's tables, in words."""
-    margins = [m for t in grids for m in (t.margin, *(c.margin for c in t.columns)) if m is not None]
-    return " or ".join(dict.fromkeys(m.words("in its unit") for m in margins or [Margin()]))
+def _incompatible(judged: Judged) -> str:
+    """How many of the judged numbers are incompatible, and how many would be by chance."""
+    counted = Incompatible.of([bool(j.compatible) for j in judged.judgements if j.counts])
+    return counted.text if counted else ""
+
+
+def _margins(grids: Sequence[Table], results: Results) -> str:
+    """The margins of a study's published numbers in words, the plain one first."""
+    found: dict[str, list[str]] = {Margin().words(): []}
+    for table in grids:
+        for column in (c for c in table.columns if c.published is not None):
+            unit = derived_unit(column.compare, results.unit(column.quantity))
+            words = margin_of(table, column, results).words(unit)
+            title = results.title(column.quantity)
+            if title not in found.setdefault(words, []):
+                found[words].append(title)
+    plain, *others = found.items()
+    return "; ".join((plain[0], *(f"{words} for {', '.join(titles)}" for words, titles in others)))
 
 
 def _draw(

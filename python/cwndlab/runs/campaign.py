@@ -377,6 +377,7 @@ class Campaign:
             data=data,
             statistics={name: quantity.statistic for name, quantity in quantities.items()},
             ranges={name: metrics.range_of(quantity, quantities) for name, quantity in quantities.items()},
+            margins={name: quantity.margin for name, quantity in quantities.items() if quantity.margin},
             names=self.plan.study.outline.cells,
             **self._words(),
             study_axes=tuple(self.plan.study.outline.axes),

@@ -57,11 +57,11 @@ class Margin(Part):
         """The margin around one value, never less than its rounding."""
         return max(rounding, self.relative * abs(published) if self.absolute is None else self.absolute)
 
-    def words(self, unit: str) -> str:
-        """The margin in words."""
+    def words(self, unit: str = "") -> str:
+        """The margin of a number in this unit, in words."""
         if self.absolute is None:
             return f"{100 * self.relative:g} % of it"
-        return f"{self.absolute:g} {unit}".strip()
+        return f"{self.absolute:g} {'points' if unit == '%' else unit}".strip()
 
 
 class Flag(Part):
@@ -98,7 +98,9 @@ class Column(Part):
     rounding: Rounding | None = None
     """Instead of the table's."""
     margin: Margin | None = None
-    """Instead of the table's."""
+    """Instead of the quantity's or the table's."""
+    compared_as: str | None = None
+    """The paper compares the numbers of all columns with this word, not only those of one quantity."""
     digits: int | None = Field(default=None, ge=0, le=9)
     """Decimals shown; without it those of the published numbers, else three significant digits."""
     flag: Flag | None = None
@@ -133,6 +135,10 @@ class Table(Part):
     rounding: Rounding | None = None
     margin: Margin = Margin.model_construct()
     """How far from a published value counts as close."""
+    compared_within: list[str] | None = None
+    """Columns of the published CSV: the paper compares the numbers of one quantity in all lines that agree in
+    these, in the whole table if the list is empty. Without it the paper compares no levels, so that only
+    published changes can have a trend."""
 
 
 class Variant(Part):

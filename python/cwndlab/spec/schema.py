@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, mo
 from .base import Drawn, Label, Open, Strict
 from .changes import AnyDelay, AnyLoss, AnyRate, RateSteps, RateTrace
 from .measures import ALIASES
-from .outputs import AnyTable, Claims, Figure, Mark, Name, Scalar, Where
+from .outputs import AnyTable, Claims, Figure, Margin, Mark, Name, Scalar, Where
 from .shorthand import Short
 from .units import SizeBytes, TimeNs, parse_share, parse_time
 from .values import label
@@ -313,6 +313,9 @@ class Quantity(Strict):
     phase: Name | None = Field(None, description="measured in this phase of [phases]")
     whole_run: bool = Field(False, description="measured from the start of the run, warm-up included")
     statistic: Literal["mean", "median"] = Field("mean", description="across replicates")
+    margin: Margin | None = Field(
+        None, description="how far from a published value counts as close; default: the table's"
+    )
     derived: Literal["ratio", "increase", "difference", "sum", "product"] | None = Field(
         None, description="computed in each replicate from two quantities of the same cell, `of` and `by`"
     )

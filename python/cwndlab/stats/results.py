@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from cwndlab.metrics._range import ANY, Range
 from cwndlab.spec.values import label, same_value, text
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import Interval
+
+if TYPE_CHECKING:
+    from cwndlab.spec.outputs import Margin
 
 Floats: TypeAlias = NDArray[np.float64]
 AxisValue: TypeAlias = bool | int | float | str
@@ -81,7 +84,7 @@ class Results:
     `statistics` says over replicates `mean` (the default) or `median`; `names` are named cells;
     `titles` say in words what an axis or a quantity is, `axis_units` in which unit an axis is, and
     `value_titles` what the value of an axis with this label is called; `ranges` which values a quantity can
-    take.
+    take; `margins` how near to a published value counts as close, for quantities whose study says so.
     `deterministic` tells for each cell whether nothing in it is random, so that one replicate suffices; equal
     replicates alone are no proof of it.
     `records(cell id, table)` gives the columns of a record table, NotFoundError when its probe was off, and
@@ -103,6 +106,7 @@ class Results:
     axis_units: Mapping[str, str] = field(default_factory=dict)
     value_titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    margins: Mapping[str, Margin] = field(default_factory=dict)
     deterministic: Callable[[str], bool] = field(default=lambda cell: False)
     records: Callable[[str, str], Columns] = field(default=_no_records)
     digest: Callable[[str], tuple[str, int]] = field(default=lambda cell: ("", 0))

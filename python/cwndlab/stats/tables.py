@@ -18,10 +18,10 @@ from cwndlab.spec.values import label, same_value
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import LEVEL, Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed
-from cwndlab.stats.verdict import Judgement, Neighbour, Verdict, decimals, half_unit, judge
+from cwndlab.stats.verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
 
 if TYPE_CHECKING:
-    from cwndlab.spec.outputs import Column, Compare, Mark, Table
+    from cwndlab.spec.outputs import Column, Compare, Margin, Mark, Table
 
 Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[str, str]
@@ -159,25 +159,26 @@ def _rows(
             text = line[axis]
             row.append(results.axis_value(axis, text))
         rows.append((tuple(row), line))
-        for column in spec.columns:
-            if column.published is not None and column.published not in line:
+        asked = [("columns", column.published) for column in spec.columns]
+        asked += [("compared_within", name) for name in spec.compared_within or ()]
+        for key, name in asked:
+            if name is not None and name not in line:
                 raise StudyError(
-                    f"no column {column.published!r}",
-                    file=spec.published,
-                    key=f"{what}.columns",
-                    right=nearest(column.published, line),
+                    f"no column {name!r}", file=spec.published, key=f"{what}.{key}", right=nearest(name, line)
                 )
     return rows
 
 
 class _Draft(NamedTuple):
-    """A number before it is measured and its neighbours are known."""
+    """A number before it is measured."""
 
     row: tuple[AxisValue, ...]
     column: int
     spec: Column
     cell: CellInfo | None
     published: Published | None
+    group: tuple[str, ...] | None
+    """What the paper's line has in the columns within which it compares; None if it compares nothing."""
 
     @classmethod
     def make(
@@ -206,7 +207,9 @@ class _Draft(NamedTuple):
         if cell is not None and column.compare is not None and column.runs is None:
             reference(results, cell, column.compare)
         raw = line.get(column.published, "") if column.published else ""
-        return cls(row, index, column, cell, _published(spec, column, raw, place))
+        within = spec.compared_within
+        group = tuple(line.get(name, "") for name in within) if within is not None else None
+        return cls(row, index, column, cell, _published(spec, column, raw, place), group)
 
 
 def _published(spec: Table, column: Column, raw: str, place: str) -> Published | None:
@@ -251,9 +254,9 @@ def _finish(
             draft.published.rounding,
             interval,
             _further(results, draft.cell, column, spec.published_runs, exact=interval.exact),
-            margin=(column.margin or spec.margin).around(draft.published.value, draft.published.rounding),
+            margin=margin_of(spec, column, results).around(draft.published.value, draft.published.rounding),
             signed=column.compare is not None and column.compare.kind != "ratio",
-            neighbours=_neighbours(results, draft, everything),
+            comparisons=_comparisons(results, draft, everything),
         )
         note = judgement.note
         for mark in marks:
@@ -275,6 +278,12 @@ def _finish(
         note,
         corrected,
     )
+
+
+def margin_of(spec: Table, column: Column, results: Results) -> Margin:
+    """A column's own margin, else that of its quantity, which is no margin of changes, else the table's."""
+    own = results.margins.get(column.quantity) if column.compare is None else None
+    return column.margin or own or spec.margin
 
 
 def derived_unit(comparison: Compare | None, unit: str) -> str:
@@ -316,41 +325,33 @@ def _further(results: Results, cell: CellInfo, column: Column, runs: int, *, exa
     return intervals.prediction(values, runs, within, samples=samples, deterministic=exact)
 
 
-def _neighbours(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> Iterator[Neighbour]:
-    """The same quantity in the cells one step away along one axis, where the paper distinguishes them.
+def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> Iterator[Comparison]:
+    """The numbers that the paper compares with this one and prints farther apart than their rounding.
 
     Their differences share the 5 % of being wrong by chance. Few verdicts need them, so nothing is computed
     before the first is asked for.
     """
-    if draft.published is None or draft.cell is None:
+    if draft.published is None or draft.cell is None or draft.group is None:
         return
     apart = []
     for other in everything:
-        if (
-            other is draft
-            or other.published is None
-            or other.cell is None
-            or other.spec.quantity != draft.spec.quantity
-            or other.spec.compare != draft.spec.compare
-        ):
+        if other is draft or other.published is None or other.cell is None:
+            continue
+        if other.group != draft.group or not _of_one_kind(draft.spec, other.spec):
             continue
         step = other.published.value - draft.published.value
-        distinguished = abs(step) > draft.published.rounding + other.published.rounding
-        if distinguished and _one_step(results, draft.cell, other.cell):
+        if abs(step) > draft.published.rounding + other.published.rounding:
             apart.append((step, other.cell, other.spec))
     if not apart:
         return
     own, level = leave_one_out(results, draft.cell, draft.spec), 1.0 - (1.0 - LEVEL) / len(apart)
     for step, cell, column in apart:
-        yield Neighbour(step, intervals.apart(leave_one_out(results, cell, column), own, level=level))
+        yield Comparison(step, intervals.apart(leave_one_out(results, cell, column), own, level=level))
 
 
-def _one_step(results: Results, a: CellInfo, b: CellInfo) -> bool:
-    one, other = results.places[a.id], results.places[b.id]
-    if one.keys() != other.keys():
-        return False
-    apart = [abs(place - other[axis]) for axis, place in one.items() if place != other[axis]]
-    return apart == [1]
+def _of_one_kind(a: Column, b: Column) -> bool:
+    """Whether two columns show the same, perhaps of different traffic."""
+    return a.compare == b.compare and (a.compared_as or a.quantity) == (b.compared_as or b.quantity)
 
 
 def _marked(mark: Mark, spec: Table, column: Column, row: Sequence[AxisValue]) -> bool:

@@ -8,7 +8,7 @@ is never rewarded.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -53,9 +53,9 @@ RULE: tuple[tuple[Verdict, str], ...] = (
     ),
     (
         Verdict.TREND,
-        "Neither, but with the sign of the published change and in the paper's order against neighbouring "
-        "cells (one step along one axis): at least one sign or order is shown by a 95 % interval that leaves "
-        "out 0, and none is contradicted by one.",
+        "Neither, but the 95 % interval of our estimate lies within {reach:g} margins of the published "
+        "value, and the paper compares this number with others. Each comparison goes the paper's way, shown "
+        "by a 95 % interval that leaves out 0: the sign of a published change, and the order of numbers.",
     ),
     (Verdict.DIFFERS, "None of these."),
     (
@@ -75,6 +75,9 @@ RULE: tuple[tuple[Verdict, str], ...] = (
     ),
 )
 
+REACH = 3.0
+"""How many margins away from the published value a number may be that follows the paper's trend."""
+
 MARKED = (Verdict.SUSPECT, Verdict.FITTED)
 """The verdicts that a study gives in advance."""
 
@@ -84,11 +87,13 @@ MOST = 100_000
 
 def rule_text(margin: str) -> list[tuple[Verdict, str]]:
     """The rule with the margins of a study, in words, filled in."""
-    return [(v, text.format(margin=margin, fewest=FEWEST, equal=ENOUGH_EQUAL)) for v, text in RULE]
+    return [
+        (v, text.format(margin=margin, fewest=FEWEST, equal=ENOUGH_EQUAL, reach=REACH)) for v, text in RULE
+    ]
 
 
-class Neighbour(NamedTuple):
-    """A cell one step away: how far it lies above this one, in the paper and in our runs."""
+class Comparison(NamedTuple):
+    """A number that the paper compares with this one: how far it lies above, in the paper and in our runs."""
 
     published: float
     measured: Interval
@@ -109,6 +114,15 @@ class Judgement(NamedTuple):
     close: bool | None = None
     """Whether our estimate surely lies within the margin, or surely outside; None where it may be either."""
     margin: float = math.nan
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is one of the numbers some of which are incompatible by chance."""
+        return (
+            self.verdict not in MARKED
+            and self.compatible is not None
+            and self.prediction_high > self.prediction_low
+        )
 
 
 def half_unit(text: str) -> float:
@@ -139,13 +153,14 @@ def judge(
     *,
     margin: float,
     signed: bool = False,
-    neighbours: Iterable[Neighbour] = (),
+    comparisons: Iterable[Comparison] = (),
 ) -> Judgement:
     """The verdict on one published value (see `RULE`).
 
     `measured` is our estimate, `further` the prediction interval of as many runs as the paper averaged. An
-    estimate less than `margin` away is close. `signed`: the sign of the quantity carries meaning (a change,
-    not a level).
+    estimate less than `margin` away is close. `signed`: the number is a change, so that its sign is a
+    comparison that the paper makes. `comparisons` are the others, computed only if the verdict depends on
+    them.
     """
     relative = relative_difference(measured.value, published)
 
@@ -165,8 +180,9 @@ def judge(
         if is_close:
             why = "rounding of the source" if measured.exact else "scatter of our runs"
             return verdict(Verdict.CLOSE, f"close, but farther off than the {why} explains", False)
-        if _keeps_trend(published, rounding, measured, signed, neighbours):
-            return verdict(Verdict.TREND, "same sign and order as in the paper", False)
+        within_reach = _close(measured, published - REACH * margin, published + REACH * margin)
+        if within_reach and _keeps_trend(published, rounding, measured, signed, comparisons):
+            return verdict(Verdict.TREND, f"the paper's direction, within {REACH:g} margins", False)
         return verdict(Verdict.DIFFERS, "", False)
     if is_close:
         return verdict(Verdict.AGREES, "", True)
@@ -200,25 +216,50 @@ def _too_noisy(measured: Interval, margin: float) -> str:
 
 
 def _keeps_trend(
-    published: float, rounding: float, measured: Interval, signed: bool, neighbours: Iterable[Neighbour]
+    published: float, rounding: float, measured: Interval, signed: bool, comparisons: Iterable[Comparison]
 ) -> bool:
-    """Whether an interval shows the paper's sign or order, and none shows the contrary."""
-    shown = 0
+    """Whether the paper compares this number at all, and an interval shows each of its comparisons."""
+    compared = False
     if signed and abs(published) > rounding:
-        shown += (against := _sign(measured) * math.copysign(1.0, published)) > 0
-        if against < 0:
+        compared = True
+        if _sign(measured) * published <= 0.0:
             return False
-    for other in neighbours:
-        agreement = _sign(other.measured) * math.copysign(1.0, other.published)
-        if agreement < 0:
+    for other in comparisons:
+        compared = True
+        if _sign(other.measured) * other.published <= 0.0:
             return False
-        shown += agreement > 0
-    return shown > 0
+    return compared
 
 
 def _sign(x: Interval) -> int:
     """The sign that an interval shows; 0 where it includes 0 or there is none."""
     return (x.low > 0.0) - (x.high < 0.0)
+
+
+class Incompatible(NamedTuple):
+    """How many of the judged numbers are incompatible, and how many would be if the model were right."""
+
+    judged: int
+    """Numbers compared with random cells, without those that the study marks."""
+    found: int
+    expected: float
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, compatible: Sequence[bool]) -> Incompatible | None:
+        """Counts, from whether each number is compatible; None without numbers."""
+        judged = len(compatible)
+        return cls(judged, compatible.count(False), *by_chance(judged)) if judged else None
+
+    @property
+    def text(self) -> str:
+        """The line that says how good a model is, whatever the verdicts are called."""
+        are = "is" if self.found == 1 else "are"
+        return (
+            f"Of {self.judged} judged numbers, {self.found} {are} incompatible with the runs; if the model "
+            f"were right, {self.expected:.3g} ({self.low} to {self.high}) would be by chance."
+        )
 
 
 def by_chance(judged: int, level: float = LEVEL) -> tuple[float, int, int]:
