@@ -270,3 +270,21 @@ def test_the_red_region_is_a_share_of_the_window() -> None:
 
 def test_a_queue_without_an_average_has_no_region() -> None:
     assert math.isnan(measure("red_region", run(links=red(-1, -1, -1), link_snapshots=red(-1, -1, -1))))
+
+
+def test_an_ack_number_repeated_three_times_counts_once_as_tcptrace_counts_it() -> None:
+    """ACK 100 comes 6 times, 200 thrice, 300 four times, once with data; another connection repeats 100."""
+    acks = [100] * 6 + [200] * 3 + [300] * 4 + [100] * 3
+    repeats = ["ack", *["dupack"] * 5, "ack", *["dupack"] * 2, "ack", *["dupack"] * 3, "ack", *["dupack"] * 2]
+    segments = {
+        "time_ns": np.arange(16) + 30 * S,
+        "connection": np.array([3] * 13 + [4] * 3),
+        "from_client": np.ones(16, dtype=bool),
+        "event": np.array(repeats),
+        "ack": np.array(acks),
+        "len": np.array([0] * 12 + [10] + [0] * 3),
+    }
+    view = run(segments=segments)
+    assert measure("triple_duplicate_acks", view, traffic="ecn") == 1
+    assert measure("triple_duplicate_acks", view) == 1
+    assert math.isnan(measure("triple_duplicate_acks", view, traffic="nobody"))

@@ -359,6 +359,11 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
             'queue = { kind = "red", min_th = 5, max_th = "22kB" }\nbuffer =',
             "dumbbell.queue.min_th: the limit of this queue counts bytes, 5 does not; write",
         ),
+        (
+            "buffer =",
+            'queue = { kind = "linux-red", min_th = "5pkt", max_th = 15000 }\nbuffer =',
+            "dumbbell.queue.min_th: the limit of this queue counts bytes, '5pkt' does not; write",
+        ),
         ("[run]", '[topology]\nnodes = ["a", "b"]\n[run]', "topology: [dumbbell] already makes the topology"),
         ("[dumbbell]", "axes = 1\n[dumbbell]", "axes: 1 does not fit; it must be a table"),
         ("[dumbbell]", "tcp = { groups = 1 }\n[dumbbell]", "tcp.groups: 1 does not fit; it must be a table"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import cwndlab
 from cwndlab import _core, metrics
 from cwndlab.plan.plan import Cell
 from cwndlab.records.view import RunView
+from cwndlab.records.window import WindowedRun
 from cwndlab.study import Study
 
 
@@ -79,6 +82,23 @@ def test_transactions_of_both_clients_are_counted(study: Study) -> None:
     assert 0.5 < found["plain_rate"] < 5 and 0.5 < found["ecn_rate"] < 5
     assert found["plain_timeouts"] > found["ecn_timeouts"]
     assert np.isnan(found["ecn_throughput"])
+
+
+def test_triple_duplicate_acks_are_those_that_tcptrace_counts(study: Study, tmp_path: Path) -> None:
+    """The memo's count of fast retransmits: of each connection in a capture at the server."""
+    if shutil.which("tcptrace") is None:
+        pytest.skip("tcptrace is not installed")
+    one = cell(study, workload="traced")
+    records = _core.run(one.scenario, 2884, 0)
+    records.write_trace(tmp_path / "server.pcapng", "pcapng")
+    command = ["tcptrace", "-nlr", str(tmp_path / "server.pcapng")]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    counted = [int(line.split(":")[-1]) for line in text.splitlines() if "triple dupacks:" in line]
+    view = WindowedRun(RunView(records, one.compiled.scenario), 0, 60 * 10**9)
+    metric = metrics.get("triple_duplicate_acks")
+    found = [metric.measure(view, traffic=name) for name in ("background", "ecn", "plain")]
+    assert [sum(counted[:5]), *counted[5:]] == found
+    assert min(found[0], found[2]) > 10
 
 
 def test_a_part_of_the_study_ends_in_a_report(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from .scenario import Compiled, not_finite, origin
 Path = tuple[str | int, ...]
 
 #: RED's thresholds, in what its limit counts.
+RED_KINDS = ("red", "linux-red")
 RED_LEVELS = ("min_th", "max_th")
 #: Queues whose limit is a number of packets, as in Linux, and the size of a packet that a size is divided by.
 PACKET_QUEUES = ("codel", "fq-codel", "pie", "dualpi2")
@@ -188,12 +189,12 @@ class _Compiler:
 
     def _queue(self, queue: schema.Queue, index: int, at: Path) -> dict[str, Any]:
         given = dict(queue.knobs())
-        levels = {key: given.pop(key) for key in RED_LEVELS if queue.kind == "red" and key in given}
+        levels = {key: given.pop(key) for key in RED_LEVELS if queue.kind in RED_KINDS and key in given}
         made: dict[str, Any] = {"kind": queue.kind, **knobs.free(given, at)}
         if queue.limit is not None:
             made |= self._room(queue.kind, queue.limit, index, (*at, "limit"))
-        in_bytes = made.get("unit") == "bytes"
-        bare = "size" if given.get("unit") == "bytes" else "packets"
+        in_bytes = queue.kind == "linux-red" or made.get("unit") == "bytes"
+        bare = "size" if queue.kind == "linux-red" or given.get("unit") == "bytes" else "packets"
         for key, level in levels.items():
             kind, value = (isinstance(level, str) and knobs.quantity(level, (*at, key))) or (bare, level)
             if kind in ("size", "packets") and (kind == "size") != in_bytes:
@@ -218,6 +219,8 @@ class _Compiler:
             return self._limit(kind, 0)
         if counts == "size":
             made = self._limit(kind, int(value))
+        elif kind == "linux-red":
+            raise Invalid(at, f"the limit of this queue counts bytes, {limit!r} does not", 'write "60kB"', 0)
         else:
             made = {"limit": value} | ({"unit": "packets"} if kind == "drop-tail" else {})
         if made["limit"] < 1:
@@ -245,7 +248,7 @@ class _Compiler:
         """A limit in bytes; in packets, rounded up, for the queues that count nothing else."""
         if kind in PACKET_QUEUES:
             return {"limit": -(-size // PACKET_BYTES)}
-        return {"limit": size, "unit": "bytes"}
+        return {"limit": size} if kind == "linux-red" else {"limit": size, "unit": "bytes"}
 
     def _path(self, start: int, goal: int) -> list[int] | None:
         """Links of the shortest path in hops, ties to the lower link index, as the engine routes."""

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ArrivalQueue, Cbq, CbqConfig, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, DualPi2, DualPi2Config,
-    FqCodel, FqCodelConfig, Pie, PieConfig, Queue, QueueError, Red, RedConfig,
+    FqCodel, FqCodelConfig, LinuxRed, LinuxRedConfig, Pie, PieConfig, Queue, QueueError, Red, RedConfig,
 };
 
 /// What a limit counts.
@@ -29,6 +29,8 @@ pub enum QueueConfig {
     DropTail(DropTailConfig),
     /// Random early detection, Floyd and Jacobson 1993.
     Red(RedConfig),
+    /// RED of Linux 2.2 and 2.3.
+    LinuxRed(LinuxRedConfig),
     /// Controlled delay, RFC 8289.
     #[serde(rename = "codel")]
     Codel(CodelConfig),
@@ -54,6 +56,7 @@ impl QueueConfig {
             QueueConfig::Infinite {} => Ok(()),
             QueueConfig::DropTail(config) => config.check(),
             QueueConfig::Red(config) => config.check(),
+            QueueConfig::LinuxRed(config) => config.check(),
             QueueConfig::Codel(config) => config.check(),
             QueueConfig::Pie(config) => config.check(),
             QueueConfig::FqCodel(config) => config.check(),
@@ -86,6 +89,9 @@ impl QueueConfig {
             QueueConfig::Infinite {} => Queue::Arrival(ArrivalQueue::Infinite),
             QueueConfig::DropTail(config) => Queue::Arrival(ArrivalQueue::DropTail(DropTail::new(config))),
             QueueConfig::Red(config) => Queue::Arrival(ArrivalQueue::Red(Box::new(Red::new(config.clone(), rate)))),
+            QueueConfig::LinuxRed(config) => {
+                Queue::Arrival(ArrivalQueue::LinuxRed(Box::new(LinuxRed::new(config.clone()))))
+            }
             QueueConfig::Codel(config) => Queue::Departure(DepartureQueue::Codel(Box::new(Codel::new(config.clone())))),
             QueueConfig::Pie(config) => Queue::Departure(DepartureQueue::Pie(Box::new(Pie::new(config.clone())))),
             QueueConfig::DualPi2(config) => {

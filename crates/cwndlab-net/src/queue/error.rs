@@ -114,6 +114,6 @@ pub enum ClassError {
     #[error("it has children, so it has no flows or traffic of its own")]
     TrafficOfParent,
     /// A queue that decides at departure.
-    #[error("its queue must be infinite, drop-tail or red")]
+    #[error("its queue must be infinite, drop-tail, red or linux-red")]
     QueueKind,
 }

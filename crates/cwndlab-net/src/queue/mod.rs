@@ -1,6 +1,6 @@
 //! Queues of a link, in two families, chosen by [`QueueConfig`] and dispatched through enums.
 //!
-//! - [`ArrivalQueue`] (drop-tail, infinite, RED) decides at the packet's arrival and stores nothing: the link's own
+//! - [`ArrivalQueue`] (drop-tail, infinite, RED, Linux's RED) decides at the packet's arrival and stores nothing: the link's own
 //!   ring holds the packets, so the departure time is known at once and a hop costs one event.
 //! - [`DepartureQueue`] (`CoDel`, PIE, FQ-CoDel, CBQ) depends on how packets leave; it stores them with their arrival
 //!   times, and the link asks it for the next packet whenever it is free.
@@ -15,6 +15,7 @@ mod dualpi2;
 mod error;
 mod fifo;
 mod fq_codel;
+mod linux_red;
 mod pie;
 mod red;
 
@@ -25,6 +26,7 @@ pub use drop_tail::{DropTail, DropTailConfig};
 pub use dualpi2::{DualPi2, DualPi2Config, DualPi2Form};
 pub use error::{ClassError, QueueError};
 pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use linux_red::{LinuxRed, LinuxRedConfig, LinuxRedVersion};
 pub use pie::{DelayEstimate, Pie, PieConfig};
 pub use red::{weight_for_burst, Red, RedConfig, RedRules, Regions};
 
@@ -93,6 +95,8 @@ pub enum ArrivalQueue {
     DropTail(DropTail),
     /// Random early detection.
     Red(Box<Red>),
+    /// RED of Linux 2.2 and 2.3.
+    LinuxRed(Box<LinuxRed>),
 }
 
 impl ArrivalQueue {
@@ -103,6 +107,7 @@ impl ArrivalQueue {
             ArrivalQueue::DropTail(queue) => queue.on_arrival(backlog, wire_bytes),
             ArrivalQueue::Infinite => Admit::Enqueue,
             ArrivalQueue::Red(queue) => queue.on_arrival(now, backlog, wire_bytes, ecn, rng),
+            ArrivalQueue::LinuxRed(queue) => queue.on_arrival(now, backlog, ecn, rng),
         }
     }
 
@@ -111,7 +116,7 @@ impl ArrivalQueue {
         match self {
             ArrivalQueue::Infinite => u32::MAX,
             ArrivalQueue::DropTail(queue) => queue.takes_any_below(),
-            ArrivalQueue::Red(_) => 0,
+            ArrivalQueue::Red(_) | ArrivalQueue::LinuxRed(_) => 0,
         }
     }
 
@@ -119,6 +124,7 @@ impl ArrivalQueue {
     pub fn average(&self) -> Option<f64> {
         match self {
             ArrivalQueue::Red(queue) => Some(queue.average()),
+            ArrivalQueue::LinuxRed(queue) => Some(queue.average()),
             ArrivalQueue::Infinite | ArrivalQueue::DropTail(_) => None,
         }
     }
@@ -127,6 +133,7 @@ impl ArrivalQueue {
     pub fn regions(&self, now: Time, idle_since: Option<Time>) -> Option<Regions> {
         match self {
             ArrivalQueue::Red(queue) => Some(queue.regions(now, idle_since)),
+            ArrivalQueue::LinuxRed(queue) => Some(queue.regions(now)),
             ArrivalQueue::Infinite | ArrivalQueue::DropTail(_) => None,
         }
     }

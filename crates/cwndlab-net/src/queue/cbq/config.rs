@@ -131,7 +131,10 @@ impl CbqConfig {
             (Some(_), false) => Err(ClassError::QueueOfParent),
             (None, false) if !class.flows.is_empty() || !class.traffic.is_empty() => Err(ClassError::TrafficOfParent),
             (Some(queue), true) => match **queue {
-                QueueConfig::Infinite {} | QueueConfig::DropTail(_) | QueueConfig::Red(_) => Ok(queue.check()?),
+                QueueConfig::Infinite {}
+                | QueueConfig::DropTail(_)
+                | QueueConfig::Red(_)
+                | QueueConfig::LinuxRed(_) => Ok(queue.check()?),
                 _ => Err(ClassError::QueueKind),
             },
             (None, false) => Ok(()),

@@ -228,7 +228,7 @@ fn contradictory_trees_are_refused_with_the_class() {
     assert!(check(vec![root(), leaf(1_000_000, 1), leaf(1_000_000, 1)], 1).contains("flow 1 belongs to two"));
     let codel =
         CbqClassConfig { queue: Some(Box::new(QueueConfig::Codel(CodelConfig::default()))), ..leaf(1_000_000, 1) };
-    assert!(check(vec![root(), codel], 1).contains("must be infinite, drop-tail or red"));
+    assert!(check(vec![root(), codel], 1).contains("must be infinite, drop-tail, red or linux-red"));
     let orphan = CbqClassConfig { parent: Some(2), ..leaf(1_000_000, 2) };
     assert!(check(vec![root(), leaf(1_000_000, 1), orphan], 1).contains("a class stands after its parent"));
 }

@@ -145,9 +145,15 @@ impl RedConfig {
 /// the average to `min_th`, that is `burst + 1 - min_th <= (1 - (1 - w)^burst) / w`. `None` if the burst is shorter
 /// than `min_th`.
 pub fn weight_for_burst(burst: u32, min_th_packets: f64) -> Option<f64> {
+    ewma_log(burst, min_th_packets).map(|k| 0.5_f64.powi(k as i32))
+}
+
+/// k of that weight.
+pub(in crate::queue) fn ewma_log(burst: u32, min_th_packets: f64) -> Option<u32> {
     let needed = f64::from(burst) + 1.0 - min_th_packets;
     if needed < 1.0 {
         return None;
     }
-    (1..32).map(|k| 0.5_f64.powi(k)).find(|w| needed <= (1.0 - (1.0 - w).powi(burst as i32)) / w)
+    let allows = |w: f64| needed <= (1.0 - (1.0 - w).powi(burst as i32)) / w;
+    (1..32_u32).find(|&k| allows(0.5_f64.powi(k as i32)))
 }

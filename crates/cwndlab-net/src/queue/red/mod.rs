@@ -3,6 +3,7 @@
 
 mod config;
 
+pub(super) use config::ewma_log;
 pub use config::{weight_for_burst, RedConfig, RedRules};
 
 use cwndlab_units::{Rate, Time};
@@ -54,10 +55,10 @@ impl Regions {
 
     /// The region that an average lies in.
     #[inline]
-    fn holding(&mut self, average: f64, config: &RedConfig) -> &mut Time {
-        if average < config.min_th {
+    pub(super) fn holding<T: PartialOrd + Copy>(&mut self, average: T, min_th: T, max_th: T) -> &mut Time {
+        if average < min_th {
             &mut self.below
-        } else if average < config.max_th {
+        } else if average < max_th {
             &mut self.between
         } else {
             &mut self.above
@@ -103,7 +104,8 @@ impl Red {
     pub fn on_arrival(&mut self, now: Time, backlog: Backlog, wire_bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
         let length = self.length(&backlog);
         if backlog.packets > 0 {
-            *self.regions.holding(self.average, &self.config) += now.saturating_sub(self.last_arrival);
+            let RedConfig { min_th, max_th, .. } = self.config;
+            *self.regions.holding(self.average, min_th, max_th) += now.saturating_sub(self.last_arrival);
         } else {
             let mut regions = self.regions;
             self.account(&mut regions, now, backlog.idle_since());
@@ -200,7 +202,7 @@ impl Red {
     fn account(&self, regions: &mut Regions, now: Time, idle_since: Option<Time>) {
         let (min_th, max_th) = (self.config.min_th, self.config.max_th);
         let idle_from = idle_since.unwrap_or(now).max(self.idle_from).max(self.last_arrival).min(now);
-        *regions.holding(self.average, &self.config) += idle_from.saturating_sub(self.last_arrival);
+        *regions.holding(self.average, min_th, max_th) += idle_from.saturating_sub(self.last_arrival);
         if idle_from == now {
             return; // not idle
         }
@@ -223,7 +225,7 @@ impl Red {
 }
 
 /// A mark if it may be one (nothing to do if the packet carries CE already), else a drop.
-fn signal(may_mark: bool, ecn: Ecn) -> Admit {
+pub(super) fn signal(may_mark: bool, ecn: Ecn) -> Admit {
     match (may_mark, ecn) {
         (true, Ecn::Ce) => Admit::Enqueue,
         (true, _) => Admit::Mark,

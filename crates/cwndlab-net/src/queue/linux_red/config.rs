@@ -1,0 +1,121 @@
+//! Parameters of [`super::LinuxRed`], and what `tc` makes of them (iproute2, `tc/tc_red.c` and `tc/q_red.c`).
+
+use cwndlab_units::Rate;
+use serde::{Deserialize, Serialize};
+
+use super::TICKS_PER_S;
+use crate::queue::config::{positive, within};
+use crate::queue::red::ewma_log;
+use crate::queue::QueueError;
+
+/// Versions of the algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum LinuxRedVersion {
+    /// Linux 2.2.4 to 2.3.14: the average after an idle time comes from the table alone.
+    #[default]
+    #[serde(rename = "2.2.5")]
+    V2_2_5,
+    /// From Linux 2.3.15 on: idle times for which the table has no entry shrink it in proportion to their length.
+    #[serde(rename = "2.3.15")]
+    V2_3_15,
+}
+
+/// Parameters of [`super::LinuxRed`], those of `tc qdisc add … red`. All sizes are in bytes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinuxRedConfig {
+    /// Capacity: a packet that finds more waiting is dropped regardless of the average.
+    pub limit: u64,
+    /// Below this average nothing is dropped or marked.
+    pub min_th: u32,
+    /// From this average on everything is dropped (see `hard_drop`).
+    pub max_th: u32,
+    /// The probability wanted at `max_th` (tc's probability). The kernel's is the next smaller `(max_th - min_th) / 2^k`.
+    #[serde(default = "default_max_p")]
+    pub max_p: f64,
+    /// The burst in packets that may pass unharmed, from which the weight follows as a power of two.
+    pub burst: u32,
+    /// A typical packet (tc's avpkt).
+    pub mean_packet_bytes: u32,
+    /// The link's rate as given to `tc`. Only the decay during idle times depends on it.
+    #[serde(default = "default_bandwidth")]
+    pub bandwidth_bps: Rate,
+    /// Marks ECN-capable packets where others are dropped.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Whether ECN-capable packets are dropped too from `max_th` on, as in RFC 2884. Linux 2.3.49 marks them there.
+    #[serde(default = "yes")]
+    pub hard_drop: bool,
+    /// Which version of the algorithm.
+    #[serde(default)]
+    pub version: LinuxRedVersion,
+}
+
+fn default_max_p() -> f64 {
+    0.02
+}
+fn default_bandwidth() -> Rate {
+    Rate::from_bps(10_000_000)
+}
+fn yes() -> bool {
+    true
+}
+
+impl LinuxRedConfig {
+    /// RED with tc's defaults.
+    pub fn new(limit: u64, min_th: u32, max_th: u32, burst: u32, mean_packet_bytes: u32) -> LinuxRedConfig {
+        LinuxRedConfig {
+            limit,
+            min_th,
+            max_th,
+            max_p: default_max_p(),
+            burst,
+            mean_packet_bytes,
+            bandwidth_bps: default_bandwidth(),
+            ecn: false,
+            hard_drop: true,
+            version: LinuxRedVersion::default(),
+        }
+    }
+
+    pub(in crate::queue) fn check(&self) -> Result<(), QueueError> {
+        positive("limit", self.limit)?;
+        positive("min_th", u64::from(self.min_th))?;
+        positive("mean_packet_bytes", u64::from(self.mean_packet_bytes))?;
+        positive("bandwidth_bps", self.bandwidth_bps.as_bps())?;
+        let (min_th, max_th) = (f64::from(self.min_th), f64::from(self.max_th));
+        if self.max_th <= self.min_th {
+            return Err(QueueError::Thresholds { max_th, min_th });
+        }
+        within("max_p", self.max_p, (max_th - min_th) / 0.5_f64.powi(-30)..=1.0)?;
+        self.weight_log().map(|_| ())
+    }
+
+    /// k of the weight 2^-k (`tc_red_eval_ewma`).
+    pub(super) fn weight_log(&self) -> Result<u32, QueueError> {
+        let min_packets = f64::from(self.min_th) / f64::from(self.mean_packet_bytes);
+        let burst = self.burst;
+        ewma_log(burst, min_packets).ok_or(QueueError::BurstTooShort { burst, min_packets })
+    }
+
+    /// k of the greatest probability `(max_th - min_th) / 2^k`: the least at which it is below `max_p` (`tc_red_eval_P`).
+    pub(super) fn probability_log(&self) -> u32 {
+        let per_byte = self.max_p / f64::from(self.max_th - self.min_th);
+        (0..31).find(|&k| per_byte * 2.0_f64.powi(k) > 1.0).map_or(31, i32::unsigned_abs)
+    }
+
+    /// The table of idle times, by how many bits each shortens the average, and the logarithm of an entry's ticks
+    /// (`tc_red_eval_idle_damping`).
+    pub(super) fn idle_table(&self, weight_log: u32) -> ([u8; 256], u32) {
+        let packet_s = self.bandwidth_bps.serialization_time(self.mean_packet_bytes).as_secs_f64();
+        // The kernel shifts by these natural logarithms, so it forgets as 2^-x where e^-x was meant.
+        let per_tick = -libm::log1p(-(0.5_f64.powi(weight_log as i32))) / (packet_s * TICKS_PER_S as f64);
+        let longest = 31.0 / per_tick;
+        let cell_log = (0..32).find(|&k| longest / 2.0_f64.powi(k) < 512.0).map_or(31, i32::unsigned_abs);
+        let mut table = [31; 256];
+        for (entry, ticks) in table.iter_mut().zip((0_u64..255).map(|i| i << cell_log)) {
+            *entry = (ticks as f64 * per_tick).min(31.0) as u8;
+        }
+        (table, cell_log)
+    }
+}
