@@ -6,7 +6,7 @@
 # make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
 # make images  the README's pictures      make gallery  evaluates all shipped laws and queues: docs/gallery/
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
-# make fuzz   study files, scenarios, packetdrill scripts, captures, stores and folders, damaged at random for FUZZ_S seconds (600)
+# make fuzz   study files, scenarios, laws, packetdrill scripts, captures, stores and folders, damaged at random for FUZZ_S seconds (600)
 # make mutants   faults put into rare paths of TCP, one at a time, which its tests must find: build/mutants.out (needs cargo-mutants)
 # make wheel  a wheel with profile-guided optimization: build/dist/     make try-wheel  builds one quickly, and uses it
 # make audit  licences and known faults of what cwndlab depends on (needs cargo-deny, pip-audit and the network)
@@ -85,13 +85,13 @@ bench: setup
 # Fuzzing for FUZZ_S seconds; `make test` does a short form of it. What fails is kept in tests/fuzz-seeds and
 # proptest-regressions, to be committed with the fix.
 FUZZ_S ?= 600
-FUZZED := $(addprefix tests/,binding/test_scenario_fuzz.py spec/test_fuzz.py runs/test_store_fuzz.py \
+FUZZED := $(addprefix tests/,binding/test_scenario_fuzz.py binding/test_law_fuzz.py spec/test_fuzz.py runs/test_store_fuzz.py \
   runs/test_folder_fuzz.py diagnosis/test_capture_files.py)
 fuzz: setup $(VENV)/.dev
 	cargo test --workspace --locked --no-run
 	PROPTEST_CASES=100000 timeout $$(($(FUZZ_S) / 2)) cargo test --locked --quiet -p cwndlab-packetdrill fuzz || [ $$? = 124 ]
 	for file in $(FUZZED); do \
-	  CWNDLAB_FUZZ=1000 timeout $$(($(FUZZ_S) / 10)) $(BIN)/python -m pytest -x -q -p no:cacheprovider $$file || \
+	  CWNDLAB_FUZZ=1000 timeout $$(($(FUZZ_S) / 12)) $(BIN)/python -m pytest -x -q -p no:cacheprovider $$file || \
 	    [ $$? = 124 ] || exit 1; done
 
 # Each fault is built and tested, in about 6 s on an idle machine. Few random cases, since a script is to find it.

@@ -96,6 +96,14 @@ def _is_ours(file: Path) -> bool:
     return file.resolve().is_relative_to(Path(__file__).parent)
 
 
+def place_of(error: BaseException) -> str:
+    """File and line of the outermost call in the user's code, as "FILE:LINE: "; "" if the user's code has not run."""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not _is_ours(Path(file := frame.f_code.co_filename)):
+            return f"{file}:{line}: "
+    return ""
+
+
 def described_error(error: BaseException) -> str:
     """The type and the text of an exception of user code, whose text may not be obtainable."""
     try:

@@ -153,7 +153,7 @@ def test_a_metric_reaches_the_processes_that_run_a_law_in_python(file: Path) -> 
             r"mine.py:9: largest_transfer: CallTimeout: .* set CWNDLAB_CALL_LIMIT_S",
         ),
         ("import time; time.sleep(3600)", r"mine.py:9: largest_transfer: CallTimeout"),
-        ("raise SystemExit", "SystemExit"),
+        ("raise SystemExit", r"mine.py:9: SystemExit"),
     ],
 )
 def test_whatever_a_metric_does_fails_its_run_alone(

@@ -207,7 +207,7 @@ def test_no_exception_is_raised_in_the_thread_of_calls_that_return(
             "import os; os.fork()",
             r"mine\.py:13: Mine\.on_loss: RuntimeError: a law or a metric must not fork",
         ),
-        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("raise KeyboardInterrupt", r"mine\.py:13: KeyboardInterrupt"),
         ("self.kept = bytearray(1 << 40)", r"mine\.py:13: Mine\.on_loss: MemoryError"),
         (
             "raise type('E', (Exception,), {'__str__': lambda s: 1 / 0})()",

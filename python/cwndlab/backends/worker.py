@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from cwndlab import watch
 from cwndlab.errors import CwndlabError
-from cwndlab.usercode import described_error
+from cwndlab.usercode import described_error, place_of
 
 from .protocol import Outcome, Work
 
@@ -54,7 +54,7 @@ def main() -> None:
         try:
             reply = _perform(jobs, work)
         except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:  # raised by the user's code
-            end(described_error(error))
+            end(place_of(error) + described_error(error))
         try:
             pickle.dump(reply, replies)
             replies.flush()

@@ -19,13 +19,12 @@ from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from textwrap import dedent
-from traceback import walk_tb
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from cwndlab._core import record_tables
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
-from cwndlab.usercode import described_error, execute, imported, read, source_of
+from cwndlab.usercode import described_error, execute, imported, place_of, read, source_of
 
 from ._built_in import built_in
 from ._metric import Metric
@@ -138,10 +137,8 @@ def _guarded(function: F) -> F:
         try:
             return function(run, **options)
         except Exception as error:
-            # The first frame is this one; without another, the call itself failed.
-            frames = [*walk_tb(error.__traceback__)][1:2]
-            place = "".join(f"{frame.f_code.co_filename}:{line}: " for frame, line in frames)
-            raise MetricFailed(f"{place}{function.__name__}: {described_error(error)}") from None
+            described = f"{place_of(error)}{function.__name__}: {described_error(error)}"
+            raise MetricFailed(described) from None
 
     return measure  # type: ignore[return-value]
 
