@@ -97,7 +97,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def place_of(error: BaseException) -> str:
-    """File and line of the outermost call in the user's code, as "FILE:LINE: "; "" if the user's code has not run."""
+    """File and line of the outermost call in the user's code, as "FILE:LINE: "; "" without one."""
     for frame, line in traceback.walk_tb(error.__traceback__):
         if not _is_ours(Path(file := frame.f_code.co_filename)):
             return f"{file}:{line}: "

@@ -105,6 +105,11 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     assert scorecard.rank(rows["5.2-starves-others"], "stubborn") == (6, 6)
 
 
+def test_a_duration_that_is_none_is_an_error_with_its_option() -> None:
+    with pytest.raises(StudyError, match=r'--set run.duration: "abc" is not a time'):
+        evaluate.studies(pack.load("rfc9743"), [], {"run.duration": "abc"})
+
+
 @pytest.mark.parametrize("name", pack.shipped())
 def test_every_pack_can_be_run_for_a_shorter_time(name: str) -> None:
     made = pack.load(name)

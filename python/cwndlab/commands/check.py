@@ -13,8 +13,8 @@ from .loading import load
 from .options import SENSITIVITY, CcOption, JsonOption, MetricOption, MoreSets, SetOption, StudyArgument
 from .output import echo, echo_json, same_replicates
 
-#: Compiling a cell takes about a millisecond, and the answer should take seconds.
-MOST_CELLS = 2_000
+#: Compiling a cell takes some milliseconds, and the answer should take seconds.
+MOST_CELLS = 500
 
 
 def check(

@@ -88,7 +88,10 @@ def _changed(study: Study, changes: Mapping[str, Any]) -> Study:
     """The study with these changes. A shorter run has a shorter warm-up; one with phases keeps its length."""
     if "run.duration" in changes and "run.warmup" not in changes:
         run = study.base.run
-        duration = parse_time(changes["run.duration"])
+        try:
+            duration = parse_time(changes["run.duration"])
+        except ValueError as error:
+            raise StudyError(str(error), key="--set run.duration") from None
         if study.base.phases:
             changes = {key: value for key, value in changes.items() if key != "run.duration"}
         elif duration < run.duration:

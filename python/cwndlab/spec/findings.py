@@ -15,6 +15,8 @@ class Findings:
 
     def __init__(self) -> None:
         self.errors: list[StudyError] = []
+        self._places: set[object] = set()
+        self._texts: set[str] = set()
 
     def __enter__(self) -> Findings:
         return self
@@ -30,8 +32,13 @@ class Findings:
     def note(self, error: StudyError) -> None:
         """Notes an error, and those that it brings along; of several at one key the first."""
         for one in (error, *error.others):
-            if not any(_same_place(one, known) for known in self.errors):
-                self.errors.append(one.alone())
+            alone = one.alone()
+            text, place = str(alone), (one.file, one.key, one.line, one.column)
+            if (text in self._texts) if one.key is None else (place in self._places):
+                continue
+            self._texts.add(text)
+            self._places.add(place)
+            self.errors.append(alone)
 
     def error(self) -> StudyError:
         """All that was found, of which there must be something, in the order of the file."""
@@ -46,9 +53,3 @@ class Findings:
         """StudyError with all that was found, if anything was."""
         if self.errors:
             raise self.error()
-
-
-def _same_place(a: StudyError, b: StudyError) -> bool:
-    if a.key is None:
-        return str(a.alone()) == str(b)
-    return (a.file, a.key, a.line, a.column) == (b.file, b.key, b.line, b.column)

@@ -296,8 +296,11 @@ def _unfit(value: Any, at: tuple[str | int, ...] = ()) -> tuple[tuple[str | int,
         return at, f"there are {len(value)} keys", f"at most {MAX_KEYS:,}"
     if isinstance(value, list) and len(value) > MAX_ITEMS:
         return at, f"the list has {len(value)} elements", f"at most {MAX_ITEMS:,}"
-    if isinstance(value, list) and len(value) > MAX_TABLES and any(isinstance(item, dict) for item in value):
-        return at, f"the list has {len(value)} tables", f"at most {MAX_TABLES:,}"
+    if isinstance(value, list) and len(value) > MAX_TABLES:
+        if at == ("measure",):  # each entry makes a table
+            return at, f"the list has {len(value)} measures", f"at most {MAX_TABLES:,}"
+        if any(isinstance(item, dict) for item in value):
+            return at, f"the list has {len(value)} tables", f"at most {MAX_TABLES:,}"
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return next((found for key, item in items if (found := _unfit(item, (*at, key))) is not None), None)
 

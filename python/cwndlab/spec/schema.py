@@ -8,7 +8,9 @@ bytes).
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -227,8 +229,7 @@ class Axis(Strict):
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        names = [label(name) for name in self.names]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(map(label, self.names)).items() if times > 1)
         if twice:
             raise ValueError(
                 f"value {twice[0]!r} stands twice; each value of an axis needs a name of its own"
@@ -239,6 +240,11 @@ class Axis(Strict):
     def names(self) -> list[Scalar]:
         """The values' names in order."""
         return [value.name if isinstance(value, AxisValue) else value for value in self.values]
+
+    @cached_property
+    def settings(self) -> Mapping[str, Mapping[str, object]]:
+        """The dotted keys that each value with a name of its own sets, by its label."""
+        return {label(value.name): value.set for value in self.values if isinstance(value, AxisValue)}
 
 
 class Choice(AxisValue):

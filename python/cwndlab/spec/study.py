@@ -19,7 +19,7 @@ from .measures import Shape
 from .partial import leave_out
 from .resolve import Names, Unresolved, put, resolve, steps
 from .validate import Invalid, as_study_error, validate
-from .values import same_value
+from .values import label
 from .windows import named_windows
 
 #: What axes and --set may write to.
@@ -206,10 +206,7 @@ def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]
     """The dotted keys that an axis value sets, and to what."""
     sets = [axis.sets] if isinstance(axis.sets, str) else list(axis.sets or [])
     found: list[tuple[str, Any]] = [(key, value) for key in sets]
-    for candidate in axis.values:
-        if isinstance(candidate, schema.AxisValue) and same_value(candidate.name, value):
-            found += list(candidate.set.items())
-    return found
+    return found + list(axis.settings.get(label(value), {}).items())
 
 
 class Place(NamedTuple):

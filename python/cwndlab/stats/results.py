@@ -118,13 +118,11 @@ class Results:
     @cached_property
     def axes(self) -> dict[str, list[AxisValue]]:
         """Every axis with its values, in the order of the cells."""
-        seen: dict[str, list[AxisValue]] = {}
+        seen: dict[str, dict[str, AxisValue]] = {}
         for cell in self.cells:
             for name, value in cell.axes.items():
-                values = seen.setdefault(name, [])
-                if not any(value is known or same_value(value, known) for known in values):
-                    values.append(value)
-        return seen
+                seen.setdefault(name, {}).setdefault(label(value), value)
+        return {name: list(values.values()) for name, values in seen.items()}
 
     @cached_property
     def places(self) -> dict[str, dict[str, int]]:
