@@ -33,7 +33,7 @@ PART_rfc2415 = --set grid=tables_1_to_3,tables_4_and_5,table_6
 PART_rfc2884 = --set grid=fairness,traced
 SHORT_bbr    = --set question=slow-line
 
-.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz mutants validate images gallery docs setup audit lock clean
+.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz mutants validate discriminate images gallery docs setup audit lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -102,6 +102,10 @@ mutants:
 
 validate: setup
 	$(BIN)/python -m validation
+
+# Whether deliberately wrong models fail by the verdicts; in some six minutes of CPU time, into docs/guide/verdicts.md.
+discriminate: setup
+	$(BIN)/python -m validation.discriminate --write
 
 digests: setup
 	@mkdir -p build

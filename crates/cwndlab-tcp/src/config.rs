@@ -425,8 +425,10 @@ pub struct TcpConfig {
     pub timeout_ssthresh_segments: u16,
     /// Whether each timeout of the same data reduces ssthresh again (RFC 5681, 3.1: held); `reno-packets` always does.
     pub each_timeout_cuts: bool,
-    /// Initial window, at connection start only; after a timeout cwnd is one segment.
+    /// Initial window, at connection start only.
     pub initial_window: InitialWindow,
+    /// Window after a timeout, and where Tahoe and ns-2's FACK restart, in segments (RFC 5681, 3.1: LW, 1).
+    pub loss_window_segments: u16,
     /// Whether the window restarts at `min(IW, cwnd)` after an idle time of one RTO (RFC 5681, 4.1).
     pub restart_after_idle: bool,
     /// Initial slow-start threshold in segments (0 = none).

@@ -120,6 +120,8 @@ def points(spec: Figure, results: Results) -> list[Point]:
         if spec.x == INDEX:
             found += _list_points(spec, results, panel, series, cell)
             continue
+        if spec.x in results.axes and spec.x not in cell.axes:
+            continue  # a cell of another grid
         if spec.x not in cell.axes:
             raise StudyError(
                 f"no axis {spec.x!r}",

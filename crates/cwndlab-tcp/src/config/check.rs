@@ -147,6 +147,8 @@ impl TcpConfig {
             let holds = (1..=65_535).contains(&segments);
             errors.range(holds, "initial_window", segments, "in 1..=65535 segments");
         }
+        let lost = self.loss_window_segments;
+        errors.range(lost >= 1, "loss_window_segments", lost, "at least 1");
         match self.max_window {
             MaxWindow::Segments(segments) => {
                 let holds = segments >= 1 && u64::from(segments) * u64::from(self.mss) <= LARGEST_WINDOW;

@@ -243,6 +243,11 @@ impl Controller {
         }
     }
 
+    /// The window with which the sender starts over after a loss.
+    pub fn to_loss_window(&mut self, cfg: &TcpConfig, mss: u32) {
+        self.set_cwnd(u64::from(mss) * u64::from(cfg.loss_window_segments), mss);
+    }
+
     #[inline]
     pub(super) fn set_cwnd(&mut self, bytes: u64, mss: u32) {
         self.cwnd = bytes.min(u64::from(MAX_WINDOW_BYTES)) as u32;

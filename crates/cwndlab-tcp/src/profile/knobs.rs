@@ -45,7 +45,7 @@ const fn knob(name: &'static str, kind: &'static str, doc: &'static str, sources
 }
 
 /// Every knob, in the order of [`crate::TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-pub const KNOBS: [Knob; 75] = [
+pub const KNOBS: [Knob; 76] = [
     knob(
         "mss",
         "bytes",
@@ -387,8 +387,18 @@ pub const KNOBS: [Knob; 75] = [
     knob(
         "initial_window",
         "segments = k | rfc3390 | rfc6928",
-        "Window at connection start only; after a timeout it is one segment.",
+        "Window at connection start only.",
         ["ns-2 (1998): windowInit_ 1 (default changed in 2001)", "RFC 5681, 3.1 by RFC 3390", "kernel: TCP_INIT_CWND 10; RFC 6928"],
+    ),
+    knob(
+        "loss_window_segments",
+        "segments",
+        "Window after a timeout, and where Tahoe and ns-2's FACK restart (RFC 5681's LW); laws that model the path or come from outside have their own.",
+        [
+            "as RFC 2416's authors modified ns-1.2a2: 1; its tcp.cc took the initial window in all cases (RFC 2416, Scenario and experimental setup)",
+            "RFC 5681, 3.1: LW, 1",
+            "kernel: tcp_enter_loss: tcp_packets_in_flight(tp) + 1, which is 1 once all is marked lost",
+        ],
     ),
     knob(
         "restart_after_idle",

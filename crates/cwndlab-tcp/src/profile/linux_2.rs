@@ -49,6 +49,7 @@ pub(super) const LINUX_2_0: TcpConfig = TcpConfig {
     timeout_ssthresh_segments: 0,
     each_timeout_cuts: true,
     initial_window: InitialWindow::Segments(1),
+    loss_window_segments: 1,
     max_window: MaxWindow::Bytes(32_767),
     receive_buffer_bytes: 32_767,
     ack_policy: AckPolicy::Adaptive {
@@ -82,6 +83,7 @@ pub(super) const LINUX_2_2: TcpConfig = TcpConfig {
     window_law: WindowLawKind::RenoLinux2,
     reduce_from: ReductionBase::CwndWholeSegments,
     initial_window: InitialWindow::Segments(1),
+    loss_window_segments: 1,
     receive_buffer_bytes: 32_767,
     restart_after_idle: false,
     ack_policy: AckPolicy::Adaptive {
@@ -138,6 +140,7 @@ pub(super) const SOURCES: &[(&str, &str, &str)] = &[
     ("each_timeout_cuts", "2.0.32: tcp_retransmit, tcp_timer.c 133 to 150", "2.2.5: only if retransmits is 0, tcp_timer.c 473"),
     ("recovery.reno.outlives_timeout", "2.0.32: rcv_ack_cnt outlives the timeout, tcp_input.c 1312 to 1316", "2.2.5: dup_acks is cleared, tcp_timer.c 488"),
     ("handshake.timeout_cuts", "2.0.32: the timer of a SYN-ACK calls tcp_retransmit, tcp_output.c 1041 and tcp_timer.c 229", "2.2.5: tcp_syn_recv_timer touches no window, tcp_timer.c 503 to 575"),
+    ("loss_window_segments", "2.0.32: tcp_retransmit, tcp_timer.c 133 to 150", "2.2.5: tcp_retransmit_timer, tcp_timer.c 473 to 489"),
     ("initial_window", "2.0.32: tcp_input.c 679, af_inet.c 460", "2.2.5: tcp_ipv4.c 1358"),
     ("handshake.ecn_capable", "2.0.32: has no ECN", "2.2.5: has no ECN"),
     ("handshake.ack_opens_window", "2.0.32: ip_xmit_timeout is TIME_WRITE then, tcp_input.c 1207 and tcp_output.c 1041", "2.2.5: SYNs are not data, tcp_input.c 642"),

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 
 use super::{cut, reno_1998, Decision, GROW, HOLD, NOTHING};
 use crate::config::TcpConfig;
-use crate::congestion::{AckReport, AfterAck, Episode};
+use crate::congestion::{AckReport, AfterAck};
 use crate::sender::{Piece, Room, Sender};
 
 /// A segment sent again and not known to have arrived.
@@ -127,7 +127,7 @@ impl Fack1998 {
         self.recover = s.nxt + mss;
         self.high_rxt = s.una;
         cut(cfg, s);
-        s.cc.on_episode(Episode::Restarted, s.mss);
+        s.cc.to_loss_window(cfg, s.mss);
         true
     }
 

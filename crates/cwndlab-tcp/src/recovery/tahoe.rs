@@ -2,7 +2,6 @@
 
 use super::{begins, cut, next_cumulative, Decision, GROW};
 use crate::config::TcpConfig;
-use crate::congestion::Episode;
 use crate::sender::{Piece, Sender};
 
 #[derive(Clone, Debug, Default)]
@@ -18,7 +17,7 @@ impl Tahoe {
         }
         self.recover = s.max - 1;
         cut(cfg, s);
-        s.cc.on_episode(Episode::Restarted, s.mss);
+        s.cc.to_loss_window(cfg, s.mss);
         // everything from the first hole on is retransmitted as the window opens
         s.nxt = s.una;
         s.resend_first = false;

@@ -15,7 +15,7 @@ impl Controller {
             }
             if matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat) {
                 bbr.on_timeout();
-                self.set_cwnd(u64::from(mss), mss);
+                self.to_loss_window(cfg, mss);
             }
             return;
         }
@@ -25,7 +25,7 @@ impl Controller {
             }
             if matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat) {
                 bbr.on_timeout();
-                self.set_cwnd(u64::from(mss), mss);
+                self.to_loss_window(cfg, mss);
             }
             return;
         }
@@ -33,7 +33,7 @@ impl Controller {
         if matches!(self.law, Law::Prague(_)) {
             self.prague_congestion(event, mss);
             if timeout {
-                self.set_cwnd(u64::from(mss), mss);
+                self.to_loss_window(cfg, mss);
             }
             return;
         }
@@ -92,7 +92,7 @@ impl Controller {
         }
         if timeout {
             // RFC 5681, section 3.1: the loss window is one segment, regardless of the initial window.
-            self.set_cwnd(u64::from(mss), mss);
+            self.to_loss_window(cfg, mss);
             match &mut self.law {
                 Law::Cubic(cubic) => cubic.forget_w_max(),
                 Law::CubicLinux(cubic) => cubic.on_timeout(cfg),

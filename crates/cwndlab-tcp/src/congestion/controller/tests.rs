@@ -49,6 +49,19 @@ fn reno_avoidance_opens_by_one_segment_a_window() {
 }
 
 #[test]
+fn a_loss_window_is_one_segment_unless_the_configuration_says_otherwise() {
+    // RFC 5681, 3.1; ns-1.2a2's tcp.cc restarted with the initial window instead (RFC 2416)
+    for (segments, expected) in [(1, 1000), (4, 4000)] {
+        for profile in [Profile::Rfc5681, Profile::Ns2_1998, Profile::Linux6] {
+            let cfg = TcpConfig { loss_window_segments: segments, ..profile.config() };
+            let mut law = Controller::new(&cfg, MSS);
+            law.on_congestion(&cfg, CongestionEvent::Rto, 12_000, MSS);
+            assert_eq!(law.cwnd(), expected, "{profile:?}");
+        }
+    }
+}
+
+#[test]
 fn reno_holds_ssthresh_when_the_timer_expires_again() {
     let cfg = Profile::Rfc5681.config();
     let mut law = Controller::new(&cfg, MSS);

@@ -1,0 +1,244 @@
+"""Whether verdicts tell a wrong model from the right one: `python -m validation.discriminate`.
+
+A rule of verdicts is good if deliberately wrong models fail by it. Each model here is the study of a memo
+with one thing wrong that the memo states: another TCP, another queue, another initial window. All go through
+the same verdicts as the study itself. The command prints a table; with `--write` it puts the table into
+docs/guide/verdicts.md. A test holds its minimum on fewer cells.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cwndlab
+from cwndlab.report.judge import Judged, judge
+from cwndlab.report.study import outputs_of
+from cwndlab.stats.verdict import Incompatible, Verdict
+from cwndlab.study import Study
+
+PAGE = Path(__file__).parent.parent / "docs" / "guide" / "verdicts.md"
+BEGIN, END = "<!-- made by python -m validation.discriminate --write -->", "<!-- end of the table -->"
+
+RIGHT = "as the study has it"
+REPLICATES = 10
+
+Changes = Mapping[str, Any]
+"""Keys of a study and axes, as `cwndlab run --set` takes them."""
+
+
+class Memo(NamedTuple):
+    """A study with published numbers, and its wrong models."""
+
+    study: str
+    title: str
+    cells: Changes
+    """The cells whose numbers the memo prints."""
+    models: Mapping[str, Changes]
+
+
+#: Linux 6 as groups of RFC 2415's Table 6, whose windows are theirs.
+_TODAY = {f"tcp.groups.iw{iw}": {"profile": "linux-6", "initial_window": iw, "nagle": False} for iw in (1, 3)}
+
+MEMOS: tuple[Memo, ...] = (
+    Memo(
+        "rfc2415",
+        "RFC 2415, Tables 1 to 6",
+        {"grid": ["tables_1_to_3", "tables_4_and_5", "table_6"]},
+        {
+            RIGHT: {},
+            "Linux 6 for all connections": {
+                "parameters.group": "today",
+                "parameters.group_ftp": "today",
+                **_TODAY,
+            },
+            "everything by today's standards": {
+                "parameters.access": "2ms",
+                "parameters.clock": "syn",
+                "parameters.trigger": "whole-primary",
+                "parameters.group": "plain",
+                "parameters.group_ftp": "plain",
+                "parameters.group_iw1": "plain_iw1",
+                "parameters.group_iw3": "plain_iw3",
+            },
+            "RED instead of a FIFO": {
+                "topology.links.bottleneck.queue": {
+                    "kind": "red",
+                    "limit": "25pkt",
+                    "min_th": 5.0,
+                    "max_th": 15.0,
+                    "max_p": 0.1,
+                    "w_q": 0.002,
+                }
+            },
+            "a buffer of 50 packets, not 25": {"parameters.buffer": 50},
+            "initial windows larger by one": {
+                "tcp.initial_window": "= iw + 1",
+                "tcp.groups.iw1.initial_window": 2,
+                "tcp.groups.iw3.initial_window": 4,
+            },
+        },
+    ),
+    Memo(
+        "rfc2416",
+        "RFC 2416, both listings",
+        {"variant": "tahoe", "size": ["as-traced", "as-written"], "iw": [1, 4]},
+        {
+            RIGHT: {},
+            "Linux 6": {"tcp.profile": "linux-6"},
+            "everything by today's standards": {"tcp.profile": "rfc5681"},
+            "RED instead of a FIFO": {
+                "topology.links.modem.queue": {
+                    "kind": "red",
+                    "limit": "3pkt",
+                    "min_th": 1.0,
+                    "max_th": 2.0,
+                    "max_p": 0.1,
+                    "w_q": 0.25,
+                }
+            },
+            "four buffers, not three": {
+                "topology.links.modem.queue": {
+                    "kind": "drop-tail",
+                    "limit": "4pkt",
+                    "counts_in_service": True,
+                }
+            },
+            "initial windows larger by one": {"tcp.initial_window": "= iw + 1"},
+        },
+    ),
+    Memo(
+        "rfc2884",
+        "RFC 2884, the fairness table",
+        {"grid": "fairness", "background": ["plain", "ecn"], "flows": 2},
+        {
+            RIGHT: {},
+            "Linux 6": {"tcp.profile": "linux-6"},
+            "everything by today's standards": {"tcp.profile": "rfc5681"},
+            "a FIFO instead of RED": {
+                "topology.links.bottleneck.forward.queue": {
+                    "kind": "cbq",
+                    "default": 1,
+                    "classes": [
+                        {"rate": "10Mbps"},
+                        {
+                            "parent": 0,
+                            "rate": "1.5Mbps",
+                            "bounded": True,
+                            "queue": {"kind": "drop-tail", "limit": "$limit"},
+                        },
+                    ],
+                }
+            },
+            "max_th of 30 packets, not 90": {"parameters.max_th": 30},
+            "an initial window larger by one": {"tcp.initial_window": 2},
+        },
+    ),
+)
+
+
+class Outcome(NamedTuple):
+    """The verdicts on one model."""
+
+    memo: Memo
+    model: str
+    verdicts: Counter[Verdict]
+    incompatible: Incompatible | None
+    claims: Counter[Verdict]
+
+    @property
+    def judged(self) -> int:
+        """Numbers with one of the five verdicts that our runs decide."""
+        return sum(self.verdicts[verdict] for verdict in DECIDED)
+
+    def row(self) -> list[str]:
+        """The line of the table."""
+        counts = [str(self.verdicts[verdict]) for verdict in (*DECIDED, Verdict.NOT_JUDGED)]
+        line = ["–", "–"]
+        if self.incompatible is not None:
+            i = self.incompatible
+            line = [f"{i.found} of {i.judged}", f"{i.low} to {i.high}"]
+        claims = [str(self.claims[verdict]) for verdict in (Verdict.HOLDS, Verdict.FAILS)]
+        return [self.model, *counts, *line, *claims]
+
+
+DECIDED = (Verdict.AGREES, Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND, Verdict.DIFFERS)
+HEAD = (
+    *("model", *(verdict.value for verdict in (*DECIDED, Verdict.NOT_JUDGED))),
+    *("incompatible", "by chance", "claims that hold", "fail"),
+)
+
+
+def outcome(
+    memo: Memo, model: str, replicates: int | None = REPLICATES, cells: Changes | None = None
+) -> Outcome:
+    """Runs one model of a memo, or only some of its cells, and judges it."""
+    study = Study.load(memo.study)
+    changes = {**(memo.cells if cells is None else cells), **memo.models[model]}
+    result = cwndlab.run(memo.study, changes=changes, replicates=replicates)
+    judged = judge(outputs_of(result.study, study.folder or Path()), result.results)
+    return Outcome(
+        memo,
+        model,
+        Counter(judged.verdicts),
+        _incompatible(judged),
+        Counter(c.verdict for c in judged.claims),
+    )
+
+
+def _incompatible(judged: Judged) -> Incompatible | None:
+    return Incompatible.of([bool(j.compatible) for j in judged.judgements if j.counts])
+
+
+def outcomes(only: Sequence[str] = (), replicates: int = REPLICATES) -> Iterator[Outcome]:
+    """All models of all memos, or of those named."""
+    for memo in MEMOS:
+        for model in memo.models if not only or memo.study in only else ():
+            yield outcome(memo, model, replicates)
+
+
+def table(found: Sequence[Outcome]) -> str:
+    """The outcomes as a Markdown table for each memo."""
+    lines = []
+    for memo in MEMOS:
+        rows = [one.row() for one in found if one.memo is memo]
+        if rows:
+            lines += [f"**{memo.title}**", "", "| " + " | ".join(HEAD) + " |"]
+            lines += ["|---|" + "---:|" * (len(HEAD) - 1)]
+            lines += ["| " + " | ".join(row) + " |" for row in rows] + [""]
+    return "\n".join(lines)
+
+
+def write(text: str, page: Path = PAGE) -> None:
+    """Puts the table into the guide."""
+    old = page.read_text()
+    before, after = old.split(BEGIN)[0], old.split(END)[-1]
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the table, and writes it if asked."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "studies", nargs="*", choices=[[], *(memo.study for memo in MEMOS)], help="default: all"
+    )
+    parser.add_argument("--replicates", type=int, default=REPLICATES)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/guide/verdicts.md")
+    asked = parser.parse_args(arguments)
+    found = []
+    for one in outcomes(asked.studies, asked.replicates):
+        found.append(one)
+        print("  ".join([one.memo.study, *one.row()]), file=sys.stderr, flush=True)
+    text = table(found)
+    print(text)
+    if asked.write:
+        write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
