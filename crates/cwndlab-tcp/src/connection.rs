@@ -28,7 +28,7 @@ use crate::config::{RecoveryKind, SlowStartKind, TcpConfig, TimerStart};
 use crate::congestion::{CongestionControl, CongestionEvent, Episode, LawFailures};
 use crate::flight::Keeps;
 use crate::receiver::Receiver;
-use crate::recovery::{reduce, Recovery};
+use crate::recovery::Recovery;
 use crate::segment::TIMESTAMPS_BYTES;
 use crate::sender::Sender;
 use crate::state::{CloseReason, State};
@@ -122,7 +122,7 @@ impl Connection {
             connection.control = Control::Syn;
             connection.sender.timed_end = 1;
             connection.sender.timed_at = now;
-            let rto = connection.sender.rtt.rto(&cfg.rto);
+            let rto = connection.sender.snd.rtt.rto(&cfg.rto);
             connection.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
         } else {
             connection.skip_handshake(cfg, now);
@@ -192,7 +192,7 @@ impl Connection {
         if cfg.ecn.is_accurate() {
             self.assume_accurate(cfg);
         } else {
-            self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
+            self.sender.snd.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
         }
         self.set_mss(cfg, cfg.mss);
         self.receiver.on_established(now, self.offered_mss(cfg));
@@ -205,18 +205,18 @@ impl Connection {
     fn set_mss(&mut self, cfg: &TcpConfig, mss: u32) {
         let options = self.accurate_option_bytes(cfg) + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
         let mss = mss - options.min(mss - 1);
-        if mss != self.sender.mss {
-            self.sender.mss = mss;
+        if mss != self.sender.snd.mss {
+            self.sender.snd.mss = mss;
             self.sender.cc.restart(cfg, mss);
             if let Some(random) = self.sender.extra.as_ref().and_then(|extra| extra.random.clone()) {
                 self.sender.cc.set_random(random);
             }
         }
         self.recovery = Recovery::new(cfg, self.agreed.sack);
-        let rack = matches!(self.recovery, Recovery::Rack(_));
-        let listens = cfg.slow_start != SlowStartKind::Standard && !rack && !self.agreed.timestamps;
-        if rack || listens {
-            self.sender.outstanding.keep(Keeps { order: rack, round_trips: listens, ..Keeps::default() });
+        let order = self.recovery.detects_by_time();
+        let round_trips = cfg.slow_start != SlowStartKind::Standard && !order && !self.agreed.timestamps;
+        if order || round_trips {
+            self.sender.outstanding.keep(Keeps { order, round_trips, ..Keeps::default() });
         }
     }
 
@@ -241,17 +241,17 @@ impl Connection {
         self.sender.cc.on_timer(now);
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;
-            self.receiver.policy.on_timer(cfg, &self.sender.rtt);
+            self.receiver.policy.on_timer(cfg, &self.sender.snd.rtt);
         }
         // the pacer shares this timer's place; what it releases is polled for anyway
         if self.timers.take_expired(Timer::TimeWait, now) && self.state == State::TimeWait {
             self.state = State::Closed;
         }
-        if self.timers.take_expired(Timer::Retransmit, now) && !self.rack_expiry(cfg, now) {
+        if self.timers.take_expired(Timer::Retransmit, now) && !self.recovery_expiry(cfg, now) {
             match self.state {
                 State::SynSent | State::SynReceived => self.on_syn_timeout(cfg, now),
                 State::Closed | State::Listen | State::TimeWait | State::FinWait2 => {}
-                _ if self.sender.una == self.sender.max => self.on_persist(cfg, now),
+                _ if self.sender.snd.una == self.sender.snd.max => self.on_persist(cfg, now),
                 _ => self.on_retransmission_timeout(cfg, now),
             }
             if self.sender.extra.is_some() {
@@ -270,22 +270,27 @@ impl Connection {
         if self.retries > MAX_RETRIES {
             return self.fail(CloseReason::RetransmitTimeout);
         }
-        let reduced = self.prepare_timeout(cfg) || self.retries > 1;
         let s = &mut self.sender;
+        let reduced = self.recovery.has_reduced(&mut s.view(cfg), self.retries) || self.retries > 1;
         if cfg.recovery.reno().outlives_timeout && self.recovery.in_recovery() {
-            s.cc.on_episode(Episode::Inflated { bytes: s.inflation }, s.mss);
+            s.cc.on_episode(Episode::Inflated { bytes: s.snd.inflation }, s.snd.mss);
         }
         let event = if reduced { CongestionEvent::RtoRepeat } else { CongestionEvent::Rto };
-        reduce(cfg, s, event, s.flight_size().max(1));
-        s.rtt.backoff(&cfg.rto);
-        s.nxt = s.una;
-        s.dup_acks = 0;
+        s.reduce(cfg, event, s.snd.flight_size().max(1));
+        s.snd.rtt.backoff(&cfg.rto);
+        s.snd.nxt = s.snd.una;
+        s.snd.dup_acks = 0;
         s.timed_end = 0;
-        s.resend_first = false;
-        s.outstanding.on_timeout(s.max);
-        self.recovery.on_timeout(cfg, s, now);
-        self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
-        self.note_timeout(cfg, now);
+        s.snd.resend_first = false;
+        s.outstanding.on_timeout(s.snd.max);
+        if let Some(step) = self.recovery.on_timeout(&mut s.view(cfg), now) {
+            s.cc.on_episode(step, s.snd.mss);
+        }
+        self.timers.set(Timer::Retransmit, cfg.expiry(now, s.snd.rtt.rto(&cfg.rto)));
+        self.share_timer(cfg);
+        if self.sender.extra.is_some() {
+            self.report_lost(now);
+        }
     }
 
     /// The retransmission timer, if it counts from the last transmission of the first outstanding segment: Linux 2.0.32,
@@ -304,7 +309,7 @@ impl Connection {
         }
         let s = &self.sender;
         let first = s.outstanding.first().filter(|_| s.cc.cwnd() > 0)?;
-        let due = cfg.expiry(first.at, s.rtt.rto(&cfg.rto));
+        let due = cfg.expiry(first.at, s.snd.rtt.rto(&cfg.rto));
         Some(if due < now { cfg.expiry(now, cfg.rto.tick_ns * 2) } else { due })
     }
 
@@ -313,19 +318,19 @@ impl Connection {
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if s.cc.cwnd() == 0 {
-            return s.cc.on_episode(Episode::Restarted, s.mss); // an echo had closed it: RFC 3168, section 6.1.2
+            return s.cc.on_episode(Episode::Restarted, s.snd.mss); // an echo had closed it: RFC 3168, section 6.1.2
         }
         if self.is_held() {
             return self.push(); // corked for long enough: Linux's probe sends it, too
         }
         let s = &mut self.sender;
-        if s.end > s.nxt {
+        if s.snd.end > s.snd.nxt {
             self.control = Control::Probe;
             self.stats.window_probes += 1;
         }
         // "exponentially", but what is probed for says nothing of the path: the timeout's own backoff stays
         self.retries = (self.retries + 1).min(MAX_RETRIES);
-        let wait = (s.rtt.rto(&cfg.rto) * (1 << self.retries)).min(cfg.rto.max_ns);
+        let wait = (s.snd.rtt.rto(&cfg.rto) * (1 << self.retries)).min(cfg.rto.max_ns);
         self.timers.set(Timer::Retransmit, cfg.expiry(now, wait));
     }
 
@@ -343,10 +348,10 @@ impl Connection {
     pub fn write(&mut self, bytes: u64) {
         if !self.closing {
             if self.sender.extra.is_some() {
-                let in_flight = self.recovery.in_flight(&self.sender);
+                let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
                 self.sender.note_write(in_flight);
             }
-            self.sender.end = self.sender.end.saturating_add(bytes);
+            self.sender.snd.end = self.sender.snd.end.saturating_add(bytes);
             if let Some(extra) = &mut self.sender.extra {
                 (extra.socket.more, extra.socket.pushed) = (false, false);
             }
@@ -393,7 +398,7 @@ impl Connection {
     }
     /// Payload bytes cumulatively acknowledged.
     pub fn acked(&self) -> u64 {
-        self.sender.una.min(self.sender.end) - 1
+        self.sender.snd.una.min(self.sender.snd.end) - 1
     }
     /// Current state.
     #[inline]
@@ -408,7 +413,7 @@ impl Connection {
     /// Whether nothing is under way or waiting to be sent: on a connection without FIN the end that did not close is
     /// over when it is quiet and the other is finished.
     pub fn is_quiet(&self) -> bool {
-        self.sender.una == self.sender.limit()
+        self.sender.snd.una == self.sender.limit()
     }
     /// Why it ended, if not by both sides' closing.
     pub fn error(&self) -> Option<CloseReason> {
@@ -440,11 +445,11 @@ impl Connection {
     }
     /// Smoothed round-trip time; zero before the first measurement.
     pub fn srtt(&self, cfg: &TcpConfig) -> Time {
-        self.sender.rtt.srtt(&cfg.rto)
+        self.sender.snd.rtt.srtt(&cfg.rto)
     }
     /// Retransmission timeout in force, backoff included.
     pub fn rto(&self, cfg: &TcpConfig) -> Time {
-        self.sender.rtt.rto(&cfg.rto)
+        self.sender.snd.rtt.rto(&cfg.rto)
     }
     /// When the retransmission timer expires, or the timer of RACK, of a probe or of a closed window that has its place;
     /// [`Time::MAX`] if none runs.
@@ -453,15 +458,15 @@ impl Connection {
     }
     /// Bytes sent and not cumulatively acknowledged.
     pub fn in_flight(&self) -> u64 {
-        self.sender.flight()
+        self.sender.snd.flight()
     }
     /// Duplicate ACKs since the last ACK of new data.
     pub fn dup_acks(&self) -> u32 {
-        self.sender.dup_acks
+        self.sender.snd.dup_acks
     }
     /// Effective payload bytes of a full segment.
     pub fn mss(&self) -> u32 {
-        self.sender.mss
+        self.sender.snd.mss
     }
     /// What was counted so far.
     #[inline]

@@ -10,7 +10,7 @@ mod scoreboard;
 
 pub(crate) use rate::LostSegment;
 pub use rate::RateSample;
-pub(crate) use record::{sent_after, Keeps, Record, Sent, Tally, REPEATED, SACKED};
+pub(crate) use record::{sent_after, Arrived, Keeps, Record, RoundTrips, Sent, Tally, REPEATED, SACKED};
 pub(crate) use report::PlainAck;
 pub use report::{AckKind, AckReport, AfterAck};
 
@@ -76,9 +76,30 @@ impl Flight {
         self.record.as_mut().is_some_and(|record| record.send_next(start, end, now))
     }
 
-    /// A SACK block: returns how many bytes of it are news, and shows each kept segment that it is the first to cover whole,
-    /// as it was.
-    pub fn on_block(&mut self, left: u64, right: u64, mut each: impl FnMut(&Sent)) -> u64 {
+    /// The account of an ACK begins: its blocks, then what it acknowledges.
+    #[inline]
+    pub fn begin_ack(&mut self) {
+        if let Some(record) = &mut self.record {
+            record.begin_ack();
+        }
+    }
+
+    /// The segments that the present ACK newly shows to have arrived, where the order of transmissions is kept.
+    pub fn arrived(&self) -> &[Arrived] {
+        self.record.as_ref().map_or(&[], |record| record.arrived())
+    }
+
+    /// Their round trips.
+    pub fn round_trips(&self, now: Time) -> RoundTrips {
+        let mut rtts = RoundTrips::default();
+        for Arrived { sent, sacked } in self.arrived() {
+            rtts.add(now.saturating_sub(sent.at), sent.flags & REPEATED != 0, *sacked);
+        }
+        rtts
+    }
+
+    /// A SACK block: returns how many bytes of it are news.
+    pub fn on_block(&mut self, left: u64, right: u64) -> u64 {
         if self.reported.knows(left, right) {
             return 0;
         }
@@ -90,18 +111,17 @@ impl Flight {
                     break;
                 }
                 from = end.min(right);
-                record.sack((left, right), start, from, &mut each);
+                record.sack((left, right), start, from);
             }
         }
         self.reported.insert(left, right)
     }
 
-    /// Everything below `una` is acknowledged: returns how many bytes of it SACK had reported, and shows each kept segment that
-    /// is acknowledged whole, as it was.
+    /// Everything below `una` is acknowledged: returns how many bytes of it SACK had reported.
     #[inline]
-    pub fn on_ack(&mut self, una: u64, each: impl FnMut(&Sent)) -> u64 {
+    pub fn on_ack(&mut self, una: u64) -> u64 {
         if let Some(record) = &mut self.record {
-            record.acknowledge(una, each);
+            record.acknowledge(una);
         }
         self.reported.advance(una)
     }

@@ -17,6 +17,7 @@ mod recovery;
 mod rto;
 mod segment;
 mod segment_size;
+mod send_state;
 mod sender;
 mod sequence;
 mod socket_options;

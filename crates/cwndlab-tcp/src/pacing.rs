@@ -46,29 +46,29 @@ impl Pace {
             Quantum::OfRate { least_segments } => Pace::train_bytes(s, rate, least_segments),
         };
         if cfg.max_train_segments > 0 {
-            train_bytes = train_bytes.min(u64::from(cfg.max_train_segments) * u64::from(s.mss));
+            train_bytes = train_bytes.min(u64::from(cfg.max_train_segments) * u64::from(s.snd.mss));
         }
         Some(Pace { rate, train_bytes })
     }
 
     /// Bytes of a train as Linux sizes it (`tcp_tso_autosize`).
     fn train_bytes(s: &Sender, rate: u64, least_segments: u32) -> u64 {
-        let halvings = (s.rtt.min_rtt().as_nanos() / 1000) >> NEAR_BITS;
+        let halvings = (s.snd.rtt.min_rtt().as_nanos() / 1000) >> NEAR_BITS;
         let near = if halvings < NEAR_HALVINGS { MOST_BYTES >> halvings } else { 0 };
         let bytes = (rate / TRAINS_PER_SECOND + near).min(MOST_BYTES);
-        let mss = u64::from(s.mss);
+        let mss = u64::from(s.snd.mss);
         (bytes / mss).max(u64::from(least_segments)) * mss
     }
 
     /// By window and smoothed round trip; none before the first measurement.
     fn rate_of_window(cfg: &TcpConfig, s: &Sender) -> Option<u64> {
-        let srtt = s.rtt.srtt(&cfg.rto).as_nanos();
+        let srtt = s.snd.rtt.srtt(&cfg.rto).as_nanos();
         if srtt == 0 {
             return None;
         }
         let (cwnd, ssthresh) = (s.cc.cwnd(), s.cc.ssthresh());
         let percent = if cwnd < ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-        let window = u128::from(cwnd.max(s.flight()).max(u64::from(s.mss)));
+        let window = u128::from(cwnd.max(s.snd.flight()).max(u64::from(s.snd.mss)));
         let rate = window * percent * 10_000_000 / u128::from(srtt); // ns a second, over 100 %
         Some(rate.min(u128::from(u64::MAX)) as u64)
     }

@@ -179,11 +179,11 @@ impl Receiver {
         effect: Effect,
     ) -> Due {
         if let AckState::Counted(counted) = &mut self.policy {
-            return counted.on_data(cfg, now, sender.mss, arrival);
+            return counted.on_data(cfg, now, sender.snd.mss, arrival);
         }
         let data = Data {
             now,
-            mss: sender.mss,
+            mss: sender.snd.mss,
             arrival,
             peer_mss: new.mss,
             seg: new.seg,
@@ -191,7 +191,7 @@ impl Receiver {
             beyond: self.beyond.as_deref(),
             sack: new.sack,
             effect,
-            rtt: &sender.rtt,
+            rtt: &sender.snd.rtt,
         };
         self.policy.on_data(cfg, &data)
     }

@@ -1,14 +1,14 @@
-//! The sending half: positions, windows, the timed segment, and what every loss recovery shares.
+//! The sending half: windows, the timed segment, and what may go in order.
 
 use cwndlab_units::Time;
 
 use crate::accecn::AccEcn;
 use crate::config::{MaxWindow, NagleRule, TcpConfig};
-use crate::congestion::{Controller, Start};
-use crate::ecn::Echo;
-use crate::flight::{AckReport, Flight};
+use crate::congestion::{CongestionEvent, Controller, Episode, Start};
+use crate::flight::Flight;
 use crate::pacing::Pacer;
-use crate::rto::RttEstimator;
+use crate::recovery::{Allow, Next, Proportional, Recovery, Step, Steps, View};
+use crate::send_state::SendState;
 use crate::socket_options::SocketOptions;
 use crate::Rng;
 
@@ -52,35 +52,35 @@ pub(crate) enum Stop {
     SmallSegment,
 }
 
-/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions.
+/// The window that the controller and the configuration grant at this moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendWindow {
+    pub cwnd: u64,
+    /// The configured largest window, bytes.
+    pub most: u64,
+    /// Whether the window counts in recovery, too: nothing else shapes it.
+    pub owns_recovery: bool,
+}
+
+impl SendWindow {
+    /// cwnd with the recovery's inflation, not beyond the configured maximum.
+    #[inline]
+    pub fn inflated(&self, s: &SendState) -> u64 {
+        (self.cwnd + u64::from(s.inflation)).min(self.most)
+    }
+}
+
+/// The sending half of a connection.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Sender {
-    /// SND.UNA
-    pub una: u64,
-    /// SND.NXT: goes back on a timeout.
-    pub nxt: u64,
-    /// One past the highest position ever sent.
-    pub max: u64,
-    /// One past the last byte written.
-    pub end: u64,
-    /// First position that the peer's window excludes.
-    pub edge: u64,
+    pub snd: SendState,
     pub cc: Controller,
-    pub rtt: RttEstimator,
     /// One past the timed segment (0 = none is timed), and when it was sent.
     pub timed_end: u64,
     pub timed_at: Time,
     /// When data was last sent (RFC 5681, section 4.1).
     pub last_sent: Time,
-    /// RFC 5681, section 2: duplicate ACKs since the last ACK of new data.
-    pub dup_acks: u32,
-    /// Bytes by which fast recovery inflates the window (RFC 5681, section 3.2, steps 3 to 5).
-    pub inflation: u32,
-    /// Effective payload bytes of a full segment.
-    pub mss: u32,
-    /// The first unacknowledged segment is to be sent now, regardless of the window.
-    pub resend_first: bool,
     /// Binary digits of the largest window the peer ever offered (RFC 9293, 3.8.6.2.1: Max(SND.WND)).
     pub window_bits: u8,
     /// Whether cwnd was what stopped the sender just now.
@@ -95,7 +95,6 @@ pub(crate) struct Sender {
     pub small_end: u32,
     /// Whether the application has closed; the FIN has position `end`.
     pub fin: bool,
-    pub ecn: Echo,
     /// What is outstanding, beyond the positions.
     pub outstanding: Flight,
     /// What few connections need.
@@ -116,20 +115,11 @@ pub(crate) struct Extra {
 impl Sender {
     pub fn new(cfg: &TcpConfig, mss: u32) -> Self {
         Sender {
-            una: 1,
-            nxt: 1,
-            max: 1,
-            end: 1,
-            edge: 1 + cfg.receive_buffer_bytes,
+            snd: SendState::new(cfg, mss),
             cc: Controller::new(cfg, mss),
-            rtt: RttEstimator::new(&cfg.rto),
             timed_end: 0,
             timed_at: Time::ZERO,
             last_sent: Time::ZERO,
-            dup_acks: 0,
-            inflation: 0,
-            mss,
-            resend_first: false,
             window_bits: 0,
             stopped_by_cwnd: false,
             cwnd_limited: false,
@@ -137,7 +127,6 @@ impl Sender {
             usage_end: 0,
             small_end: 0,
             fin: false,
-            ecn: Echo::default(),
             outstanding: Flight::new(cfg),
             extra: (cfg.paces()
                 || cfg.window_law.needs().min_rtt_window.is_some()
@@ -153,14 +142,14 @@ impl Sender {
 
     /// The connection is established.
     pub fn start(&mut self, cfg: &TcpConfig, now: Time) {
-        let least = self.rtt.min_rtt();
+        let least = self.snd.rtt.min_rtt();
         if let Some(rate) = self.outstanding.rate().filter(|_| !least.is_never()) {
             rate.note_handshake(now, least);
         }
-        if !self.ecn.is_accurate() {
+        if !self.snd.ecn.is_accurate() {
             self.cc.do_without_accecn();
         }
-        self.cc.on_start(Start { now, mss: self.mss, srtt: self.rtt.srtt(&cfg.rto), min_rtt: least });
+        self.cc.on_start(Start { now, mss: self.snd.mss, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least });
     }
 
     /// Whether less than a full segment waits for the application to write more.
@@ -173,30 +162,18 @@ impl Sender {
     /// window and the peer had room, it has been what limits the sender (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
     #[cold]
     pub fn note_write(&mut self, in_flight: u64) {
-        let queued = self.end.saturating_sub(self.nxt);
-        let idle = queued < u64::from(self.mss) && self.nxt == self.max && in_flight < self.cc.cwnd();
-        let packets = in_flight.div_ceil(u64::from(self.mss));
+        let queued = self.snd.end.saturating_sub(self.snd.nxt);
+        let idle = queued < u64::from(self.snd.mss) && self.snd.nxt == self.snd.max && in_flight < self.cc.cwnd();
+        let packets = in_flight.div_ceil(u64::from(self.snd.mss));
         if let Some(rate) = self.outstanding.rate().filter(|_| idle) {
             rate.on_app_limited(packets);
         }
     }
 
-    /// What counts against the window: less than `FlightSize` during go-back-N after a timeout.
-    #[inline]
-    pub fn flight(&self) -> u64 {
-        self.nxt - self.una
-    }
-
-    /// `FlightSize` (RFC 5681, section 2): sent and not cumulatively acknowledged.
-    #[inline]
-    pub fn flight_size(&self) -> u64 {
-        self.max - self.una
-    }
-
     /// One past everything that may be sent, FIN included.
     #[inline]
     pub fn limit(&self) -> u64 {
-        self.end + u64::from(self.fin)
+        self.snd.end + u64::from(self.fin)
     }
 
     /// The peer offers a window of these bytes.
@@ -210,29 +187,107 @@ impl Sender {
     /// Whether what a timeout found outstanding keeps new data back.
     #[inline]
     pub fn drains(&self, cfg: &TcpConfig) -> bool {
-        cfg.drains_after_timeout && self.outstanding.drains(self.una)
+        cfg.drains_after_timeout && self.outstanding.drains(self.snd.una)
     }
 
     /// The configured largest window, bytes.
     #[inline]
     pub fn most(&self, cfg: &TcpConfig) -> u64 {
         match cfg.max_window {
-            MaxWindow::Segments(k) => u64::from(k) * u64::from(self.mss),
+            MaxWindow::Segments(k) => u64::from(k) * u64::from(self.snd.mss),
             MaxWindow::Bytes(bytes) => bytes,
         }
     }
 
-    /// cwnd with the recovery's inflation, not beyond the configured maximum.
+    /// The window that a recovery sends by.
     #[inline]
-    pub fn window(&self, cfg: &TcpConfig) -> u64 {
-        (self.cc.cwnd() + u64::from(self.inflation)).min(self.most(cfg))
+    pub fn send_window(&self, cfg: &TcpConfig) -> SendWindow {
+        SendWindow { cwnd: self.cc.cwnd(), most: self.most(cfg), owns_recovery: self.cc.owns_recovery() }
     }
 
-    /// The first segment not below `from` that is missing below a report.
-    pub fn hole_piece(&self, from: u64) -> Option<Piece> {
-        let (start, end) = self.outstanding.hole(from);
-        let len = || self.within_record(start, (end - start).min(u64::from(self.mss)));
-        (end != u64::MAX).then(|| Piece { start, len: len() as u32 })
+    /// What loss recovery sees of this sender.
+    #[inline]
+    pub fn view<'a>(&'a mut self, cfg: &'a TcpConfig) -> View<'a> {
+        let window = self.send_window(cfg);
+        View { cfg, window, s: &mut self.snd, flight: &mut self.outstanding }
+    }
+
+    /// Every reduction of the window passes here, at most one a window of data: not for a loss if an echo has reduced that
+    /// window already (RFC 3168, section 6.1.2). `flight` bytes were out.
+    pub fn reduce(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight: u64) {
+        if event == CongestionEvent::Loss && self.snd.ecn.covers_loss(self.snd.una) {
+            return;
+        }
+        self.cc.on_congestion(cfg, event, flight, self.snd.mss);
+        self.snd.ecn.reduced(self.snd.max, event == CongestionEvent::Ecn);
+    }
+
+    /// Every step of loss recovery that concerns the window passes here.
+    pub fn take_steps(&mut self, cfg: &TcpConfig, steps: &Steps, recovery: &mut Recovery) {
+        let mss = self.snd.mss;
+        for step in steps.iter() {
+            match step {
+                Step::Cut { flight_bytes, recover_fs } => {
+                    self.begin_reduction(cfg, recover_fs, recovery);
+                    // what Limited Transmit sent beyond cwnd does not count (RFC 5681, section 3.2, step 2), nor what was sent
+                    // before a timeout, or the window would grow by the loss
+                    let most = self.cc.cwnd().max(u64::from(mss));
+                    self.reduce(cfg, CongestionEvent::Loss, flight_bytes.min(most));
+                }
+                Step::Undo => {
+                    self.cc.on_undo(mss);
+                    self.snd.ecn.withdraw();
+                }
+                Step::LossWindow => self.cc.to_loss_window(cfg, mss),
+                Step::Episode(episode) => self.cc.on_episode(episode, mss),
+                Step::Allow(allow) => self.allow(cfg, &allow, recovery),
+            }
+        }
+    }
+
+    /// Before the window is cut, proportional rate reduction begins from `recover_fs`, if that is to shape the episode.
+    pub fn begin_reduction(&mut self, cfg: &TcpConfig, recover_fs: Option<u64>, recovery: &mut Recovery) {
+        if let (Some(flight), Some(proportional)) = (recover_fs, recovery.proportional()) {
+            *proportional = Proportional::new(cfg, flight, self.cc.cwnd(), u64::from(self.snd.mss));
+        }
+    }
+
+    /// Proportional rate reduction takes an ACK, and the window follows.
+    pub fn allow(&mut self, cfg: &TcpConfig, allow: &Allow, recovery: &mut Recovery) {
+        let mss = u64::from(self.snd.mss);
+        let unit = if cfg.counts_whole_segments() { mss } else { 1 };
+        let Some(proportional) = recovery.proportional() else { return };
+        if let Some(allowance) = proportional.on_ack(allow, self.cc.ssthresh(), mss, unit) {
+            self.cc.on_episode(Episode::Proportional { pipe: allow.pipe, allowance }, self.snd.mss);
+        }
+    }
+
+    /// The next piece to send: what recovery asks for, or what is in order.
+    #[inline]
+    pub fn next_piece(&mut self, cfg: &TcpConfig, recovery: &mut Recovery) -> Option<Piece> {
+        for nothing_new in [false, true] {
+            match recovery.next(&mut self.view(cfg), nothing_new) {
+                Next::Nothing => return None,
+                Next::WindowFull => {
+                    self.stopped_by_cwnd = true;
+                    return None;
+                }
+                Next::Piece(piece) => return Some(self.trim(piece)),
+                Next::InOrder { room, below } => {
+                    if let Some(piece) = self.next_in_order(cfg, room) {
+                        let len = u64::from(piece.len).min(below - piece.start) as u32;
+                        return Some(Piece { len, ..piece });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// As much of a piece as fits into one segment: not beyond its record or the end of the stream.
+    fn trim(&self, piece: Piece) -> Piece {
+        let len = u64::from(piece.len).min(self.snd.end.saturating_sub(piece.start)).min(u64::from(self.snd.mss));
+        Piece { len: self.within_record(piece.start, len) as u32, ..piece }
     }
 
     /// The next piece at `nxt`, see [`Sender::in_order`].
@@ -253,36 +308,36 @@ impl Sender {
     /// windows (RFC 1122, 4.2.3.4) and Nagle's.
     #[inline]
     pub fn in_order(&self, cfg: &TcpConfig, room: Room) -> Result<Piece, Stop> {
-        if self.nxt >= self.max && self.drains(cfg) {
+        if self.snd.nxt >= self.snd.max && self.drains(cfg) {
             return Err(Stop::Draining);
         }
-        let queued = self.end.saturating_sub(self.nxt);
+        let queued = self.snd.end.saturating_sub(self.snd.nxt);
         if queued == 0 {
             return self.only_fin(cfg, room);
         }
-        let full = u64::from(self.mss);
-        let len = self.within_record(self.nxt, queued.min(full));
+        let full = u64::from(self.snd.mss);
+        let len = self.within_record(self.snd.nxt, queued.min(full));
         if room.in_flight + len > room.window {
             return Err(Stop::Window);
         }
-        let offered = self.edge.saturating_sub(self.nxt);
+        let offered = self.snd.edge.saturating_sub(self.snd.nxt);
         if offered < len {
             return self.small_window(offered);
         }
         // Nagle (RFC 9293, 3.7.4): a small segment waits while anything is unacknowledged; a closing one need not
         let waits = || self.holds() || (cfg.nagle && self.waits_for_ack(cfg.nagle_rule));
-        if len < full && len == queued && !self.fin && self.nxt >= self.max && waits() {
+        if len < full && len == queued && !self.fin && self.snd.nxt >= self.snd.max && waits() {
             return Err(Stop::SmallSegment);
         }
-        Ok(Piece { start: self.nxt, len: len as u32 })
+        Ok(Piece { start: self.snd.nxt, len: len as u32 })
     }
 
     /// Whether a small segment must wait by Nagle's algorithm.
     fn waits_for_ack(&self, rule: NagleRule) -> bool {
         let beyond = |position: u64| self.small_end.wrapping_sub(position as u32) as i32 > 0;
         match rule {
-            NagleRule::Rfc1122 => self.una != self.max,
-            NagleRule::Minshall => self.una != self.max && beyond(self.una) && !beyond(self.max),
+            NagleRule::Rfc1122 => self.snd.una != self.snd.max,
+            NagleRule::Minshall => self.snd.una != self.snd.max && beyond(self.snd.una) && !beyond(self.snd.max),
         }
     }
 
@@ -293,21 +348,21 @@ impl Sender {
     }
 
     fn only_fin(&self, cfg: &TcpConfig, Room { window, in_flight }: Room) -> Result<Piece, Stop> {
-        if !self.fin || self.nxt != self.end {
+        if !self.fin || self.snd.nxt != self.snd.end {
             return Err(Stop::NoData);
         }
-        let full = u64::from(self.mss);
+        let full = u64::from(self.snd.mss);
         if cfg.sends_fin_alone() && in_flight > 0 && in_flight.div_ceil(full) >= window / full {
             return Err(Stop::FinAlone);
         }
-        Ok(Piece { start: self.end, len: 0 })
+        Ok(Piece { start: self.snd.end, len: 0 })
     }
 
     /// The peer's window holds less than a segment. What was admitted before goes again; of new data what fits goes if it
     /// is about half of the largest window ever offered (RFC 9293, 3.8.6.2.1 (3)), else the persist timer will send it.
     fn small_window(&self, offered: u64) -> Result<Piece, Stop> {
-        let len = if self.nxt < self.max {
-            (self.max.min(self.end) - self.nxt).min(u64::from(self.mss))
+        let len = if self.snd.nxt < self.snd.max {
+            (self.snd.max.min(self.snd.end) - self.snd.nxt).min(u64::from(self.snd.mss))
         } else if offered >= (1 << self.window_bits) / 2 {
             offered
         } else {
@@ -316,14 +371,7 @@ impl Sender {
         if len == 0 {
             return Err(Stop::ReceiveWindow);
         }
-        Ok(Piece { start: self.nxt, len: self.within_record(self.nxt, len) as u32 })
-    }
-
-    /// The first unacknowledged segment, again; no more than was sent of it, or it would pass the peer's window.
-    pub fn first(&self) -> Piece {
-        let hole = self.outstanding.first_block_start(self.una).unwrap_or(u64::MAX);
-        let len = (self.end.min(self.max).saturating_sub(self.una)).min(u64::from(self.mss)).min(hole - self.una);
-        Piece { start: self.una, len: self.within_record(self.una, len) as u32 }
+        Ok(Piece { start: self.snd.nxt, len: self.within_record(self.snd.nxt, len) as u32 })
     }
 
     /// Nothing more can be sent now: how much of cwnd is used. Once full it counts as full for a round trip; in slow start
@@ -331,17 +379,17 @@ impl Sender {
     /// after it has sent something: ACKs of a transfer's end still open the window that was full when it was sent).
     #[inline]
     pub fn note_usage(&mut self, now: Time) {
-        let flight = self.flight();
-        let full = self.stopped_by_cwnd || flight + u64::from(self.mss) > self.cc.cwnd();
-        let round_over = self.last_sent == now && (self.una as u32).wrapping_sub(self.usage_end) as i32 >= 0;
+        let flight = self.snd.flight();
+        let full = self.stopped_by_cwnd || flight + u64::from(self.snd.mss) > self.cc.cwnd();
+        let round_over = self.last_sent == now && (self.snd.una as u32).wrapping_sub(self.usage_end) as i32 >= 0;
         self.stopped_by_cwnd = false;
         if full {
             self.cwnd_limited = true;
-            self.usage_end = self.max as u32;
-        } else if round_over || (!self.cwnd_limited && flight > u64::from(self.most_out) * u64::from(self.mss)) {
+            self.usage_end = self.snd.max as u32;
+        } else if round_over || (!self.cwnd_limited && flight > u64::from(self.most_out) * u64::from(self.snd.mss)) {
             self.cwnd_limited = false;
-            self.most_out = flight.div_ceil(u64::from(self.mss)).min(u64::from(u16::MAX)) as u16;
-            self.usage_end = self.max as u32;
+            self.most_out = flight.div_ceil(u64::from(self.snd.mss)).min(u64::from(u16::MAX)) as u16;
+            self.usage_end = self.snd.max as u32;
         }
     }
 
@@ -349,19 +397,6 @@ impl Sender {
     #[inline]
     pub fn uses_cwnd(&self) -> bool {
         self.cwnd_limited
-            || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.mss))
-    }
-
-    /// A report with what is known of the sender after this ACK; the caller fills in what the ACK reports.
-    #[inline]
-    pub fn report(&self, cfg: &TcpConfig, now: Time) -> AckReport {
-        AckReport {
-            now,
-            mss: self.mss,
-            srtt: self.rtt.srtt(&cfg.rto),
-            snd_nxt: self.nxt,
-            snd_una: self.una,
-            ..AckReport::default()
-        }
+            || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.snd.mss))
     }
 }

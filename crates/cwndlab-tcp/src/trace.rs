@@ -97,7 +97,7 @@ struct Counts {
 impl Counts {
     fn of(end: &Connection) -> Self {
         let stats = end.stats();
-        let (undos, loss_probes, reordering_timeouts) = end.rack_counts();
+        let (undos, loss_probes, reordering_timeouts) = end.recovery_counts();
         Counts {
             received: stats.segments_received,
             sent: stats.bytes_sent + u64::from(stats.retransmits),

@@ -186,11 +186,19 @@ impl Controller {
             Law::Prague(prague) => return prague.grant(self.cwnd()),
             _ => {}
         }
-        let (pacing_rate, owns_recovery) = match &self.law {
-            Law::External(external) => (external.pacing_rate(), external.owns_recovery),
-            _ => (None, false),
-        };
+        let pacing_rate = if let Law::External(external) = &self.law { external.pacing_rate() } else { None };
+        let owns_recovery = self.owns_recovery();
         Grant { cwnd_bytes: self.cwnd(), pacing_rate, quantum: Quantum::DEFAULT, owns_recovery }
+    }
+
+    /// Whether the law's window counts in recovery, too ([`Grant::owns_recovery`]).
+    #[inline]
+    pub(crate) fn owns_recovery(&self) -> bool {
+        match &self.law {
+            Law::Bbr(_) | Law::Bbr3(_) | Law::Prague(_) => true,
+            Law::External(external) => external.owns_recovery,
+            _ => false,
+        }
     }
 
     /// The law's own state, for tests of it.
@@ -228,7 +236,7 @@ impl Controller {
 
     /// A step of an episode; `mss` as in force. A law that controls its own recovery handles only those that restart it.
     pub fn on_episode(&mut self, episode: Episode, mss: u32) {
-        if self.grant().owns_recovery && !matches!(episode, Episode::Restarted | Episode::StillInNetwork { .. }) {
+        if self.owns_recovery() && !matches!(episode, Episode::Restarted | Episode::StillInNetwork { .. }) {
             return;
         }
         let one = u64::from(mss);

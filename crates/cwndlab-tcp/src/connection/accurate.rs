@@ -39,9 +39,9 @@ impl Connection {
         match accecn.mode {
             // L4S without accurate feedback is not allowed (Linux: `TCP_CONG_NO_FALLBACK_RFC3168`)
             Mode::Classic if cfg.ecn != EcnKind::AccecnEct1 => {
-                self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
+                self.sender.snd.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
             }
-            Mode::Off | Mode::Classic => self.sender.ecn.set_codepoint(cfg.ecn, 0),
+            Mode::Off | Mode::Classic => self.sender.snd.ecn.set_codepoint(cfg.ecn, 0),
             Mode::Accurate => self.note_trust(cfg),
         }
     }
@@ -57,7 +57,7 @@ impl Connection {
     /// What is sent is ECN-capable as long as the feedback is trusted.
     fn note_trust(&mut self, cfg: &TcpConfig) {
         let trusted = self.accecn().is_some_and(|accecn| !accecn.distrusted);
-        self.sender.ecn.set_accurate(if trusted { cfg.ecn.codepoint() } else { 0 });
+        self.sender.snd.ecn.set_accurate(if trusted { cfg.ecn.codepoint() } else { 0 });
     }
 
     /// The handshake's last segment arrived at the server.
@@ -98,12 +98,12 @@ impl Connection {
             let delay = Time::from_micros(u64::from(seg.ts_val.wrapping_sub(echoed)));
             self.sender.cc.on_one_way_delay(now, delay);
         }
-        if !self.sender.ecn.is_accurate() {
+        if !self.sender.snd.ecn.is_accurate() {
             return Feedback::of_echo(seg, delivered);
         }
-        let mss = self.sender.mss;
+        let mss = self.sender.snd.mss;
         let exact = self.agreed.sack || !self.recovery.in_recovery();
-        let acked_before = self.sender.una.saturating_sub(1).saturating_sub(acked);
+        let acked_before = self.sender.snd.una.saturating_sub(1).saturating_sub(acked);
         let Some(accecn) = self.accecn() else { return Feedback::default() };
         let progress = Progress {
             delivered_packets: delivered.div_ceil(u64::from(mss)) as u32,
@@ -124,18 +124,18 @@ impl Connection {
     /// Flags and codepoint of a segment; `data` and `again` as in [`Echo::on_out`].
     #[inline(never)]
     pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, data: bool, again: bool, bare: bool) -> (Flags, u8) {
-        if !self.sender.ecn.is_accurate() {
-            return self.sender.ecn.on_out(cfg.ecn, data, again);
+        if !self.sender.snd.ecn.is_accurate() {
+            return self.sender.snd.ecn.on_out(cfg.ecn, data, again);
         }
         // as in Linux, all that follows the handshake carries the codepoint
-        let codepoint = self.sender.ecn.codepoint();
+        let codepoint = self.sender.snd.ecn.codepoint();
         (self.accecn().map_or(Flags(0), |accecn| accecn.flags(bare)), codepoint)
     }
 
     /// The option of a segment, and the SACK blocks that fit with it.
     #[cold]
     pub(super) fn accurate_option(&mut self, cfg: &TcpConfig, sack: &mut SackBlocks) -> Option<AccEcnOption> {
-        if !self.sender.ecn.is_accurate() || !cfg.ecn.has_option() {
+        if !self.sender.snd.ecn.is_accurate() || !cfg.ecn.has_option() {
             return None;
         }
         let other = if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
@@ -154,7 +154,7 @@ impl Connection {
 
     /// Bytes of each segment that the option takes, where it is agreed on.
     pub(super) fn accurate_option_bytes(&self, cfg: &TcpConfig) -> u32 {
-        let sent = self.sender.ecn.is_accurate() && cfg.ecn.has_option();
+        let sent = self.sender.snd.ecn.is_accurate() && cfg.ecn.has_option();
         if sent {
             AccEcn::first_option().padded_bytes()
         } else {

@@ -7,12 +7,11 @@
 use cwndlab_units::Time;
 
 use super::accurate::Feedback;
-use super::timed::dsack;
 use super::{timestamp, Connection};
 use crate::config::{RttSamples, TcpConfig};
 use crate::congestion::{AckKind, AckReport, AfterAck, CongestionEvent};
 use crate::flight::Flight;
-use crate::recovery::{reduce, Decision, Growth, Recovery};
+use crate::recovery::{EchoEpisode, Growth, Outcome};
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::from_wire;
 use crate::timers::Timer;
@@ -21,23 +20,23 @@ impl Connection {
     /// An ACK: its account, then loss detection and the episode, the controller, and the timer.
     #[inline]
     pub(super) fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
-        let ack = from_wire(self.iss, seg.ack, self.sender.una);
-        if ack < self.sender.una as i64 {
+        let ack = from_wire(self.iss, seg.ack, self.sender.snd.una);
+        if ack < self.sender.snd.una as i64 {
             // an old ACK may report later arrivals
-            if matches!(self.recovery, Recovery::Rack(_)) {
+            if self.recovery.detects_by_time() {
                 let report = self.account_report(cfg, now, seg, false);
                 self.on_reporting_ack(cfg, &report);
-                self.arm_rack(cfg);
+                self.share_timer(cfg);
             }
             return;
         }
         let ack = ack as u64;
-        let window_changed = ack + u64::from(seg.window) != self.sender.edge;
-        if start >= self.receiver.nxt as i64 || ack + u64::from(seg.window) > self.sender.edge {
+        let window_changed = ack + u64::from(seg.window) != self.sender.snd.edge;
+        if start >= self.receiver.nxt as i64 || ack + u64::from(seg.window) > self.sender.snd.edge {
             self.note_window(ack, seg);
         }
         self.sender.note_largest_window(seg.window);
-        if ack > self.sender.una {
+        if ack > self.sender.snd.una {
             let plain = seg.sack.len == 0 && !seg.flags.has(Flags::ECE) && self.sender.extra.is_none();
             if !plain || !self.take_calm_ack_with(cfg, now, seg, ack) {
                 self.take_new_ack(cfg, now, seg, Some(seg), ack);
@@ -46,16 +45,16 @@ impl Connection {
             self.on_other_ack(cfg, now, seg, window_changed);
         }
         if self.sender.extra.is_some() {
-            self.note_ack(self.retries == 0 && self.sender.edge > self.sender.nxt);
+            self.note_ack(self.retries == 0 && self.sender.snd.edge > self.sender.snd.nxt);
         }
-        self.arm_rack(cfg);
+        self.share_timer(cfg);
     }
 
     /// The window that a segment offers with its ACK. RFC 9293, 3.10.7.4: that of the newest segment counts; older ones show
     /// by their position.
     #[inline]
     pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
-        self.sender.edge = ack + u64::from(seg.window);
+        self.sender.snd.edge = ack + u64::from(seg.window);
         self.sender.note_largest_window(seg.window);
     }
 
@@ -63,7 +62,7 @@ impl Connection {
     #[inline]
     pub(super) fn note_window_update(&mut self) {
         let s = &self.sender;
-        if s.una == s.max && s.edge > s.nxt && s.cc.cwnd() > 0 {
+        if s.snd.una == s.snd.max && s.snd.edge > s.snd.nxt && s.cc.cwnd() > 0 {
             self.timers.stop(Timer::Retransmit);
             self.retries = 0;
         }
@@ -72,10 +71,10 @@ impl Connection {
     /// An ACK that acknowledges nothing new.
     #[inline]
     fn on_other_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) {
-        let idle = self.sender.una == self.sender.max;
+        let idle = self.sender.snd.una == self.sender.snd.max;
         let bare = seg.sack.len == 0 && self.sender.extra.is_none();
-        let rack = matches!(self.recovery, Recovery::Rack(_));
-        if idle && (!rack || bare && self.is_unreported()) {
+        let by_time = self.recovery.detects_by_time();
+        if idle && (!by_time || bare && self.is_unreported()) {
             return self.note_window_update(); // there is nothing to report
         }
         let report = self.account_report(cfg, now, seg, window_changed);
@@ -83,16 +82,16 @@ impl Connection {
             return self.on_duplicate_ack(cfg, seg, &report);
         }
         self.note_window_update();
-        if rack {
+        if by_time {
             self.on_reporting_ack(cfg, &report);
         }
     }
 
     /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new.
-    fn is_duplicate(&self, seg: &Segment, window_changed: bool, reported: u64) -> bool {
-        let outstanding = self.sender.max > self.sender.una;
+    fn is_duplicate(&self, cfg: &TcpConfig, seg: &Segment, window_changed: bool, reported: u64) -> bool {
+        let outstanding = self.sender.snd.max > self.sender.snd.una;
         let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
-        if self.agreed.sack && !self.recovery.counts_bare_acks() {
+        if self.agreed.sack && !self.recovery.counts_bare_acks(cfg) {
             return outstanding && (reported > 0 || (bare && !window_changed && seg.sack.len == 0));
         }
         outstanding && bare && !window_changed
@@ -100,16 +99,12 @@ impl Connection {
 
     /// Bytes that the blocks newly report. A block at or below the ACK is a duplicate's (RFC 2883).
     fn learn_sack(&mut self, seg: &Segment) -> u64 {
-        let una = from_wire(self.iss, seg.ack, self.sender.una).max(self.sender.una as i64);
+        let una = from_wire(self.iss, seg.ack, self.sender.snd.una).max(self.sender.snd.una as i64);
         let mut reported = 0;
         for &(left, right) in seg.sack.as_slice() {
             let (left, right) = (from_wire(self.iss, left, una as u64), from_wire(self.iss, right, una as u64));
-            if left >= una && left < right && right <= self.sender.max as i64 {
-                let (s, left, right) = (&mut self.sender, left as u64, right as u64);
-                reported += match &mut self.recovery {
-                    Recovery::Rack(rack) => rack.on_block(s, left, right),
-                    _ => s.outstanding.on_block(left, right, |_| {}),
-                };
+            if left >= una && left < right && right <= self.sender.snd.max as i64 {
+                reported += self.sender.outstanding.on_block(left as u64, right as u64);
             }
         }
         reported
@@ -126,18 +121,32 @@ impl Connection {
         ack: u64,
     ) {
         let report = self.account_new(cfg, now, seg, options, ack);
-        let s = &mut self.sender;
-        s.cc.on_feedback(&report);
-        let decision = self.recovery.on_ack(cfg, s, &report);
-        self.stats.fast_retransmits += u32::from(decision.began);
-        if s.una == s.max && s.cc.cwnd() == 0 {
+        let outcome = self.decide(cfg, &report);
+        self.stats.fast_retransmits += u32::from(outcome.began);
+        let s = &self.sender;
+        if s.snd.una == s.snd.max && s.cc.cwnd() == 0 {
             // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
-        } else if s.una == s.max || decision.restart_timer {
+        } else if s.snd.una == s.snd.max || outcome.restart_timer {
             self.restart_timer(cfg, now);
         }
-        let held = report.ece && self.on_echo(cfg, now, report.prior_flight_bytes, true);
-        self.conclude(cfg, &report, decision, !held);
+        let held = report.ece && self.on_echo(cfg, &report);
+        self.conclude(cfg, &report, &outcome, !held);
         self.after_new_ack(cfg, now, ack);
+    }
+
+    /// The controller and loss recovery take a report: the controller what the path reports, before losses are looked for, then
+    /// loss recovery, and the window follows what that has found. [`Connection::conclude`] is the rest.
+    fn decide(&mut self, cfg: &TcpConfig, report: &AckReport) -> Outcome {
+        self.sender.cc.on_feedback(report);
+        if report.kind == AckKind::Duplicate && report.ece {
+            self.on_echo(cfg, report);
+        }
+        let outcome = self.recovery.on_ack(&mut self.sender.view(cfg), report);
+        self.sender.take_steps(cfg, &outcome.steps, &mut self.recovery);
+        if outcome.clears_backoff {
+            self.sender.snd.rtt.clear_backoff();
+        }
+        outcome
     }
 
     /// The account of an ACK of new data: moves SND.UNA and takes the round trip. `options`: the segment, if it may have any.
@@ -151,30 +160,25 @@ impl Connection {
     ) -> AckReport {
         let blocks = options.filter(|seg| seg.sack.len > 0);
         let has_blocks = blocks.is_some() && self.agreed.sack;
-        let prior_flight_bytes = self.sender.flight_size();
+        let prior_flight_bytes = self.sender.snd.flight_size();
         let prior_in_flight_bytes = if self.sender.extra.is_some() { self.in_flight_measured() } else { 0 };
-        let keeps_times = matches!(self.recovery, Recovery::Rack(_));
-        let (has_dsack, echoed_stamp) =
-            if keeps_times { self.begin_account(cfg, now, seg, blocks) } else { (false, None) };
+        let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, blocks);
         let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(seg));
         let s = &mut self.sender;
-        let acked = ack - s.una;
+        let acked = ack - s.snd.una;
         // without SACK, each duplicate ACK stands for a segment that arrived
-        let by_duplicates = u64::from(s.dup_acks) * u64::from(s.mss);
-        s.una = ack;
-        s.nxt = s.nxt.max(ack);
-        s.resend_first = false;
-        let known = match &mut self.recovery {
-            Recovery::Rack(rack) => rack.acknowledge(s),
-            _ => s.outstanding.on_ack(ack, |_| {}),
-        };
+        let by_duplicates = u64::from(s.snd.dup_acks) * u64::from(s.snd.mss);
+        s.snd.una = ack;
+        s.snd.nxt = s.snd.nxt.max(ack);
+        s.snd.resend_first = false;
+        let known = s.outstanding.on_ack(ack);
         self.retries = 0;
         if self.recovery.times_echo(true, has_blocks) {
             self.time_echo(cfg, now, seg, ack);
         }
-        let rtt = if keeps_times { self.measure_record(cfg, now, seg, ack) } else { self.measure(cfg, now, seg, ack) };
+        let rtt = self.measure_record(cfg, now, seg, ack);
         let s = &self.sender;
-        let acked_bytes = acked - u64::from(s.fin && ack > s.end);
+        let acked_bytes = acked - u64::from(s.fin && ack > s.snd.end);
         let delivered_bytes = acked_bytes + sacked_bytes - known;
         let feedback = match options.filter(|_| s.extra.is_some()) {
             Some(seg) => self.feedback(cfg, now, seg, acked_bytes, delivered_bytes),
@@ -190,7 +194,7 @@ impl Connection {
             fresh_bytes: if self.agreed.sack {
                 delivered_bytes
             } else {
-                acked_bytes - by_duplicates.min(acked_bytes - acked_bytes.min(u64::from(s.mss)))
+                acked_bytes - by_duplicates.min(acked_bytes - acked_bytes.min(u64::from(s.snd.mss)))
             },
             ce_bytes: feedback.ce_bytes,
             ce_packets: feedback.ce_packets,
@@ -199,34 +203,33 @@ impl Connection {
             rtt,
             rate,
             has_blocks,
-            has_dsack,
+            dsack,
+            prior_min_rtt,
             echoed_stamp,
             ece: feedback.ece,
-            ..s.report(cfg, now)
+            ..s.snd.report(cfg, now)
         }
     }
 
     /// The account of an ACK that acknowledges nothing new: what its blocks report. A duplicate changes no window.
     #[inline(never)]
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) -> AckReport {
-        let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.flight_size(), self.in_flight_measured());
-        let (has_dsack, echoed_stamp) = self.begin_account(cfg, now, seg, Some(seg));
+        let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.snd.flight_size(), self.in_flight_measured());
+        let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, Some(seg));
         let sacked_bytes = if self.agreed.sack { self.learn_sack(seg) } else { 0 };
-        let mut rtt = None;
-        if let Recovery::Rack(rack) = &mut self.recovery {
-            if let Some((first, last)) = rack.reported_rtts() {
-                let s = &mut self.sender;
-                s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
-                s.rtt.note_least(last);
-                rtt = Some(last);
-            }
+        let reported = self.sender.outstanding.round_trips(now).reported;
+        if let Some((first, last)) = reported {
+            let s = &mut self.sender.snd;
+            s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
+            s.rtt.note_least(last);
         }
+        let rtt = reported.map(|rtts| rtts.1);
         let s = &mut self.sender;
         let (_, rate) = s.outstanding.sample(now, rtt);
         let feedback = self.feedback(cfg, now, seg, 0, sacked_bytes);
-        let kind = if from_wire(self.iss, seg.ack, self.sender.una) < self.sender.una as i64 {
+        let kind = if from_wire(self.iss, seg.ack, self.sender.snd.una) < self.sender.snd.una as i64 {
             AckKind::Old
-        } else if self.is_duplicate(seg, window_changed, sacked_bytes) {
+        } else if self.is_duplicate(cfg, seg, window_changed, sacked_bytes) {
             AckKind::Duplicate
         } else {
             AckKind::Other
@@ -242,27 +245,23 @@ impl Connection {
             rtt,
             rate,
             has_blocks: seg.sack.len > 0,
-            has_dsack,
+            dsack,
+            prior_min_rtt,
             echoed_stamp,
             ece: feedback.ece,
-            ..self.sender.report(cfg, now)
+            ..self.sender.snd.report(cfg, now)
         }
     }
 
-    /// Where the record of segments is kept, it begins the account of an ACK; whether something arrived twice, and the stamp echoed.
-    fn begin_account(
-        &mut self,
-        cfg: &TcpConfig,
-        now: Time,
-        seg: &Header,
-        blocks: Option<&Segment>,
-    ) -> (bool, Option<u32>) {
-        let dsack = blocks.and_then(|seg| dsack(seg, self.iss, self.sender.una));
-        let echo = self.echoed_stamp(seg);
-        if let Recovery::Rack(rack) = &mut self.recovery {
-            rack.begin_ack(cfg, &self.sender, now, dsack, echo);
+    /// The account of an ACK begins: what arrived twice, the stamp that it echoes, and the least round trip so far, where losses are
+    /// found by time.
+    fn begin_account(&mut self, seg: &Header, blocks: Option<&Segment>) -> (Option<(u64, u64)>, Option<u32>, Time) {
+        if !self.recovery.detects_by_time() {
+            return (None, None, Time::MAX);
         }
-        (dsack.is_some(), echo)
+        self.sender.outstanding.begin_ack();
+        let dsack = blocks.and_then(|seg| dsack(seg, self.iss, self.sender.snd.una));
+        (dsack, self.echoed_stamp(seg), self.sender.snd.rtt.min_rtt())
     }
 
     /// The stamp that a segment echoes, where timestamps are agreed on.
@@ -275,10 +274,10 @@ impl Connection {
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
-        if s.una == s.max {
+        if s.snd.una == s.snd.max {
             self.timers.stop(Timer::Retransmit);
         } else {
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.snd.rtt.rto(&cfg.rto)));
         }
     }
 
@@ -289,7 +288,7 @@ impl Connection {
             self.measure_segments(cfg, now);
         }
         let s = &self.sender;
-        if s.fin && ack > s.end {
+        if s.fin && ack > s.snd.end {
             self.on_fin_acked(cfg, now);
         }
         if !self.ends_by_fin {
@@ -297,14 +296,17 @@ impl Connection {
         }
     }
 
-    /// Losses have been looked for: the controller takes the ACK.
-    #[inline(always)]
-    fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, decision: Decision, may_grow: bool) {
+    /// Losses have been looked for: the controller takes the ACK, which an echo has `held` or not.
+    fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, outcome: &Outcome, may_grow: bool) {
         let measured = if self.sender.extra.is_some() { self.measured() } else { AfterAck::default() };
         let s = &mut self.sender;
         let after = AfterAck {
-            lost_bytes: decision.lost_bytes,
-            may_grow: may_grow && decision.growth != Growth::None,
+            lost_bytes: outcome.lost_bytes,
+            may_grow: match outcome.growth {
+                Growth::None => false,
+                Growth::Acked => may_grow,
+                Growth::Reported(_) => true,
+            },
             cwnd_limited: !cfg.grow_only_if_cwnd_limited || s.uses_cwnd(),
             in_recovery: self.recovery.in_recovery(),
             ..measured
@@ -314,7 +316,7 @@ impl Connection {
         }
         let s = &mut self.sender;
         let counted;
-        let report = if let Growth::Reported(bytes) = decision.growth {
+        let report = if let Growth::Reported(bytes) = outcome.growth {
             counted = report.counting(bytes);
             &counted
         } else {
@@ -323,27 +325,19 @@ impl Connection {
         s.cc.on_ack(cfg, report, &after);
     }
 
-    /// The same of an ACK that is not one of new data.
-    #[inline(never)]
-    fn conclude_rare(&mut self, cfg: &TcpConfig, report: &AckReport, decision: Decision) {
-        self.conclude(cfg, report, decision, true);
-    }
-
     /// An ACK that is neither one of new data nor a duplicate, of which the record may have learnt.
     #[inline(never)]
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
-        let s = &mut self.sender;
-        s.cc.on_feedback(report);
-        let decision = self.recovery.on_rare_ack(cfg, s, report);
-        self.note_beginning(cfg, report.now, decision);
-        self.conclude_rare(cfg, report, decision);
+        let outcome = self.decide(cfg, report);
+        self.note_beginning(cfg, report.now, &outcome);
+        self.conclude(cfg, report, &outcome, true);
     }
 
     /// An episode may have begun: its timer runs from now.
-    fn note_beginning(&mut self, cfg: &TcpConfig, now: Time, decision: Decision) {
-        if decision.began {
+    fn note_beginning(&mut self, cfg: &TcpConfig, now: Time, outcome: &Outcome) {
+        if outcome.began {
             self.stats.fast_retransmits += 1;
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
         }
     }
 
@@ -355,7 +349,7 @@ impl Connection {
             return None; // taken once the window has grown: `measure_segments`
         }
         if cfg.rto.estimator.is_linux_2() {
-            s.rtt.note_window(&cfg.rto, s.cc.cwnd() / u64::from(s.mss));
+            s.snd.rtt.note_window(&cfg.rto, s.cc.cwnd() / u64::from(s.snd.mss));
         }
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
@@ -370,8 +364,8 @@ impl Connection {
             s.timed_end = 0;
         }
         let rtt = rtt?;
-        s.rtt.on_sample(&cfg.rto, now, rtt, (s.una, s.max));
-        s.rtt.clear_backoff();
+        s.snd.rtt.on_sample(&cfg.rto, now, rtt, (s.snd.una, s.snd.max));
+        s.snd.rtt.clear_backoff();
         Some(rtt)
     }
 
@@ -380,7 +374,7 @@ impl Connection {
     #[inline(never)]
     fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
-        let (rtt, una, max, window) = (&mut s.rtt, s.una, s.max, s.cc.cwnd() / u64::from(s.mss));
+        let (rtt, una, max, window) = (&mut s.snd.rtt, s.snd.una, s.snd.max, s.cc.cwnd() / u64::from(s.snd.mss));
         rtt.note_window(&cfg.rto, window);
         s.outstanding.take_acknowledged(|when| {
             rtt.on_sample(&cfg.rto, now, now - when, (una, max));
@@ -389,18 +383,18 @@ impl Connection {
         self.time_first(cfg, now);
     }
 
-    /// Takes the round trips of RACK's record, else of the stamp; the one for the window law.
+    /// Takes the round trips of single segments where their order is recorded, else of the stamp; the one for the window law.
     #[inline(never)]
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
-        let s = &mut self.sender;
-        let Recovery::Rack(rack) = &mut self.recovery else { return None };
-        let Some((first, last)) = rack.acknowledged_rtts().filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
+        let rtts = self.sender.outstanding.round_trips(now).acknowledged();
+        let Some((first, last)) = rtts.filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
             // the segment timed was sent again, or everything would be in the record
             return self.measure(cfg, now, seg, ack);
         };
+        let s = &mut self.sender;
         s.timed_end = 0;
-        s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
-        s.rtt.clear_backoff();
+        s.snd.rtt.on_sample(&cfg.rto, now, first, (s.snd.una, s.snd.max));
+        s.snd.rtt.clear_backoff();
         Some(last)
     }
 
@@ -413,53 +407,59 @@ impl Connection {
     /// kernels and FreeBSD hold back no ACK for its ECE; ns-2 has the letter (`ecn_holds_slow_start`), but its retransmissions carry
     /// CWR (as `rfc2481`).
     #[cold]
-    fn on_echo(&mut self, cfg: &TcpConfig, now: Time, flight: u64, processed: bool) -> bool {
+    fn on_echo(&mut self, cfg: &TcpConfig, report: &AckReport) -> bool {
         let s = &mut self.sender;
-        if s.ecn.may_reduce(s.una) {
-            let before = s.cc.cwnd();
-            reduce(cfg, s, CongestionEvent::Ecn, flight.min(before));
-            self.stats.ecn_reductions += 1;
-            if let Recovery::Rack(rack) = &mut self.recovery {
-                rack.on_echo(cfg, s, before, processed);
-            }
-            if s.cc.cwnd() == 0 {
-                // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
-                self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
-            }
-            return true;
+        if !s.snd.ecn.may_reduce(s.snd.una) {
+            return s.snd.ecn.is_agreed() && (cfg.ecn_holds_slow_start || !s.cc.in_slow_start());
         }
-        s.ecn.is_agreed() && (cfg.ecn_holds_slow_start || !s.cc.in_slow_start())
+        let flight = report.prior_flight_bytes.min(s.cc.cwnd());
+        let episode = self.recovery.on_echo(&mut s.view(cfg), report);
+        s.begin_reduction(cfg, episode.map(|episode| episode.recover_fs), &mut self.recovery);
+        s.reduce(cfg, CongestionEvent::Ecn, flight);
+        self.stats.ecn_reductions += 1;
+        if let (Some(EchoEpisode { allow, .. }), AckKind::New) = (episode, report.kind) {
+            s.allow(cfg, &allow, &mut self.recovery); // an ACK of new data has passed through loss recovery before
+        }
+        if s.cc.cwnd() == 0 {
+            // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
+            self.timers.set(Timer::Retransmit, cfg.expiry(report.now, s.snd.rtt.rto(&cfg.rto)));
+        }
+        true
     }
 
     /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.
     #[inline(never)]
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
         let s = &mut self.sender;
-        if s.max > ack {
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
+        if s.snd.max > ack {
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.snd.rtt.rto(&cfg.rto)));
         }
         if s.timed_end != 0 && ack >= s.timed_end {
             s.timed_end = 0;
-            s.rtt.clear_backoff();
+            s.snd.rtt.clear_backoff();
         }
         let echoed = u64::from(timestamp(now).wrapping_sub(seg.ts_ecr));
-        s.rtt.on_sample(&cfg.rto, now, Time::from_micros(echoed), (s.una, s.max));
+        s.snd.rtt.on_sample(&cfg.rto, now, Time::from_micros(echoed), (s.snd.una, s.snd.max));
     }
 
     #[inline(never)]
     fn on_duplicate_ack(&mut self, cfg: &TcpConfig, seg: &Segment, report: &AckReport) {
         let now = report.now;
         self.stats.dup_acks += 1;
-        self.sender.cc.on_feedback(report);
-        if report.ece {
-            self.on_echo(cfg, now, report.prior_flight_bytes, false);
-        }
         if self.recovery.times_echo(false, report.has_blocks) {
-            self.time_echo(cfg, now, seg, self.sender.una);
+            self.time_echo(cfg, now, seg, self.sender.snd.una);
         }
-        let decision = self.recovery.on_rare_ack(cfg, &mut self.sender, report);
-        self.note_beginning(cfg, now, decision);
-        self.conclude_rare(cfg, report, decision);
+        self.on_reporting_ack(cfg, report);
         self.time_first(cfg, now);
     }
+}
+
+/// What arrived twice. RFC 2883, section 4: the first block, if it lies below the ACK or within the second.
+fn dsack(seg: &Segment, iss: u32, una: u64) -> Option<(u64, u64)> {
+    let at = |wire: u32| from_wire(iss, wire, una);
+    let first = seg.sack.as_slice().first()?;
+    let within =
+        seg.sack.as_slice().get(1).is_some_and(|second| at(first.0) >= at(second.0) && at(first.1) <= at(second.1));
+    let known = within || at(first.1) <= at(seg.ack);
+    (known && at(first.0) > 0 && at(first.0) < at(first.1)).then(|| (at(first.0) as u64, at(first.1) as u64))
 }

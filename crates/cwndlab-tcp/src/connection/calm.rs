@@ -8,7 +8,6 @@ use cwndlab_units::Time;
 use super::Connection;
 use crate::config::{RttSamples, TcpConfig};
 use crate::congestion::PlainAck;
-use crate::recovery::Recovery;
 use crate::segment::Header;
 use crate::timers::Timer;
 
@@ -18,11 +17,11 @@ impl Connection {
     #[allow(clippy::inline_always)] // see connection/ack.rs
     #[inline(always)]
     pub(super) fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
-        if matches!(self.recovery, Recovery::Rack(_)) {
+        if self.recovery.detects_by_time() {
             return self.take_calm_ack_by_record(cfg, now, ack);
         }
         let s = &self.sender;
-        let calm = s.dup_acks == 0
+        let calm = s.snd.dup_acks == 0
             && s.outstanding.nothing_reported()
             && s.cc.cwnd() > 0
             && s.cc.takes_plain_acks()
@@ -33,7 +32,7 @@ impl Connection {
         let acked_bytes = self.advance(ack);
         let s = &mut self.sender;
         if s.outstanding.keeps_segments() {
-            s.outstanding.on_ack(ack, |_| {});
+            s.outstanding.on_ack(ack);
         }
         let mut rtt = self.measure(cfg, now, seg, ack);
         if self.sender.outstanding.keeps_segments() {
@@ -49,13 +48,13 @@ impl Connection {
     /// options count.
     #[inline(never)]
     pub(super) fn take_calm_ack_with(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
-        !matches!(self.recovery, Recovery::Rack(_)) && self.take_calm_ack(cfg, now, seg, ack)
+        !self.recovery.detects_by_time() && self.take_calm_ack(cfg, now, seg, ack)
     }
 
     /// The same with RACK, which takes the round trip from its record.
     #[inline(never)]
     fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, ack: u64) -> bool {
-        let Recovery::Rack(rack) = &mut self.recovery else { return false };
+        let Some(rack) = self.recovery.rack() else { return false };
         let s = &mut self.sender;
         let calm = s.outstanding.nothing_reported()
             && s.cc.cwnd() > 0
@@ -64,23 +63,24 @@ impl Connection {
         if !calm {
             return false;
         }
-        let Some((first, last)) = rack.take_calm(s, now, ack) else { return false };
+        let Some((first, last)) = rack.take_calm(&mut s.snd, &mut s.outstanding, now, ack) else { return false };
         let acked_bytes = self.advance(ack);
         let s = &mut self.sender;
         s.timed_end = 0;
-        s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
-        s.rtt.clear_backoff();
+        s.snd.rtt.on_sample(&cfg.rto, now, first, (s.snd.una, s.snd.max));
+        s.snd.rtt.clear_backoff();
         self.grow_plainly(cfg, now, acked_bytes, Some(last));
         let s = &self.sender;
-        let only_rack = s.una != s.max && self.timers.is_running(Timer::Retransmit) && cfg.recovery.has_linux_timers();
+        let only_rack =
+            s.snd.una != s.snd.max && self.timers.is_running(Timer::Retransmit) && cfg.recovery.has_linux_timers();
         if !only_rack {
             self.restart_timer(cfg, now);
         }
-        if let Recovery::Rack(rack) = &mut self.recovery {
+        if let Some(rack) = self.recovery.rack() {
             if only_rack {
-                rack.restart_timer(cfg, &self.sender, now, &mut self.timers);
+                rack.restart_timer(&self.sender.view(cfg), now, &mut self.timers);
             } else {
-                rack.restart_any(cfg, &self.sender, now, &mut self.timers);
+                rack.restart_any(&self.sender.view(cfg), now, &mut self.timers);
             }
         }
         self.after_new_ack(cfg, now, ack);
@@ -92,10 +92,10 @@ impl Connection {
     #[inline(always)]
     fn advance(&mut self, ack: u64) -> u64 {
         let s = &mut self.sender;
-        let acked_bytes = ack - s.una - u64::from(s.fin && ack > s.end);
-        s.una = ack;
-        s.nxt = s.nxt.max(ack);
-        s.resend_first = false;
+        let acked_bytes = ack - s.snd.una - u64::from(s.fin && ack > s.snd.end);
+        s.snd.una = ack;
+        s.snd.nxt = s.snd.nxt.max(ack);
+        s.snd.resend_first = false;
         self.retries = 0;
         acked_bytes
     }
@@ -105,7 +105,7 @@ impl Connection {
     #[inline(always)]
     fn grow_plainly(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
         let s = &mut self.sender;
-        let plain = PlainAck { now, mss: s.mss, acked_bytes, rtt, snd_una: s.una, snd_nxt: s.nxt };
+        let plain = PlainAck { now, mss: s.snd.mss, acked_bytes, rtt, snd_una: s.snd.una, snd_nxt: s.snd.nxt };
         if s.cc.takes_plain_feedback() {
             let apart = plain; // so that the other laws get it in registers
             s.cc.on_plain_feedback(&apart);

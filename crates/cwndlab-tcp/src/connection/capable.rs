@@ -22,7 +22,7 @@ impl Connection {
     pub(super) fn syn_ack_codepoint(&self, cfg: &TcpConfig) -> u8 {
         let capable = if cfg.ecn.marks_syns() { cfg.shaking().ecn_capable } else { self.tries_syn_ack(cfg) };
         if capable {
-            self.sender.ecn.codepoint()
+            self.sender.snd.ecn.codepoint()
         } else {
             0
         }
@@ -31,7 +31,7 @@ impl Connection {
     /// RFC 5562, section 3: whether the SYN-ACK that is out, or about to go, is ECN-capable. The first is; once it was
     /// marked or sent again, none is.
     fn tries_syn_ack(&self, cfg: &TcpConfig) -> bool {
-        let ecn = self.sender.ecn;
+        let ecn = self.sender.snd.ecn;
         let first = self.sender.timed_end == 1 && !ecn.syn_ack_was_marked();
         cfg.shaking().ecn_capable && cfg.ecn.tries_syn_ack() && ecn.is_agreed() && first
     }
@@ -39,7 +39,7 @@ impl Connection {
     /// SYN-SENT: RFC 5562, section 3.2: a marked SYN-ACK is answered by ECE and does not establish.
     pub(super) fn refuses_marked_syn_ack(&self, cfg: &TcpConfig, seg: &Segment) -> bool {
         let capable = cfg.shaking().ecn_capable && cfg.ecn.tries_syn_ack();
-        capable && seg.ecn == CE && self.sender.ecn.is_agreed()
+        capable && seg.ecn == CE && self.sender.snd.ecn.is_agreed()
     }
 
     /// SYN-RECEIVED: RFC 5562, section 3.2: the peer reports that the SYN-ACK was marked. Another goes at once, without ECT,
@@ -48,7 +48,7 @@ impl Connection {
         if !seg.flags.has(Flags::ECE) || !self.tries_syn_ack(cfg) {
             return false;
         }
-        self.sender.ecn.note_marked_syn_ack();
+        self.sender.snd.ecn.note_marked_syn_ack();
         self.control = Control::SynAck;
         self.time_syn(cfg, now);
         true

@@ -57,7 +57,7 @@ impl Connection {
 
     /// Restarts with a sequence number larger than any used (RFC 9293, 3.10.7.4; Linux: 65537 beyond).
     pub(super) fn reopen(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
-        self.listen_again(cfg, self.wire(self.sender.max).wrapping_add(65_537));
+        self.listen_again(cfg, self.wire(self.sender.snd.max).wrapping_add(65_537));
         self.on_listen(cfg, now, seg);
     }
 
@@ -70,7 +70,7 @@ impl Connection {
 
     /// Without FIN the closed end is over once everything is acknowledged.
     pub(super) fn finish_without_fin(&mut self) {
-        if self.closing && !self.ends_by_fin && self.sender.una == self.sender.end && self.was_established {
+        if self.closing && !self.ends_by_fin && self.sender.snd.una == self.sender.snd.end && self.was_established {
             self.state = State::Closed;
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::Pacer);

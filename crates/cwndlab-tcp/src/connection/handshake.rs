@@ -89,9 +89,9 @@ impl Connection {
         if cfg.ecn.is_accurate() {
             self.agree_accurate(cfg, seg);
         } else {
-            self.sender.ecn.set_codepoint(cfg.ecn, cfg.ecn.agree(seg));
+            self.sender.snd.ecn.set_codepoint(cfg.ecn, cfg.ecn.agree(seg));
         }
-        self.sender.edge = 1 + u64::from(seg.window);
+        self.sender.snd.edge = 1 + u64::from(seg.window);
         let peer = if seg.mss == 0 { DEFAULT_MSS } else { u32::from(seg.mss) };
         self.set_mss(cfg, cfg.mss.min(peer));
         let mss = if seg.flags.has(Flags::ACK) { cfg.mss } else { self.offered_mss(cfg) };
@@ -102,15 +102,15 @@ impl Connection {
     pub(super) fn establish(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.state = State::Established;
         self.was_established = true;
-        self.sender.edge = self.sender.una + u64::from(seg.window);
+        self.sender.snd.edge = self.sender.snd.una + u64::from(seg.window);
         self.timers.stop(Timer::Retransmit);
         self.receiver.on_established(now, self.offered_mss(cfg));
         let s = &mut self.sender;
         if self.retries > 0 {
-            s.rtt.after_lost_syn(); // RFC 6298, 5.7
+            s.snd.rtt.after_lost_syn(); // RFC 6298, 5.7
             if self.retries > cfg.shaking().free_retransmissions {
                 // RFC 5681, section 3.1: a lost SYN leaves one segment
-                s.cc.on_episode(Episode::Restarted, s.mss);
+                s.cc.on_episode(Episode::Restarted, s.snd.mss);
             }
         } else if s.timed_end == 1 && cfg.shaking().timed {
             let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
@@ -118,19 +118,19 @@ impl Connection {
             } else {
                 now - s.timed_at
             };
-            s.rtt.on_sample(&cfg.rto, now, rtt, (s.una, s.max));
+            s.snd.rtt.on_sample(&cfg.rto, now, rtt, (s.snd.una, s.snd.max));
         }
-        if s.ecn.syn_ack_was_marked() {
-            s.cc.on_episode(Episode::Restarted, s.mss); // RFC 5562, section 3.2: one segment
+        if s.snd.ecn.syn_ack_was_marked() {
+            s.cc.on_episode(Episode::Restarted, s.snd.mss); // RFC 5562, section 3.2: one segment
         }
         s.timed_end = 0;
         s.start(cfg, now);
         self.retries = 0;
         if cfg.shaking().ack_opens_window {
-            let mss = u64::from(s.mss);
+            let mss = u64::from(s.snd.mss);
             s.stopped_by_cwnd = true;
             s.note_usage(now);
-            let opened = s.report(cfg, now).counting(mss);
+            let opened = s.snd.report(cfg, now).counting(mss);
             let after = AfterAck { may_grow: true, cwnd_limited: s.uses_cwnd(), ..AfterAck::default() };
             s.cc.on_ack(cfg, &opened, &after);
         }
@@ -139,7 +139,7 @@ impl Connection {
     pub(super) fn time_syn(&mut self, cfg: &TcpConfig, now: Time) {
         self.sender.timed_end = 1;
         self.sender.timed_at = now;
-        let rto = self.sender.rtt.rto(&cfg.rto);
+        let rto = self.sender.snd.rtt.rto(&cfg.rto);
         self.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
     }
 
@@ -154,13 +154,13 @@ impl Connection {
         self.sender.timed_end = 0; // Karn
         if cfg.shaking().timeout_cuts {
             let s = &mut self.sender;
-            s.cc.on_congestion(cfg, CongestionEvent::Rto, u64::from(s.mss), s.mss);
+            s.cc.on_congestion(cfg, CongestionEvent::Rto, u64::from(s.snd.mss), s.snd.mss);
         }
         if self.retries > linear {
-            self.sender.rtt.backoff(&cfg.rto);
+            self.sender.snd.rtt.backoff(&cfg.rto);
         }
         self.control = if self.state == State::SynSent { Control::Syn } else { Control::SynAck };
-        let rto = self.sender.rtt.rto(&cfg.rto);
+        let rto = self.sender.snd.rtt.rto(&cfg.rto);
         self.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
     }
 }

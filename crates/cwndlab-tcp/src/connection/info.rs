@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use super::Connection;
 use crate::config::TcpConfig;
-use crate::recovery::Recovery;
+use crate::recovery::Shown;
 
 /// How the sender sees the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,16 +77,13 @@ impl Connection {
     /// How the sender sees the path.
     pub fn congestion_state(&self) -> CongestionState {
         let s = &self.sender;
-        let (in_loss, reduced) = match &self.recovery {
-            Recovery::Rack(rack) => (rack.in_loss(), rack.is_reduced()),
-            _ => (false, false),
-        };
-        let timed_out = self.retries > 0 && s.max > s.una;
-        if in_loss || timed_out || s.nxt < s.max {
+        let Shown { in_loss, is_reduced, .. } = self.recovery.shown();
+        let timed_out = self.retries > 0 && s.snd.max > s.snd.una;
+        if in_loss || timed_out || s.snd.nxt < s.snd.max {
             CongestionState::Loss
         } else if self.in_recovery() {
             CongestionState::Recovery
-        } else if reduced {
+        } else if is_reduced {
             CongestionState::Cwr
         } else if self.arrived_bytes() > 0 {
             CongestionState::Disorder
@@ -97,22 +94,19 @@ impl Connection {
 
     /// Bytes outstanding that are known to have arrived: reported by SACK, or without SACK by duplicate ACKs.
     fn arrived_bytes(&self) -> u64 {
-        let (s, mss) = (&self.sender, u64::from(self.sender.mss));
-        if matches!(self.recovery, Recovery::Rack(_)) {
+        let (s, mss) = (&self.sender, u64::from(self.sender.snd.mss));
+        if self.recovery.detects_by_time() {
             u64::from(s.outstanding.tally().sacked) * mss
         } else if self.agreed.sack {
             s.outstanding.reported_bytes()
         } else {
-            (u64::from(s.dup_acks) * mss).min(s.flight_size().saturating_sub(mss))
+            (u64::from(s.snd.dup_acks) * mss).min(s.snd.flight_size().saturating_sub(mss))
         }
     }
 
     /// Reductions that were taken back, tail loss probes and expiries of the reordering timer; 0 without RACK.
-    pub(crate) fn rack_counts(&self) -> (u32, u32, u32) {
-        match &self.recovery {
-            Recovery::Rack(rack) => rack.counts(),
-            _ => (0, 0, 0),
-        }
+    pub(crate) fn recovery_counts(&self) -> (u32, u32, u32) {
+        self.recovery.shown().counts
     }
 
     /// Timeouts since the last progress.
@@ -123,27 +117,26 @@ impl Connection {
     /// The sender's state, for assertions and displays.
     pub fn info(&self, cfg: &TcpConfig) -> Info {
         let s = &self.sender;
-        let mss = u64::from(s.mss);
+        let mss = u64::from(s.snd.mss);
         let mut lost = 0;
         if self.agreed.sack {
-            let edge = s.outstanding.lost_below(cfg.dup_thresh, s.mss);
+            let edge = s.outstanding.lost_below(cfg.dup_thresh, s.snd.mss);
             lost = edge
-                .saturating_sub(s.una)
-                .saturating_sub(s.outstanding.reported_bytes() - s.outstanding.reported_from(edge.max(s.una)));
+                .saturating_sub(s.snd.una)
+                .saturating_sub(s.outstanding.reported_bytes() - s.outstanding.reported_from(edge.max(s.snd.una)));
         }
-        let mut reordering = cfg.dup_thresh;
-        let (mut retransmitted, mut reorderings) = (None, None);
-        let (undos, loss_probes, reordering_timeouts) = self.rack_counts();
-        if let Recovery::Rack(rack) = &self.recovery {
+        let Shown { reordering, reorderings, counts, .. } = self.recovery.shown();
+        let (undos, loss_probes, reordering_timeouts) = counts;
+        let mut retransmitted = None;
+        if self.recovery.detects_by_time() {
             let tally = s.outstanding.tally();
             lost = u64::from(tally.lost) * mss;
-            (reordering, retransmitted) = (rack.reordering(cfg), Some(u64::from(tally.again)));
-            reorderings = Some(rack.reorderings());
+            retransmitted = Some(u64::from(tally.again));
         }
         Info {
             state: self.congestion_state(),
-            mss: s.mss,
-            unacked: s.flight_size().div_ceil(mss),
+            mss: s.snd.mss,
+            unacked: s.snd.flight_size().div_ceil(mss),
             sacked: self.arrived_bytes() / mss,
             lost: lost.div_ceil(mss),
             retransmitted,
@@ -151,9 +144,9 @@ impl Connection {
             undos,
             loss_probes,
             reordering_timeouts,
-            rttvar: s.rtt.rttvar(&cfg.rto),
-            min_rtt: s.rtt.min_rtt(),
-            reordering,
+            rttvar: s.snd.rtt.rttvar(&cfg.rto),
+            min_rtt: s.snd.rtt.min_rtt(),
+            reordering: reordering.max(cfg.dup_thresh),
             backoffs: self.backoffs(),
             receive_mss: self.receiver.policy.segment_bytes(),
             delivered_ce: self.delivered_ce(),

@@ -5,7 +5,6 @@ use cwndlab_units::Time;
 use super::{schedule_ack, stamp_unit, Agreed, Connection, Control, OUTDATED};
 use crate::config::TcpConfig;
 use crate::receiver::Arriving;
-use crate::recovery::Recovery;
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::{from_wire, to_wire};
 use crate::state::{CloseReason, State};
@@ -71,12 +70,12 @@ impl Connection {
     #[inline(always)]
     fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
         let s = &self.sender;
-        let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.una)));
+        let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.snd.una)));
         let data = seg.len > 0;
         let plain = if data {
-            acked == 0 && !s.ecn.affects_echo(seg) && self.is_unreported()
+            acked == 0 && !s.snd.ecn.affects_echo(seg) && self.is_unreported()
         } else {
-            acked > 0 && acked <= s.max - s.una
+            acked > 0 && acked <= s.snd.max - s.snd.una
         };
         if !plain {
             return false;
@@ -85,15 +84,15 @@ impl Connection {
         if self.agreed.timestamps && seg.has_timestamps || data && cfg.packet_stamps {
             self.note_timestamp(now, start as i64, seg.ts_val);
         }
-        let ack = self.sender.una + acked;
+        let ack = self.sender.snd.una + acked;
         self.note_window(ack, seg);
         if data {
             self.note_window_update();
-            self.arm_rack(cfg);
+            self.share_timer(cfg);
             self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
         } else if !self.take_calm_ack(cfg, now, seg, ack) {
             self.take_new_ack(cfg, now, seg, None, ack);
-            self.arm_rack(cfg);
+            self.share_timer(cfg);
         }
         true
     }
@@ -102,10 +101,7 @@ impl Connection {
     #[inline]
     pub(super) fn is_unreported(&mut self) -> bool {
         let s = &self.sender;
-        match &mut self.recovery {
-            Recovery::Rack(rack) => s.una == s.max && !s.cc.takes_every_ack() && rack.take_idle(),
-            _ => true,
-        }
+        self.recovery.rack().is_none_or(|rack| s.snd.una == s.snd.max && !s.cc.takes_every_ack() && rack.take_idle())
     }
 
     /// Any segment, in any state.
@@ -152,7 +148,7 @@ impl Connection {
         if self.state == State::SynReceived && !self.on_handshake_ack(cfg, now, seg) {
             return;
         }
-        if from_wire(self.iss, seg.ack, self.sender.una) > self.sender.max as i64 {
+        if from_wire(self.iss, seg.ack, self.sender.snd.una) > self.sender.snd.max as i64 {
             self.receiver.ack_now = true; // acknowledges what was not sent: answered and dropped, stamp and all
             return;
         }
@@ -162,7 +158,7 @@ impl Connection {
         if plain && seg.len == 0 && start + 1 == self.receiver.nxt as i64 {
             self.receiver.ack_now = true; // a probe of our window
         }
-        if self.sender.ecn.is_accurate() {
+        if self.sender.snd.ecn.is_accurate() {
             self.count_arrival(seg);
         }
         self.on_ack(cfg, now, seg, start);
@@ -175,7 +171,7 @@ impl Connection {
             return;
         }
         if seg.len > 0 && end > 0 {
-            if self.sender.ecn.affects_echo(seg) {
+            if self.sender.snd.ecn.affects_echo(seg) {
                 self.note_mark(cfg, seg);
             }
             self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
@@ -215,18 +211,18 @@ impl Connection {
     /// segment's at once.
     #[cold]
     fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment) {
-        if !self.sender.ecn.is_agreed() {
+        if !self.sender.snd.ecn.is_agreed() {
             return;
         }
-        if self.sender.ecn.state_ends(seg) {
+        if self.sender.snd.ecn.state_ends(seg) {
             let free = matches!(self.control, Control::None | Control::AskPacer);
             if self.timers.is_running(Timer::DelayedAck) && free {
                 self.control = Control::AckBefore(to_wire(self.irs, self.receiver.nxt));
             }
             self.receiver.ack_now = true;
         }
-        self.receiver.note_mark(cfg, seg, self.sender.ecn);
-        self.sender.ecn.on_data_in(seg);
+        self.receiver.note_mark(cfg, seg, self.sender.snd.ecn);
+        self.sender.snd.ecn.on_data_in(seg);
     }
 
     /// RST, SYN and FIN of a synchronized connection; returns whether to process the segment further.
@@ -262,7 +258,7 @@ impl Connection {
                 return false;
             }
             self.receiver.ack_now = true; // RFC 5961, section 4.2: challenge; also the answer to a SYN-ACK that came again
-            if seg.flags.has(Flags::ACK) && self.sender.ecn.is_accurate() {
+            if seg.flags.has(Flags::ACK) && self.sender.snd.ecn.is_accurate() {
                 self.reflect_again();
             }
             return false;
@@ -272,8 +268,8 @@ impl Connection {
 
     /// SYN-RECEIVED: the ACK of our SYN establishes.
     fn on_handshake_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
-        let ack = from_wire(self.iss, seg.ack, self.sender.nxt);
-        if ack < 1 || ack > self.sender.max as i64 {
+        let ack = from_wire(self.iss, seg.ack, self.sender.snd.nxt);
+        if ack < 1 || ack > self.sender.snd.max as i64 {
             self.control = Control::Reset(seg.ack);
             return false;
         }
@@ -281,7 +277,7 @@ impl Connection {
             return false;
         }
         self.control = Control::rest(cfg);
-        if self.sender.ecn.is_accurate() {
+        if self.sender.snd.ecn.is_accurate() {
             self.third_accurate(cfg, seg);
         }
         self.establish(cfg, now, seg);

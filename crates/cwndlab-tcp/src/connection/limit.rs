@@ -52,12 +52,12 @@ impl Connection {
             _ => {}
         }
         let s = &self.sender;
-        if s.una == s.limit() {
+        if s.snd.una == s.limit() {
             return if s.fin { Limit::Closed } else { Limit::Idle };
         }
-        let decided = self.recovery.room(cfg, s);
-        let room = decided.unwrap_or(Room { window: u64::MAX, in_flight: s.flight() });
-        let stop = match self.recovery.waiting_bytes(s) {
+        let decided = self.recovery.room(cfg, &s.snd, &s.outstanding, s.send_window(cfg));
+        let room = decided.unwrap_or(Room { window: u64::MAX, in_flight: s.snd.flight() });
+        let stop = match self.recovery.waiting_bytes(&s.snd, &s.outstanding) {
             Some(bytes) => (room.in_flight + bytes > room.window).then_some(Stop::Window),
             None => s.in_order(cfg, room).err(),
         };
@@ -74,9 +74,9 @@ impl Connection {
 
     fn window_limit(&self, cfg: &TcpConfig) -> Limit {
         let s = &self.sender;
-        if self.recovery.in_recovery() && !s.cc.grant().owns_recovery {
+        if self.recovery.in_recovery() && !s.cc.owns_recovery() {
             Limit::Recovery
-        } else if s.cc.cwnd() + u64::from(s.inflation) > s.most(cfg) {
+        } else if s.cc.cwnd() + u64::from(s.snd.inflation) > s.most(cfg) {
             Limit::MaxWindow
         } else {
             Limit::Cwnd

@@ -10,7 +10,7 @@ impl Connection {
     /// Bytes thought to be in the network, where the controller asks for the delivery rate.
     pub(super) fn in_flight_measured(&self) -> u64 {
         if self.sender.outstanding.measures_rate() {
-            self.recovery.in_flight(&self.sender)
+            self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding)
         } else {
             0
         }
@@ -25,7 +25,7 @@ impl Connection {
         let next_departure = pacer.map_or(Time::ZERO, Pacer::next);
         let (total_delivered_packets, delivered_at) = s.outstanding.rate().map(|rate| rate.total()).unwrap_or_default();
         AfterAck {
-            after_timeout: self.recovery.in_loss(),
+            after_timeout: self.recovery.shown().in_loss,
             in_flight_bytes,
             total_delivered_packets,
             delivered_at,
@@ -44,7 +44,7 @@ impl Connection {
         let taken = s.cc.on_measured_ack(report, after);
         if s.cc.limits_itself() {
             if let Some(rate) = s.outstanding.rate() {
-                rate.on_app_limited(after.in_flight_bytes.div_ceil(u64::from(s.mss)));
+                rate.on_app_limited(after.in_flight_bytes.div_ceil(u64::from(s.snd.mss)));
             }
         }
         taken

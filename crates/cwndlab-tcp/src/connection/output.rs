@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::handshake::wanted_shift;
 use super::{timestamp, Connection, Control};
 use crate::config::TcpConfig;
-use crate::recovery::Recovery;
+use crate::recovery::Transmission;
 use crate::segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 use crate::sender::Piece;
 use crate::sequence::to_wire;
@@ -59,7 +59,7 @@ impl Connection {
             Outlook::Nothing => None,
             Outlook::PureAck => Some(self.pure_ack(cfg, now)),
             Outlook::FullSegment => {
-                let (start, len) = (self.sender.nxt, self.sender.mss);
+                let (start, len) = (self.sender.snd.nxt, self.sender.snd.mss);
                 Some(self.data_segment(cfg, now, Piece { start, len }))
             }
             Outlook::FullWindow => {
@@ -80,25 +80,25 @@ impl Connection {
             return Outlook::Open;
         }
         let no_data = if self.receiver.ack_now { Outlook::PureAck } else { Outlook::Nothing };
-        if s.nxt >= s.limit() && s.una >= s.max {
+        if s.snd.nxt >= s.limit() && s.snd.una >= s.snd.max {
             return no_data;
         }
-        let plain = s.una < s.max
-            && s.nxt == s.max
-            && s.dup_acks == 0
-            && s.inflation == 0
-            && !s.resend_first
+        let plain = s.snd.una < s.snd.max
+            && s.snd.nxt == s.snd.max
+            && s.snd.dup_acks == 0
+            && s.snd.inflation == 0
+            && !s.snd.resend_first
             && s.extra.is_none()
             && s.outstanding.nothing_reported()
-            && self.recovery.is_calm(s);
+            && self.recovery.is_calm(&s.snd, &s.outstanding);
         if !plain {
             return Outlook::Open;
         }
-        if s.nxt + u64::from(s.mss) <= s.end {
+        if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
             return if self.receiver.ack_now { Outlook::Open } else { self.window_outlook(cfg) };
         }
         // all is sent; where unused windows do not grow, their use is noted
-        if s.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
+        if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
             return no_data;
         }
         Outlook::Open
@@ -108,8 +108,8 @@ impl Connection {
     #[inline]
     pub(super) fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
-        let mss = u64::from(s.mss);
-        let in_flight = s.nxt - s.una + mss;
+        let mss = u64::from(s.snd.mss);
+        let in_flight = s.snd.nxt - s.snd.una + mss;
         if in_flight > s.cc.cwnd() {
             // where unused windows do not grow, their use is noted
             return if !cfg.grow_only_if_cwnd_limited {
@@ -120,7 +120,8 @@ impl Connection {
                 Outlook::Open
             };
         }
-        let admitted = self.state.may_send() && in_flight <= s.most(cfg) && s.nxt + mss <= s.edge && !s.drains(cfg);
+        let admitted =
+            self.state.may_send() && in_flight <= s.most(cfg) && s.snd.nxt + mss <= s.snd.edge && !s.drains(cfg);
         if admitted {
             Outlook::FullSegment
         } else {
@@ -134,13 +135,15 @@ impl Connection {
         if self.control != Control::None && !self.pacer_admits(cfg, now) {
             return self.control_segment(cfg, now);
         }
-        if self.state.may_send() && (self.sender.nxt < self.sender.limit() || self.sender.una < self.sender.max) {
+        if self.state.may_send()
+            && (self.sender.snd.nxt < self.sender.limit() || self.sender.snd.una < self.sender.snd.max)
+        {
             if self.receiver.ack_now && self.receiver.beyond.is_some() {
                 // RFC 5681, section 4.2: out of order, at once; on data it would not count as a duplicate (section 2)
                 return Some(self.pure_ack(cfg, now));
             }
             self.restart_after_idle(cfg, now);
-            if let Some(piece) = self.recovery.next(cfg, &mut self.sender) {
+            if let Some(piece) = self.sender.next_piece(cfg, &mut self.recovery) {
                 return Some(self.data_segment(cfg, now, piece));
             }
             if cfg.grow_only_if_cwnd_limited {
@@ -157,10 +160,12 @@ impl Connection {
     /// Nothing more can be sent now.
     #[inline]
     pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
-        self.sender.note_usage(now);
-        if let Recovery::Rack(rack) = &mut self.recovery {
-            if cfg.recovery.validates_window() && !self.sender.cc.grant().owns_recovery {
-                rack.validate_window(cfg, &mut self.sender, now);
+        let s = &mut self.sender;
+        s.note_usage(now);
+        if cfg.recovery.validates_window() && !s.cc.owns_recovery() {
+            let (limited, sent_now) = (s.uses_cwnd(), s.last_sent == now);
+            if let Some(used) = self.recovery.unused_window(&mut s.view(cfg), now, limited, sent_now) {
+                s.cc.on_unused(cfg, s.snd.mss, used);
             }
         }
     }
@@ -170,20 +175,18 @@ impl Connection {
     fn restart_after_idle(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if cfg.restart_after_idle
-            && s.una == s.max
-            && s.nxt < s.end.min(s.edge) // not by the peer's window
-            && s.una > 1 // not before the first data
-            && now.saturating_sub(s.last_sent) > s.rtt.rto(&cfg.rto)
-            && !s.cc.grant().owns_recovery
+            && s.snd.una == s.snd.max
+            && s.snd.nxt < s.snd.end.min(s.snd.edge) // not by the peer's window
+            && s.snd.una > 1 // not before the first data
+            && now.saturating_sub(s.last_sent) > s.snd.rtt.rto(&cfg.rto)
+            && !s.cc.owns_recovery()
         // as in Linux
         {
-            let (idle, rto, mss) = (now.saturating_sub(s.last_sent), s.rtt.rto(&cfg.rto), s.mss);
+            let (idle, rto, mss) = (now.saturating_sub(s.last_sent), s.snd.rtt.rto(&cfg.rto), s.snd.mss);
             s.cc.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));
             s.cc.on_resume(now, idle);
             s.last_sent = now;
-            if let Recovery::Rack(rack) = &mut self.recovery {
-                rack.note_restart(now);
-            }
+            self.recovery.on_idle_restart(now);
         }
     }
 
@@ -191,9 +194,9 @@ impl Connection {
     #[inline]
     fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
-        let waits = s.edge < s.end || s.holds();
-        if s.una == s.max && s.nxt < s.end && !self.timers.is_running(Timer::Retransmit) && waits {
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.rtt.rto(&cfg.rto)));
+        let waits = s.snd.edge < s.snd.end || s.holds();
+        if s.snd.una == s.snd.max && s.snd.nxt < s.snd.end && !self.timers.is_running(Timer::Retransmit) && waits {
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.snd.rtt.rto(&cfg.rto)));
         }
     }
 
@@ -201,14 +204,14 @@ impl Connection {
     fn data_segment(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Segment {
         let s = &mut self.sender;
         let mut end = piece.start + u64::from(piece.len);
-        let fin = s.fin && end == s.end && (piece.len == 0 || !cfg.sends_fin_alone());
+        let fin = s.fin && end == s.snd.end && (piece.len == 0 || !cfg.sends_fin_alone());
         end += u64::from(fin);
-        let (again, was_quiet) = (piece.start < s.max, s.max == s.una);
-        if s.resend_first && piece.start == s.una {
-            s.resend_first = false;
+        let (again, was_quiet) = (piece.start < s.snd.max, s.snd.max == s.snd.una);
+        if s.snd.resend_first && piece.start == s.snd.una {
+            s.snd.resend_first = false;
         }
-        if piece.start == s.nxt {
-            s.nxt = end;
+        if piece.start == s.snd.nxt {
+            s.snd.nxt = end;
         }
         if again {
             self.stats.retransmits += 1;
@@ -217,27 +220,29 @@ impl Connection {
                 s.timed_end = 0;
             }
         } else {
-            if piece.len < s.mss {
+            if piece.len < s.snd.mss {
                 s.small_end = end as u32;
             }
             if s.timed_end == 0 {
                 (s.timed_end, s.timed_at) = (end, now);
             }
         }
-        s.max = s.max.max(end);
-        s.nxt = s.nxt.max(s.una);
+        s.snd.max = s.snd.max.max(end);
+        s.snd.nxt = s.snd.nxt.max(s.snd.una);
         let idle_since = std::mem::replace(&mut s.last_sent, now);
-        self.recovery.on_sent(piece, again);
         if !self.timers.is_running(Timer::Retransmit) {
             self.sender.cc.on_resume(now, now.saturating_sub(idle_since));
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.rtt.rto(&cfg.rto)));
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
             // RFC 6298, 5.1
         }
+        let sent = Transmission { now, piece, end, again, was_quiet };
         if self.sender.outstanding.keeps_segments() {
-            self.record_sent(cfg, now, piece, end, again, was_quiet);
+            self.record_sent(cfg, &sent);
+        } else {
+            self.recovery.on_sent(&mut self.sender.view(cfg), &sent);
         }
         self.stats.bytes_sent += u64::from(piece.len);
-        let last = end >= self.sender.end;
+        let last = end >= self.sender.snd.end;
         let flags =
             Flags(Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0));
         if fin {
@@ -249,7 +254,7 @@ impl Connection {
 
     #[inline(never)]
     pub(super) fn pure_ack(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
-        let position = self.sender.nxt.max(self.sender.max);
+        let position = self.sender.snd.nxt.max(self.sender.snd.max);
         self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
     }
 
@@ -296,7 +301,7 @@ impl Connection {
         self.receiver.policy.on_sent(cfg, now, self.receiver.nxt, len > 0);
         self.timers.stop(Timer::DelayedAck);
         self.stats.segments_sent += 1;
-        let (signals, ecn) = if self.sender.ecn.is_in_use() {
+        let (signals, ecn) = if self.sender.snd.ecn.is_in_use() {
             let data = len > 0 || cfg.ecn.marks_fin() && flags.has(Flags::FIN);
             self.ecn_out(cfg, data, retransmission, len == 0 && flags == Flags::ACK)
         } else {
@@ -329,7 +334,7 @@ impl Connection {
     fn blocks(&mut self, cfg: &TcpConfig, len: u32) -> SackBlocks {
         let fit = if self.agreed.timestamps { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
         let most = fit.min(usize::from(cfg.sack_blocks));
-        let room = self.sender.mss.saturating_sub(len + SACK_HEAD_BYTES) / SACK_BLOCK_BYTES;
+        let room = self.sender.snd.mss.saturating_sub(len + SACK_HEAD_BYTES) / SACK_BLOCK_BYTES;
         let most = if len == 0 { most } else { most.min(room as usize) };
         let (irs, fin) = (self.irs, to_wire(self.irs, self.receiver.fin_at));
         let Some(beyond) = self.receiver.beyond.as_mut() else { return SackBlocks::default() };
@@ -347,16 +352,16 @@ impl Connection {
     #[inline(never)]
     fn window_probe(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let s = &self.sender;
-        let len = s.edge.saturating_sub(s.nxt).min(s.end - s.nxt).min(u64::from(s.mss)) as u32;
-        let piece = Piece { start: s.nxt, len };
+        let len = s.snd.edge.saturating_sub(s.snd.nxt).min(s.snd.end - s.snd.nxt).min(u64::from(s.snd.mss)) as u32;
+        let piece = Piece { start: s.snd.nxt, len };
         if len > 0 {
             // RFC 3168, section 6.1.6: neither ECT nor CWR
-            let ecn = std::mem::take(&mut self.sender.ecn);
+            let ecn = std::mem::take(&mut self.sender.snd.ecn);
             let probe = self.data_segment(cfg, now, piece);
-            self.sender.ecn = ecn;
+            self.sender.snd.ecn = ecn;
             return Segment { header: Header { flags: probe.flags | ecn.flags(), ..probe.header }, ..probe };
         }
-        let position = self.sender.una - 1;
+        let position = self.sender.snd.una - 1;
         self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
     }
 
@@ -384,7 +389,7 @@ impl Connection {
         let stamped = self.agreed.timestamps;
         Segment::from(Header {
             flags: numbers.flags | Flags::RST,
-            ecn: if self.sender.ecn.is_agreed() { Self::syn_codepoint(cfg) } else { 0 },
+            ecn: if self.sender.snd.ecn.is_agreed() { Self::syn_codepoint(cfg) } else { 0 },
             has_timestamps: stamped,
             ts_val: if stamped { timestamp(now) } else { 0 },
             ts_ecr: if stamped { self.receiver.ts_recent } else { 0 },
@@ -412,7 +417,7 @@ impl Connection {
                 return None
             }
             Control::Abort => {
-                let (seq, ack) = (self.wire(self.sender.nxt), to_wire(self.irs, self.receiver.nxt));
+                let (seq, ack) = (self.wire(self.sender.snd.nxt), to_wire(self.irs, self.receiver.nxt));
                 return Some(self.reset(cfg, now, Header { seq, ack, flags: Flags::ACK, ..Header::default() }));
             }
             Control::Reset(seq) => return Some(self.reset(cfg, now, Header { seq, ..Header::default() })),
@@ -426,8 +431,8 @@ impl Connection {
                 Header { flags: Flags::SYN | ecn, ecn: Self::syn_codepoint(cfg), ..Header::default() }
             }
             Control::SynAck => {
-                let mut ecn = if self.sender.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
-                if self.sender.ecn.is_accurate() {
+                let mut ecn = if self.sender.snd.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
+                if self.sender.snd.ecn.is_accurate() {
                     (ecn, accecn) = self.accurate_syn_ack(cfg, self.retries);
                 }
                 Header {

@@ -18,7 +18,7 @@ impl Connection {
         }
         let Some(mut pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.take()) else { return true };
         pacer.charge(self.stats.bytes_sent);
-        let waits = self.state.may_send() && self.sender.una < self.sender.limit();
+        let waits = self.state.may_send() && self.sender.snd.una < self.sender.limit();
         if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
             pacer.on_pure_ack(now); // it goes before any data
         }
@@ -26,8 +26,10 @@ impl Connection {
         let s = &mut self.sender;
         let admitted = !waits
             || pacer.admits(now, || {
-                if recovery.in_flight(s) == 0 && s.outstanding.rate().is_some_and(|rate| rate.is_app_limited()) {
-                    s.cc.on_app_restart(now, s.mss);
+                if recovery.in_flight(&s.snd, &s.outstanding) == 0
+                    && s.outstanding.rate().is_some_and(|rate| rate.is_app_limited())
+                {
+                    s.cc.on_app_restart(now, s.snd.mss);
                 }
                 Pace::granted(cfg, s)
             });

@@ -4,7 +4,6 @@
 mod followed;
 
 use super::Connection;
-use crate::recovery::Recovery;
 use crate::*;
 use cwndlab_units::Time;
 use followed::Followed;
@@ -57,9 +56,7 @@ struct Outcome {
 /// The whole state of an end, but for what is read only while an ACK is processed.
 fn state(end: &Connection) -> String {
     let mut end = end.clone();
-    if let Recovery::Rack(rack) = &mut end.recovery {
-        rack.forget_arrivals();
-    }
+    end.sender.outstanding.begin_ack();
     format!("{end:?}")
 }
 
@@ -163,7 +160,10 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
                 burst += 1;
                 assert!(burst < 20_000, "endless output");
                 assert!(segment.len <= cfg.mss, "longer than the MSS");
-                assert!(end.sender.una <= end.sender.nxt && end.sender.nxt <= end.sender.max, "positions out of order");
+                assert!(
+                    end.sender.snd.una <= end.sender.snd.nxt && end.sender.snd.nxt <= end.sender.snd.max,
+                    "positions out of order"
+                );
                 sent += 1;
                 transmit(pipe, &mut dice, &mut wire, (now, sent), 1 - side, segment);
             }
@@ -232,8 +232,11 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
     for end in [a, b] {
         // segments whose ACK has not come yet are still on the sampler's list
         let delivered = end.sender.outstanding.clone().rate().map(|rate| rate.delivered_bytes());
-        let counted = delivered.is_none_or(|bytes| bytes == end.sender.una - 1);
-        assert!(end.error().is_some() || end.sender.una < end.sender.max || counted, "delivered otherwise: {state}");
+        let counted = delivered.is_none_or(|bytes| bytes == end.sender.snd.una - 1);
+        assert!(
+            end.error().is_some() || end.sender.snd.una < end.sender.snd.max || counted,
+            "delivered otherwise: {state}"
+        );
     }
     let gave_up = a.error().is_some() || b.error().is_some(); // the other end need not hear of it
     assert!(gave_up || outcome.over, "does not end: {state}");
@@ -384,7 +387,7 @@ fn seen(outcome: &Outcome, start: Time) -> String {
             end.acked(),
             end.received(),
             sender.cc.cwnd(),
-            sender.rtt.min_rtt(),
+            sender.snd.rtt.min_rtt(),
             end.stats
         )
     });

@@ -37,7 +37,7 @@ impl Connection {
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
         let s = &self.sender;
         let outlook = match last.0 {
-            Outlook::FullSegment if s.nxt + u64::from(s.mss) <= s.end => self.window_outlook(cfg),
+            Outlook::FullSegment if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end => self.window_outlook(cfg),
             _ => self.outlook(cfg),
         };
         debug_assert_eq!(outlook, self.outlook(cfg));
@@ -45,7 +45,7 @@ impl Connection {
         match outlook {
             Outlook::Nothing => Quick::Nothing,
             Outlook::PureAck if self.needs_no_options() => {
-                let position = self.sender.nxt.max(self.sender.max);
+                let position = self.sender.snd.nxt.max(self.sender.snd.max);
                 Quick::Segment { header: self.bare(cfg, now, position, 0, cfg.ack_bytes), last: true }
             }
             Outlook::FullSegment if self.needs_no_options() && self.is_simple() => {
@@ -73,7 +73,7 @@ impl Connection {
     #[inline]
     fn is_simple(&self) -> bool {
         let s = &self.sender;
-        s.nxt + u64::from(s.mss) < s.end && self.timers.is_running(Timer::Retransmit)
+        s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && self.timers.is_running(Timer::Retransmit)
     }
 
     /// The next full segment of new data, where [`Self::is_simple`]: as [`Self::data_segment`].
@@ -81,13 +81,12 @@ impl Connection {
     #[inline(always)]
     fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
         let s = &mut self.sender;
-        let piece = Piece { start: s.nxt, len: s.mss };
+        let piece = Piece { start: s.snd.nxt, len: s.snd.mss };
         let end = piece.start + u64::from(piece.len);
         if s.timed_end == 0 {
             (s.timed_end, s.timed_at) = (end, now);
         }
-        (s.nxt, s.max, s.last_sent) = (end, end, now);
-        self.recovery.on_sent(piece, false);
+        (s.snd.nxt, s.snd.max, s.last_sent) = (end, end, now);
         if self.sender.outstanding.keeps_segments() {
             self.record_next(cfg, now, piece, end);
         }

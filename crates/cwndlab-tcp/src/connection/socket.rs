@@ -19,7 +19,7 @@ impl Connection {
 
     /// Ends a record (`MSG_EOR`) with what was written last: no segment has bytes from both sides of its end.
     pub fn end_record(&mut self) {
-        let (una, end) = (self.sender.una, self.sender.end);
+        let (una, end) = (self.sender.snd.una, self.sender.snd.end);
         let records = &mut self.socket_options().records;
         while records.front().is_some_and(|end| *end <= una) {
             records.pop_front();
@@ -83,7 +83,7 @@ impl Connection {
     /// The retransmission timer has expired: from the first such timeout without progress the user timeout runs.
     #[cold]
     pub(super) fn start_user_timeout(&mut self, now: Time) {
-        let unanswered = self.retries > 0 || self.sender.una == self.sender.max;
+        let unanswered = self.retries > 0 || self.sender.snd.una == self.sender.snd.max;
         let waits = unanswered && self.timers.is_running(Timer::Retransmit);
         let Some(Extra { socket, .. }) = self.sender.extra.as_deref_mut() else { return };
         if waits && socket.gives_up_at.is_never() {
@@ -95,7 +95,7 @@ impl Connection {
     #[cold]
     pub(super) fn is_held(&self) -> bool {
         let s = &self.sender;
-        s.holds() && s.edge > s.nxt && s.nxt < s.end
+        s.holds() && s.snd.edge > s.snd.nxt && s.snd.nxt < s.snd.end
     }
 
     /// An ACK came; `progress` if it acknowledges something new or opens a window that was probed.

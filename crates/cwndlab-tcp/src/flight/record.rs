@@ -46,6 +46,43 @@ impl Sent {
     }
 }
 
+/// A segment that the present ACK newly shows to have arrived, as it was before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub sent: Sent,
+    /// By a block, not yet by acknowledgment.
+    pub sacked: bool,
+}
+
+/// Round trips of the first and of the last segment that an ACK shows to have arrived and that were sent once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RoundTrips {
+    /// Of those that it acknowledges.
+    in_order: Option<(Time, Time)>,
+    /// Of those that it reports.
+    pub reported: Option<(Time, Time)>,
+    /// It acknowledges a segment that had been sent again.
+    repeated: bool,
+}
+
+impl RoundTrips {
+    /// A further segment has arrived.
+    pub fn add(&mut self, rtt: Time, repeated: bool, sacked: bool) {
+        let rtts = if sacked { &mut self.reported } else { &mut self.in_order };
+        if !repeated {
+            *rtts = Some((rtts.map_or(rtt, |rtts| rtts.0), rtt));
+        } else if !sacked {
+            self.repeated = true;
+        }
+    }
+
+    /// The samples of an ACK of new data: as in Linux, of the first and of the last segment, if none of them was ever sent again.
+    pub fn acknowledged(&self) -> Option<(Time, Time)> {
+        let first = self.in_order.filter(|_| !self.repeated).or(self.reported)?.0;
+        Some((first, self.reported.or(self.in_order).map_or(first, |rtts| rtts.1)))
+    }
+}
+
 /// What is recorded for segments in addition to their state and the time of their last transmission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keeps {
@@ -92,6 +129,8 @@ pub(crate) struct Record {
     /// Of the segments that the present ACK acknowledged: when the last was sent that was sent once, and when each was.
     last_once: Option<Time>,
     acknowledged: Vec<Time>,
+    /// What the present ACK shows to have arrived, where the order of transmissions is kept.
+    arrived: Vec<Arrived>,
     /// The delivery rate, where the controller asks for it.
     rate: Option<Box<Measured>>,
 }
@@ -232,8 +271,17 @@ impl Record {
         }
     }
 
-    /// Everything below `una` is acknowledged: forgets it, and shows each segment that is acknowledged whole.
-    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent)) {
+    /// The account of an ACK begins.
+    pub fn begin_ack(&mut self) {
+        self.arrived.clear();
+    }
+
+    pub fn arrived(&self) -> &[Arrived] {
+        &self.arrived
+    }
+
+    /// Everything below `una` is acknowledged: forgets it.
+    pub fn acknowledge(&mut self, una: u64) {
         while let Some(front) = self.list.front_mut().filter(|front| front.start < una) {
             self.tally.remove(front);
             if front.end > una {
@@ -257,7 +305,9 @@ impl Record {
                 rate.arrive(0, &sent, true);
                 rate.pop();
             }
-            each(&sent);
+            if self.keeps.order && !sent.is(SACKED) {
+                self.arrived.push(Arrived { sent, sacked: false });
+            }
         }
         self.forget_order(una);
     }
@@ -304,8 +354,8 @@ impl Record {
         self.acknowledged.drain(..).for_each(each);
     }
 
-    /// A SACK block of which `[from, to)` is news: marks the segments that the block covers whole, and shows each as it was.
-    pub fn sack(&mut self, block: (u64, u64), from: u64, to: u64, mut each: impl FnMut(&Sent)) {
+    /// A SACK block of which `[from, to)` is news: marks the segments that the block covers whole.
+    pub fn sack(&mut self, block: (u64, u64), from: u64, to: u64) {
         let mut index = self.index(from);
         while let Some(&sent) = self.list.get(index).filter(|sent| sent.start < to && sent.end <= block.1) {
             if sent.start >= block.0 && !sent.is(SACKED) {
@@ -313,7 +363,9 @@ impl Record {
                 if let Some(rate) = &mut self.rate {
                     rate.arrive(index, &sent, true);
                 }
-                each(&sent);
+                if self.keeps.order {
+                    self.arrived.push(Arrived { sent, sacked: true });
+                }
             }
             index += 1;
         }
@@ -444,11 +496,11 @@ mod tests {
                     }
                     2 => {
                         una = (una + at).min(end);
-                        record.acknowledge(una, |_| {});
+                        record.acknowledge(una);
                     }
                     3 => {
                         let (left, right) = ((una + at).min(end), (una + at + 3 * len).min(end));
-                        record.sack((left, right), left, right, |_| {});
+                        record.sack((left, right), left, right);
                     }
                     4 => {
                         let (_, next) = record.detect((now, u64::MAX), Time::from_secs(at), now);

@@ -1,5 +1,5 @@
 //! What one ACK reports: an immutable value that passes through loss detection and the episode to the controller. What these
-//! conclude from it are values of their own: the recovery's `Decision`, and [`AfterAck`] for the controller.
+//! conclude from it are values of their own: the recovery's `Outcome`, and [`AfterAck`] for the controller.
 
 use super::rate::RateSample;
 use cwndlab_units::Time;
@@ -56,8 +56,10 @@ pub struct AckReport {
     pub snd_nxt: u64,
     /// Whether it carries SACK blocks.
     pub has_blocks: bool,
-    /// Whether its first block says that something arrived twice (RFC 2883); known to RACK only.
-    pub has_dsack: bool,
+    /// What arrived twice, by its first block (RFC 2883): first position, and one past the last. Known to RACK only.
+    pub dsack: Option<(u64, u64)>,
+    /// Least round trip before this ACK; known to RACK only.
+    pub prior_min_rtt: Time,
     /// The stamp it echoes, where timestamps are agreed on; known to RACK only.
     pub echoed_stamp: Option<u32>,
     /// Whether it reports congestion: by ECE, or with AccECN by a counter that grew.

@@ -3,7 +3,7 @@ use super::*;
 const MS: fn(u64) -> Time = Time::from_millis;
 
 fn ack(flight: &mut Flight, una: u64, now: Time, rtt: Option<Time>) -> Option<RateSample> {
-    flight.on_ack(una, |_| {});
+    flight.on_ack(una);
     flight.sample(now, rtt).1
 }
 
@@ -22,7 +22,7 @@ fn a_segment_sent_again_is_timed_from_then_and_its_neighbours_are_not() {
     let mut flight = sent(Keeps { acknowledged: true, ..Keeps::default() }, &[10, 20, 30]);
     flight.on_sent(0, 100, MS(40), false);
     assert_eq!(flight.first().map(|first| first.at), Some(MS(40)));
-    flight.on_ack(250, |_| {});
+    flight.on_ack(250);
     let mut seen = Vec::new();
     flight.take_acknowledged(|at| seen.push(at));
     assert_eq!(seen, [MS(40), MS(20)]);
@@ -35,7 +35,7 @@ fn it_drains_until_what_a_timeout_found_is_acknowledged_and_this_is_not_timed() 
     let mut flight = sent(Keeps { acknowledged: true, ..Keeps::default() }, &[0]);
     flight.on_timeout(100);
     assert!(flight.drains(99) && !flight.drains(100));
-    flight.on_ack(100, |_| {});
+    flight.on_ack(100);
     flight.take_acknowledged(|at| panic!("a measurement from {at}"));
 }
 
@@ -44,21 +44,22 @@ fn what_was_out_when_something_went_again_gives_no_round_trip() {
     let mut flight = sent(Keeps { round_trips: true, ..Keeps::default() }, &[0, 10]);
     flight.on_sent(0, 100, MS(20), false);
     flight.on_sent(200, 300, MS(30), false);
-    flight.on_ack(200, |_| {});
+    flight.on_ack(200);
     assert_eq!(flight.sample(MS(50), None).0, None);
-    flight.on_ack(300, |_| {});
+    flight.on_ack(300);
     assert_eq!(flight.sample(MS(60), None).0, Some(MS(30)));
 }
 
 #[test]
 fn a_segment_is_shown_once_to_have_arrived_and_a_block_counts_what_is_news() {
-    let mut flight = sent(Keeps::default(), &[0, 10, 20]);
-    let mut shown = Vec::new();
-    assert_eq!(flight.on_block(100, 250, |sent| shown.push(sent.start)), 150);
-    assert_eq!(flight.on_block(100, 250, |sent| shown.push(sent.start)), 0);
-    assert_eq!(flight.on_block(100, 300, |sent| shown.push(sent.start)), 50);
-    assert_eq!((shown, flight.tally().sacked, flight.tally().pipe), (vec![100, 200], 2, 100));
-    assert_eq!((flight.on_ack(300, |_| {}), flight.len(), flight.tally().pipe), (200, 0, 0));
+    let mut flight = sent(Keeps { order: true, ..Keeps::default() }, &[0, 10, 20]);
+    assert_eq!(flight.on_block(100, 250), 150);
+    assert_eq!(flight.on_block(100, 250), 0);
+    assert_eq!(flight.on_block(100, 300), 50);
+    let shown: Vec<_> = flight.arrived().iter().map(|arrived| (arrived.sent.start, arrived.sacked)).collect();
+    assert_eq!(shown, [(100, true), (200, true)]);
+    assert_eq!((flight.tally().sacked, flight.tally().pipe), (2, 100));
+    assert_eq!((flight.on_ack(300), flight.len(), flight.tally().pipe), (200, 0, 0));
 }
 
 /// Segments of 100 bytes, one each 10 ms; the round trip is 50 ms.
@@ -100,10 +101,10 @@ fn compressed_acks_do_not_exceed_the_rate_of_sending() {
 #[test]
 fn a_segment_reported_by_sack_counts_once() {
     let mut flight = measured(3);
-    flight.on_block(101, 301, |_| {});
+    flight.on_block(101, 301);
     let sample = ack(&mut flight, 1, MS(70), None).unwrap();
     assert_eq!((sample.delivered_bytes, sample.send_elapsed), (200, MS(20)));
-    flight.on_block(101, 301, |_| {});
+    flight.on_block(101, 301);
     assert_eq!(ack(&mut flight, 1, MS(71), None), None, "nothing new");
     flight.on_sent(1, 101, MS(75), false);
     let sample = ack(&mut flight, 301, MS(125), None).unwrap();

@@ -11,7 +11,7 @@ fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
         s.cc.on_congestion(&cfg, CongestionEvent::Ecn, 1000, 1000);
     }
     if rtt_us > 0 {
-        s.rtt.on_sample(&cfg.rto, Time::from_secs(1), Time::from_micros(rtt_us), (0, 0));
+        s.snd.rtt.on_sample(&cfg.rto, Time::from_secs(1), Time::from_micros(rtt_us), (0, 0));
     }
     Pace::granted(&TcpConfig { pacing: true, ..cfg }, &s)
 }

@@ -175,7 +175,7 @@ fn take_next(
     let (next, window_tight) = buffer.window(shift, window, allocated);
     let data = Data {
         now,
-        mss: sender.mss,
+        mss: sender.snd.mss,
         arrival: Arrival::InOrder { bytes: (new.end - new.start) as u32 },
         peer_mss: new.mss,
         seg: new.seg,
@@ -183,7 +183,7 @@ fn take_next(
         beyond: None,
         sack: new.sack,
         effect: Effect { window, window_holds: next >= window, window_tight, window_grew, round_trip: buffer.rtt() },
-        rtt: &sender.rtt,
+        rtt: &sender.snd.rtt,
     };
     let due = linux.on_next(cfg, &data);
     if due == Due::Now {

@@ -4,10 +4,15 @@
 
 use cwndlab_units::Time;
 
-use super::{cut, reno_1998, Decision, GROW, HOLD, NOTHING};
-use crate::config::TcpConfig;
-use crate::congestion::{AckReport, AfterAck};
-use crate::sender::{Piece, Room, Sender};
+use super::{
+    cumulative_room, next_cumulative, Algorithm, Growth, Next, Outcome, Step, Steps, Transmission, View, GROW, HOLD,
+    NOTHING,
+};
+use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
+use crate::congestion::{AckReport, Episode};
+use crate::flight::Flight;
+use crate::send_state::SendState;
+use crate::sender::{Piece, Room, SendWindow};
 
 /// A segment sent again and not known to have arrived.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +24,17 @@ struct Resent {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack1998 {
-    pub active: bool,
+    active: bool,
     /// A segment sent again was lost again: nothing goes until the timer expires.
     stuck: bool,
     /// The ACK just taken releases nothing (but the first segment, if it began an episode).
     hold: bool,
+    /// The piece chosen last repairs a hole.
+    repairs: bool,
     /// Segments sent again, less those known to have arrived (`retran_data`).
     retransmitted: u32,
     /// One past the highest position sent again in this episode.
-    pub high_rxt: u64,
+    high_rxt: u64,
     /// The episode ends with an ACK of this that reports nothing.
     recover: u64,
     /// On the heap only in an episode.
@@ -35,152 +42,179 @@ pub(crate) struct Fack1998 {
 }
 
 impl Fack1998 {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) -> bool {
-        self.hold = false;
-        if self.active {
-            self.on_any_ack(cfg, s, now);
-            return false;
-        }
-        self.look(cfg, s)
-    }
-
-    #[inline]
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
-        self.hold = false;
-        s.dup_acks = 0;
-        if !self.active {
-            if !ack.has_blocks {
-                if !s.outstanding.nothing_reported() {
-                    self.forget(s);
-                }
-                return GROW;
-            }
-            let begun = self.look(cfg, s);
-            return Decision { restart_timer: begun, ..HOLD };
-        }
-        self.on_any_ack(cfg, s, ack.now);
-        if !ack.has_blocks && s.una >= self.recover {
-            self.active = false;
-            self.forget(s);
-        }
-        NOTHING
-    }
-
-    pub fn on_timeout(&mut self, s: &mut Sender) {
-        self.hold = false;
-        self.forget(s); // the agent neither leaves the episode nor moves its end
-    }
-
-    /// Whether the agent takes an ACK as it takes a duplicate.
-    pub fn times_echo(&self, new: bool, blocks: bool) -> bool {
-        self.active || blocks || !new
-    }
-
-    fn forget(&mut self, s: &mut Sender) {
+    fn forget(&mut self, flight: &mut Flight) {
         self.stuck = false;
         self.retransmitted = 0;
         self.high_rxt = 0;
         self.resent = Vec::new();
-        s.outstanding.forget_reports();
+        flight.forget_reports();
     }
 
     /// Position of snd.fack, given what has arrived; nothing below it is sent as new.
-    fn forward(s: &mut Sender) -> u64 {
-        let forward = Fack1998::highest(s);
-        s.nxt = s.nxt.max(forward);
+    fn forward(v: &mut View<'_>) -> u64 {
+        let forward = Fack1998::highest(v.s, v.flight);
+        v.s.nxt = v.s.nxt.max(forward);
         forward
     }
 
-    fn highest(s: &Sender) -> u64 {
-        s.outstanding.highest_reported().unwrap_or(s.una).max(s.una)
+    fn highest(s: &SendState, flight: &Flight) -> u64 {
+        flight.highest_reported().unwrap_or(s.una).max(s.una)
     }
 
-    fn note_arrivals(&mut self, s: &Sender) {
+    fn note_arrivals(&mut self, v: &View<'_>) {
         let before = self.resent.len();
-        self.resent.retain(|r| r.start >= s.una && s.outstanding.hole(r.start).0 == r.start);
+        self.resent.retain(|r| r.start >= v.s.una && v.flight.hole(r.start).0 == r.start);
         self.retransmitted -= (before - self.resent.len()) as u32;
     }
 
-    /// In an episode, duplicates included.
-    fn on_any_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) {
-        let forward = Fack1998::forward(s);
-        self.note_arrivals(s);
+    /// In an episode, duplicates included: each ACK opens the window by a segment.
+    fn on_any_ack(&mut self, v: &mut View<'_>) -> Outcome {
+        let forward = Fack1998::forward(v);
+        self.note_arrivals(v);
         let listed = self.resent.len();
         self.resent.retain(|r| r.next_then >= forward);
         self.stuck |= self.resent.len() < listed;
-        let bytes = u64::from(s.mss);
-        let ack = AckReport { acked_bytes: bytes, fresh_bytes: bytes, ..s.report(cfg, now) };
-        s.cc.on_ack(cfg, &ack, &AfterAck { cwnd_limited: true, may_grow: true, ..AfterAck::default() });
+        Outcome { growth: Growth::Reported(u64::from(v.s.mss)), ..NOTHING }
     }
 
-    /// Outside an episode, on a duplicate or an ACK with blocks.
-    fn look(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        let forward = Fack1998::forward(s);
-        self.note_arrivals(s);
-        let mss = u64::from(s.mss);
-        self.hold = forward != s.una + mss;
-        s.dup_acks = ((forward - s.una) / mss).saturating_sub(1) as u32;
-        if s.dup_acks < cfg.dup_thresh {
-            return false;
+    /// Outside an episode, on a duplicate or an ACK with blocks; none if no episode begins.
+    fn look(&mut self, v: &mut View<'_>) -> Option<Steps> {
+        let forward = Fack1998::forward(v);
+        self.note_arrivals(v);
+        let mss = u64::from(v.s.mss);
+        self.hold = forward != v.s.una + mss;
+        v.s.dup_acks = ((forward - v.s.una) / mss).saturating_sub(1) as u32;
+        if v.s.dup_acks < v.cfg.dup_thresh {
+            return None;
         }
         self.active = true;
-        self.recover = s.nxt + mss;
-        self.high_rxt = s.una;
-        cut(cfg, s);
-        s.cc.to_loss_window(cfg, s.mss);
-        true
-    }
-
-    fn note_resent(&mut self, piece: Piece, next: u64) {
-        self.resent.push(Resent { start: piece.start, next_then: next });
-        self.retransmitted += 1;
-        self.high_rxt = piece.start + u64::from(piece.len);
+        self.recover = v.s.nxt + mss;
+        self.high_rxt = v.s.una;
+        v.s.resend_first = true;
+        let mut steps = Steps::cut(v.s.flight_size());
+        steps.push(Step::LossWindow);
+        Some(steps)
     }
 
     /// Nothing goes; with nothing outstanding no ACK would come to end that.
-    fn waits(&self, s: &Sender) -> bool {
+    fn waits(&self, s: &SendState) -> bool {
         (self.stuck || self.hold) && s.una < s.max
     }
 
-    /// Whether the window has room for a segment, in an episode.
-    fn has_room(&self, cfg: &TcpConfig, s: &Sender) -> bool {
-        let mss = u64::from(s.mss);
-        let window = s.window(cfg) / mss * mss;
-        s.nxt + mss * u64::from(1 + self.retransmitted) <= Fack1998::highest(s) + window
+    fn repair(&mut self, piece: Piece) -> Next {
+        self.repairs = true;
+        Next::Piece(piece)
     }
+}
 
-    /// See [`super::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<Room> {
-        if self.waits(s) || (self.active && !self.has_room(cfg, s)) {
-            None
-        } else if self.active {
-            Some(Room { window: s.most(cfg), in_flight: s.flight() })
-        } else {
-            reno_1998::room(cfg, s)
+impl Algorithm for Fack1998 {
+    fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, _: u64) -> Outcome {
+        self.hold = false;
+        if self.active {
+            return self.on_any_ack(v);
         }
+        let steps = self.look(v);
+        let began = steps.is_some();
+        Outcome { began, restart_timer: began, steps: steps.unwrap_or(Steps::NONE), ..NOTHING }
     }
 
     #[inline]
-    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
-        if s.resend_first {
-            let first = s.first();
-            self.note_resent(first, s.nxt);
-            return Some(first);
+    fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
+        self.hold = false;
+        v.s.dup_acks = 0;
+        if self.active {
+            let outcome = self.on_any_ack(v);
+            if !ack.has_blocks && v.s.una >= self.recover {
+                self.active = false;
+                self.forget(v.flight);
+            }
+            return outcome;
         }
+        if ack.has_blocks {
+            let steps = self.look(v);
+            return Outcome { restart_timer: steps.is_some(), steps: steps.unwrap_or(Steps::NONE), ..HOLD };
+        }
+        if !v.flight.nothing_reported() {
+            self.forget(v.flight);
+        }
+        GROW
+    }
+
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+        self.hold = false;
+        self.forget(v.flight); // the agent neither leaves the episode nor moves its end
+        None
+    }
+
+    #[inline]
+    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+        if v.s.resend_first {
+            return self.repair(v.s.first(v.flight));
+        }
+        if self.waits(v.s) {
+            return Next::Nothing;
+        }
+        if !self.active {
+            return next_cumulative(v, nothing_new, Ns2_1998);
+        }
+        Fack1998::forward(v);
+        match self.room(v.cfg, v.s, v.flight, v.window) {
+            Some(room) if !nothing_new => match v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)) {
+                Some(hole) => self.repair(hole),
+                None => Next::in_order(room),
+            },
+            _ => Next::Nothing,
+        }
+    }
+
+    fn on_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
+        if std::mem::take(&mut self.repairs) {
+            self.resent.push(Resent { start: sent.piece.start, next_then: v.s.nxt });
+            self.retransmitted += 1;
+            self.high_rxt = sent.piece.start + u64::from(sent.piece.len);
+        }
+    }
+
+    fn room(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> Option<Room> {
         if self.waits(s) {
             return None;
         }
         if !self.active {
-            return reno_1998::next(cfg, s);
+            return cumulative_room(cfg, s, window, Ns2_1998);
         }
-        Fack1998::forward(s);
-        if !self.has_room(cfg, s) {
-            return None;
-        }
-        if let Some(hole) = s.hole_piece(self.high_rxt.max(s.una)) {
-            self.note_resent(hole, s.nxt);
-            return Some(hole);
-        }
-        s.next_in_order(cfg, Room { window: s.most(cfg), in_flight: s.flight() })
+        let mss = u64::from(s.mss);
+        let whole = window.inflated(s) / mss * mss;
+        let fits = s.nxt + mss * u64::from(1 + self.retransmitted) <= Fack1998::highest(s, flight) + whole;
+        fits.then(|| Room { window: window.most, in_flight: s.flight() })
+    }
+
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        self.active
+    }
+
+    fn counts_bare_acks(&self, _: &TcpConfig) -> bool {
+        true
+    }
+
+    #[inline]
+    fn times_echo(&self, new: bool, blocks: bool) -> bool {
+        self.active || blocks || !new
+    }
+
+    #[inline]
+    fn is_calm(&self, _: &SendState, _: &Flight) -> bool {
+        false // it may wait outside recovery, too
+    }
+
+    #[inline]
+    fn only_grows(&self) -> bool {
+        false
+    }
+
+    fn waiting_bytes(&self, s: &SendState, flight: &Flight) -> Option<u64> {
+        let highest = flight.highest_reported().unwrap_or(s.una);
+        let hole = flight.hole(self.high_rxt.max(s.una)).0;
+        (self.active && hole < highest).then_some(u64::from(s.mss))
     }
 }

@@ -1,67 +1,144 @@
 //! NewReno: fast recovery that lasts until all data outstanding at its start is acknowledged (RFC 6582).
+//!
+//! As the one-way agents of 1998 have it (Fall and Floyd 1996, section 2.3; ns-2's Agent/TCP/Newreno), the first two duplicate
+//! ACKs release nothing, each ACK of an episode releases at most two segments, deflation is by whole segments, without deflation a
+//! partial ACK ends the inflation, and the ACK that ends an episode opens the window like any other.
 
-use super::{deflate, inflate, next_cumulative, Decision, GROW, HOLD};
-use crate::config::TcpConfig;
+use cwndlab_units::Time;
+
+use super::{
+    cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Steps, Transmission, View, GROW, HOLD,
+};
+use crate::config::{RecoveryRules, TcpConfig};
 use crate::congestion::{AckReport, Episode};
-use crate::sender::{Piece, Sender};
+use crate::flight::Flight;
+use crate::send_state::SendState;
+use crate::sender::{Room, SendWindow};
 
-#[derive(Clone, Debug, Default)]
+/// Pieces that an ACK of an episode releases by the rules of 1998, without the first segment (RFC 6582, section 5 leaves the burst
+/// to the implementation).
+const BURST: u8 = 2;
+
+#[derive(Clone, Debug)]
 pub(crate) struct NewReno {
-    pub active: bool,
-    /// RFC 6582, section 3.2: highest position sent when recovery began, or at the last timeout.
-    recover: u64,
+    rules: RecoveryRules,
+    active: bool,
     /// Whether the episode has had a partial ACK: only the first restarts an impatient timer (RFC 6582, section 4).
     partial_seen: bool,
+    /// Pieces that may still go before the next ACK of an episode, by the rules of 1998.
+    burst_left: u8,
+    /// RFC 6582, section 3.2: highest position sent when recovery began, or at the last timeout.
+    recover: u64,
 }
 
 impl NewReno {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        let begins = inflate(cfg, s, self.active, self.recover, cfg.recovery.new_reno().extra_segments);
-        if begins {
-            *self = NewReno { active: true, recover: s.max - 1, partial_seen: false };
-        }
-        begins
+    pub fn new(rules: RecoveryRules) -> Self {
+        NewReno { rules, active: false, partial_seen: false, burst_left: 0, recover: 0 }
     }
 
-    #[inline]
-    pub fn on_new_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
-        if !self.active {
-            s.dup_acks = 0;
-            return GROW;
-        }
-        self.in_recovery(cfg, s, ack)
+    fn is_ns2(&self) -> bool {
+        self.rules == RecoveryRules::Ns2_1998
+    }
+
+    /// Whether this ACK of an episode has released all that it may.
+    fn burst_is_over(&self) -> bool {
+        self.is_ns2() && self.active && self.burst_left == 0
     }
 
     #[inline(never)]
-    fn in_recovery(&mut self, cfg: &TcpConfig, s: &mut Sender, ack: &AckReport) -> Decision {
-        if s.una > self.recover {
+    fn on_ack_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
+        if v.s.una > self.recover {
             // step 3, full acknowledgment: cwnd is ssthresh
             self.active = false;
-            s.dup_acks = 0;
-            s.inflation = 0;
-            s.cc.on_episode(Episode::Ended, s.mss);
-            return HOLD;
+            v.s.dup_acks = 0;
+            v.s.inflation = 0;
+            return if self.is_ns2() { GROW } else { Outcome { steps: Steps::episode(Episode::Ended), ..HOLD } };
         }
         // step 3, partial acknowledgment: retransmit the next hole, deflate the window by what was acknowledged
         // less one segment
-        s.resend_first = true;
-        if cfg.recovery.new_reno().partial_window_deflation {
-            deflate(s, ack.acked_bytes, |bytes| Episode::Deflated { bytes });
+        v.s.resend_first = true;
+        self.burst_left = BURST;
+        let knobs = v.cfg.recovery.new_reno();
+        let mut steps = Steps::NONE;
+        if knobs.partial_window_deflation {
+            steps = self.deflate(v.s, ack.acked_bytes);
+        } else if self.is_ns2() {
+            v.s.inflation = 0;
         }
         let first = !std::mem::replace(&mut self.partial_seen, true);
-        Decision { restart_timer: first || !cfg.recovery.new_reno().impatient, ..HOLD }
+        Outcome { restart_timer: first || !knobs.impatient, steps, ..HOLD }
     }
 
-    pub fn on_timeout(&mut self, s: &mut Sender) {
-        // section 3.2, step 4
-        self.active = false;
-        self.recover = s.max - 1;
-        s.inflation = 0;
+    /// A partial ACK of `acked` bytes deflates the window by these, less one segment: the inflation first, then cwnd (RFC 6582,
+    /// section 3.2, step 3).
+    fn deflate(&self, s: &mut SendState, acked: u64) -> Steps {
+        let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
+        let rest = acked.saturating_sub(s.inflation);
+        s.inflation = s.inflation.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
+        match rest {
+            0 => Steps::NONE,
+            // cwnd keeps its fraction of a segment
+            rest if self.is_ns2() => Steps::episode(Episode::DeflatedBySegments { segments: rest.div_ceil(mss) }),
+            bytes => Steps::episode(Episode::Deflated { bytes }),
+        }
+    }
+}
+
+impl Algorithm for NewReno {
+    fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, _: u64) -> Outcome {
+        let outcome = inflate(v, self.active, self.recover, v.cfg.recovery.new_reno().extra_segments);
+        if outcome.began {
+            *self = NewReno { active: true, recover: v.s.max - 1, ..NewReno::new(self.rules) };
+        }
+        self.burst_left = BURST;
+        outcome
     }
 
     #[inline]
-    #[allow(clippy::unused_self)] // one signature for all
-    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
-        next_cumulative(cfg, s)
+    fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
+        if !self.active {
+            v.s.dup_acks = 0;
+            return GROW;
+        }
+        self.on_ack_in_recovery(v, ack)
+    }
+
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+        // section 3.2, step 4
+        self.active = false;
+        self.recover = v.s.max - 1;
+        v.s.inflation = 0;
+        None
+    }
+
+    #[inline]
+    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+        if self.burst_is_over() && !v.s.resend_first {
+            return Next::Nothing;
+        }
+        next_cumulative(v, nothing_new, self.rules)
+    }
+
+    #[inline]
+    fn on_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
+        if self.active && (!sent.again || sent.piece.start > v.s.una) {
+            self.burst_left = self.burst_left.saturating_sub(1);
+        }
+    }
+
+    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
+        if self.burst_is_over() {
+            return None;
+        }
+        cumulative_room(cfg, s, window, self.rules)
+    }
+
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        self.active
+    }
+
+    fn counts_bare_acks(&self, _: &TcpConfig) -> bool {
+        self.is_ns2()
     }
 }

@@ -1,58 +1,95 @@
 //! Reno: fast retransmit and fast recovery (RFC 5681, section 3.2).
+//!
+//! As the one-way agents of 1998 have it (Fall and Floyd 1996, section 2.2; ns-2's Agent/TCP/Reno), the first two duplicate ACKs
+//! release nothing, one fast retransmit answers all losses of a window, and the ACK that ends a recovery opens the window like any
+//! other.
 
-use super::{inflate, next_cumulative, Decision, GROW, HOLD};
-use crate::config::{RetransmitGuard, TcpConfig};
-use crate::congestion::Episode;
-use crate::sender::{Piece, Sender};
+use cwndlab_units::Time;
 
-#[derive(Clone, Debug, Default)]
+use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Steps, View, GROW, HOLD, NOTHING};
+use crate::config::{RecoveryRules, RetransmitGuard, TcpConfig};
+use crate::congestion::{AckReport, Episode};
+use crate::flight::Flight;
+use crate::send_state::SendState;
+use crate::sender::{Room, SendWindow};
+
+#[derive(Clone, Debug)]
 pub(crate) struct Reno {
-    pub active: bool,
+    rules: RecoveryRules,
+    active: bool,
+    /// A timeout came in recovery, and the next ACK of new data opens cwnd to ssthresh ([`RenoConfig::outlives_timeout`](crate::RenoConfig)).
+    resumes: bool,
     /// Highest position sent when the window was last cut. RFC 5681 has no such guard; RFC 6582, section 3.2 added it.
     recover: u64,
-    /// A timeout came in recovery, and the next ACK of new data opens cwnd to ssthresh ([`RenoConfig::outlives_timeout`](crate::RenoConfig)).
-    pub resumes: bool,
 }
 
 impl Reno {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        if !self.active && s.cc.cwnd() < u64::from(cfg.recovery.reno().dup_ack_window_segments) * u64::from(s.mss) {
-            s.dup_acks = s.dup_acks.saturating_sub(1); // Linux 2.0: does not count
-            return false;
+    pub fn new(rules: RecoveryRules) -> Self {
+        Reno { rules, active: false, resumes: false, recover: 0 }
+    }
+}
+
+impl Algorithm for Reno {
+    fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, _: u64) -> Outcome {
+        let knobs = v.cfg.recovery.reno();
+        if !self.active && v.window.cwnd < u64::from(knobs.dup_ack_window_segments) * u64::from(v.s.mss) {
+            v.s.dup_acks = v.s.dup_acks.saturating_sub(1); // Linux 2.0: does not count
+            return NOTHING;
         }
-        let begins = inflate(cfg, s, self.active, self.recover, cfg.recovery.reno().extra_segments);
-        self.active |= begins;
-        if begins && cfg.recovery.reno().retransmit_guard == RetransmitGuard::Recovery {
-            self.recover = s.max - 1;
+        let outcome = inflate(v, self.active, self.recover, knobs.extra_segments);
+        self.active |= outcome.began;
+        if outcome.began && knobs.retransmit_guard == RetransmitGuard::Recovery {
+            self.recover = v.s.max - 1;
         }
-        begins
+        outcome
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, s: &mut Sender) -> Decision {
-        s.dup_acks = 0;
+    fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
+        v.s.dup_acks = 0;
         if std::mem::take(&mut self.resumes) {
-            s.cc.on_episode(Episode::Ended, s.mss);
-            return HOLD;
+            return Outcome { steps: Steps::episode(Episode::Ended), ..HOLD };
         }
         if !self.active {
             return GROW;
         }
         self.active = false;
-        s.inflation = 0; // step 6: cwnd is ssthresh again
-        HOLD
+        v.s.inflation = 0; // step 6: cwnd is ssthresh again
+        if self.rules == RecoveryRules::Ns2_1998 {
+            GROW
+        } else {
+            HOLD
+        }
     }
 
-    pub fn on_timeout(&mut self, cfg: &TcpConfig, s: &mut Sender) {
-        self.resumes |= self.active && cfg.recovery.reno().outlives_timeout;
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+        self.resumes |= self.active && v.cfg.recovery.reno().outlives_timeout;
         self.active = false;
-        self.recover = s.max - 1;
-        s.inflation = 0;
+        self.recover = v.s.max - 1;
+        v.s.inflation = 0;
+        None
     }
 
     #[inline]
-    #[allow(clippy::unused_self)] // one signature for all
-    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
-        next_cumulative(cfg, s)
+    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+        next_cumulative(v, nothing_new, self.rules)
+    }
+
+    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
+        cumulative_room(cfg, s, window, self.rules)
+    }
+
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        self.active
+    }
+
+    fn counts_bare_acks(&self, _: &TcpConfig) -> bool {
+        self.rules == RecoveryRules::Ns2_1998
+    }
+
+    #[inline]
+    fn only_grows(&self) -> bool {
+        !self.active && !self.resumes
     }
 }

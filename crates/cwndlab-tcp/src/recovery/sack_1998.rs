@@ -2,107 +2,136 @@
 //! pipe in place of RFC 6675's `SetPipe`. It goes down with every ACK of an episode, twice with a partial one, and up
 //! with every segment sent.
 
-use super::{begins, cut, reno_1998, Decision, GROW, HOLD};
-use crate::config::TcpConfig;
-use crate::sender::{Piece, Room, Sender};
+use cwndlab_units::Time;
+
+use super::{
+    begins, cumulative_room, cut, next_cumulative, Algorithm, Next, Outcome, Transmission, View, GROW, HOLD, NOTHING,
+};
+use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
+use crate::congestion::{AckReport, Episode};
+use crate::flight::Flight;
+use crate::send_state::SendState;
+use crate::sender::{Room, SendWindow};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sack1998 {
-    pub active: bool,
+    active: bool,
+    /// No ACK of new data since the last timeout: duplicates mean nothing.
+    timed_out: bool,
+    /// The ACK that begins an episode releases the first segment and nothing else.
+    hold: bool,
+    /// Segments in the pipe; may go below zero.
+    pipe: i32,
     /// Highest position sent when the episode began or the timer expired; 0 = none since the last episode ended.
     recover: u64,
     /// One past the highest position sent again in this episode.
-    pub high_rxt: u64,
-    /// Segments in the pipe; may go below zero.
-    pipe: i32,
-    /// No ACK of new data since the last timeout: duplicates mean nothing.
-    pub timed_out: bool,
-    /// The ACK that begins an episode releases the first segment and nothing else.
-    pub hold: bool,
+    high_rxt: u64,
 }
 
-impl Sack1998 {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender, reported: u64) -> bool {
+impl Algorithm for Sack1998 {
+    fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, reported: u64) -> Outcome {
         self.hold = false;
         if self.active {
             self.pipe -= 1;
-            return false;
+            return NOTHING;
         }
         if self.timed_out || reported == 0 {
-            s.dup_acks -= 1; // only what reports something new counts
-            return false;
+            v.s.dup_acks -= 1; // only what reports something new counts
+            return NOTHING;
         }
-        if !begins(cfg, s, self.recover) {
-            return false;
+        if !begins(v, self.recover) {
+            return NOTHING;
         }
-        self.active = true;
-        self.hold = true;
-        self.recover = s.max - 1;
-        self.high_rxt = s.una;
-        self.pipe = ((s.max - s.una).div_ceil(u64::from(s.mss)) as i32).saturating_sub(cfg.dup_thresh as i32);
-        cut(cfg, s);
+        let out = v.s.flight_size().div_ceil(u64::from(v.s.mss)) as i32;
+        *self = Sack1998 {
+            active: true,
+            timed_out: false,
+            hold: true,
+            pipe: out.saturating_sub(v.cfg.dup_thresh as i32),
+            recover: v.s.max - 1,
+            high_rxt: v.s.una,
+        };
+        cut(v)
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
+        self.hold = false;
+        if !self.active {
+            v.s.dup_acks = 0;
+            self.timed_out = false;
+            return GROW;
+        }
+        if v.s.una > self.recover {
+            self.active = false;
+            self.recover = 0;
+            v.s.dup_acks = 0;
+            v.flight.forget_reports();
+            return HOLD;
+        }
+        self.pipe -= 2; // so as never to do worse than slow start
+        Outcome { clears_backoff: true, ..HOLD }
+    }
+
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+        *self = Sack1998 { recover: v.s.max - 1, timed_out: true, ..Sack1998::default() };
+        v.flight.forget_reports();
+        None
+    }
+
+    #[inline]
+    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+        if !self.active {
+            return next_cumulative(v, nothing_new, Ns2_1998);
+        }
+        if v.s.resend_first {
+            return Next::Piece(v.s.first(v.flight));
+        }
+        match self.room(v.cfg, v.s, v.flight, v.window) {
+            Some(room) if !nothing_new => {
+                v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)).map_or(Next::in_order(room), Next::Piece)
+            }
+            _ => Next::Nothing,
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _: &mut View<'_>, sent: &Transmission) {
+        if !self.active {
+            return;
+        }
+        if sent.again {
+            self.high_rxt = self.high_rxt.max(sent.piece.start + u64::from(sent.piece.len));
+        }
+        self.pipe += i32::from(!self.hold);
+    }
+
+    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
+        if self.active {
+            let fits = i64::from(self.pipe) < (window.cwnd / u64::from(s.mss)) as i64;
+            (!self.hold && fits).then(|| Room { window: window.most, in_flight: s.flight() })
+        } else {
+            cumulative_room(cfg, s, window, Ns2_1998)
+        }
+    }
+
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        self.active
+    }
+
+    fn counts_bare_acks(&self, _: &TcpConfig) -> bool {
         true
     }
 
     #[inline]
-    pub fn on_new_ack(&mut self, s: &mut Sender) -> Decision {
-        self.hold = false;
-        if !self.active {
-            s.dup_acks = 0;
-            self.timed_out = false;
-            return GROW;
-        }
-        if s.una > self.recover {
-            self.active = false;
-            self.recover = 0;
-            s.dup_acks = 0;
-            s.outstanding.forget_reports();
-        } else {
-            self.pipe -= 2; // so as never to do worse than slow start
-            s.rtt.clear_backoff();
-        }
-        HOLD
+    fn only_grows(&self) -> bool {
+        !self.active && !self.hold && !self.timed_out
     }
 
-    pub fn on_timeout(&mut self, s: &mut Sender) {
-        *self = Sack1998 { recover: s.max - 1, timed_out: true, ..Sack1998::default() };
-        s.outstanding.forget_reports();
-    }
-
-    fn has_room(&self, s: &Sender) -> bool {
-        !self.hold && i64::from(self.pipe) < (s.cc.cwnd() / u64::from(s.mss)) as i64
-    }
-
-    /// See [`super::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<Room> {
-        if self.active {
-            self.has_room(s).then(|| Room { window: s.most(cfg), in_flight: s.flight() })
-        } else {
-            reno_1998::room(cfg, s)
-        }
-    }
-
-    #[inline]
-    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
-        if !self.active {
-            return reno_1998::next(cfg, s);
-        }
-        if s.resend_first {
-            let first = s.first();
-            self.high_rxt = first.start + u64::from(first.len);
-            return Some(first);
-        }
-        if !self.has_room(s) {
-            return None;
-        }
-        let piece = s.hole_piece(self.high_rxt.max(s.una)).map_or_else(
-            || s.next_in_order(cfg, Room { window: s.most(cfg), in_flight: s.flight() }),
-            |hole| {
-                self.high_rxt = hole.start + u64::from(hole.len);
-                Some(hole)
-            },
-        )?;
-        self.pipe += 1;
-        Some(piece)
+    fn waiting_bytes(&self, s: &SendState, flight: &Flight) -> Option<u64> {
+        let highest = flight.highest_reported().unwrap_or(s.una);
+        let hole = flight.hole(self.high_rxt.max(s.una)).0;
+        (self.active && hole < highest).then_some(u64::from(s.mss))
     }
 }

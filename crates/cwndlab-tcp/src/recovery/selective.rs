@@ -1,20 +1,63 @@
-//! What the recoveries with SACK share: an episode and its walk over the holes (RFC 6675, sections 3 to 5).
+//! The recoveries with SACK by RFC 6675: an episode, its walk over the holes, and two rules of what is lost. `sack` and `fack` send
+//! by cwnd, `prr` by the allowance of proportional rate reduction (RFC 9937).
 
+use cwndlab_units::Time;
+
+use super::{
+    cut, in_flight_outside, Algorithm, Allow, Next, Outcome, Proportional, Step, Steps, Transmission, View, GROW, HOLD,
+    NOTHING,
+};
 use crate::config::TcpConfig;
-use crate::sender::{Piece, Room, Sender};
+use crate::congestion::{AckReport, Episode};
+use crate::flight::Flight;
+use crate::send_state::SendState;
+use crate::sender::{Piece, Room, SendWindow};
 
-/// One episode.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SackEpisode {
-    pub active: bool,
-    /// `RecoveryPoint`: highest position sent when it began, or at the last timeout.
-    pub recover: u64,
-    /// `HighRxt`: one past the highest position sent again in this episode.
-    pub high_rxt: u64,
+/// What is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LossRule {
+    /// Everything unreported that has enough reports above it (RFC 6675, section 4, `IsLost`).
+    Rfc6675,
+    /// Everything unreported below the forward-most report (Mathis & Mahdavi 1996), without rampdown and overdamping. Deviation: the
+    /// agents of 1998 go to slow start from one segment at the start of an episode; here cwnd is halved, as in the paper's
+    /// section 4.
+    Forward,
+}
+
+impl LossRule {
     /// Everything unreported below this is lost.
-    pub lost_below: u64,
+    fn lost_below(self, v: &View<'_>) -> u64 {
+        match self {
+            LossRule::Rfc6675 => v.flight.lost_below(v.cfg.dup_thresh, v.s.mss),
+            LossRule::Forward => v.flight.highest_reported().unwrap_or(v.s.una), // snd.fack
+        }
+    }
+
+    /// Whether the first segment is lost by what lies above it.
+    fn finds_loss(self, v: &View<'_>, lost_below: u64) -> bool {
+        match self {
+            LossRule::Rfc6675 => lost_below > v.s.una, // section 5, step 2
+            // section 3.2: more than three segments beyond the first hole
+            LossRule::Forward => lost_below - v.s.una > u64::from(v.cfg.dup_thresh) * u64::from(v.s.mss),
+        }
+    }
+}
+
+/// One connection's recovery, and its episode.
+#[derive(Clone, Debug)]
+pub(crate) struct Selective {
+    rule: LossRule,
+    /// Shapes the window of an episode, with `prr`.
+    proportional: Option<Proportional>,
+    active: bool,
+    /// `RecoveryPoint`: highest position sent when it began, or at the last timeout.
+    recover: u64,
+    /// `HighRxt`: one past the highest position sent again in this episode.
+    high_rxt: u64,
+    /// Everything unreported below this is lost.
+    lost_below: u64,
     /// Pipe: bytes thought to be in the network, as of the last ACK, plus what was sent since.
-    pub pipe: u64,
+    pipe: u64,
     /// Whether the one rescue retransmission of the episode has gone (RFC 6675, section 4, `NextSeg`, rule 4).
     rescued: bool,
     /// The piece chosen last is that one.
@@ -23,142 +66,251 @@ pub(crate) struct SackEpisode {
     newly_lost: u32,
 }
 
-impl SackEpisode {
-    pub fn begin(&mut self, s: &Sender) {
-        *self = SackEpisode { active: true, recover: s.max - 1, high_rxt: s.una, ..SackEpisode::default() };
+impl Selective {
+    pub fn new(rule: LossRule, proportional: Option<Proportional>) -> Self {
+        Selective {
+            rule,
+            proportional,
+            active: false,
+            recover: 0,
+            high_rxt: 0,
+            lost_below: 0,
+            pipe: 0,
+            rescued: false,
+            rescuing: false,
+            newly_lost: 0,
+        }
     }
 
-    /// RFC 6675, section 5.1: what was reported may be used on, given a test for reneging. The first segment being reported
-    /// and yet not acknowledged is one (Linux: `tcp_check_sack_reneging`): then all is forgotten (RFC 2018, section 8).
-    pub fn on_timeout(&mut self, s: &mut Sender) {
-        if s.outstanding.hole(s.una).0 != s.una {
-            s.outstanding.forget_reports();
-        }
-        *self = SackEpisode { recover: s.max - 1, high_rxt: s.una, ..SackEpisode::default() };
+    /// RFC 9937, section 6.2, on every ACK of an episode, with `prr`.
+    fn allow(&self, delivered: u64, safe: bool) -> Option<Step> {
+        self.proportional.as_ref().map(|_| Step::Allow(Allow { pipe: self.pipe, delivered, safe }))
+    }
+
+    /// As at the beginning of a connection, but for the last position of the episode or of what a timeout found outstanding.
+    fn restarted(&mut self, v: &View<'_>, active: bool) -> Self {
+        let fresh = Selective::new(self.rule, self.proportional.take());
+        Selective { active, recover: v.s.max - 1, high_rxt: v.s.una, ..fresh }
     }
 
     /// `SetPipe` (RFC 6675, section 4) by intervals: what is neither reported nor lost, plus what was sent again.
-    pub fn set_pipe(&mut self, s: &mut Sender, lost_below: u64) {
+    fn set_pipe(&mut self, v: &mut View<'_>, lost_below: u64) {
+        let una = v.s.una;
         // what has gone again has been counted
-        let before = self.lost_end(s).max(self.high_rxt);
-        self.lost_below = lost_below.max(s.una);
-        let end = self.lost_end(s);
+        let before = self.lost_end(v).max(self.high_rxt);
+        self.lost_below = lost_below.max(una);
+        let end = self.lost_end(v);
         if end > before {
-            let reported = s.outstanding.reported_from(before) - s.outstanding.reported_from(end);
+            let reported = v.flight.reported_from(before) - v.flight.reported_from(end);
             self.newly_lost = (end - before - reported) as u32;
         }
-        self.high_rxt = self.high_rxt.max(s.una);
-        let not_lost = s.max.saturating_sub(self.lost_below) - s.outstanding.reported_from(self.lost_below);
-        let sent_again = self.high_rxt - s.una - s.outstanding.reported_below(self.high_rxt);
+        self.high_rxt = self.high_rxt.max(una);
+        let not_lost = v.s.max.saturating_sub(self.lost_below) - v.flight.reported_from(self.lost_below);
+        let sent_again = self.high_rxt - una - v.flight.reported_below(self.high_rxt);
         self.pipe = not_lost + sent_again;
     }
 
     /// One past what is lost: of the first hole, lost by definition when an episode begins, its first segment.
-    fn lost_end(&self, s: &Sender) -> u64 {
-        if self.lost_below == s.una + 1 {
-            s.una + u64::from(s.first().len)
+    fn lost_end(&self, v: &View<'_>) -> u64 {
+        if self.lost_below == v.s.una + 1 {
+            v.s.una + u64::from(v.s.first(v.flight).len)
         } else {
-            self.lost_below.max(s.una)
+            self.lost_below.max(v.s.una)
         }
     }
 
-    /// Bytes that the present ACK shows to be lost; once.
-    pub fn take_newly_lost(&mut self) -> u64 {
-        u64::from(std::mem::take(&mut self.newly_lost))
-    }
-
-    /// A piece went; `again` if it had been sent before.
-    #[inline]
-    pub fn on_sent(&mut self, piece: Piece, again: bool) {
-        let end = piece.start + u64::from(piece.len);
-        self.pipe += u64::from(piece.len);
-        // rule 4: "HighRxt MUST NOT be updated" by the rescue, or the holes below it would wait for the timer
-        let rescue = std::mem::take(&mut self.rescuing);
-        if self.active && again && !rescue {
-            self.high_rxt = self.high_rxt.max(end);
-        }
-    }
-
-    /// The next piece where cwnd limits pipe (RFC 6675, section 5, step C): while cwnd - pipe is at least a segment.
-    #[inline]
-    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
-        if !self.active || s.resend_first {
-            return SackEpisode::next_outside(cfg, s);
-        }
-        let room = self.room(cfg, s)?;
-        self.next_segment(cfg, s, room)
-    }
-
-    /// See [`super::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Option<Room> {
-        let window = s.window(cfg);
-        if self.active {
-            return (self.pipe + u64::from(s.mss) <= window).then_some(Room { window, in_flight: self.pipe });
-        }
-        Some(Room { window, in_flight: s.flight() - SackEpisode::uncounted_outside(cfg, s) })
-    }
-
-    /// Reported bytes that do not count as in flight outside recovery.
-    fn uncounted_outside(cfg: &TcpConfig, s: &Sender) -> u64 {
-        if s.nxt < s.max || cfg.limited_transmit {
-            s.outstanding.reported_bytes() - s.outstanding.reported_from(s.nxt)
+    /// An ACK of new data in an episode.
+    #[inline(never)]
+    fn on_ack_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
+        let mut steps = Steps::NONE;
+        if v.s.una > self.recover {
+            self.active = false; // RFC 6675, section 5, step A
+            if self.proportional.is_some() {
+                steps = Steps::episode(Episode::Ended); // RFC 9937, section 6.4: recovery ends at ssthresh
+            }
         } else {
-            0
+            let lost_before = self.lost_below;
+            let lost_below = self.rule.lost_below(v);
+            self.set_pipe(v, lost_below); // step B
+                                          // RFC 9937, section 6: an ACK is safe that advances SND.UNA and finds no further loss
+            let safe = self.lost_below <= lost_before.max(v.s.una);
+            if let Some(step) = self.allow(ack.delivered_bytes, safe) {
+                steps.push(step);
+            }
         }
+        Outcome { steps, ..HOLD }
     }
 
     /// `NextSeg` (RFC 6675, section 4), given that a segment may go.
-    pub fn next_segment(&mut self, cfg: &TcpConfig, s: &mut Sender, room: Room) -> Option<Piece> {
-        let highest = s.outstanding.highest_reported().unwrap_or(s.una);
-        let (hole, hole_end) = s.outstanding.hole(self.high_rxt);
-        let piece = |start: u64, end: u64, s: &Sender| Piece {
-            start,
-            len: end.min(s.end).saturating_sub(start).min(u64::from(s.mss)) as u32,
-        };
+    fn next_segment(&mut self, v: &View<'_>, room: Room, nothing_new: bool) -> Next {
+        let highest = v.flight.highest_reported().unwrap_or(v.s.una);
+        let (hole, hole_end) = v.flight.hole(self.high_rxt);
+        let mss = u64::from(v.s.mss);
+        let piece = |start: u64, end: u64| Next::Piece(Piece { start, len: (end - start).min(mss) as u32 });
         // rule 1: the first lost hole not yet sent again
         if hole < highest && hole < self.lost_below {
-            return Some(piece(hole, hole_end, s));
+            return piece(hole, hole_end);
         }
         // rule 2: new data
-        if let Some(new) = s.next_in_order(cfg, room) {
-            return Some(new);
+        if !nothing_new {
+            return Next::in_order(room);
         }
         // rule 3: a hole below a report, though not known to be lost
         if hole < highest {
-            return Some(piece(hole, hole_end, s));
+            return piece(hole, hole_end);
         }
         // rule 4: once, the last unreported segment, to find out its fate
-        let last = s.max.min(s.end);
-        if self.active && !self.rescued && last > highest.max(self.high_rxt) && s.una <= self.recover {
+        let last = v.s.max.min(v.s.end);
+        let unreported = highest.max(self.high_rxt);
+        if self.active && !self.rescued && last > unreported && v.s.una <= self.recover {
             self.rescued = true;
             self.rescuing = true;
-            let start = highest.max(self.high_rxt).max(last.saturating_sub(u64::from(s.mss)));
-            return Some(piece(start, last, s));
+            return piece(unreported.max(last.saturating_sub(mss)), last);
         }
-        None
+        Next::Nothing
     }
 
     /// Outside recovery: in order, over what is reported (after a timeout), with pipe as what is in flight
     /// (RFC 6675, section 5 (3): so a duplicate ACK lets new data go, as RFC 3042 does).
     #[inline]
-    pub fn next_outside(cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
-        if s.resend_first {
-            return Some(s.first());
+    fn next_outside(v: &mut View<'_>) -> Next {
+        if v.s.resend_first {
+            return Next::Piece(v.s.first(v.flight));
         }
-        let window = s.window(cfg);
-        if s.outstanding.nothing_reported() {
-            return s.next_in_order(cfg, Room { window, in_flight: s.flight() });
+        let window = v.window.inflated(v.s);
+        if v.flight.nothing_reported() {
+            return Next::in_order(Room { window, in_flight: v.s.flight() });
         }
-        let again = s.nxt < s.max;
-        let mut hole_end = u64::MAX;
+        let again = v.s.nxt < v.s.max;
+        let mut below = u64::MAX;
         if again {
-            let hole = s.outstanding.hole(s.nxt);
-            s.nxt = hole.0.min(s.max);
-            hole_end = hole.1;
+            let hole = v.flight.hole(v.s.nxt);
+            v.s.nxt = hole.0.min(v.s.max);
+            below = hole.1;
         }
-        let reported = if again || cfg.limited_transmit { s.outstanding.reported_below(s.nxt) } else { 0 };
-        let piece = s.next_in_order(cfg, Room { window, in_flight: s.flight() - reported })?;
-        let len = u64::from(piece.len).min(hole_end - piece.start) as u32;
-        Some(Piece { len, ..piece })
+        let reported = if again || v.cfg.limited_transmit { v.flight.reported_below(v.s.nxt) } else { 0 };
+        Next::InOrder { room: Room { window, in_flight: v.s.flight() - reported }, below }
+    }
+}
+
+impl Algorithm for Selective {
+    fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, delivered: u64) -> Outcome {
+        let lost_below = self.rule.lost_below(v);
+        if self.active {
+            self.set_pipe(v, lost_below);
+            let mut steps = Steps::NONE;
+            if let Some(step) = self.allow(delivered, false) {
+                steps.push(step);
+            }
+            return Outcome { steps, ..NOTHING };
+        }
+        // RFC 6675, section 5, steps 1 and 2: DupThresh duplicates, or the first segment is lost by what lies above it
+        let found = v.s.dup_acks >= v.cfg.dup_thresh || self.rule.finds_loss(v, lost_below);
+        if !found || v.s.una <= self.recover {
+            return NOTHING;
+        }
+        let mut outcome = cut(v); // steps 4.1 to 4.3
+        *self = self.restarted(v, true);
+        // the first hole is lost by definition once recovery begins
+        self.set_pipe(v, lost_below.max(v.s.una + 1)); // step 4.4
+        if let Some(step) = self.allow(delivered, false) {
+            // what was delivered before the trigger does not count
+            let flight = v.s.flight_size() - v.flight.reported_bytes() + delivered;
+            outcome.steps = Steps::NONE;
+            outcome.steps.push(Step::Cut { flight_bytes: v.s.flight_size(), recover_fs: Some(flight) });
+            outcome.steps.push(step);
+        }
+        outcome
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
+        v.s.dup_acks = 0;
+        if !self.active {
+            return GROW;
+        }
+        self.on_ack_in_recovery(v, ack)
+    }
+
+    /// The holes that the ACK newly shows to be lost (RFC 6675, section 4, `IsLost`).
+    fn with_losses(&mut self, _: &mut View<'_>, outcome: Outcome) -> Outcome {
+        Outcome { lost_bytes: u64::from(std::mem::take(&mut self.newly_lost)), ..outcome }
+    }
+
+    /// RFC 6675, section 5.1: what was reported may be used on, given a test for reneging. The first segment being reported
+    /// and yet not acknowledged is one (Linux: `tcp_check_sack_reneging`): then all is forgotten (RFC 2018, section 8).
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+        if v.flight.hole(v.s.una).0 != v.s.una {
+            v.flight.forget_reports();
+        }
+        *self = self.restarted(v, false);
+        None
+    }
+
+    /// While cwnd - pipe is at least a segment (RFC 6675, section 5, step C).
+    #[inline]
+    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+        if !self.active || v.s.resend_first {
+            return if nothing_new { Next::Nothing } else { Selective::next_outside(v) };
+        }
+        match self.room(v.cfg, v.s, v.flight, v.window) {
+            Some(room) => self.next_segment(v, room, nothing_new),
+            None => Next::Nothing,
+        }
+    }
+
+    fn room(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> Option<Room> {
+        let (cwnd, mss, in_flight) = (window.inflated(s), u64::from(s.mss), self.pipe);
+        if !self.active {
+            let skips = s.nxt < s.max || cfg.limited_transmit;
+            let uncounted = if skips { flight.reported_bytes() - flight.reported_from(s.nxt) } else { 0 };
+            return Some(Room { window: cwnd, in_flight: s.flight() - uncounted });
+        }
+        let shaped = self.proportional.as_ref().filter(|_| !window.owns_recovery);
+        let most = shaped.map_or(cwnd, |shaped| in_flight + u64::from(shaped.send_count));
+        (in_flight + mss <= most).then_some(Room { window: most, in_flight })
+    }
+
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        self.active
+    }
+
+    fn proportional(&mut self) -> Option<&mut Proportional> {
+        self.proportional.as_mut()
+    }
+
+    fn reads_blocks_of_new_acks(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _: &mut View<'_>, sent: &Transmission) {
+        if !self.active {
+            return;
+        }
+        self.pipe += u64::from(sent.piece.len);
+        if let Some(proportional) = &mut self.proportional {
+            proportional.on_sent(sent.piece.len);
+        }
+        // rule 4: "HighRxt MUST NOT be updated" by the rescue, or the holes below it would wait for the timer
+        let rescue = std::mem::take(&mut self.rescuing);
+        if sent.again && !rescue {
+            self.high_rxt = self.high_rxt.max(sent.piece.start + u64::from(sent.piece.len));
+        }
+    }
+
+    fn waiting_bytes(&self, s: &SendState, flight: &Flight) -> Option<u64> {
+        let highest = flight.highest_reported().unwrap_or(s.una);
+        let hole = flight.hole(self.high_rxt.max(s.una)).0;
+        (self.active && hole < self.lost_below.min(highest)).then_some(u64::from(s.mss))
+    }
+
+    fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
+        if self.active {
+            self.pipe
+        } else {
+            in_flight_outside(s, flight)
+        }
     }
 }

@@ -1,8 +1,15 @@
 //! Tahoe: fast retransmit, then slow start from one segment (Jacobson 1988; Fall & Floyd 1996, section 2.1).
 
-use super::{begins, cut, next_cumulative, Decision, GROW};
-use crate::config::TcpConfig;
-use crate::sender::{Piece, Sender};
+use cwndlab_units::Time;
+
+use super::{
+    begins, cumulative_room, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, BEGAN, GROW, NOTHING,
+};
+use crate::config::{RecoveryRules, TcpConfig};
+use crate::congestion::{AckReport, Episode};
+use crate::flight::Flight;
+use crate::send_state::SendState;
+use crate::sender::{Room, SendWindow};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tahoe {
@@ -10,34 +17,41 @@ pub(crate) struct Tahoe {
     recover: u64,
 }
 
-impl Tahoe {
-    pub fn on_dup_ack(&mut self, cfg: &TcpConfig, s: &mut Sender) -> bool {
-        if !begins(cfg, s, self.recover) {
-            return false;
+impl Algorithm for Tahoe {
+    fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, _: u64) -> Outcome {
+        if !begins(v, self.recover) {
+            return NOTHING;
         }
-        self.recover = s.max - 1;
-        cut(cfg, s);
-        s.cc.to_loss_window(cfg, s.mss);
+        self.recover = v.s.max - 1;
         // everything from the first hole on is retransmitted as the window opens
-        s.nxt = s.una;
-        s.resend_first = false;
-        true
+        v.s.nxt = v.s.una;
+        let mut steps = Steps::cut(v.s.flight_size());
+        steps.push(Step::LossWindow);
+        Outcome { steps, ..BEGAN }
     }
 
     #[inline]
-    #[allow(clippy::unused_self)] // one signature for all
-    pub fn on_new_ack(&mut self, s: &mut Sender) -> Decision {
-        s.dup_acks = 0;
+    fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
+        v.s.dup_acks = 0;
         GROW
     }
 
-    pub fn on_timeout(&mut self, s: &mut Sender) {
-        self.recover = s.max - 1;
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+        self.recover = v.s.max - 1;
+        None
     }
 
     #[inline]
-    #[allow(clippy::unused_self)]
-    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
-        next_cumulative(cfg, s)
+    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+        next_cumulative(v, nothing_new, RecoveryRules::Standard)
+    }
+
+    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
+        cumulative_room(cfg, s, window, RecoveryRules::Standard)
+    }
+
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        false
     }
 }

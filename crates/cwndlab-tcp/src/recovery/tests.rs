@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::RecoveryKind;
 use crate::flight::Keeps;
+use crate::sender::Sender;
 use crate::Profile;
 
 const MS: fn(u64) -> Time = Time::from_millis;
@@ -13,8 +14,8 @@ fn config(recovery: RecoveryKind) -> TcpConfig {
 fn sender(cfg: &TcpConfig) -> Sender {
     let mut s = Sender::new(cfg, 100);
     s.outstanding.keep(Keeps { order: true, ..Keeps::default() });
-    s.rtt.on_sample(&cfg.rto, MS(40), MS(40), (1, 1));
-    (s.end, s.nxt, s.max) = (501, 501, 501);
+    s.snd.rtt.on_sample(&cfg.rto, MS(40), MS(40), (1, 1));
+    (s.snd.end, s.snd.nxt, s.snd.max) = (501, 501, 501);
     for k in 0..5 {
         s.outstanding.on_sent(1 + 100 * k, 101 + 100 * k, MS(10 * k), k == 0);
     }
@@ -23,31 +24,37 @@ fn sender(cfg: &TcpConfig) -> Sender {
 
 fn report(cfg: &TcpConfig, s: &Sender, kind: AckKind, sacked_bytes: u64) -> AckReport {
     let now = MS(100);
-    AckReport { kind, sacked_bytes, prior_flight_bytes: s.flight_size(), ..s.report(cfg, now) }
+    AckReport { kind, sacked_bytes, prior_flight_bytes: s.snd.flight_size(), ..s.snd.report(cfg, now) }
+}
+
+/// An ACK passes through the recovery, and the window follows.
+fn take(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, ack: &AckReport) -> Outcome {
+    let outcome = recovery.on_ack(&mut s.view(cfg), ack);
+    s.take_steps(cfg, &outcome.steps, recovery);
+    Outcome { steps: Steps::NONE, ..outcome }
 }
 
 /// An ACK without progress at `now`, with a block.
-fn block(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, now: Time, (left, right): (u64, u64)) -> Decision {
-    let Recovery::Rack(rack) = recovery else { panic!("no RACK") };
-    rack.begin_ack(cfg, s, now, None, None);
-    let sacked_bytes = rack.on_block(s, left, right);
-    let ack = AckReport { now, ..report(cfg, s, AckKind::Duplicate, sacked_bytes) };
-    recovery.on_ack(cfg, s, &ack)
+fn block(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, now: Time, (left, right): (u64, u64)) -> Outcome {
+    s.outstanding.begin_ack();
+    let sacked_bytes = s.outstanding.on_block(left, right);
+    let ack = AckReport { now, prior_min_rtt: MS(40), ..report(cfg, s, AckKind::Duplicate, sacked_bytes) };
+    take(cfg, s, recovery, &ack)
 }
 
 #[test]
 fn a_lost_segment_counts_once_and_again_when_its_copy_is_lost() {
     let cfg = config(RecoveryKind::Rack);
     let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
-    let decision = block(&cfg, &mut s, &mut recovery, MS(100), (201, 501));
-    assert_eq!((decision.lost_bytes, decision.began), (200, true));
-    let decision = block(&cfg, &mut s, &mut recovery, MS(101), (201, 501));
-    assert_eq!((decision.lost_bytes, decision.began), (0, false));
+    let outcome = block(&cfg, &mut s, &mut recovery, MS(100), (201, 501));
+    assert_eq!((outcome.lost_bytes, outcome.began), (200, true));
+    let outcome = block(&cfg, &mut s, &mut recovery, MS(101), (201, 501));
+    assert_eq!((outcome.lost_bytes, outcome.began), (0, false));
     // both go again; the second copy arrives 50 ms later, the first, sent 10 ms before it, is lost once more
     s.outstanding.on_sent(1, 101, MS(102), false);
     s.outstanding.on_sent(101, 201, MS(112), false);
-    let decision = block(&cfg, &mut s, &mut recovery, MS(162), (101, 501));
-    assert_eq!((decision.lost_bytes, decision.began), (100, false));
+    let outcome = block(&cfg, &mut s, &mut recovery, MS(162), (101, 501));
+    assert_eq!((outcome.lost_bytes, outcome.began), (100, false));
 }
 
 #[test]
@@ -57,9 +64,9 @@ fn the_third_duplicate_begins_an_episode_and_other_acks_change_nothing() {
         let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
         let mut take = |s: &mut Sender, kind| {
             let ack = report(&cfg, s, kind, 0);
-            recovery.on_ack(&cfg, s, &ack)
+            take(&cfg, s, &mut recovery, &ack)
         };
-        s.una = 101;
+        s.snd.una = 101;
         assert_eq!(take(&mut s, AckKind::New), GROW, "{kind:?}");
         for expected in [NOTHING, NOTHING] {
             assert_eq!(take(&mut s, AckKind::Duplicate), expected, "{kind:?}");
@@ -67,8 +74,8 @@ fn the_third_duplicate_begins_an_episode_and_other_acks_change_nothing() {
             assert_eq!(take(&mut s, AckKind::Old), NOTHING, "{kind:?}");
         }
         let third = take(&mut s, AckKind::Duplicate);
-        assert_eq!(third, Decision { began: true, restart_timer: true, lost_bytes: 100, ..NOTHING }, "{kind:?}");
-        assert!(s.resend_first || s.nxt == s.una, "{kind:?}: the first segment goes again");
+        assert_eq!(third, Outcome { began: true, restart_timer: true, lost_bytes: 100, ..NOTHING }, "{kind:?}");
+        assert!(s.snd.resend_first || s.snd.nxt == s.snd.una, "{kind:?}: the first segment goes again");
     }
 }
 
@@ -78,11 +85,11 @@ fn blocks_of_an_ack_of_new_data_may_begin_an_episode() {
     for kind in [RecoveryKind::Sack, RecoveryKind::Prr] {
         let cfg = config(kind);
         let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
-        s.una = 101;
-        let sacked = s.outstanding.on_block(201, 501, |_| {});
+        s.snd.una = 101;
+        let sacked = s.outstanding.on_block(201, 501);
         let ack = report(&cfg, &s, AckKind::New, sacked);
-        let decision = recovery.on_ack(&cfg, &mut s, &ack);
-        assert_eq!(decision, Decision { growth: Growth::None, began: true, lost_bytes: 100, ..GROW }, "{kind:?}");
+        let outcome = take(&cfg, &mut s, &mut recovery, &ack);
+        assert_eq!(outcome, Outcome { growth: Growth::None, began: true, lost_bytes: 100, ..GROW }, "{kind:?}");
     }
 }
 
@@ -97,11 +104,11 @@ fn what_blocks_show_to_be_lost_counts_once() {
         let cfg = config(kind);
         let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
         let mut take = |s: &mut Sender, blocks: &[(u64, u64)]| {
-            let sacked = blocks.iter().map(|&(left, right)| s.outstanding.on_block(left, right, |_| {})).sum();
+            let sacked = blocks.iter().map(|&(left, right)| s.outstanding.on_block(left, right)).sum();
             let ack = report(&cfg, s, AckKind::Duplicate, sacked);
-            recovery.on_ack(&cfg, s, &ack).lost_bytes
+            super::tests::take(&cfg, s, &mut recovery, &ack).lost_bytes
         };
-        (s.end, s.nxt, s.max) = (901, 901, 901);
+        (s.snd.end, s.snd.nxt, s.snd.max) = (901, 901, 901);
         // 1 to 100 and 201 to 300 are missing below three segments, and 501 to 600 has but one above it
         let seen = [
             take(&mut s, &[(101, 201), (301, 501), (601, 701)]),
@@ -117,14 +124,14 @@ fn without_sack_each_segment_that_goes_again_counts_as_lost() {
     let cfg = config(RecoveryKind::NewReno);
     let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, false));
     let mut take = |s: &mut Sender, kind| {
-        s.resend_first = false; // it has gone
+        s.snd.resend_first = false; // it has gone
         let ack = report(&cfg, s, kind, 0);
-        recovery.on_ack(&cfg, s, &ack).lost_bytes
+        super::tests::take(&cfg, s, &mut recovery, &ack).lost_bytes
     };
     assert_eq!([AckKind::Duplicate; 4].map(|kind| take(&mut s, kind)), [0, 0, 100, 0]);
-    s.una = 201; // a partial ACK: RFC 6582, section 3.2, step 3
+    s.snd.una = 201; // a partial ACK: RFC 6582, section 3.2, step 3
     assert_eq!(take(&mut s, AckKind::New), 100);
-    s.una = 501;
+    s.snd.una = 501;
     assert_eq!(take(&mut s, AckKind::New), 0);
 }
 
@@ -132,17 +139,17 @@ fn without_sack_each_segment_that_goes_again_counts_as_lost() {
 fn only_one_reduction_is_made_for_the_losses_of_a_window() {
     let cfg = config(RecoveryKind::NewReno);
     let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, false));
-    let mut take = |s: &mut Sender, kind| {
+    let mut take_kind = |s: &mut Sender, kind| {
         let ack = report(&cfg, s, kind, 0);
-        recovery.on_ack(&cfg, s, &ack)
+        take(&cfg, s, &mut recovery, &ack)
     };
-    let began: Vec<_> = (0..6).map(|_| take(&mut s, AckKind::Duplicate).began).collect();
+    let began: Vec<_> = (0..6).map(|_| take_kind(&mut s, AckKind::Duplicate).began).collect();
     assert_eq!(began, [false, false, true, false, false, false]);
-    recovery.on_timeout(&cfg, &mut s, MS(200));
-    s.dup_acks = 0;
-    let mut take = |s: &mut Sender, kind| {
+    recovery.on_timeout(&mut s.view(&cfg), MS(200));
+    s.snd.dup_acks = 0;
+    let mut take_kind = |s: &mut Sender, kind| {
         let ack = report(&cfg, s, kind, 0);
-        recovery.on_ack(&cfg, s, &ack)
+        take(&cfg, s, &mut recovery, &ack)
     };
-    assert!((0..6).all(|_| !take(&mut s, AckKind::Duplicate).began), "RFC 6582, section 3.2, step 4");
+    assert!((0..6).all(|_| !take_kind(&mut s, AckKind::Duplicate).began), "RFC 6582, section 3.2, step 4");
 }

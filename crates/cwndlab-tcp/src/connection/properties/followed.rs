@@ -1,7 +1,6 @@
 //! A sender that is followed: its intervals are a partition of its life, and the limit named is the one that limits.
 
 use super::Connection;
-use crate::recovery::Recovery;
 use crate::*;
 use cwndlab_units::Time;
 
@@ -68,24 +67,25 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
     let s = &mut free.sender;
     match limit {
         Limit::Handshake => return assert!(!end.state.may_send(), "{end:?}"),
-        Limit::Closed => return assert!(s.una == s.limit() || !end.state.may_send(), "{end:?}"),
+        Limit::Closed => return assert!(s.snd.una == s.limit() || !end.state.may_send(), "{end:?}"),
         Limit::Timeout | Limit::Probe | Limit::Reordering => panic!("an endpoint does not know {limit:?}"),
         // what the algorithm waits for cannot be taken away
         Limit::Recovery => {
-            let waits = cfg.drains_after_timeout || end.recovery.room(&cfg, s).is_none();
+            let waits = cfg.drains_after_timeout
+                || end.recovery.room(&cfg, &s.snd, &s.outstanding, s.send_window(&cfg)).is_none();
             return assert!(end.in_recovery() || waits, "{end:?}");
         }
         Limit::Idle | Limit::Application if end.closing => {
-            return assert!(s.nxt == s.limit() || !end.ends_by_fin, "{limit:?} with a FIN to send: {end:?}")
+            return assert!(s.snd.nxt == s.limit() || !end.ends_by_fin, "{limit:?} with a FIN to send: {end:?}")
         }
         Limit::Idle | Limit::Application => free.write(3 * u64::from(end.mss())),
-        Limit::ReceiveWindow => s.edge += PLENTY,
+        Limit::ReceiveWindow => s.snd.edge += PLENTY,
         Limit::Cwnd => {
-            let shrinks = matches!(&end.recovery, Recovery::Rack(rack) if rack.is_reduced());
-            if s.cc.grant().owns_recovery || shrinks {
+            let shrinks = end.recovery.shown().is_reduced;
+            if s.cc.owns_recovery() || shrinks {
                 return; // writing the window does not open it
             }
-            s.cc.on_episode(Episode::Inflated { bytes: 1 << 28 }, s.mss);
+            s.cc.on_episode(Episode::Inflated { bytes: 1 << 28 }, s.snd.mss);
         }
         Limit::MaxWindow => cfg.max_window = MaxWindow::Bytes(PLENTY),
         Limit::SmallSegment => cfg.nagle = false,
@@ -97,8 +97,8 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
         sends || free.limit(&cfg) != limit,
         "not {limit:?}: without it, {:?} {:?} and {:?} of {}\n{free:?}\n{end:?}",
         free.limit(&cfg),
-        free.recovery.room(&cfg, &free.sender),
+        free.recovery.room(&cfg, &free.sender.snd, &free.sender.outstanding, free.sender.send_window(&cfg)),
         free.recovery,
-        free.sender.flight()
+        free.sender.snd.flight()
     );
 }

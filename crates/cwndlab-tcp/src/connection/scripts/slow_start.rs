@@ -54,7 +54,7 @@ fn what_was_sent_twice_is_no_round_trip() {
     );
     let mut outstanding = end.sender.outstanding.clone();
     assert!(outstanding.keeps_segments(), "it listens");
-    outstanding.on_ack(2001, |_| {});
+    outstanding.on_ack(2001);
     assert_eq!(outstanding.sample(Time::from_secs(2), None).0, None);
 }
 

@@ -1,104 +1,81 @@
 //! What RACK sends, and when: repairs first, as far as the window or PRR's allowance admits them.
 
-use cwndlab_units::Time;
-
 use super::timer::left_of_timeout;
 use super::{Phase, Rack};
 use crate::config::TcpConfig;
-use crate::sender::{Piece, Room, Sender};
+use crate::flight::Flight;
+use crate::recovery::{Next, Transmission, View};
+use crate::send_state::SendState;
+use crate::sender::{Piece, Room, SendWindow};
 use crate::timers::{Timer, Timers};
 
 impl Rack {
     /// The room for repairs, and what of it new data may not use.
     #[inline]
-    fn account(&self, cfg: &TcpConfig, s: &Sender) -> (Room, u64) {
-        let in_flight = s.outstanding.tally().pipe;
-        let window = match self.phase {
-            Phase::Recovery | Phase::Reduced if !s.cc.grant().owns_recovery => {
-                in_flight + u64::from(self.window.send_count)
-            }
-            _ => s.window(cfg),
-        };
-        let uncounted =
-            if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { s.outstanding.reported_bytes() };
+    pub(super) fn account(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> (Room, u64) {
+        let in_flight = flight.tally().pipe;
+        let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !window.owns_recovery;
+        let window = if shaped { in_flight + u64::from(self.proportional.send_count) } else { window.inflated(s) };
+        let uncounted = if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { flight.reported_bytes() };
         (Room { window, in_flight }, uncounted)
     }
 
-    /// See [`crate::recovery::Recovery::waiting_bytes`].
-    pub fn waiting_bytes(&self, s: &Sender) -> Option<u64> {
-        let waiting = s.outstanding.waiting().filter(|_| !self.new_only)?;
-        Some(waiting.end.min(s.end) - waiting.start)
-    }
-
-    /// See [`crate::recovery::Recovery::room`].
-    pub fn room(&self, cfg: &TcpConfig, s: &Sender) -> Room {
-        let (room, uncounted) = self.account(cfg, s);
-        let uncounted = if self.new_only || s.outstanding.waiting().is_some() { 0 } else { uncounted };
-        room.less(uncounted)
-    }
-
     #[inline(never)]
-    pub fn next(&mut self, cfg: &TcpConfig, s: &mut Sender) -> Option<Piece> {
-        s.nxt = s.max;
+    pub(super) fn next_piece(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+        v.s.nxt = v.s.max;
+        if nothing_new && !self.new_only {
+            return Next::Nothing;
+        }
         if self.probe_due {
-            if let Some(piece) = self.probe(s) {
-                return Some(piece);
+            if let Some(piece) = self.probe(v) {
+                return Next::Piece(piece);
             }
         }
-        let (room, uncounted) = self.account(cfg, s);
+        let (room, uncounted) = self.account(v.cfg, v.s, v.flight, v.window);
         if self.new_only {
-            let piece = s.next_in_order(cfg, room);
-            if piece.is_some() || s.max > self.recover + 1 {
-                return piece;
+            if !nothing_new {
+                return Next::in_order(room);
+            }
+            if v.s.max > self.recover + 1 {
+                return Next::Nothing;
             }
             self.new_only = false; // none may go: the conventional way
             self.evidence.frto = false;
         }
-        if let Some(sent) = s.outstanding.next_waiting() {
-            let piece = Piece { start: sent.start, len: (sent.end.min(s.end) - sent.start) as u32 };
-            if room.in_flight + u64::from(piece.len) <= room.window {
-                return Some(piece);
-            }
-            s.stopped_by_cwnd = true;
-            return None;
+        if let Some(sent) = v.flight.next_waiting() {
+            let piece = Piece { start: sent.start, len: (sent.end.min(v.s.end) - sent.start) as u32 };
+            let fits = room.in_flight + u64::from(piece.len) <= room.window;
+            return if fits { Next::Piece(piece) } else { Next::WindowFull };
         }
-        s.next_in_order(cfg, room.less(uncounted))
+        Next::in_order(room.less(uncounted))
     }
 
     /// A full segment of new data went, where the timer runs and the window alone decides what goes: does what
-    /// [`Rack::on_sent`] and [`Rack::arm`] do of it.
+    /// [`Rack::note_sent`] and [`Rack::arm`] do of it.
     #[inline]
-    pub fn on_next_sent(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, piece: Piece, timers: &mut Timers) {
-        if cfg.recovery.has_linux_timers() {
-            let limit = left_of_timeout(cfg, s, now);
-            if let Some(at) = self.schedule_probe(cfg, s, now, limit) {
+    pub fn on_next_sent(&mut self, v: &mut View<'_>, sent: &Transmission, timers: &mut Timers) {
+        if v.cfg.recovery.has_linux_timers() {
+            let limit = left_of_timeout(v, sent.now);
+            if let Some(at) = self.schedule_probe(v, sent.now, limit) {
                 return timers.set(Timer::Retransmit, at);
             }
         }
-        self.set_timer_for(cfg, s, now, piece, true, false);
-        self.arm(cfg, s, timers);
+        self.set_timer_for(v, sent);
+        self.arm(v.cfg, v.s, timers);
     }
 
-    /// `[piece.start, end)` went, data and FIN; it was `new` or sent before.
-    pub fn on_sent(
-        &mut self,
-        cfg: &TcpConfig,
-        s: &Sender,
-        now: Time,
-        piece: Piece,
-        (end, new, was_quiet): (u64, bool, bool),
-    ) {
+    pub(super) fn note_sent(&mut self, v: &View<'_>, sent: &Transmission) {
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            self.window.on_sent(piece.len);
+            self.proportional.on_sent(sent.piece.len);
         }
-        if !new && !self.probe_due {
-            self.evidence.on_again(now, (end - piece.start).div_ceil(u64::from(s.mss)) as u32);
+        if sent.again && !self.probe_due {
+            self.evidence.on_again(sent.now, (sent.end - sent.piece.start).div_ceil(u64::from(v.s.mss)) as u32);
         }
-        self.set_timer_for(cfg, s, now, piece, new, was_quiet);
+        self.set_timer_for(v, sent);
         if self.probe_due {
             self.probe_due = false;
             self.measured = false;
-            self.probe_end = s.max;
+            self.probe_end = v.s.max;
         }
     }
 }

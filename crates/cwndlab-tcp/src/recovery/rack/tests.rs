@@ -5,23 +5,23 @@ use crate::Profile;
 const MS: fn(u64) -> Time = Time::from_millis;
 
 /// Ten segments of 100 bytes are out; every round trip took 100 ms.
-fn sender(cfg: &TcpConfig) -> Sender {
-    let mut s = Sender::new(cfg, 100);
-    s.outstanding.keep(Keeps { order: true, ..Keeps::default() });
+fn sender(cfg: &TcpConfig) -> (SendState, Flight) {
+    let (mut s, mut flight) = (SendState::new(cfg, 100), Flight::default());
+    flight.keep(Keeps { order: true, ..Keeps::default() });
     s.rtt.on_sample(&cfg.rto, MS(100), MS(100), (1, 1));
     (s.end, s.nxt, s.max) = (1001, 1001, 1001);
-    s
+    (s, flight)
 }
 
 /// RFC 8985, section 6.2, step 4: a quarter of the round trip more for each round with a DSACK, at most SRTT.
 #[test]
 fn the_reordering_window_grows_once_a_round_with_dsack_up_to_the_smoothed_round_trip() {
     let cfg = Profile::Linux6.config();
-    let (mut s, mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::default() });
+    let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::default() });
     for (round, window) in [50, 75, 100, 100].into_iter().enumerate() {
         rack.adapt(&s, false, true);
         rack.adapt(&s, false, true); // of the same round
-        assert_eq!(rack.reordering_window(&cfg, &s), MS(window), "after {round} rounds");
+        assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(window), "after {round} rounds");
         (s.una, s.max) = (s.max, s.max + 1000);
     }
 }
@@ -29,25 +29,25 @@ fn the_reordering_window_grows_once_a_round_with_dsack_up_to_the_smoothed_round_
 #[test]
 fn sixteen_recoveries_without_dsack_reset_the_reordering_window() {
     let cfg = Profile::Linux6.config();
-    let (mut s, mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::default() });
+    let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::default() });
     rack.adapt(&s, false, true);
     (s.una, s.max) = (s.max, s.max + 1000);
     for _ in 0..15 {
         rack.adapt(&s, true, false);
         rack.adapt(&s, false, false); // an ACK that ends none
     }
-    assert_eq!(rack.reordering_window(&cfg, &s), MS(50));
+    assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(50));
     rack.adapt(&s, true, false);
-    assert_eq!(rack.reordering_window(&cfg, &s), MS(25));
+    assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(25));
 }
 
 #[test]
 fn where_nothing_was_reordered_a_recovery_or_three_reports_leave_no_window() {
     let cfg = Profile::Linux6.config();
-    let (s, mut rack) = (sender(&cfg), Rack::default());
-    assert_eq!(rack.reordering_window(&cfg, &s), MS(25));
+    let ((s, flight), mut rack) = (sender(&cfg), Rack::default());
+    assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(25));
     for phase in [Phase::Recovery, Phase::Loss] {
         rack.phase = phase;
-        assert_eq!(rack.reordering_window(&cfg, &s), Time::ZERO);
+        assert_eq!(rack.reordering_window(&cfg, &s, &flight), Time::ZERO);
     }
 }

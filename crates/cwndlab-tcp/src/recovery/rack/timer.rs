@@ -5,9 +5,10 @@
 
 use cwndlab_units::Time;
 
-use super::{Phase, Rack};
+use super::{Arrivals, Phase, Rack};
 use crate::config::TcpConfig;
-use crate::sender::{Piece, Sender};
+use crate::recovery::{Transmission, View};
+use crate::send_state::SendState;
 use crate::timers::{Timer, Timers};
 
 /// `TLP.max_ack_delay` (RFC 8985, section 7.2): the longest delay of an ACK to reckon with.
@@ -54,14 +55,14 @@ fn allowance(cfg: &TcpConfig) -> Time {
 
 /// The timeout counted from when the first segment was last sent.
 #[inline]
-fn first_timeout(cfg: &TcpConfig, s: &Sender) -> Time {
-    s.outstanding.first().map_or(Time::MAX, |first| first.at + s.rtt.rto(&cfg.rto))
+fn first_timeout(v: &View<'_>) -> Time {
+    v.flight.first().map_or(Time::MAX, |first| first.at + v.s.rtt.rto(&v.cfg.rto))
 }
 
 /// How long until then; without end if it has passed.
 #[inline]
-pub(super) fn left_of_timeout(cfg: &TcpConfig, s: &Sender, now: Time) -> Time {
-    match first_timeout(cfg, s).saturating_sub(now) {
+pub(super) fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
+    match first_timeout(v).saturating_sub(now) {
         Time::ZERO => Time::MAX,
         left => left,
     }
@@ -70,104 +71,95 @@ pub(super) fn left_of_timeout(cfg: &TcpConfig, s: &Sender, now: Time) -> Time {
 impl Rack {
     /// An ACK has been processed.
     #[inline(never)]
-    pub fn set_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, advanced: bool) {
-        if !cfg.recovery.has_linux_timers() {
+    pub(super) fn set_timer(&mut self, v: &View<'_>, arrivals: &Arrivals, advanced: bool) {
+        let Arrivals { now, moved, .. } = *arrivals;
+        if !v.cfg.recovery.has_linux_timers() {
             if advanced {
-                self.deadlines.probe = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
+                self.deadlines.probe = self.probe_wait(v).map_or(Time::MAX, |wait| v.cfg.expiry(now, wait));
             }
-        } else if s.una == s.max {
+        } else if v.s.una == v.s.max {
             self.deadlines.pending = Pending::Timeout;
-        } else if self.arrivals.moved && !self.deadlines.reordering.is_never() {
-            let wait = self.deadlines.reordering.saturating_sub(now) + allowance(cfg);
-            self.set(cfg, now, Pending::Reordering, wait.min(s.rtt.rto(&cfg.rto)));
-        } else if (advanced || self.tells_of_time_before_first(s, now))
-            && self.schedule_probe(cfg, s, now, s.rtt.rto(&cfg.rto)).is_none()
+        } else if moved && !self.deadlines.reordering.is_never() {
+            let wait = self.deadlines.reordering.saturating_sub(now) + allowance(v.cfg);
+            self.set(v.cfg, now, Pending::Reordering, wait.min(v.s.rtt.rto(&v.cfg.rto)));
+        } else if (advanced || tells_of_time_before_first(v, arrivals))
+            && self.schedule_probe(v, now, v.s.rtt.rto(&v.cfg.rto)).is_none()
         {
-            self.reset_timeout(cfg, s, now);
+            self.reset_timeout(v, now);
         }
     }
 
     /// As [`Rack::set_timer`] and [`Rack::arm`] after [`Rack::take_calm`], while the timer runs and something is outstanding.
     #[inline]
-    pub fn restart_timer(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, timers: &mut Timers) {
-        match self.schedule_probe(cfg, s, now, s.rtt.rto(&cfg.rto)) {
+    pub fn restart_timer(&mut self, v: &View<'_>, now: Time, timers: &mut Timers) {
+        match self.schedule_probe(v, now, v.s.rtt.rto(&v.cfg.rto)) {
             Some(at) => timers.set(Timer::Retransmit, at),
-            None => self.restart_any(cfg, s, now, timers),
+            None => self.restart_any(v, now, timers),
         }
     }
 
     /// The same in any case.
     #[cold]
-    pub fn restart_any(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, timers: &mut Timers) {
-        self.set_timer(cfg, s, now, true);
-        self.arm(cfg, s, timers);
+    pub fn restart_any(&mut self, v: &View<'_>, now: Time, timers: &mut Timers) {
+        let nothing =
+            Arrivals { now, delivered: 0, reported: false, original: false, reported_rtt: None, moved: false };
+        self.set_timer(v, &nothing, true);
+        self.arm(v.cfg, v.s, timers);
     }
 
-    /// A report of what was sent before the first segment was (again): in recovery later ones must not put off its timeout.
-    fn tells_of_time_before_first(&self, s: &Sender, now: Time) -> bool {
-        let Some((rtt, _)) = self.arrivals.sack_rtts else { return false };
-        s.outstanding.first().is_some_and(|first| now.saturating_sub(rtt) < first.at)
-    }
-
-    /// `piece` goes, `new` or again; nothing was out if `was_quiet`.
+    /// A piece has gone.
     #[inline(never)]
-    pub(super) fn set_timer_for(
-        &mut self,
-        cfg: &TcpConfig,
-        s: &Sender,
-        now: Time,
-        piece: Piece,
-        new: bool,
-        was_quiet: bool,
-    ) {
-        if !cfg.recovery.has_linux_timers() {
+    pub(super) fn set_timer_for(&mut self, v: &View<'_>, sent: &Transmission) {
+        let Transmission { now, piece, again, was_quiet, .. } = *sent;
+        let new = !again;
+        if !v.cfg.recovery.has_linux_timers() {
             if new && !self.probe_due {
-                self.deadlines.probe = self.probe_wait(cfg, s).map_or(Time::MAX, |wait| cfg.expiry(now, wait));
+                self.deadlines.probe = self.probe_wait(v).map_or(Time::MAX, |wait| v.cfg.expiry(now, wait));
             }
         } else if self.probe_due {
-            self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
+            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
         } else if new {
-            let probed = self.schedule_probe(cfg, s, now, left_of_timeout(cfg, s, now)).is_some();
+            let probed = self.schedule_probe(v, now, left_of_timeout(v, now)).is_some();
             if !probed && (was_quiet || self.deadlines.pending == Pending::Probe) {
-                self.reset_timeout(cfg, s, now);
+                self.reset_timeout(v, now);
             }
-        } else if piece.start == s.una && self.deadlines.pending != Pending::Reordering {
-            self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
+        } else if piece.start == v.s.una && self.deadlines.pending != Pending::Reordering {
+            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
         }
     }
 
     /// Linux: sets the timer for a probe, if one may be scheduled, after at most `limit`; when it expires.
     #[inline(never)]
-    pub(super) fn schedule_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time, limit: Time) -> Option<Time> {
-        let wait = self.probe_wait(cfg, s)?;
-        self.set(cfg, now, Pending::Probe, wait.min(limit));
+    pub(super) fn schedule_probe(&mut self, v: &View<'_>, now: Time, limit: Time) -> Option<Time> {
+        let wait = self.probe_wait(v)?;
+        self.set(v.cfg, now, Pending::Probe, wait.min(limit));
         Some(self.deadlines.armed)
     }
 
     /// The probe's timer has expired; false if the timeout has, too.
-    pub(super) fn after_probe(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) -> bool {
-        if !cfg.recovery.has_linux_timers() {
+    pub(super) fn after_probe(&mut self, v: &View<'_>, now: Time) -> bool {
+        if !v.cfg.recovery.has_linux_timers() {
             self.deadlines.probe = Time::MAX;
-            self.deadlines.timeout = cfg.expiry(now, s.rtt.rto(&cfg.rto));
+            self.deadlines.timeout = v.cfg.expiry(now, v.s.rtt.rto(&v.cfg.rto));
             return true;
         }
         if self.probe_due {
-            self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
+            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
         } else {
-            self.reset_timeout(cfg, s, now);
+            self.reset_timeout(v, now);
         }
         self.deadlines.armed > now
     }
 
     /// The reordering timer has expired, or a probe may not be scheduled (Linux: `tcp_rearm_rto`).
     #[inline(never)]
-    pub(super) fn reset_timeout(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
-        if cfg.recovery.has_linux_timers() {
+    pub(super) fn reset_timeout(&mut self, v: &View<'_>, now: Time) {
+        if v.cfg.recovery.has_linux_timers() {
             let left = match self.deadlines.pending {
-                Pending::Timeout => s.rtt.rto(&cfg.rto),
-                Pending::Reordering | Pending::Probe => first_timeout(cfg, s).saturating_sub(now),
+                Pending::Timeout => v.s.rtt.rto(&v.cfg.rto),
+                Pending::Reordering | Pending::Probe => first_timeout(v).saturating_sub(now),
             };
-            self.set(cfg, now, Pending::Timeout, left);
+            self.set(v.cfg, now, Pending::Timeout, left);
         }
     }
 
@@ -178,33 +170,33 @@ impl Rack {
 
     /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled.
     #[inline]
-    fn probe_wait(&self, cfg: &TcpConfig, s: &Sender) -> Option<Time> {
+    fn probe_wait(&self, v: &View<'_>) -> Option<Time> {
         let calm = match self.phase {
-            Phase::Open => s.outstanding.tally().sacked == 0,
+            Phase::Open => v.flight.tally().sacked == 0,
             Phase::Reduced => true,
             Phase::Recovery | Phase::Loss => false,
         };
-        let alone = cfg.recovery.has_linux_timers() || (self.probe_end == 0 && self.measured);
-        if !calm || !alone || s.una == s.max {
+        let alone = v.cfg.recovery.has_linux_timers() || (self.probe_end == 0 && self.measured);
+        if !calm || !alone || v.s.una == v.s.max {
             return None;
         }
-        let srtt = s.rtt.srtt(&cfg.rto);
+        let srtt = v.s.rtt.srtt(&v.cfg.rto);
         if srtt == Time::ZERO {
             return Some(FIRST_PTO);
         }
-        Some(srtt * 2 + if s.outstanding.len() == 1 { MAX_ACK_DELAY } else { allowance(cfg) })
+        Some(srtt * 2 + if v.flight.len() == 1 { MAX_ACK_DELAY } else { allowance(v.cfg) })
     }
 
     /// The retransmission timeout has expired and is restarted.
-    pub fn timed_out(&mut self, cfg: &TcpConfig, s: &Sender, now: Time) {
-        if cfg.recovery.has_linux_timers() {
-            self.set(cfg, now, Pending::Timeout, s.rtt.rto(&cfg.rto));
+    pub(super) fn restart_timeout(&mut self, v: &View<'_>, now: Time) {
+        if v.cfg.recovery.has_linux_timers() {
+            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
         }
     }
 
     /// Fills the retransmission timer's place. By the RFC one that was changed in between holds a new timeout.
     #[inline]
-    pub fn arm(&mut self, cfg: &TcpConfig, s: &Sender, timers: &mut Timers) {
+    pub fn arm(&mut self, cfg: &TcpConfig, s: &SendState, timers: &mut Timers) {
         let place = timers.at(Timer::Retransmit);
         if s.una == s.max || place.is_never() {
             (self.deadlines.armed, self.deadlines.pending) = (place, Pending::Timeout);
@@ -230,10 +222,10 @@ impl Rack {
                 (Pending::Probe, self.deadlines.probe.min(self.deadlines.timeout));
         }
     }
+}
 
-    /// As [`Rack::arm`], after the place's expiry was no timeout.
-    pub fn rearm(&mut self, cfg: &TcpConfig, s: &Sender, timers: &mut Timers) {
-        timers.set(Timer::Retransmit, self.deadlines.armed);
-        self.arm(cfg, s, timers);
-    }
+/// A report of what was sent before the first segment was (again): in recovery later ones must not put off its timeout.
+fn tells_of_time_before_first(v: &View<'_>, arrivals: &Arrivals) -> bool {
+    let Some(rtt) = arrivals.reported_rtt else { return false };
+    v.flight.first().is_some_and(|first| arrivals.now.saturating_sub(rtt) < first.at)
 }

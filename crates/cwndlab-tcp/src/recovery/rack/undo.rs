@@ -3,10 +3,11 @@
 
 use cwndlab_units::Time;
 
-use super::{Phase, Rack};
+use super::{Arrivals, Phase, Rack};
 use crate::congestion::{AckKind, AckReport};
 use crate::connection::timestamp;
-use crate::sender::Sender;
+use crate::recovery::{Step, Steps, View};
+use crate::send_state::SendState;
 
 /// Evidence that the last reduction was spurious.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +24,7 @@ pub(super) struct Evidence {
 
 impl Evidence {
     /// The window has been reduced; `again` segments that were sent again are on their way.
-    pub fn start(&mut self, s: &Sender, again: u32) {
+    pub fn start(&mut self, s: &SendState, again: u32) {
         let first_again = self.first_again.filter(|_| again > 0);
         *self = Evidence { since: s.una, unexplained: (again > 0).then_some(again), first_again, frto: self.frto };
     }
@@ -66,78 +67,76 @@ impl Evidence {
 
 impl Rack {
     /// Takes back the reduction; with `lost`, too, what was deemed lost.
-    fn undo(&mut self, s: &mut Sender, lost: bool) {
+    fn undo(&mut self, v: &mut View<'_>, steps: &mut Steps, lost: bool) {
         if lost {
-            s.outstanding.forgive();
+            v.flight.forgive();
         }
-        let mss = s.mss;
-        s.cc.on_undo(mss);
+        steps.push(Step::Undo);
         self.undos += 1;
-        s.ecn.withdraw();
         self.evidence.clear();
     }
 
     /// An ACK during fast recovery that does not end it: whether losses are to be looked for.
-    pub(super) fn undo_in_recovery(&mut self, s: &mut Sender, ack: &AckReport) -> bool {
+    pub(super) fn undo_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport, steps: &mut Steps) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.evidence.answers_original(echo) {
             // a late segment filled the hole; copies in flight will be reported by D-SACK
-            if s.outstanding.tally().again > 0 {
+            if v.flight.tally().again > 0 {
                 return false;
             }
-            self.undo(s, true);
+            self.undo(v, steps, true);
             self.phase = Phase::Open;
         } else if self.evidence.explained() {
-            self.undo(s, false);
+            self.undo(v, steps, false);
             self.phase = Phase::Open;
         }
         true
     }
 
     /// An ACK outside recovery, by which a past reduction may turn out to have been spurious.
-    pub(super) fn undo_after_recovery(&mut self, s: &mut Sender) {
+    pub(super) fn undo_after_recovery(&mut self, v: &mut View<'_>, steps: &mut Steps) {
         if self.evidence.explained() {
-            self.undo(s, false);
+            self.undo(v, steps, false);
         }
     }
 
     /// The last position of the episode is acknowledged: whether the episode was spurious.
-    pub(super) fn undo_at_end(&mut self, s: &mut Sender, echo: Option<u32>) -> bool {
+    pub(super) fn undo_at_end(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) -> bool {
         let spurious = self.evidence.explained() || self.evidence.answers_original(echo);
         if spurious {
-            self.undo(s, false);
+            self.undo(v, steps, false);
         }
         spurious
     }
 
     /// An ACK after a timeout.
-    pub(super) fn after_timeout(&mut self, s: &mut Sender, ack: &AckReport) {
+    pub(super) fn after_timeout(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals, steps: &mut Steps) {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && (self.evidence.explained() || self.evidence.answers_original(echo)) {
-            self.undo(s, true);
+            self.undo(v, steps, true);
             self.phase = Phase::Open;
             return;
         }
-        let recovered = s.una > self.recover;
+        let recovered = v.s.una > self.recover;
         if self.evidence.frto {
-            if self.arrivals.original {
+            if arrivals.original {
                 // RFC 5682, section 3.1, step 3 b: data that was not sent again has arrived, so not all was lost
-                self.undo(s, true);
+                self.undo(v, steps, true);
                 self.phase = Phase::Open;
                 return;
             }
-            if s.max > self.recover + 1 {
-                self.evidence.frto = advanced && !self.arrivals.reported; // step 3 a
+            if v.s.max > self.recover + 1 {
+                self.evidence.frto = advanced && !arrivals.reported; // step 3 a
             } else if advanced && !recovered {
                 // step 2 b: new data, if there is, instead of what is deemed lost
-                self.recover = s.max - 1;
-                self.new_only = s.end > s.max && s.edge > s.max;
+                self.recover = v.s.max - 1;
+                self.new_only = v.s.end > v.s.max && v.s.edge > v.s.max;
                 self.evidence.frto = self.new_only;
                 return;
             }
         }
         if recovered {
-            self.undo_at_end(s, echo);
+            self.undo_at_end(v, echo, steps);
             self.phase = Phase::Open;
         }
     }

@@ -3,8 +3,7 @@
 use cwndlab_units::Time;
 
 use super::{Phase, Rack};
-use crate::config::TcpConfig;
-use crate::sender::Sender;
+use crate::recovery::View;
 
 /// How much of cwnd is used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,26 +14,28 @@ pub(super) struct Usage {
     full_at: Time,
 }
 
-impl Rack {
-    /// The window restarts after an idle period.
-    pub fn note_restart(&mut self, now: Time) {
-        self.usage = Usage { most: 0, full_at: now };
+impl Usage {
+    /// cwnd is full, or the window restarts after an idle period.
+    pub fn new(now: Time) -> Self {
+        Usage { most: 0, full_at: now }
     }
+}
 
-    /// Nothing more can be sent now. RFC 2861, section 3.2: if data was sent, and cwnd has not been full for a timeout, it falls half
-    /// the way to what was used of it (Linux: `tcp_cwnd_validate`).
-    pub fn validate_window(&mut self, cfg: &TcpConfig, s: &mut Sender, now: Time) {
-        if s.una == 1 || s.uses_cwnd() {
-            return self.note_restart(now);
+impl Rack {
+    /// RFC 2861, section 3.2: if data was sent, and cwnd has not been full for a timeout, it falls half the way to what was used of
+    /// it (Linux: `tcp_cwnd_validate`): the segments that were used.
+    pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
+        if v.s.una == 1 || limited {
+            self.usage = Usage::new(now);
+            return None;
         }
-        let out = s.flight().div_ceil(u64::from(s.mss)).min(u64::from(u16::MAX)) as u16;
+        let out = v.s.flight().div_ceil(u64::from(v.s.mss)).min(u64::from(u16::MAX)) as u16;
         self.usage.most = self.usage.most.max(out);
-        if s.last_sent == now && now.saturating_sub(self.usage.full_at) >= s.rtt.rto(&cfg.rto) {
-            if self.phase == Phase::Open && s.outstanding.tally().sacked == 0 {
-                s.cc.on_unused(cfg, s.mss, u32::from(self.usage.most));
-                self.usage.most = 0;
-            }
-            self.usage.full_at = now;
+        if !sent_now || now.saturating_sub(self.usage.full_at) < v.s.rtt.rto(&v.cfg.rto) {
+            return None;
         }
+        self.usage.full_at = now;
+        let falls = self.phase == Phase::Open && v.flight.tally().sacked == 0;
+        falls.then(|| u32::from(std::mem::take(&mut self.usage.most)))
     }
 }

@@ -1,0 +1,72 @@
+//! Proportional rate reduction (RFC 9937): how the window of an episode comes down to ssthresh. The window law states ssthresh; so
+//! `connection` asks for the allowance once that has taken the cut ([`super::Step::Allow`]).
+
+use crate::config::{ReductionBase, TcpConfig};
+
+/// An ACK of the episode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Allow {
+    /// Bytes thought to be in the network.
+    pub pipe: u64,
+    /// Bytes newly delivered.
+    pub delivered: u64,
+    /// It advances SND.UNA and finds no further loss (RFC 9937, section 6).
+    pub safe: bool,
+}
+
+/// The window of one episode.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Proportional {
+    /// Bytes delivered during recovery.
+    delivered_bytes: u32,
+    /// Bytes sent during recovery.
+    out_bytes: u32,
+    /// `RecoverFS`.
+    recover_fs: u32,
+    /// Bytes that may be sent before the next ACK (`SndCnt`).
+    pub send_count: u32,
+}
+
+impl Proportional {
+    /// An episode begins with a window of `cwnd` bytes; `flight` is `RecoverFS` (RFC 9937, section 6.1). Linux takes the window
+    /// instead.
+    pub fn new(cfg: &TcpConfig, flight: u64, cwnd: u64, mss: u64) -> Self {
+        let base = match cfg.reduce_from {
+            ReductionBase::FlightSize => flight,
+            ReductionBase::Cwnd => cwnd,
+            ReductionBase::CwndWholeSegments => cwnd / mss * mss,
+        };
+        let recover_fs = base.max(1) as u32; // windows are at most 2^30
+        Proportional { delivered_bytes: 0, out_bytes: 0, recover_fs, send_count: 0 }
+    }
+
+    /// RFC 9937, section 6.2, on every ACK of the episode; `pipe` bytes are thought to be in the network. The allowance, if it
+    /// changes. Windows are counted in units of these bytes.
+    pub fn on_ack(&mut self, allow: &Allow, ssthresh: u64, mss: u64, unit: u64) -> Option<u64> {
+        let Allow { pipe, delivered, safe } = *allow;
+        if delivered == 0 && self.out_bytes > 0 {
+            return None;
+        }
+        self.delivered_bytes += delivered as u32;
+        let (total, out) = (u64::from(self.delivered_bytes), u64::from(self.out_bytes));
+        let mut count = if pipe > ssthresh {
+            // proportional rate reduction
+            let share = (total * ssthresh).div_ceil(u64::from(self.recover_fs.max(1)));
+            share.next_multiple_of(unit).saturating_sub(out)
+        } else {
+            // conservation bound; with a safe ACK, slow start up to ssthresh
+            let bound = total.saturating_sub(out).max(delivered) + if safe { mss } else { 0 };
+            bound.min(ssthresh - pipe)
+        };
+        if self.out_bytes == 0 {
+            count = count.max(mss); // the fast retransmit goes in any case
+        }
+        self.send_count = count as u32;
+        Some(count)
+    }
+
+    pub fn on_sent(&mut self, bytes: u32) {
+        self.out_bytes += bytes;
+        self.send_count = self.send_count.saturating_sub(bytes);
+    }
+}

@@ -1,0 +1,90 @@
+//! What loss recovery sees of the sender: positions, and what it adds to them. Neither the controller nor the stream.
+
+use cwndlab_units::Time;
+
+use crate::config::TcpConfig;
+use crate::ecn::Echo;
+use crate::flight::{AckReport, Flight};
+use crate::rto::RttEstimator;
+use crate::sender::Piece;
+
+/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions, and the state that recovery shares with output.
+#[derive(Clone, Debug)]
+pub(crate) struct SendState {
+    /// SND.UNA
+    pub una: u64,
+    /// SND.NXT: goes back on a timeout.
+    pub nxt: u64,
+    /// One past the highest position ever sent.
+    pub max: u64,
+    /// One past the last byte written.
+    pub end: u64,
+    /// First position that the peer's window excludes.
+    pub edge: u64,
+    pub rtt: RttEstimator,
+    pub ecn: Echo,
+    /// Effective payload bytes of a full segment.
+    pub mss: u32,
+    /// RFC 5681, section 2: duplicate ACKs since the last ACK of new data.
+    pub dup_acks: u32,
+    /// Bytes by which fast recovery inflates the window (RFC 5681, section 3.2, steps 3 to 5).
+    pub inflation: u32,
+    /// The first unacknowledged segment is to be sent now, regardless of the window.
+    pub resend_first: bool,
+}
+
+impl SendState {
+    pub fn new(cfg: &TcpConfig, mss: u32) -> Self {
+        SendState {
+            una: 1,
+            nxt: 1,
+            max: 1,
+            end: 1,
+            edge: 1 + cfg.receive_buffer_bytes,
+            rtt: RttEstimator::new(&cfg.rto),
+            ecn: Echo::default(),
+            mss,
+            dup_acks: 0,
+            inflation: 0,
+            resend_first: false,
+        }
+    }
+
+    /// What counts against the window: less than `FlightSize` during go-back-N after a timeout.
+    #[inline]
+    pub fn flight(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// `FlightSize` (RFC 5681, section 2): sent and not cumulatively acknowledged.
+    #[inline]
+    pub fn flight_size(&self) -> u64 {
+        self.max - self.una
+    }
+
+    /// The first unacknowledged segment, again; no more than was sent of it, or it would pass the peer's window.
+    pub fn first(&self, flight: &Flight) -> Piece {
+        let hole = flight.first_block_start(self.una).unwrap_or(u64::MAX);
+        let sent = self.end.min(self.max).saturating_sub(self.una);
+        Piece { start: self.una, len: sent.min(u64::from(self.mss)).min(hole - self.una) as u32 }
+    }
+
+    /// The first segment not below `from` that is missing below a report.
+    pub fn hole_piece(&self, flight: &Flight, from: u64) -> Option<Piece> {
+        let (start, end) = flight.hole(from);
+        (end != u64::MAX).then(|| Piece { start, len: (end - start).min(u64::from(self.mss)) as u32 })
+    }
+
+    /// A report with what is known of the sender after this ACK; the caller fills in what the ACK reports.
+    #[inline]
+    pub fn report(&self, cfg: &TcpConfig, now: Time) -> AckReport {
+        AckReport {
+            now,
+            mss: self.mss,
+            srtt: self.rtt.srtt(&cfg.rto),
+            snd_nxt: self.nxt,
+            snd_una: self.una,
+            ..AckReport::default()
+        }
+    }
+}
