@@ -27,7 +27,7 @@ from cwndlab.report import Fact, Outputs, ReportView, Variation, canvas, formula
 from cwndlab.report.definitions import definitions
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
-from cwndlab.report.view import interval_text
+from cwndlab.report.view import estimate_text, interval_text
 from cwndlab.report.write import CSV_COLUMNS
 from cwndlab.spec.outputs import AnyTable, Claims, Figure, Mark
 from cwndlab.spec.schema import Quantity
@@ -309,6 +309,14 @@ def test_an_axis_that_no_cell_has_that_was_run_is_not_an_error_of_the_study(tmp_
     restricted = replace(results, cells=without[::4], study_axes=("webs", "ftps", "iw"))
     view = write(outputs(tmp_path), restricted, tmp_path / "o")
     assert view.omitted and not any("no axis" in line for line in view.omitted)
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "shown"),
+    [(99.94, 99.952, 99.96, "99.95"), (0.0039, 0.0042, 0.0045, "0.004"), (98.2, 98.26, 98.31, "98.3")],
+)
+def test_a_value_is_shown_within_its_interval(low: float, value: float, high: float, shown: str) -> None:
+    assert estimate_text(Interval(value, low, high, 5, "t"), 1 if value > 1 else 2) == shown
 
 
 def test_a_share_next_to_zero_is_no_row_of_zeros() -> None:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from cwndlab.files import plain_row
 from cwndlab.report.model import Mark
-from cwndlab.report.view import interval_text, number
+from cwndlab.report.view import estimate_text, interval_text
 from cwndlab.stats.intervals import Interval
 
 from .scorecard import Outcome, Row, Scorecard, Standing, rank
@@ -125,7 +125,7 @@ def _number(row: Row, name: str) -> ScoreView:
     placed = rank(row, name)
     return ScoreView(
         name,
-        "not measured" if interval is None else number(interval.value),
+        "not measured" if interval is None else estimate_text(interval),
         "" if interval is None or math.isnan(interval.value) else interval_text(interval, None),
         None if outcome is None else MARKS[outcome],
         "" if placed is None else f"rank {placed[0]} of {placed[1]}",
@@ -138,7 +138,8 @@ def _simulated(interval: Interval | None) -> str:
     if interval is None or math.isnan(interval.value):
         return ""
     text = interval_text(interval, None)
-    return f"{number(interval.value)} ({text})" if text else number(interval.value)
+    shown = estimate_text(interval)
+    return f"{shown} ({text})" if text else shown
 
 
 def _beside(standings: Mapping[str, Standing]) -> str:

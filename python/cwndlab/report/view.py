@@ -88,6 +88,19 @@ def interval_text(interval: Interval, digits: int | None) -> str:
     return f"{number(interval.low, digits)} … {number(interval.high, digits)}"
 
 
+def estimate_text(interval: Interval, digits: int | None = None) -> str:
+    """The value of an interval, with more digits where it would lie outside the interval as shown."""
+    text = number(interval.value, digits)
+    if not interval.low < interval.high or "e" in text:
+        return text
+    ends = [float(end.replace(MINUS, "-")) for end in interval_text(interval, digits).split(" … ")]
+    more = decimals(text)
+    while not ends[0] <= float(text.replace(MINUS, "-")) <= ends[1] and more < 9:
+        more += 1
+        text = number(interval.value, more)
+    return text
+
+
 def percent(relative: float) -> str:
     """A relative difference, with its sign."""
     if math.isnan(relative):
@@ -289,7 +302,7 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
         return NumberView(heading, shown, "", "", "", None, "", None, cell.cell)
     return NumberView(
         heading,
-        number(e.value, cell.digits),
+        estimate_text(interval, cell.digits),
         "" if math.isnan(e.value) else interval_text(interval, cell.digits),
         published,
         percent(judgement.relative_difference) if judgement else "",
@@ -395,7 +408,7 @@ def claim_view(judged: JudgedClaim, held: tuple[Held, Held] | None = None) -> Cl
     """Lays out a claim; `held` gives its verdicts under single choices and under combinations of them."""
     parts = []
     for part in judged.parts:
-        value = number(part.interval.value)
+        value = estimate_text(part.interval)
         if not part.interval.exact:
             value += f" ({interval_text(part.interval, None)})"
         parts.append(PartView(part.text, value))
