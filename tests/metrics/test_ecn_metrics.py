@@ -288,3 +288,25 @@ def test_an_ack_number_repeated_three_times_counts_once_as_tcptrace_counts_it() 
     assert measure("triple_duplicate_acks", view, traffic="ecn") == 1
     assert measure("triple_duplicate_acks", view) == 1
     assert math.isnan(measure("triple_duplicate_acks", view, traffic="nobody"))
+
+
+def test_a_queues_length_and_reds_average_are_its_samples() -> None:
+    queues = {
+        "time_ns": np.array([30, 30, 40, 50]) * S,
+        "link": np.array([1, 0, 1, 1]),
+        "packets": np.array([3, 99, 5, 7]),
+        "average": np.array([2.5, math.nan, 3.5, 4.5]),
+    }
+    assert measure("queue_length", run(queues=queues)) == [3, 5, 7]
+    assert measure("queue_length", run(queues=queues), of="average") == [2.5, 3.5, 4.5]
+
+
+def test_the_indicator_of_retransmissions_is_one_or_zero() -> None:
+    connections = {**CONNECTIONS, "retransmits": np.array([0, 0, 4, 0, 2])}
+    before = {**BEFORE, "retransmits": np.array([0, 4])}
+    view = WindowedRun(Run(connections=connections, connection_snapshots=before), 20 * S, 120 * S)
+    found = [
+        measure("retransmits", view, traffic=name, indicator=True) for name in ("background", "ecn", "plain")
+    ]
+    assert found == [0, 0, 1]
+    assert measure("retransmits", view, traffic="plain") == 2

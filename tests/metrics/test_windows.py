@@ -89,7 +89,10 @@ metric = "goodput_series"
 options = { interval = 3.0 }
 """
 REQUIRED: dict[str, dict[str, Any]] = {
-    **{name: {"link": "r2>r1"} for name in ("drop_rate", "link_utilization", "queue_delay", "red_region")},
+    **{
+        name: {"link": "r2>r1"}
+        for name in ("drop_rate", "link_utilization", "queue_delay", "queue_length", "red_region")
+    },
     "congestion_signals": {"traffic": ["bulk", "files"]},
     "flow_throughput": {"traffic": "bulk"},
     "round_trip": {"traffic": "bulk"},
@@ -106,7 +109,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
 }
 #: Metrics that count or add up, so that adjoining windows add up too.
 ADDITIVE = {"congestion_signals", "connections", "fast_retransmits", "retransmits", "timeouts", "transferred"}
-LISTS = {"dropped_packets", "queue_delay", "retransmission_times"}
+LISTS = {"dropped_packets", "queue_delay", "queue_length", "retransmission_times"}
 
 
 @cache

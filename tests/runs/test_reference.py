@@ -70,7 +70,7 @@ def test_lists_name_everything_and_details_say_what_it_is(capsys: pytest.Capture
     assert '(default "200B")' in output(capsys, "apps", "voip")
     assert "burst  bytes that the bucket holds" in output(capsys, "impairments", "policer")
     assert json.loads(output(capsys, "metrics", "goodput", "--json"))["unit"] == "bit/s"
-    assert json.loads(output(capsys, "queues", "--json"))[3]["kind"] == "linux-red"
+    assert json.loads(output(capsys, "queues", "--json"))[2]["kind"] == "drop-on-full"
     assert {knob["name"] for knob in json.loads(output(capsys, "knobs", "--json"))} >= {"mss", "window_law"}
 
 

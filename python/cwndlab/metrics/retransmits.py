@@ -13,6 +13,7 @@ RANGE = COUNT
 TABLES = ("connections",)
 
 
-def measure(run: RunView, *, traffic: str | None = None) -> float:
-    """Of one traffic entry of the study, or of all."""
-    return float(np.sum(of_traffic(run, traffic)["retransmits"]))
+def measure(run: RunView, *, traffic: str | None = None, indicator: bool = False) -> float:
+    """Of one traffic entry of the study, or of all; with `indicator` 1 if there were any, else 0."""
+    total = float(np.sum(of_traffic(run, traffic)["retransmits"]))
+    return float(total > 0) if indicator else total

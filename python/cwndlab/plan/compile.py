@@ -34,7 +34,7 @@ Path = tuple[str | int, ...]
 RED_KINDS = ("red", "linux-red")
 RED_LEVELS = ("min_th", "max_th")
 #: Queues whose limit is a number of packets, as in Linux, and the size of a packet that a size is divided by.
-PACKET_QUEUES = ("codel", "fq-codel", "pie", "dualpi2")
+PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "dualpi2")
 PACKET_BYTES = 1500
 #: The scenario's traffic entries of all instances may not be more than this.
 MAX_INSTANCES = 200_000

@@ -26,6 +26,16 @@ QUEUES: Mapping[str, Kind] = {
         },
         {"limit": 25},
     ),
+    "drop-on-full": Kind(
+        "Drops a packet that waits when another arrives and the queue is full.",
+        "RFC 2884, section 2",
+        "drop_tail",
+        {
+            "limit": _PACKETS.replace("further ones are dropped", "then one of them makes room"),
+            "victim": 'which one: "front", that waited longest, or "random"',
+        },
+        {"limit": 25, "victim": "front"},
+    ),
     "red": Kind(
         "Random early detection: drops with a probability that rises with the average queue.",
         "Floyd and Jacobson 1993",
@@ -42,6 +52,7 @@ QUEUES: Mapping[str, Kind] = {
             "ecn": _ECN,
             "hard_drop": "whether ECN-capable packets are dropped, too, past the thresholds",
             "gentle": "the probability rises from `max_p` to 1 between `max_th` and twice `max_th`",
+            "adaptive": "whether `max_p` falls to a third below `min_th` and doubles at `max_th` (Feng 1997)",
             "wait": "at least 1/p packets pass between two drops, as with ns-2's `wait_`",
             "rules": 'where the paper leaves room: its text ("paper") or ns-2\'s reading ("ns2")',
             "counts_in_service": "whether average and limit count the packet in service",

@@ -4,8 +4,9 @@ use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ArrivalQueue, Cbq, CbqConfig, Codel, CodelConfig, DepartureQueue, DropTail, DropTailConfig, DualPi2, DualPi2Config,
-    FqCodel, FqCodelConfig, LinuxRed, LinuxRedConfig, Pie, PieConfig, Queue, QueueError, Red, RedConfig,
+    ArrivalQueue, Cbq, CbqConfig, Codel, CodelConfig, DepartureQueue, DropOnFull, DropOnFullConfig, DropTail,
+    DropTailConfig, DualPi2, DualPi2Config, FqCodel, FqCodelConfig, LinuxRed, LinuxRedConfig, Pie, PieConfig, Queue,
+    QueueError, Red, RedConfig,
 };
 
 /// What a limit counts.
@@ -27,6 +28,8 @@ pub enum QueueConfig {
     Infinite {},
     /// Drops what does not fit.
     DropTail(DropTailConfig),
+    /// Drops from the front or at random when it is full.
+    DropOnFull(DropOnFullConfig),
     /// Random early detection, Floyd and Jacobson 1993.
     Red(RedConfig),
     /// RED of Linux 2.2 and 2.3.
@@ -55,6 +58,7 @@ impl QueueConfig {
         match self {
             QueueConfig::Infinite {} => Ok(()),
             QueueConfig::DropTail(config) => config.check(),
+            QueueConfig::DropOnFull(config) => config.check(),
             QueueConfig::Red(config) => config.check(),
             QueueConfig::LinuxRed(config) => config.check(),
             QueueConfig::Codel(config) => config.check(),
@@ -91,6 +95,9 @@ impl QueueConfig {
             QueueConfig::Red(config) => Queue::Arrival(ArrivalQueue::Red(Box::new(Red::new(config.clone(), rate)))),
             QueueConfig::LinuxRed(config) => {
                 Queue::Arrival(ArrivalQueue::LinuxRed(Box::new(LinuxRed::new(config.clone()))))
+            }
+            QueueConfig::DropOnFull(config) => {
+                Queue::Departure(DepartureQueue::DropOnFull(Box::new(DropOnFull::new(config.clone()))))
             }
             QueueConfig::Codel(config) => Queue::Departure(DepartureQueue::Codel(Box::new(Codel::new(config.clone())))),
             QueueConfig::Pie(config) => Queue::Departure(DepartureQueue::Pie(Box::new(Pie::new(config.clone())))),

@@ -43,4 +43,10 @@ impl<P: Packet> Fifo<P> {
         self.bytes -= u64::from(packet.wire_bytes());
         Some((arrived, packet))
     }
+    /// Takes out the packet at a place from the head.
+    pub(super) fn remove(&mut self, place: u32) -> Option<P> {
+        let (_, packet) = self.packets.remove(place as usize)?;
+        self.bytes -= u64::from(packet.wire_bytes());
+        Some(packet)
+    }
 }

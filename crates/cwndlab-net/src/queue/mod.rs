@@ -2,7 +2,7 @@
 //!
 //! - [`ArrivalQueue`] (drop-tail, infinite, RED, Linux's RED) decides at the packet's arrival and stores nothing: the link's own
 //!   ring holds the packets, so the departure time is known at once and a hop costs one event.
-//! - [`DepartureQueue`] (`CoDel`, PIE, FQ-CoDel, CBQ) depends on how packets leave; it stores them with their arrival
+//! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, CBQ) depends on how packets leave; it stores them with their arrival
 //!   times, and the link asks it for the next packet whenever it is free.
 //!
 //! A CBQ of a single bounded class is a third kind, [`BoundedClass`], with the results of the second at nearly the cost of the first.
@@ -10,6 +10,7 @@
 mod cbq;
 mod codel;
 mod config;
+mod drop_on_full;
 mod drop_tail;
 mod dualpi2;
 mod error;
@@ -22,6 +23,7 @@ mod red;
 pub use cbq::{BoundedClass, Cbq, CbqClassConfig, CbqConfig, Sharing};
 pub use codel::{Codel, CodelConfig};
 pub use config::{QueueConfig, Unit};
+pub use drop_on_full::{DropOnFull, DropOnFullConfig, Victim};
 pub use drop_tail::{DropTail, DropTailConfig};
 pub use dualpi2::{DualPi2, DualPi2Config, DualPi2Form};
 pub use error::{ClassError, QueueError};
@@ -154,6 +156,8 @@ pub type Dropped<P> = (DropCause, P);
 /// Queues that decide at departure.
 #[derive(Clone, Debug)]
 pub enum DepartureQueue<P> {
+    /// Drops from the front or at random when it is full.
+    DropOnFull(Box<DropOnFull<P>>),
     /// `CoDel`, RFC 8289.
     Codel(Box<Codel<P>>),
     /// PIE, RFC 8033.
@@ -172,6 +176,7 @@ impl<P: Packet> DepartureQueue<P> {
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         match self {
+            DepartureQueue::DropOnFull(queue) => queue.enqueue(now, packet, rng, dropped),
             DepartureQueue::Codel(queue) => queue.enqueue(now, packet, dropped),
             DepartureQueue::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
             DepartureQueue::FqCodel(queue) => queue.enqueue(now, packet, dropped),
@@ -185,6 +190,7 @@ impl<P: Packet> DepartureQueue<P> {
     #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
         match self {
+            DepartureQueue::DropOnFull(queue) => queue.dequeue(),
             DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
             DepartureQueue::Pie(queue) => queue.dequeue(now),
             DepartureQueue::FqCodel(queue) => queue.dequeue(now, dropped),
@@ -224,6 +230,7 @@ impl<P: Packet> DepartureQueue<P> {
     /// Packets waiting (the one in service has left the queue).
     pub fn packets(&self) -> u32 {
         match self {
+            DepartureQueue::DropOnFull(queue) => queue.packets(),
             DepartureQueue::Codel(queue) => queue.packets(),
             DepartureQueue::Pie(queue) => queue.packets(),
             DepartureQueue::FqCodel(queue) => queue.packets(),
@@ -251,6 +258,7 @@ impl<P: Packet> DepartureQueue<P> {
     /// Bytes waiting.
     pub fn bytes(&self) -> u64 {
         match self {
+            DepartureQueue::DropOnFull(queue) => queue.bytes(),
             DepartureQueue::Codel(queue) => queue.bytes(),
             DepartureQueue::Pie(queue) => queue.bytes(),
             DepartureQueue::FqCodel(queue) => queue.bytes(),

@@ -205,13 +205,45 @@ fn real() -> impl Strategy<Value = f64> {
     prop_oneof![8 => 0.0..1.0, 3 => 0.0..100.0, 1 => any::<f64>()]
 }
 
+fn pie(n: &[u64; 6], r: &[f64; 4], b: [bool; 4]) -> QueueConfig {
+    let (small, time) = (|at: usize| n[at] as u32, |at: usize| Time::from_nanos(n[at]));
+    QueueConfig::Pie(PieConfig {
+        limit: small(0),
+        target_ns: time(1),
+        update_ns: time(2),
+        alpha: r[0],
+        beta: r[1],
+        max_burst_ns: time(3),
+        mean_packet_bytes: small(4),
+        estimate: if b[0] { DelayEstimate::Rate } else { DelayEstimate::Timestamp },
+        ecn: b[1],
+        ecn_threshold: r[2],
+        derandomize: b[2],
+        cap_adjustment: b[3],
+        activate_at: b[0].then_some(r[3]),
+    })
+}
+
+fn linux_red(n: &[u64; 6], r: &[f64; 4], b: [bool; 4]) -> QueueConfig {
+    let (min_th, max_th) = (r[0] as u32, (r[0] + r[1]) as u32);
+    QueueConfig::LinuxRed(LinuxRedConfig {
+        max_p: r[2],
+        bandwidth_bps: Rate::from_bps(n[3]),
+        ecn: b[0],
+        hard_drop: b[1],
+        version: if b[2] { LinuxRedVersion::V2_3_15 } else { LinuxRedVersion::V2_2_5 },
+        ..LinuxRedConfig::new(n[0], min_th, max_th, n[1] as u32, n[2] as u32)
+    })
+}
+
 /// A configuration of any kind with any numbers in it: most are rejected.
 fn any_config() -> impl Strategy<Value = QueueConfig> {
-    (prop::array::uniform6(number()), prop::array::uniform4(real()), any::<[bool; 4]>(), 0..7_u8).prop_map(
+    (prop::array::uniform6(number()), prop::array::uniform4(real()), any::<[bool; 4]>(), 0..9_u8).prop_map(
         |(n, r, b, kind)| {
             let (small, time) = (|at: usize| n[at] as u32, |at: usize| Time::from_nanos(n[at]));
             let unit = if b[0] { Unit::Packets } else { Unit::Bytes };
             let red = RedConfig {
+                adaptive: b[2],
                 limit: n[0],
                 unit,
                 min_th: r[0],
@@ -251,21 +283,7 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                     ce_threshold_ns: b[1].then_some(time(2)),
                     ..CodelConfig { limit: small(2), mtu: small(3), ..CodelConfig::default() }
                 }),
-                3 => QueueConfig::Pie(PieConfig {
-                    limit: small(0),
-                    target_ns: time(1),
-                    update_ns: time(2),
-                    alpha: r[0],
-                    beta: r[1],
-                    max_burst_ns: time(3),
-                    mean_packet_bytes: small(4),
-                    estimate: if b[0] { DelayEstimate::Rate } else { DelayEstimate::Timestamp },
-                    ecn: b[1],
-                    ecn_threshold: r[2],
-                    derandomize: b[2],
-                    cap_adjustment: b[3],
-                    activate_at: b[0].then_some(r[3]),
-                }),
+                3 => pie(&n, &r, b),
                 4 => QueueConfig::FqCodel(FqCodelConfig {
                     flows: small(0),
                     quantum: small(1),
@@ -292,6 +310,11 @@ fn any_config() -> impl Strategy<Value = QueueConfig> {
                     classic_share: r[3],
                     ecn: b[0],
                 }),
+                6 => linux_red(&n, &r, b),
+                7 => {
+                    let victim = if b[0] { Victim::Front } else { Victim::Random };
+                    QueueConfig::DropOnFull(DropOnFullConfig { limit: small(0), victim })
+                }
                 _ => {
                     let root = CbqClassConfig {
                         traffic: Vec::new(),

@@ -63,6 +63,9 @@ pub struct RedConfig {
     /// is uniform on 1/p..2/p.
     #[serde(default)]
     pub wait: bool,
+    /// Whether `max_p` adapts: a third when the average falls below `min_th`, twice when it rises to `max_th`, at most 1.
+    #[serde(default)]
+    pub adaptive: bool,
     /// Where the paper leaves room: its text, or ns-2's reading.
     #[serde(default)]
     pub rules: RedRules,
@@ -104,6 +107,7 @@ impl RedConfig {
             hard_drop: true,
             gentle: false,
             wait: false,
+            adaptive: false,
             rules: RedRules::Paper,
             counts_in_service: false,
         }

@@ -6,6 +6,8 @@ mod config;
 pub(super) use config::ewma_log;
 pub use config::{weight_for_burst, RedConfig, RedRules};
 
+use std::cmp::Ordering;
+
 use cwndlab_units::{Rate, Time};
 use rand::Rng as _;
 
@@ -25,6 +27,9 @@ pub struct Red {
     /// Transmission time of a packet of mean size, in seconds (`s` of section 4).
     step_s: f64,
     average: f64,
+    /// The probability as the average reaches `max_th`, which adapts if asked to, and where the average last made it.
+    max_p: f64,
+    adapted: Ordering,
     /// Packets that passed since the last drop or mark, while the average was between the thresholds.
     count: u32,
     /// `count` after a drop or mark.
@@ -78,6 +83,8 @@ impl Red {
             ln_keep: libm::log1p(-weight).max(f64::MIN), // finite at weight 1, so that an idle time of 0 keeps the average
             step_s: rate.serialization_time(config.mean_packet_bytes).as_secs_f64(),
             average: 0.0,
+            max_p: config.max_p,
+            adapted: Ordering::Equal,
             count: 0,
             after_signal: u32::from(config.rules == RedRules::Ns2),
             idle_from: Time::ZERO,
@@ -113,6 +120,9 @@ impl Red {
         }
         self.last_arrival = now;
         self.update_average(now, &backlog, length);
+        if self.config.adaptive {
+            self.adapt();
+        }
         let admit = self.decide(&backlog, length, wire_bytes, ecn, rng);
         if backlog.packets == 0 && matches!(admit, Admit::Drop(_)) {
             // The packet does not end the idle time, but its part before now has been counted.
@@ -144,12 +154,30 @@ impl Red {
         }
     }
 
+    /// Self-configuring RED (Feng, Kandlur, Saha and Shin 1997), by the rule and with the factors that ns-3's
+    /// `RedQueueDisc::UpdateMaxPFeng` has; the report itself was not found.
+    fn adapt(&mut self) {
+        let RedConfig { min_th, max_th, .. } = self.config;
+        let side = match self.average {
+            average if average < min_th => Ordering::Less,
+            average if average >= max_th => Ordering::Greater,
+            _ => Ordering::Equal,
+        };
+        match side {
+            Ordering::Less if self.adapted != side => self.max_p /= 3.0,
+            Ordering::Greater if self.adapted != side => self.max_p = (2.0 * self.max_p).min(1.0),
+            _ => {}
+        }
+        self.adapted = side;
+    }
+
     fn decide(&mut self, backlog: &Backlog, length: u64, wire_bytes: u32, ecn: Ecn, rng: &mut Rng) -> Admit {
         if self.is_full(backlog, length, wire_bytes) {
             self.count = self.after_signal;
             return Admit::Drop(DropCause::Full);
         }
-        let RedConfig { min_th, max_th, max_p, gentle, hard_drop, .. } = self.config;
+        let RedConfig { min_th, max_th, gentle, hard_drop, .. } = self.config;
+        let max_p = self.max_p;
         let ns2 = self.config.rules == RedRules::Ns2;
         let can_mark = self.config.ecn && ecn != Ecn::NotEct;
         if self.average < min_th || ns2 && length <= 1 {

@@ -333,3 +333,17 @@ fn poisson(wait: bool, load: f64) -> (f64, f64) {
     }
     (sum / f64::from(arrivals), f64::from(drops) / f64::from(arrivals))
 }
+
+/// From an empty queue, `max_p` falls to a third at once, as the average starts below `min_th`.
+#[test]
+fn an_adaptive_max_p_changes_once_each_time_the_average_leaves_the_region() {
+    let config =
+        RedConfig { adaptive: true, max_p: 0.3, w_q: Some(1.0), limit: 1000, ..RedConfig::new(1000, 5.0, 15.0) };
+    let mut red = red(config);
+    let steps =
+        [(1, 100), (2, 100), (10, 100), (20, 200), (30, 200), (10, 200), (2, 67), (20, 133), (10, 133), (40, 267)];
+    for (waiting, permille) in steps {
+        arrive(&mut red, busy(waiting), Ecn::NotEct, &mut rng());
+        assert_eq!((red.max_p * 1000.0).round() as u32, permille, "at {waiting}");
+    }
+}

@@ -1,0 +1,83 @@
+//! A queue that makes room when it is full: it drops the packet at its front, or one at random, not the one that arrives.
+//!
+//! RFC 2884, section 2, names both as alternatives to tail drop.
+
+use cwndlab_units::Time;
+use rand::Rng as _;
+use serde::{Deserialize, Serialize};
+
+use super::config::positive;
+use super::fifo::Fifo;
+use super::{Dequeued, Dropped, QueueError};
+use crate::{DropCause, Packet, Rng};
+
+/// Which packet makes room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victim {
+    /// The one that has waited longest.
+    Front,
+    /// Any that waits, each with the same probability; the one that arrives has its place then.
+    Random,
+}
+
+/// Parameters of [`DropOnFull`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropOnFullConfig {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Which packet makes room for one that arrives.
+    pub victim: Victim,
+}
+
+impl DropOnFullConfig {
+    pub(super) fn check(&self) -> Result<(), QueueError> {
+        positive("limit", u64::from(self.limit))
+    }
+}
+
+/// First in, first out, as long as there is room.
+#[derive(Clone, Debug)]
+pub struct DropOnFull<P> {
+    config: DropOnFullConfig,
+    fifo: Fifo<P>,
+}
+
+impl<P> DropOnFull<P> {
+    /// Empty, with a checked configuration.
+    pub fn new(config: DropOnFullConfig) -> DropOnFull<P> {
+        DropOnFull { config, fifo: Fifo::default() }
+    }
+    /// Packets waiting.
+    pub fn packets(&self) -> u32 {
+        self.fifo.len()
+    }
+    /// Bytes waiting.
+    pub fn bytes(&self) -> u64 {
+        self.fifo.bytes
+    }
+}
+
+impl<P: Packet> DropOnFull<P> {
+    /// Takes a packet that arrives at `now`; if the queue is full, drops another. Never marks.
+    pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
+        if self.fifo.len() >= self.config.limit {
+            let place = match self.config.victim {
+                Victim::Front => 0,
+                Victim::Random => rng.random_range(0..self.fifo.len()),
+            };
+            dropped.extend(self.fifo.remove(place).map(|packet| (DropCause::Full, packet)));
+        }
+        self.fifo.push(now, packet);
+        false
+    }
+
+    /// The next packet to send.
+    pub fn dequeue(&mut self) -> Option<Dequeued<P>> {
+        self.fifo.pop().map(|(_, packet)| Dequeued { packet, marked: false })
+    }
+}
+
+#[cfg(test)]
+mod tests;
