@@ -36,7 +36,7 @@ def measured(study: Study, scenario: Cell, replicate: int = 0) -> dict[str, Any]
 
 def test_the_memos_transactions_run_for_an_hour_a_cell_and_its_transfers_ten_times(study: Study) -> None:
     plan = study.plan()
-    memo = [one for one in plan.cells if one.axes.get("recovery") and one.axes["path"] == "one-way"]
+    memo = [one for one in plan.cells if one.axes.get("recovery") and one.axes.get("path") == "one-way"]
     for one in memo:
         if one.axes["workload"] == "transactions":
             start_ns, end_ns = one.compiled.scenario["windows"]["measured"]
