@@ -113,8 +113,14 @@ MEMOS: tuple[Memo, ...] = (
     ),
     Memo(
         "rfc2884",
-        "RFC 2884, the fairness table",
-        {"grid": "fairness", "background": ["plain", "ecn"], "flows": 2},
+        "RFC 2884, fairness and the gains of Reno",
+        {
+            "grid": ["fairness", "bulk", "transactions"],
+            "background": ["plain", "ecn"],
+            "recovery": "reno",
+            "size": 5,
+            "max_p": [0.02, 0.05, 0.1, 0.2, 0.5],
+        },
         {
             RIGHT: {},
             "Linux 6": {"tcp.profile": "linux-6"},

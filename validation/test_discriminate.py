@@ -47,6 +47,16 @@ def test_more_numbers_of_a_wrong_model_are_incompatible(model: str, right: Outco
     assert theirs.found > theirs.high
 
 
+@pytest.mark.parametrize("model", ["Linux 6", "max_th of 30 packets, not 90"])
+def test_a_wrong_model_misses_more_of_rfc_2884_s_numbers(model: str) -> None:
+    """Of the fairness indices and gains at max_p 0.1 and 0.2, on three runs."""
+    few = {**RFC2884.cells, "max_p": [0.1, 0.2]}
+    ours = outcome(RFC2884, RIGHT, 3, few).incompatible
+    theirs = outcome(RFC2884, model, 3, few).incompatible
+    assert ours is not None and theirs is not None and ours.judged == theirs.judged
+    assert theirs.found >= ours.found + 2
+
+
 def test_the_guide_has_the_table_of_every_model() -> None:
     """Its numbers are those of the last `make discriminate`."""
     shown = PAGE.read_text().split(BEGIN)[1].split(END)[0]

@@ -114,3 +114,56 @@ def test_a_part_of_the_study_ends_in_a_report(tmp_path: Path) -> None:
         for row in csv.DictReader((tmp_path / "claims.csv").read_text().splitlines())
     }
     assert claims["ignores-multiple-notifications"] == "not checked"
+
+
+FOLDER = Path(cwndlab.__file__).parent / "studies" / "rfc2884"
+
+
+@pytest.mark.parametrize(
+    ("study", "changes", "holds"),
+    [
+        ("tuning", {"max_th": 90, "min_th": 5, "w_q": 0.002, "flows": [2, 10], "max_p": [0.02, 0.5]}, 2),
+        ("tuning-linux", {"max_th": 30, "min_th": 2, "burst": 20, "flows": 2, "max_p": [0.1, 0.5]}, 1),
+        ("section-2", {"flows": 10, "queue": ["drop-tail", "red"]}, 3),
+    ],
+)
+def test_the_studies_in_subfolders_run_and_hold(
+    study: str, changes: dict[str, Any], holds: int, tmp_path: Path
+) -> None:
+    """Few cells, seven runs: no claim fails but that of a link poorly used, and as many hold at least."""
+    cwndlab.run(FOLDER / study / "study.toml", changes=changes, replicates=7, out=tmp_path)
+    rows = list(csv.DictReader((tmp_path / "claims.csv").read_text().splitlines()))
+    assert {row["claim"] for row in rows if row["verdict"] == "fails"} <= {"poor-utilization"}
+    assert sum(row["verdict"] == "holds" for row in rows) >= holds
+
+
+def test_linux_s_red_has_the_parameters_of_its_rule(study: Study) -> None:
+    one = cell(study, workload="bulk", tuning="linux", flows=2, max_p=0.1)
+    [_, red] = [c for link in one.compiled.scenario["links"] for c in link["queue"].get("classes", [])]
+    found = {key: red["queue"][key] for key in ("kind", "min_th", "max_th", "burst", "limit")}
+    assert found == {"kind": "linux-red", "min_th": 2000, "max_th": 30000, "burst": 20, "limit": 60000}
+
+
+def test_the_goodput_that_the_memo_defines_is_the_throughput_of_a_transfer(study: Study) -> None:
+    """Packets sent, less those sent again, times their size over the time taken (section 4)."""
+    restricted = study.set({"parameters.capture": "server"})
+    one = cell(restricted, workload="bulk", recovery="reno", path="one-way", flows=2, max_p=0.5)
+    found = measured(restricted, one)
+    view = RunView(_core.run(one.scenario, 2884, 0), one.compiled.scenario)
+    rows, segments = view.columns("connections"), view.columns("segments")
+    names = [view.scenario["traffic"][entry]["name"] for entry in rows["traffic"]]
+    [place] = [place for place, name in enumerate(names) if name == "plain"]
+    data = (np.asarray(segments["connection"]) == rows["connection"][place]) & (
+        np.asarray(segments["len"]) > 0
+    )
+    events = np.asarray(segments["event"])[data]
+    packets = np.count_nonzero(events == "send") + np.count_nonzero(events == "retransmit")
+    sent_again = float(rows["retransmits"][place])
+    assert sent_again > 100
+    [transfer] = [
+        i for i, name in enumerate(view.columns("objects")["traffic"]) if name == rows["traffic"][place]
+    ]
+    objects = view.columns("objects")
+    taken_s = (float(objects["end_ns"][transfer]) - float(objects["start_ns"][transfer])) / 1e9
+    goodput = (packets - sent_again) * 1460 * 8 / taken_s / 1000
+    assert goodput == pytest.approx(found["plain_throughput"], rel=1e-3)
