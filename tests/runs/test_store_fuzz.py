@@ -85,6 +85,8 @@ def damage(folder: Path, action: str, which: int, other: int, place: int, conten
             remove(path)
         case "foreign" | "foreign folder":
             new = folder / NAMES[place % len(NAMES)]
+            if new.parent.is_file():  # by an earlier damage
+                return
             remove(new)
             if action == "foreign":
                 new.write_bytes(content)
