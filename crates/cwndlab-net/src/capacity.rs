@@ -103,7 +103,9 @@ impl CapacityConfig {
     pub(crate) fn build(&self) -> Capacity {
         match self {
             CapacityConfig::Steps { at_ns, rates_bps, repeat_ns } => {
-                Capacity::Steps(Schedule::new(at_ns, rates_bps, *repeat_ns))
+                let rates = Schedule::new(at_ns, rates_bps, *repeat_ns);
+                let per_round = rates.round().map(|(rate, time)| u128::from(rate) * u128::from(time.as_nanos())).sum();
+                Capacity::Steps { rates, per_round }
             }
             CapacityConfig::Deliveries { at_ms } => Capacity::Deliveries(Deliveries {
                 at: at_ms.iter().map(|&ms| Time::from_millis(ms)).collect(),
@@ -124,7 +126,11 @@ fn valid(rate: u64) -> bool {
 /// A transmitter. Its calls never go back in time.
 #[derive(Debug)]
 pub(crate) enum Capacity {
-    Steps(Schedule<u64>),
+    /// `per_round`: what goes in a round that repeats, in bits per second times nanoseconds.
+    Steps {
+        rates: Schedule<u64>,
+        per_round: u128,
+    },
     Deliveries(Deliveries),
 }
 
@@ -145,16 +151,22 @@ impl Capacity {
     /// When a packet is sent whose transmission begins at `begin`; `waited`: it was in the queue before that.
     pub(crate) fn finish(&mut self, begin: Time, waited: bool, bytes: u32) -> Time {
         match self {
-            Capacity::Steps(rates) => finish_at_rates(rates, begin, bytes),
+            Capacity::Steps { rates, per_round } => finish_at_rates(rates, *per_round, begin, bytes),
             Capacity::Deliveries(deliveries) => deliveries.finish(begin, waited, bytes),
         }
     }
 }
 
-fn finish_at_rates(rates: &mut Schedule<u64>, begin: Time, bytes: u32) -> Time {
+fn finish_at_rates(rates: &mut Schedule<u64>, per_round: u128, begin: Time, bytes: u32) -> Time {
     // in bits per second times nanoseconds
     let mut need = u128::from(bytes) * 8_000_000_000;
     let mut from = begin;
+    if let Some(period) = rates.period() {
+        // whole rounds at once: a round may be a nanosecond, and a packet may take 25 minutes
+        let rounds = need.saturating_sub(1) / per_round.max(1);
+        need -= rounds * per_round;
+        from += period * rounds as u64;
+    }
     loop {
         let (rate, until) = rates.at(from);
         let rate = u128::from(rate);

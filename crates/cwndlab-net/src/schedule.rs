@@ -59,6 +59,17 @@ impl<T: Copy> Schedule<T> {
         Schedule { at: at.to_vec(), values: values.to_vec(), repeat, index: 0, base: Time::ZERO }
     }
 
+    /// How long a round lasts, if it repeats.
+    pub(crate) fn period(&self) -> Option<Time> {
+        self.repeat
+    }
+
+    /// Each value of a round that repeats, with how long it holds.
+    pub(crate) fn round(&self) -> impl Iterator<Item = (T, Time)> + '_ {
+        let ends = self.at.iter().skip(1).copied().chain(self.repeat);
+        self.values.iter().zip(&self.at).zip(ends).map(|((&value, &at), end)| (value, end - at))
+    }
+
     /// The value at a time, and until when it holds.
     pub(crate) fn at(&mut self, now: Time) -> (T, Time) {
         if let Some(period) = self.repeat {

@@ -26,6 +26,21 @@ fn the_bits_left_at_a_change_are_sent_at_the_new_rate() {
 }
 
 #[test]
+fn rounds_of_nanoseconds_are_not_counted_one_by_one() {
+    // 1500 bytes at 8 bit/s, and at 24 and 8 bit/s in turn
+    let config = |rates: &[u64]| CapacityConfig::Steps {
+        at_ns: (0..rates.len() as u64).map(Time::from_nanos).collect(),
+        rates_bps: rates.to_vec(),
+        repeat_ns: Some(Time::from_nanos(rates.len() as u64)),
+    };
+    assert_eq!(
+        config(&[8]).build().finish(Time::from_nanos(7), false, 1500),
+        Time::from_secs(1500) + Time::from_nanos(7)
+    );
+    assert_eq!(config(&[24, 8]).build().finish(Time::ZERO, false, 1500), Time::from_secs(750));
+}
+
+#[test]
 fn a_rate_of_zero_holds_the_packet_back() {
     let mut link = steps(&[(0, 12_000_000), (10, 0), (30, 12_000_000)], None).build();
     assert_eq!(link.finish(us(9500), false, 1500), us(30_500));

@@ -167,15 +167,20 @@ impl<P> DualPi2<P> {
         while self.next_update <= now {
             let at = self.next_update;
             let delay_s = self.low.delay_s(at).max(self.classic.delay_s(at));
-            if self.base == 0.0 && delay_s == 0.0 && self.delay_old_s == 0.0 && self.packets() == 0 {
-                // At rest: all further updates until now do nothing either.
+            let target_s = self.config.target_ns.as_secs_f64();
+            let step = self.config.alpha * (delay_s - target_s) + self.config.beta * (delay_s - self.delay_old_s);
+            let before = self.base;
+            self.base = (before + step).clamp(0.0, 1.0);
+            if self.base.to_bits() == before.to_bits()
+                && delay_s == 0.0
+                && self.delay_old_s == 0.0
+                && self.packets() == 0
+            {
+                // At rest, at 0 or with an alpha of 0: all further updates until now do nothing either.
                 let skipped = (now - at).as_nanos() / self.config.update_ns.as_nanos();
                 self.next_update += self.config.update_ns * (skipped + 1);
                 return;
             }
-            let target_s = self.config.target_ns.as_secs_f64();
-            let step = self.config.alpha * (delay_s - target_s) + self.config.beta * (delay_s - self.delay_old_s);
-            self.base = (self.base + step).clamp(0.0, 1.0);
             self.delay_old_s = delay_s;
             self.next_update += self.config.update_ns;
         }

@@ -104,10 +104,14 @@ fn the_classic_delay_settles_at_its_target() {
 
 #[test]
 fn a_long_idle_time_costs_no_loop_of_updates() {
-    let mut queue = DualPi2::new(DualPi2Config::default(), RATE, 1);
-    let now = Time::from_secs(3_000_000_000);
-    queue.enqueue(now, packet(0, Ecn::Ect1), &mut Vec::new());
-    assert!(queue.next_update > now && queue.next_update <= now + Time::from_millis(16));
+    // with an alpha of 0 the probability stays where it is
+    for (alpha, base) in [(0.16, 0.0), (0.0, 0.5)] {
+        let mut queue = DualPi2::new(DualPi2Config { alpha, ..DualPi2Config::default() }, RATE, 1);
+        queue.base = base;
+        let now = Time::from_secs(3_000_000_000);
+        queue.enqueue(now, packet(0, Ecn::Ect1), &mut Vec::new());
+        assert!(queue.next_update > now && queue.next_update <= now + Time::from_millis(16));
+    }
 }
 
 /// Linux's form, with the controller fixed at `base`.
