@@ -22,6 +22,7 @@ mod delays;
 mod external;
 mod hystart;
 mod hystart_linux;
+pub(crate) mod law;
 mod ledbat;
 mod ledbat_plus_plus;
 mod needs;

@@ -1,25 +1,23 @@
 //! One end of a TCP connection (RFC 9293).
 
-mod accurate;
+mod accecn;
 mod ack;
-mod calm;
-mod capable;
 mod close;
+mod delivery_rate;
+mod ecn_handshake;
+mod fast;
 mod handshake;
 mod info;
 mod input;
 mod limit;
-mod measured;
 mod output;
-mod paced;
-mod quick;
+mod pacing;
+mod shared_timer;
 mod socket;
-mod timed;
 
+pub use fast::{Polled, Quick};
 pub use info::{CongestionState, DeliveredCe, Info};
 pub use limit::Limit;
-pub use output::Polled;
-pub use quick::Quick;
 
 use cwndlab_units::Time;
 
@@ -243,7 +241,7 @@ impl Connection {
             self.receiver.ack_now = true;
             self.receiver.policy.on_timer(cfg, &self.sender.snd.rtt);
         }
-        // the pacer shares this timer's place; what it releases is polled for anyway
+        // the pacer uses the same timer; its data needs no call here, as the caller polls next
         if self.timers.take_expired(Timer::TimeWait, now) && self.state == State::TimeWait {
             self.state = State::Closed;
         }
@@ -479,18 +477,12 @@ impl Connection {
     }
 }
 
-/// Microseconds of the timestamp clock. RFC 7323, section 5.4 wants 1 ms to 1 s a tick; Linux's `tcp_usec_ts` has this.
-#[inline]
-pub(crate) fn timestamp(now: Time) -> u32 {
-    (now.as_nanos() / 1000) as u32
-}
-
 /// The age of TS.Recent is kept in units of 2^30 ns.
 fn stamp_unit(now: Time) -> u32 {
     (now.as_nanos() >> 30) as u32
 }
 
-/// From this age on, half of the range of [`timestamp`], TS.Recent is too old to be compared with (RFC 7323, section 5.5: 24
+/// From this age on, half of the range of [`crate::segment::timestamp`], TS.Recent is too old to be compared with (RFC 7323, section 5.5: 24
 /// days where the clock ticks each millisecond).
 const OUTDATED: u32 = 2000;
 

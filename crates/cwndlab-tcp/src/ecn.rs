@@ -157,7 +157,7 @@ impl Echo {
         self.0 & MARKED_SYN_ACK != 0
     }
 
-    /// Whether segments carry anything of it.
+    /// Whether segments carry ECN flags or codepoints.
     #[inline]
     pub fn is_in_use(self) -> bool {
         self.0 & (ECT | ACCURATE) != 0

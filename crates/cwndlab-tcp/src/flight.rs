@@ -21,7 +21,7 @@ use rate::RateSampler;
 use scoreboard::Scoreboard;
 
 /// The sums where single segments are not kept.
-static NOTHING: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, again: 0, lost_bytes: 0 };
+static NO_SEGMENTS: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, again: 0, lost_bytes: 0 };
 
 /// The account of one sender.
 #[derive(Clone, Debug, Default)]
@@ -100,9 +100,6 @@ impl Flight {
 
     /// A SACK block: returns how many bytes of it are news.
     pub fn on_block(&mut self, left: u64, right: u64) -> u64 {
-        if self.reported.knows(left, right) {
-            return 0;
-        }
         if let Some(record) = &mut self.record {
             let mut from = left;
             loop {
@@ -188,12 +185,12 @@ impl Flight {
     /// Sums over the segments that are out.
     #[inline]
     pub fn tally(&self) -> &Tally {
-        self.record.as_ref().map_or(&NOTHING, |record| &record.tally)
+        self.record.as_ref().map_or(&NO_SEGMENTS, |record| &record.tally)
     }
 
     /// The first segment that waits to be sent again, looked for from the beginning.
-    pub fn waiting(&self) -> Option<&Sent> {
-        self.record.as_ref()?.waiting()
+    pub fn first_waiting(&self) -> Option<&Sent> {
+        self.record.as_ref()?.first_waiting()
     }
 
     /// The first segment that waits to be sent again.

@@ -7,6 +7,8 @@ mod config;
 mod congestion;
 mod connection;
 mod ecn;
+#[cfg(test)]
+mod examples;
 mod flight;
 mod pacing;
 mod profile;
@@ -28,11 +30,11 @@ mod trace;
 mod tuned_buffer;
 
 pub use config::{
-    AckPolicy, Bbr3Config, Bbr3Rules, ConfigError, CubicConfig, Estimator, FinConfig, HandshakeConfig, InitialWindow,
-    LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow, NagleRule, NewRenoConfig, Profile, PrrConfig,
-    RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind, RecoveryRules, ReductionBase, RenoConfig,
-    RetransmitGuard, RtoConfig, RttSamples, SelectiveConfig, SlowStartKind, TcpConfig, TimerStart, WindowLawKind,
-    WithoutEffect,
+    all_knobs, AckPolicy, Bbr3Config, Bbr3Rules, ConfigError, CubicConfig, Estimator, FackConfig, FinConfig,
+    HandshakeConfig, InitialWindow, Knob, LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow, NagleRule,
+    NewRenoConfig, Profile, PrrConfig, RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind,
+    RecoveryRules, ReductionBase, RenoConfig, RetransmitGuard, RtoConfig, RttSamples, SackConfig, SlowStartKind,
+    TcpConfig, TimerStart, WindowLawKind, WithoutEffect, RENAMED,
 };
 pub use congestion::{
     AckKind, AckReport, AfterAck, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
@@ -41,7 +43,7 @@ pub use congestion::{
 pub use connection::{CongestionState, Connection, DeliveredCe, Info, Limit, Polled, Quick};
 pub use ecn::EcnKind;
 pub use flight::RateSample;
-pub use profile::{choices_json, knobs_json, Knob, KNOBS, RENAMED};
+pub use profile::{choices_json, knobs_json};
 pub use rto::RttEstimator;
 pub use segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 pub use state::{CloseReason, State};

@@ -19,7 +19,7 @@ mod tahoe;
 
 use cwndlab_units::Time;
 
-use crate::config::{RecoveryConfig, RecoveryRules, RenoConfig, SelectiveConfig, TcpConfig};
+use crate::config::{FackConfig, RecoveryConfig, RecoveryRules, RenoConfig, SackConfig, TcpConfig};
 use crate::congestion::{AckKind, AckReport, Episode};
 use crate::flight::Flight;
 use crate::send_state::SendState;
@@ -69,7 +69,7 @@ pub(crate) enum Expiry {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EchoEpisode {
     /// `RecoverFS` (RFC 9937, section 6.1).
-    pub recover_fs: u64,
+    pub recover_fs: u32,
     /// The ACK of the echo, as the episode takes it where it has passed through loss recovery before.
     pub allow: Allow,
 }
@@ -125,7 +125,7 @@ pub(crate) trait Algorithm {
         }
     }
 
-    /// Adds what the ACK shows to be lost: without SACK, and with SACK of 1998, the first segment when it is to go again.
+    /// Adds the bytes newly deemed lost. Without SACK, and with SACK of 1998, that is the first segment when it is retransmitted.
     #[inline(never)]
     fn with_losses(&mut self, v: &mut View<'_>, outcome: Outcome) -> Outcome {
         let lost = outcome.began || v.s.resend_first;
@@ -135,10 +135,11 @@ pub(crate) trait Algorithm {
     /// The retransmission timer has expired; the step of an episode that follows, if any.
     fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode>;
 
-    /// The next piece to send. Asked again with `nothing_new` if it was [`Next::InOrder`], and nothing in order can go.
+    /// The next piece to send. Asked again with `nothing_new` if nothing in order could go, where the first
+    /// answer had `or_else`.
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next;
 
-    /// The room by which [`Algorithm::next`] sends; none if it sends nothing now, even if the window would admit it.
+    /// The window that [`Algorithm::next`] obeys; `None` if it sends nothing now even though the window would allow it.
     fn room(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> Option<Room>;
 
     /// Whether an episode of fast recovery is under way.
@@ -168,20 +169,20 @@ pub(crate) trait Algorithm {
         false
     }
 
-    /// Whether an ACK restarts the timer and is timed by the stamp that it echoes, whatever it acknowledges (FACK of 1998).
+    /// Whether an ACK restarts the timer and gives an RTT sample by the timestamp that it echoes, whatever it acknowledges (FACK of
+    /// 1998).
     #[inline]
     fn times_echo(&self, _new: bool, _blocks: bool) -> bool {
         false
     }
 
-    /// Whether the window alone decides what goes, where nothing was reported.
+    /// Whether only the window limits what is sent, provided that SACK has reported nothing.
     #[inline]
     fn is_calm(&self, _s: &SendState, _flight: &Flight) -> bool {
         !self.in_recovery()
     }
 
-    /// Whether nothing follows from an ACK of new data but that the window grows, where nothing was reported and no ACK was
-    /// a duplicate.
+    /// Whether an ACK of new data only opens the window, provided that SACK has reported nothing and there were no duplicate ACKs.
     #[inline]
     fn only_grows(&self) -> bool {
         !self.in_recovery()
@@ -192,7 +193,7 @@ pub(crate) trait Algorithm {
         None
     }
 
-    /// Its state for displays.
+    /// The state that `Info` and traces display.
     fn shown(&self) -> Shown {
         Shown::default()
     }
@@ -202,13 +203,13 @@ pub(crate) trait Algorithm {
         None
     }
 
-    /// The retransmission timer's place has expired.
+    /// The retransmission timer has expired, which may stand for another timer of the recovery.
     fn on_expiry(&mut self, _v: &mut View<'_>, _now: Time) -> Expiry {
         Expiry::Timeout
     }
 
-    /// A timeout is about to cut the window, the `retries`-th without progress: whether the window has been reduced for this
-    /// flight already.
+    /// A timeout is about to cut the window, the `retries`-th in a row. Returns whether the window was already reduced for this
+    /// flight.
     fn has_reduced(&mut self, _v: &mut View<'_>, _retries: u8) -> bool {
         false
     }
@@ -216,12 +217,12 @@ pub(crate) trait Algorithm {
     /// The window restarts after an idle period.
     fn on_idle_restart(&mut self, _now: Time) {}
 
-    /// Nothing more can be sent now: how many segments of the window were used, if it is to fall for that.
+    /// Nothing more can be sent now. If the window is to shrink because it was not used, returns the segments that were in use.
     fn unused_window(&mut self, _v: &mut View<'_>, _now: Time, _limited: bool, _sent_now: bool) -> Option<u32> {
         None
     }
 
-    /// Fills the retransmission timer's place, if the recovery has timers of its own that share it.
+    /// Sets the retransmission timer, if the recovery has timers of its own that share it.
     #[inline]
     fn share_timer(&mut self, _cfg: &TcpConfig, _s: &SendState, _timers: &mut Timers) {}
 }
@@ -283,10 +284,10 @@ impl Recovery {
         match cfg.recovery {
             RecoveryConfig::Tahoe => Recovery::Tahoe(Tahoe::default()),
             RecoveryConfig::Reno(RenoConfig { rules, .. }) => Recovery::Reno(Reno::new(rules)),
-            RecoveryConfig::Sack(SelectiveConfig { rules: RecoveryRules::Ns2_1998, .. }) if sack => {
+            RecoveryConfig::Sack(SackConfig { rules: RecoveryRules::Ns2_1998, .. }) if sack => {
                 Recovery::Sack1998(Sack1998::default())
             }
-            RecoveryConfig::Fack(SelectiveConfig { rules: RecoveryRules::Ns2_1998, .. }) if sack => {
+            RecoveryConfig::Fack(FackConfig { rules: RecoveryRules::Ns2_1998, .. }) if sack => {
                 Recovery::Fack1998(Box::default())
             }
             RecoveryConfig::Sack(_) if sack => selective(LossRule::Rfc6675, None),
@@ -346,12 +347,12 @@ fn in_flight_outside(s: &SendState, flight: &Flight) -> u64 {
 
 /// Whether a duplicate ACK begins an episode: it is the one that shows a loss, and more than `recover` has been acknowledged, so
 /// that the loss is not of the last episode (RFC 6582, section 3.2, step 2: "covers more than recover").
-fn begins(v: &View<'_>, recover: u64) -> bool {
+pub(crate) fn begins(v: &View<'_>, recover: u64) -> bool {
     v.s.dup_acks == v.cfg.dup_thresh && (v.s.una > recover + 1 || recover == 0)
 }
 
 /// Begins an episode: the window is cut (RFC 5681, equation 4), and the first unacknowledged segment goes again.
-fn cut(v: &mut View<'_>) -> Outcome {
+pub(crate) fn cut(v: &mut View<'_>) -> Outcome {
     v.s.resend_first = true;
     Outcome { steps: Steps::cut(v.s.flight_size()), ..BEGAN }
 }
@@ -373,7 +374,12 @@ fn inflate(v: &mut View<'_>, active: bool, recover: u64, extra: u16) -> Outcome 
 /// The room of the algorithms without SACK, against whose window everything sent counts. None before an episode by ns-2's
 /// `rules`, without Limited Transmit: its agents do not even try to send on the first two duplicate ACKs.
 #[inline]
-fn cumulative_room(cfg: &TcpConfig, s: &SendState, window: SendWindow, rules: RecoveryRules) -> Option<Room> {
+pub(crate) fn cumulative_room(
+    cfg: &TcpConfig,
+    s: &SendState,
+    window: SendWindow,
+    rules: RecoveryRules,
+) -> Option<Room> {
     let mut window = window.inflated(s);
     if s.dup_acks > 0 && s.inflation == 0 && s.dup_acks < cfg.dup_thresh {
         if cfg.limited_transmit {
@@ -388,14 +394,11 @@ fn cumulative_room(cfg: &TcpConfig, s: &SendState, window: SendWindow, rules: Re
 
 /// The next piece of the algorithms without SACK: the first segment if it is to be sent again, else what the room lets go.
 #[inline]
-fn next_cumulative(v: &View<'_>, nothing_new: bool, rules: RecoveryRules) -> Next {
+pub(crate) fn next_cumulative(v: &View<'_>, rules: RecoveryRules) -> Next {
     if v.s.resend_first {
         return Next::Piece(v.s.first(v.flight));
     }
-    match cumulative_room(v.cfg, v.s, v.window, rules) {
-        Some(room) if !nothing_new => Next::in_order(room),
-        _ => Next::Nothing,
-    }
+    cumulative_room(v.cfg, v.s, v.window, rules).map_or(Next::Nothing, Next::in_order)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Sequence numbers are the wire's 32 bits and wrap. Inside the endpoint they are 64-bit stream
 //! positions (SYN is position 0, the first byte of data position 1), unwrapped at this border.
 
+use cwndlab_units::Time;
+
 /// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1), at their header positions, except AE,
 /// which is the bit left of them in the header and takes the place of URG here, as urgent data is not modelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -166,4 +168,10 @@ impl std::ops::DerefMut for Segment {
     fn deref_mut(&mut self) -> &mut Header {
         &mut self.header
     }
+}
+
+/// Microseconds of the timestamp clock. RFC 7323, section 5.4 wants 1 ms to 1 s a tick; Linux's `tcp_usec_ts` has this.
+#[inline]
+pub(crate) fn timestamp(now: Time) -> u32 {
+    (now.as_nanos() / 1000) as u32
 }

@@ -222,7 +222,8 @@ impl Sender {
         self.snd.ecn.reduced(self.snd.max, event == CongestionEvent::Ecn);
     }
 
-    /// Every step of loss recovery that concerns the window passes here.
+    /// Applies to the window what loss recovery asks for.
+    #[inline(never)]
     pub fn take_steps(&mut self, cfg: &TcpConfig, steps: &Steps, recovery: &mut Recovery) {
         let mss = self.snd.mss;
         for step in steps.iter() {
@@ -232,23 +233,27 @@ impl Sender {
                     // what Limited Transmit sent beyond cwnd does not count (RFC 5681, section 3.2, step 2), nor what was sent
                     // before a timeout, or the window would grow by the loss
                     let most = self.cc.cwnd().max(u64::from(mss));
-                    self.reduce(cfg, CongestionEvent::Loss, flight_bytes.min(most));
+                    self.reduce(cfg, CongestionEvent::Loss, u64::from(flight_bytes).min(most));
                 }
                 Step::Undo => {
                     self.cc.on_undo(mss);
                     self.snd.ecn.withdraw();
                 }
                 Step::LossWindow => self.cc.to_loss_window(cfg, mss),
-                Step::Episode(episode) => self.cc.on_episode(episode, mss),
+                Step::Ended => self.cc.on_episode(Episode::Ended, mss),
+                Step::Deflated(bytes) => self.cc.on_episode(Episode::Deflated { bytes }, mss),
+                Step::DeflatedBySegments(segments) => {
+                    self.cc.on_episode(Episode::DeflatedBySegments { segments }, mss);
+                }
                 Step::Allow(allow) => self.allow(cfg, &allow, recovery),
             }
         }
     }
 
-    /// Before the window is cut, proportional rate reduction begins from `recover_fs`, if that is to shape the episode.
-    pub fn begin_reduction(&mut self, cfg: &TcpConfig, recover_fs: Option<u64>, recovery: &mut Recovery) {
-        if let (Some(flight), Some(proportional)) = (recover_fs, recovery.proportional()) {
-            *proportional = Proportional::new(cfg, flight, self.cc.cwnd(), u64::from(self.snd.mss));
+    /// Before the window is cut, proportional rate reduction begins from `recover_fs`, if that is to shape the episode (0 = not).
+    pub fn begin_reduction(&mut self, cfg: &TcpConfig, recover_fs: u32, recovery: &mut Recovery) {
+        if let Some(proportional) = recovery.proportional().filter(|_| recover_fs > 0) {
+            *proportional = Proportional::new(cfg, recover_fs, self.cc.cwnd(), u64::from(self.snd.mss));
         }
     }
 
@@ -258,7 +263,7 @@ impl Sender {
         let unit = if cfg.counts_whole_segments() { mss } else { 1 };
         let Some(proportional) = recovery.proportional() else { return };
         if let Some(allowance) = proportional.on_ack(allow, self.cc.ssthresh(), mss, unit) {
-            self.cc.on_episode(Episode::Proportional { pipe: allow.pipe, allowance }, self.snd.mss);
+            self.cc.on_episode(Episode::Proportional { pipe: u64::from(allow.pipe), allowance }, self.snd.mss);
         }
     }
 
@@ -273,10 +278,13 @@ impl Sender {
                     return None;
                 }
                 Next::Piece(piece) => return Some(self.trim(piece)),
-                Next::InOrder { room, below } => {
+                Next::InOrder { room, below, or_else } => {
                     if let Some(piece) = self.next_in_order(cfg, room) {
                         let len = u64::from(piece.len).min(below - piece.start) as u32;
                         return Some(Piece { len, ..piece });
+                    }
+                    if !or_else {
+                        return None;
                     }
                 }
             }

@@ -8,8 +8,8 @@
 use cwndlab_units::Time;
 
 use crate::config::{ReceiveTuning, TcpConfig};
-use crate::connection::timestamp;
 use crate::reassembly::Reassembly;
+use crate::segment::timestamp;
 use crate::segment::Header;
 use crate::segment_size::SegmentSize;
 

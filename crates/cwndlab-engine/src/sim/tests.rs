@@ -141,7 +141,7 @@ proptest! {
     #[test]
     fn every_packet_is_accounted_for_and_every_byte_arrives(
         profile in proptest::sample::select(&cwndlab_tcp::Profile::ALL),
-        recovery in proptest::sample::select(&RecoveryKind::ALL),
+        recovery in proptest::sample::select(RecoveryKind::ALL),
         bytes in 1_u64..120_000, limit in 2_u64..30, loss in 0.0..0.15_f64, reorder in 0.0..0.1_f64,
         duplicate in 0.0..0.05_f64, codel in any::<bool>(), replicate in 0_u64..1000
     ) {

@@ -100,7 +100,14 @@ impl Linux {
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
         match data.arrival {
-            Arrival::InOrder { .. } | Arrival::Partial { .. } => self.on_next(cfg, data),
+            Arrival::InOrder { .. } | Arrival::Partial { .. } => {
+                self.note_in_order(cfg, data);
+                self.note_growth(data);
+                if self.is_due(data) {
+                    return Due::Now;
+                }
+                self.delayed(cfg, data.now, data.rtt)
+            }
             Arrival::Old => {
                 self.quicken(cfg, MAX_QUICK, data.effect.window);
                 Due::Now
@@ -124,20 +131,6 @@ impl Linux {
                 }
                 self.compressed(cfg, data)
             }
-        }
-    }
-
-    /// One came in order, with nothing beyond a hole.
-    #[allow(clippy::inline_always)] // what most data is: see `receiver::linux`
-    #[inline(always)]
-    pub fn on_next(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
-        self.scheduled = true;
-        self.note_in_order(cfg, data);
-        self.note_growth(data);
-        if self.is_due(data) {
-            Due::Now
-        } else {
-            self.delayed(cfg, data.now, data.rtt)
         }
     }
 

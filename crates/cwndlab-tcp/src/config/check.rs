@@ -3,14 +3,14 @@
 use std::fmt;
 
 use super::{
-    AckPolicy, Estimator, InitialWindow, MaxWindow, ReceiveTuning, RecoveryConfig, RecoveryRules, RenoConfig,
-    RetransmitGuard, RttSamples, SelectiveConfig, TcpConfig, TimerStart, WindowLawKind,
+    AckPolicy, Estimator, FackConfig, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, ReceiveTuning,
+    RecoveryConfig, RecoveryRules, RenoConfig, RetransmitGuard, RttSamples, TcpConfig, TimerStart,
 };
 use cwndlab_units::Time;
 use thiserror::Error;
 
 /// The largest window that the window scale option can offer (RFC 7323, section 2.3).
-const LARGEST_WINDOW: u64 = 1 << 30;
+pub(super) const LARGEST_WINDOW: u64 = 1 << 30;
 /// Linux's `SOCK_MIN_RCVBUF`: one packet of 1500 bytes.
 const LEAST_BUFFER: u64 = 2304;
 /// A timer that fires more often than this would stop the run's clock for want of progress.
@@ -18,7 +18,7 @@ const SHORTEST_TIMER: Time = Time::from_micros(1);
 /// The longest time of a knob; sums and products of such times stay far below the clock's 584 years.
 const LONGEST_TIME: Time = Time::from_secs(24 * 3600);
 /// The most segments of a knob.
-const MOST_SEGMENTS: u32 = 1 << 20;
+pub(super) const MOST_SEGMENTS: u32 = 1 << 20;
 
 /// A knob whose value an endpoint cannot run with. Names are those of the table of knobs, `rto.min_ns`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -73,10 +73,16 @@ impl fmt::Display for Shown<Time> {
 
 /// Collects what is wrong.
 #[derive(Default)]
-struct Errors(Vec<ConfigError>);
+pub(crate) struct Errors(Vec<ConfigError>);
 
 impl Errors {
-    fn range(&mut self, holds: bool, knob: &'static str, value: impl fmt::Display, right: &'static str) {
+    /// What was found.
+    #[cfg(test)]
+    pub(crate) fn into_list(self) -> Vec<ConfigError> {
+        self.0
+    }
+
+    pub(crate) fn range(&mut self, holds: bool, knob: &'static str, value: impl fmt::Display, right: &'static str) {
         if !holds {
             self.0.push(ConfigError::OutOfRange { knob, value: value.to_string(), right });
         }
@@ -95,12 +101,12 @@ impl Errors {
         }
     }
 
-    fn timer(&mut self, knob: &'static str, time: Time) {
+    pub(crate) fn timer(&mut self, knob: &'static str, time: Time) {
         self.range((SHORTEST_TIMER..=LONGEST_TIME).contains(&time), knob, Shown(time), "in 1us..=24h");
     }
 
     /// A time that may be 0.
-    fn time(&mut self, knob: &'static str, time: Time) {
+    pub(crate) fn time(&mut self, knob: &'static str, time: Time) {
         self.range(time <= LONGEST_TIME, knob, Shown(time), "at most 24h");
     }
 }
@@ -112,10 +118,9 @@ impl TcpConfig {
     /// Every knob that is out of its range or contradicts another one.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
         let mut errors = Errors::default();
-        self.check_segments(&mut errors);
+        self.check_ranges(&mut errors);
         self.check_windows(&mut errors);
         self.check_recovery(&mut errors);
-        self.check_ack_policy(&mut errors);
         self.check_rto(&mut errors);
         if errors.0.is_empty() {
             Ok(())
@@ -124,31 +129,11 @@ impl TcpConfig {
         }
     }
 
-    fn check_segments(&self, errors: &mut Errors) {
-        errors.range((1..=65_535).contains(&self.mss), "mss", self.mss, "in 1..=65535 bytes");
+    fn check_windows(&self, errors: &mut Errors) {
         if self.timestamps || self.sack {
             let right = "over 40 bytes, which options may take";
             errors.conflict(self.mss == 0 || self.mss > 40, "mss", self.mss, "timestamps or sack", right);
         }
-        errors.range((1..=4).contains(&self.sack_blocks), "sack_blocks", self.sack_blocks, "in 1..=4");
-        errors.range(self.header_bytes <= 1000, "header_bytes", self.header_bytes, "at most 1000");
-        errors.range((1..=1000).contains(&self.ack_bytes), "ack_bytes", self.ack_bytes, "in 1..=1000");
-        if let Some(handshake) = &self.handshake {
-            let linear = handshake.linear_timeouts;
-            errors.range(linear <= 100, "handshake.linear_timeouts", linear, "at most 100");
-        }
-        if let Some(fin) = &self.fin {
-            errors.time("fin.time_wait_ns", fin.time_wait_ns);
-        }
-    }
-
-    fn check_windows(&self, errors: &mut Errors) {
-        if let InitialWindow::Segments(segments) = self.initial_window {
-            let holds = (1..=65_535).contains(&segments);
-            errors.range(holds, "initial_window", segments, "in 1..=65535 segments");
-        }
-        let lost = self.loss_window_segments;
-        errors.range(lost >= 1, "loss_window_segments", lost, "at least 1");
         match self.max_window {
             MaxWindow::Segments(segments) => {
                 let holds = segments >= 1 && u64::from(segments) * u64::from(self.mss) <= LARGEST_WINDOW;
@@ -158,33 +143,9 @@ impl TcpConfig {
                 errors.range((1..=LARGEST_WINDOW).contains(&bytes), "max_window", bytes, "in 1..=2^30 bytes");
             }
         }
-        let buffer = self.receive_buffer_bytes;
-        errors.range((1..=LARGEST_WINDOW).contains(&buffer), "receive_buffer_bytes", buffer, "in 1..=2^30");
-        if let ReceiveTuning::Linux { initial_bytes, most_bytes } = self.receive_tuning {
-            let holds = (LEAST_BUFFER..=most_bytes).contains(&initial_bytes);
-            let knob = "receive_tuning.linux.initial_bytes";
-            errors.range(holds, knob, initial_bytes, "at least 2304 and at most most_bytes");
-            errors.range(most_bytes <= LARGEST_WINDOW, "receive_tuning.linux.most_bytes", most_bytes, "at most 2^30");
-        }
     }
 
     fn check_recovery(&self, errors: &mut Errors) {
-        if let WindowLawKind::LedbatPlusPlus(law) = self.window_law {
-            errors.timer("window_law.ledbat-plus-plus.target_ns", law.target_ns);
-        }
-        if let WindowLawKind::Ledbat(law) = self.window_law {
-            errors.timer("window_law.ledbat.target_ns", law.target_ns);
-            let knob = "window_law.ledbat.gain_percent";
-            errors.range((1..=10_000).contains(&law.gain_percent), knob, law.gain_percent, "in 1..=10000");
-        }
-        errors.range((1..=MOST_SEGMENTS).contains(&self.dup_thresh), "dup_thresh", self.dup_thresh, "in 1..=2^20");
-        let ssthresh = self.initial_ssthresh_segments;
-        errors.range(ssthresh <= MOST_SEGMENTS, "initial_ssthresh_segments", ssthresh, "at most 2^20");
-        let (knob, extra) = match self.recovery {
-            RecoveryConfig::Reno(reno) => ("recovery.reno.extra_segments", reno.extra_segments),
-            _ => ("recovery.new-reno.extra_segments", self.recovery.new_reno().extra_segments),
-        };
-        errors.range(extra <= 1000, knob, extra, "at most 1000");
         self.check_rules(errors);
         // RACK keeps a record of segments of its own
         if matches!(self.recovery, RecoveryConfig::Rack(_)) {
@@ -208,7 +169,7 @@ impl TcpConfig {
             errors.conflict(reno.extra_segments == 0, "recovery.reno.extra_segments", reno.extra_segments, rules, "0");
             errors.conflict(!reno.outlives_timeout, "recovery.reno.outlives_timeout", true, rules, "false");
         }
-        if let RecoveryConfig::Fack(SelectiveConfig { rules: RecoveryRules::Ns2_1998, .. }) = &self.recovery {
+        if let RecoveryConfig::Fack(FackConfig { rules: RecoveryRules::Ns2_1998, .. }) = &self.recovery {
             let (echoes, rules) = (self.packet_stamps || self.timestamps, "recovery.fack.rules = ns2-1998");
             errors.conflict(echoes, "packet_stamps", false, rules, "true, or timestamps = true");
         }
@@ -219,40 +180,17 @@ impl TcpConfig {
         }
     }
 
-    fn check_ack_policy(&self, errors: &mut Errors) {
-        match self.ack_policy {
-            AckPolicy::Every | AckPolicy::Linux => {}
-            AckPolicy::Delayed { timeout_ns } => errors.timer("ack_policy.delayed.timeout_ns", timeout_ns),
-            AckPolicy::QuickThenDelayed { timeout_ns, .. } => {
-                errors.timer("ack_policy.quick-then-delayed.timeout_ns", timeout_ns);
-            }
-            AckPolicy::Adaptive { first_ns, max_ns, push_ns, .. } => {
-                errors.timer("ack_policy.adaptive.max_ns", max_ns);
-                errors.timer("ack_policy.adaptive.push_ns", push_ns);
-                errors.time("ack_policy.adaptive.first_ns", first_ns);
-                let ticks = self.rto.tick_ns >= SHORTEST_TIMER;
-                let tick = Shown(self.rto.tick_ns);
-                errors.conflict(ticks, "rto.tick_ns", tick, "ack_policy = adaptive", "at least 1us");
-            }
-            AckPolicy::Heartbeat { grid_ns } => errors.timer("ack_policy.heartbeat.grid_ns", grid_ns),
-            AckPolicy::QuickThenHeartbeat { grid_ns, every, .. } => {
-                errors.timer("ack_policy.quick-then-heartbeat.grid_ns", grid_ns);
-                errors.range(every >= 1, "ack_policy.quick-then-heartbeat.every", every, "at least 1 segment");
-            }
-        }
-    }
-
     fn check_rto(&self, errors: &mut Errors) {
         let rto = &self.rto;
-        errors.timer("rto.initial_ns", rto.initial_ns);
-        errors.timer("rto.max_ns", rto.max_ns);
         errors.range(rto.min_ns <= rto.max_ns, "rto.min_ns", Shown(rto.min_ns), "at most rto.max");
-        errors.time("rto.tick_phase_ns", rto.tick_phase_ns);
-        errors.time("rto.variance_floor_ns", rto.variance_floor_ns);
         let tick = rto.tick_ns;
         errors.range(tick <= rto.max_ns, "rto.tick_ns", Shown(tick), "at most rto.max");
         let fine = tick == Time::ZERO || rto.estimator != Estimator::Linux;
         errors.conflict(fine, "rto.tick_ns", Shown(tick), "rto.estimator = linux", "0");
+        if let AckPolicy::Adaptive { .. } = self.ack_policy {
+            let right = "at least 1us";
+            errors.conflict(tick >= SHORTEST_TIMER, "rto.tick_ns", Shown(tick), "ack_policy = adaptive", right);
+        }
         let clocked = tick >= SHORTEST_TIMER || !rto.estimator.is_linux_2();
         let linux_2 = "rto.estimator = linux-2.0 or linux-2.2";
         errors.conflict(clocked, "rto.tick_ns", Shown(tick), linux_2, "at least 1us");
@@ -262,6 +200,69 @@ impl TcpConfig {
         // without either, a round trip in no time would be timed out in no time
         let floor = rto.min_ns.max(tick) >= SHORTEST_TIMER;
         errors.conflict(floor, "rto.min_ns", Shown(rto.min_ns), "rto.tick = 0", "at least 1us");
+    }
+}
+
+/// Ranges of what has no knobs in a table.
+pub(super) trait CheckRanges {
+    fn check_ranges(&self, errors: &mut Errors);
+}
+
+impl CheckRanges for Option<HandshakeConfig> {
+    fn check_ranges(&self, errors: &mut Errors) {
+        if let Some(handshake) = self {
+            handshake.check_ranges(errors);
+        }
+    }
+}
+
+impl CheckRanges for Option<FinConfig> {
+    fn check_ranges(&self, errors: &mut Errors) {
+        if let Some(fin) = self {
+            fin.check_ranges(errors);
+        }
+    }
+}
+
+impl CheckRanges for InitialWindow {
+    fn check_ranges(&self, errors: &mut Errors) {
+        if let InitialWindow::Segments(segments) = self {
+            errors.range((1..=65_535).contains(segments), "initial_window", segments, "in 1..=65535 segments");
+        }
+    }
+}
+
+impl CheckRanges for ReceiveTuning {
+    fn check_ranges(&self, errors: &mut Errors) {
+        if let ReceiveTuning::Linux { initial_bytes, most_bytes } = self {
+            let holds = (LEAST_BUFFER..=*most_bytes).contains(initial_bytes);
+            let knob = "receive_tuning.linux.initial_bytes";
+            errors.range(holds, knob, initial_bytes, "at least 2304 and at most most_bytes");
+            let holds = *most_bytes <= LARGEST_WINDOW;
+            errors.range(holds, "receive_tuning.linux.most_bytes", most_bytes, "at most 2^30");
+        }
+    }
+}
+
+impl CheckRanges for AckPolicy {
+    fn check_ranges(&self, errors: &mut Errors) {
+        match *self {
+            AckPolicy::Every | AckPolicy::Linux => {}
+            AckPolicy::Delayed { timeout_ns } => errors.timer("ack_policy.delayed.timeout_ns", timeout_ns),
+            AckPolicy::QuickThenDelayed { timeout_ns, .. } => {
+                errors.timer("ack_policy.quick-then-delayed.timeout_ns", timeout_ns);
+            }
+            AckPolicy::Adaptive { first_ns, max_ns, push_ns, .. } => {
+                errors.timer("ack_policy.adaptive.max_ns", max_ns);
+                errors.timer("ack_policy.adaptive.push_ns", push_ns);
+                errors.time("ack_policy.adaptive.first_ns", first_ns);
+            }
+            AckPolicy::Heartbeat { grid_ns } => errors.timer("ack_policy.heartbeat.grid_ns", grid_ns),
+            AckPolicy::QuickThenHeartbeat { grid_ns, every, .. } => {
+                errors.timer("ack_policy.quick-then-heartbeat.grid_ns", grid_ns);
+                errors.range(every >= 1, "ack_policy.quick-then-heartbeat.every", every, "at least 1 segment");
+            }
+        }
     }
 }
 

@@ -2,26 +2,19 @@
 
 use serde_json::{json, Map, Value};
 
-use super::{Profile, RecoveryConfig, RecoveryKind, WindowLawKind};
-
-impl Profile {
-    /// The profile's values of a recovery's knobs, also of those that it does not use itself.
-    pub const fn recovery(self, kind: RecoveryKind) -> RecoveryConfig {
-        self.era().recovery(kind)
-    }
-}
+use super::{FinConfig, HandshakeConfig, Profile, RecoveryKind, WindowLawKind};
 
 /// What words stand for in the profile. `alternatives`: for each such knob the knobs of each of its words, null for a word
 /// that has none. `switches`: the knobs of what can be switched on and off.
 pub(crate) fn choices(profile: Profile) -> Value {
-    let recoveries = RecoveryKind::ALL.map(|kind| serde_json::to_value(profile.recovery(kind)));
-    let laws = WindowLawKind::all(profile.era().cubic).map(serde_json::to_value);
+    let recoveries = RecoveryKind::ALL.iter().map(|&kind| serde_json::to_value(profile.recovery(kind)));
+    let laws = WindowLawKind::all(profile).into_iter().map(serde_json::to_value);
     json!({
         "alternatives": {
-            "recovery": by_word(recoveries.into_iter().flatten()),
-            "window_law": by_word(laws.into_iter().flatten()),
+            "recovery": by_word(recoveries.flatten()),
+            "window_law": by_word(laws.flatten()),
         },
-        "switches": { "handshake": profile.era().handshake, "fin": profile.era().fin },
+        "switches": { "handshake": HandshakeConfig::of(profile), "fin": FinConfig::of(profile) },
     })
 }
 

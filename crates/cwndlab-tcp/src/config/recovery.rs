@@ -1,7 +1,12 @@
 //! Loss recovery: each kind with the knobs that only it has.
 
-use super::Profile;
 use serde::{Deserialize, Serialize};
+
+use super::check::Errors;
+use super::knobs::{knobs, NS2, NS2_NONE};
+use super::Profile;
+
+const UNUSED: &str = "the standard's; unused by its recovery";
 
 /// What keeps a fast retransmit from answering the losses of an earlier episode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -24,116 +29,6 @@ pub enum RecoveryRules {
     Ns2_1998,
 }
 
-/// The kinds of loss recovery, by name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RecoveryKind {
-    /// Fast retransmit, then slow start.
-    Tahoe,
-    /// RFC 5681, section 3.2.
-    Reno,
-    /// RFC 6582.
-    NewReno,
-    /// RFC 6675.
-    Sack,
-    /// Forward acknowledgment (Mathis & Mahdavi 1996).
-    Fack,
-    /// RFC 6675's loss detection with RFC 6937/9937's proportional rate reduction.
-    Prr,
-    /// RACK-TLP (RFC 8985) with RFC 9937's proportional rate reduction.
-    Rack,
-}
-
-/// Loss recovery with its knobs. Where a connection has no SACK the selective kinds are NewReno, with `without_sack`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RecoveryConfig {
-    /// Fast retransmit, then slow start.
-    Tahoe,
-    /// RFC 5681, section 3.2.
-    Reno(RenoConfig),
-    /// RFC 6582.
-    NewReno(NewRenoConfig),
-    /// RFC 6675.
-    Sack(SelectiveConfig),
-    /// Forward acknowledgment (Mathis & Mahdavi 1996).
-    Fack(SelectiveConfig),
-    /// RFC 6675's loss detection with RFC 6937/9937's proportional rate reduction.
-    Prr(PrrConfig),
-    /// RACK-TLP (RFC 8985) with RFC 9937's proportional rate reduction.
-    Rack(RackConfig),
-}
-
-/// Knobs of `reno`. The default is RFC 5681's, with the guard of RFC 6582.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RenoConfig {
-    /// Whose rules it follows; with those of ns-2 all other knobs are the standard's.
-    pub rules: RecoveryRules,
-    /// Duplicate ACKs count only while cwnd is at least this many segments (0 = always).
-    pub dup_ack_window_segments: u16,
-    /// What keeps a fast retransmit from answering old losses.
-    pub retransmit_guard: RetransmitGuard,
-    /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen.
-    pub extra_segments: u16,
-    /// Whether a timeout in fast recovery reduces from the inflated window, and the next ACK of new data opens cwnd to
-    /// ssthresh at once.
-    pub outlives_timeout: bool,
-}
-
-impl RenoConfig {
-    /// The standard's values.
-    pub const STANDARD: RenoConfig = RenoConfig {
-        rules: RecoveryRules::Standard,
-        dup_ack_window_segments: 0,
-        retransmit_guard: RetransmitGuard::Recovery,
-        extra_segments: 0,
-        outlives_timeout: false,
-    };
-}
-
-/// Knobs of `new-reno`, and of the selective kinds without SACK.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NewRenoConfig {
-    /// Whose rules it follows; those of ns-2 have no `extra_segments`.
-    pub rules: RecoveryRules,
-    /// Whether only the first partial ACK restarts the timer (RFC 6582, section 4: "Impatient"), or each one does
-    /// ("Slow-but-Steady").
-    pub impatient: bool,
-    /// Whether a partial ACK deflates the window (RFC 6582, section 3.2, step 3).
-    pub partial_window_deflation: bool,
-    /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen.
-    pub extra_segments: u16,
-}
-
-impl NewRenoConfig {
-    /// The standard's values.
-    pub const STANDARD: NewRenoConfig = NewRenoConfig {
-        rules: RecoveryRules::Standard,
-        impatient: true,
-        partial_window_deflation: true,
-        extra_segments: 0,
-    };
-}
-
-/// Knobs of `sack` and `fack`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SelectiveConfig {
-    /// Whose rules it follows.
-    pub rules: RecoveryRules,
-    /// What recovers on a connection without SACK (RFC 6675, section 1).
-    pub without_sack: NewRenoConfig,
-}
-
-/// Knobs of `prr`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PrrConfig {
-    /// What recovers on a connection without SACK.
-    pub without_sack: NewRenoConfig,
-}
-
 /// Which of RACK's timers run at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -147,69 +42,252 @@ pub enum RackTimers {
     Linux,
 }
 
-/// Knobs of `rack`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RackConfig {
-    /// Which timers run at the same time.
-    pub timers: RackTimers,
-    /// F-RTO (RFC 5682) after a timeout.
-    pub f_rto: bool,
-    /// Whether the window falls half the way to what was used of it after a timeout in which it was never full (RFC 2861,
-    /// 3.2); with `grow_only_if_cwnd_limited`.
-    pub window_validation: bool,
-    /// What recovers on a connection without SACK.
-    pub without_sack: NewRenoConfig,
-}
+/// Makes the kinds of loss recovery, from the simplest: one by name, and one with its knobs. The `selective` ones need SACK.
+macro_rules! recoveries {
+    ($($(#[$doc:meta])+ $(@$needs:ident)? $name:ident$(($config:ty))? = $word:literal,)*) => {
+        /// The kinds of loss recovery, by name.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum RecoveryKind {
+            $($(#[$doc])+ $name,)*
+        }
 
-impl RackConfig {
-    /// The standard's values.
-    pub const STANDARD: RackConfig = RackConfig {
-        timers: RackTimers::Rfc8985,
-        f_rto: false,
-        window_validation: false,
-        without_sack: NewRenoConfig::STANDARD,
+        /// Loss recovery with its knobs. Where a connection has no SACK the selective kinds are NewReno, with `without_sack`.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        pub enum RecoveryConfig {
+            $($(#[$doc])+ #[serde(rename = $word)] $name$(($config))?,)*
+        }
+
+        impl RecoveryKind {
+            /// Every kind, from the simplest.
+            pub const ALL: &'static [RecoveryKind] = &[$(RecoveryKind::$name,)*];
+
+            /// This kind with its standard's knobs.
+            #[must_use]
+            pub const fn standard(self) -> RecoveryConfig {
+                Profile::Rfc5681.recovery(self)
+            }
+
+            /// Whether it needs SACK.
+            #[must_use]
+            pub const fn is_selective(self) -> bool {
+                match self {
+                    $($(RecoveryKind::$name => { stringify!($needs); true })?)*
+                    _ => false,
+                }
+            }
+        }
+
+        impl RecoveryConfig {
+            pub(super) const WORDS: &'static str = recoveries!(@words $($word)*);
+
+            /// Its kind.
+            #[inline]
+            #[must_use]
+            pub const fn kind(&self) -> RecoveryKind {
+                match self {
+                    $(RecoveryConfig::$name { .. } => RecoveryKind::$name,)*
+                }
+            }
+
+            pub(super) fn check_ranges(&self, errors: &mut Errors) {
+                match self {
+                    $($(RecoveryConfig::$name(knobs) => <$config>::check_ranges(knobs, errors),)?)*
+                    RecoveryConfig::Tahoe => {}
+                }
+            }
+        }
+
+        impl Profile {
+            /// The profile's values of a recovery's knobs, also of those that it does not use itself.
+            #[must_use]
+            pub const fn recovery(self, kind: RecoveryKind) -> RecoveryConfig {
+                match kind {
+                    $($(RecoveryKind::$name => RecoveryConfig::$name(<$config>::of(self)),)?)*
+                    RecoveryKind::Tahoe => RecoveryConfig::Tahoe,
+                }
+            }
+        }
     };
+    (@words $first:literal $($word:literal)*) => { concat!($first, $(" | ", $word),*) };
 }
 
-impl RecoveryKind {
-    /// Every kind, from the simplest.
-    pub const ALL: [RecoveryKind; 7] = [
-        RecoveryKind::Tahoe,
-        RecoveryKind::Reno,
-        RecoveryKind::NewReno,
-        RecoveryKind::Sack,
-        RecoveryKind::Fack,
-        RecoveryKind::Prr,
-        RecoveryKind::Rack,
-    ];
+recoveries! {
+    /// Fast retransmit, then slow start.
+    Tahoe = "tahoe",
+    /// RFC 5681, section 3.2.
+    Reno(RenoConfig) = "reno",
+    /// RFC 6582.
+    NewReno(NewRenoConfig) = "new-reno",
+    /// RFC 6675.
+    @selective Sack(SackConfig) = "sack",
+    /// Forward acknowledgment (Mathis & Mahdavi 1996).
+    @selective Fack(FackConfig) = "fack",
+    /// RFC 6675's loss detection with RFC 6937/9937's proportional rate reduction.
+    @selective Prr(PrrConfig) = "prr",
+    /// RACK-TLP (RFC 8985) with RFC 9937's proportional rate reduction.
+    @selective Rack(RackConfig) = "rack",
+}
 
-    /// This kind with its standard's knobs.
-    pub const fn standard(self) -> RecoveryConfig {
-        Profile::Rfc5681.recovery(self)
+knobs! {
+/// Knobs of `reno`. The standard's are RFC 5681's, with the guard of RFC 6582.
+pub struct RenoConfig("recovery.reno.") {
+    /// Whose rules Reno follows: RFC 5681's, or those of ns-2's agent, with which its other knobs have the standard's
+    /// values: the first two duplicate ACKs release nothing without `limited_transmit`, and the ACK that ends a
+    /// recovery opens the window.
+    rules: RecoveryRules ["standard | ns2-1998"; any] {
+        ns2_1998: RecoveryRules::Ns2_1998 => NS2,
+        rfc5681: RecoveryRules::Standard => "the standard's",
+        linux_6: RecoveryRules::Standard => UNUSED,
     }
+    /// Duplicate ACKs count only while cwnd is at least this (0 = always).
+    dup_ack_window_segments: u16 ["segments"; any] {
+        ns2_1998: 0 => NS2_NONE,
+        rfc5681: 0 => "RFC 5681 makes no such rule",
+        linux_2_0: 3 => "2.0.32: tcp_input.c 1279",
+        linux_2_2: 0 => "2.2.5: no such condition, tcp_input.c 497 to 499",
+        linux_6: 0 => "kernel: none",
+    }
+    /// What keeps a fast retransmit from answering old losses: data sent before the last fast retransmit or timeout,
+    /// or before the last timeout only.
+    retransmit_guard: RetransmitGuard ["recovery | timeout"; any] {
+        ns2_1998: RetransmitGuard::Recovery => NS2,
+        rfc5681: RetransmitGuard::Recovery => "RFC 6582, 3.2, steps 2 and 4",
+        linux_2_0: RetransmitGuard::Timeout => "2.0.32: high_seq is set by timeouts alone, tcp_output.c 661; that it begins as 0, so that half of all initial sequence numbers allow no fast retransmit before the first timeout, is not modelled",
+        linux_2_2: RetransmitGuard::Recovery => "2.2.5: tcp_input.c 497 and 503, tcp_timer.c 489",
+        linux_6: RetransmitGuard::Recovery => "unused by its recovery",
+    }
+    /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen.
+    extra_segments: u16 ["segments"; 0..=1000, "at most 1000"] {
+        ns2_1998: 0 => NS2_NONE,
+        rfc5681: 0 => "RFC 5681, 3.2, step 3: none",
+        linux_2_0: 1 => "2.0.32: ssthresh + MAX_DUP_ACKS + 1, tcp_input.c 1294",
+        linux_2_2: 0 => "2.2.5: ssthresh + 3, tcp_input.c 502",
+        linux_6: 0 => "unused by its recovery",
+    }
+    /// Whether a timeout in fast recovery reduces from the inflated window, and the next ACK of new data opens cwnd
+    /// to ssthresh.
+    outlives_timeout: bool ["bool"; any] {
+        ns2_1998: false => NS2_NONE,
+        rfc5681: false => "RFC 5681, 3.1: slow start",
+        linux_2_0: true => "2.0.32: rcv_ack_cnt outlives the timeout, tcp_input.c 1312 to 1316",
+        linux_2_2: false => "2.2.5: dup_acks is cleared, tcp_timer.c 488",
+        linux_6: false => "kernel: slow start",
+    }
+}
+}
 
-    /// Whether it needs SACK.
-    pub const fn is_selective(self) -> bool {
-        matches!(self, RecoveryKind::Sack | RecoveryKind::Fack | RecoveryKind::Prr | RecoveryKind::Rack)
+knobs! {
+/// Knobs of `new-reno`, and of the selective kinds without SACK.
+pub struct NewRenoConfig("recovery.new-reno.") {
+    /// Whose rules NewReno follows, also in the `without_sack` of the selective kinds: RFC 6582's, or those of ns-2's
+    /// agent: as Reno, and each ACK of an episode releases two segments at most.
+    rules: RecoveryRules ["standard | ns2-1998"; any] {
+        ns2_1998: RecoveryRules::Ns2_1998 => NS2,
+        rfc5681: RecoveryRules::Standard => "the standard's",
+        linux_6: RecoveryRules::Standard => UNUSED,
     }
+    /// Whether only the first partial ACK restarts the timer, or each one, also in the `without_sack` of the
+    /// selective kinds.
+    impatient: bool ["bool"; any] {
+        ns2_1998: false => "ns-2 (1998): each (newreno_changes1_, default changed on 2004-10-14)",
+        rfc5681: true => "RFC 6582, 4: recommended",
+        linux_6: true => "unused by its recovery; RFC 6582",
+    }
+    /// Whether a partial ACK deflates the window, also in the `without_sack` of the selective kinds. Otherwise it
+    /// leaves it alone, or with `rules` `ns2-1998` ends the inflation.
+    partial_window_deflation: bool ["bool"; any] {
+        ns2_1998: false => "ns-2 (1998): partial_window_deflation_ 0 (default changed on 2003-05-05)",
+        rfc5681: true => "RFC 6582, 3.2, step 3",
+        linux_2_0: true => "2.0.32: no partial ACKs",
+        linux_2_2: false => "2.2.5: \"Don't muck with the congestion window here\", tcp_input.c 561",
+        linux_6: true => "unused by its recovery",
+    }
+    /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen, also in the `without_sack`
+    /// of the selective kinds.
+    extra_segments: u16 ["segments"; 0..=1000, "at most 1000"] {
+        ns2_1998: 0 => NS2_NONE,
+        rfc5681: 0 => "RFC 6582, 3.2, step 2: none",
+        linux_2_0: 1 => "2.0.32: has no NewReno; as its Reno, tcp_input.c 1294",
+        linux_2_2: 0 => "2.2.5: ssthresh + 3, tcp_input.c 502",
+        linux_6: 0 => "unused by its recovery",
+    }
+}
+}
+
+knobs! {
+/// Knobs of `sack`.
+pub struct SackConfig("recovery.sack.") {
+    /// Whose rules SACK follows: RFC 6675's, or those of ns-2's Sack1, which counts the segments in the pipe.
+    rules: RecoveryRules ["standard | ns2-1998"; any] {
+        ns2_1998: RecoveryRules::Ns2_1998 => NS2,
+        rfc5681: RecoveryRules::Standard => "the standard's",
+        linux_6: RecoveryRules::Standard => UNUSED,
+    }
+}
+inner {
+    /// What recovers on a connection without SACK (RFC 6675, section 1).
+    without_sack: NewRenoConfig,
+}
+}
+
+knobs! {
+/// Knobs of `fack`.
+pub struct FackConfig("recovery.fack.") {
+    /// Whose rules FACK follows: those of the paper of 1996, or those of ns-2's Fack, which restarts from one segment
+    /// and takes a round trip from every ACK.
+    rules: RecoveryRules ["standard | ns2-1998"; any] {
+        ns2_1998: RecoveryRules::Ns2_1998 => NS2,
+        rfc5681: RecoveryRules::Standard => "the standard's",
+        linux_6: RecoveryRules::Standard => UNUSED,
+    }
+}
+inner {
+    /// What recovers on a connection without SACK.
+    without_sack: NewRenoConfig,
+}
+}
+
+knobs! {
+/// Knobs of `prr`.
+pub struct PrrConfig("recovery.prr.") {}
+inner {
+    /// What recovers on a connection without SACK.
+    without_sack: NewRenoConfig,
+}
+}
+
+knobs! {
+/// Knobs of `rack`.
+pub struct RackConfig("recovery.rack.") {
+    /// Which timers run: the earliest of timeout, probe and reordering timer, or, as in Linux, only the one set last;
+    /// then in place of a probe or of the reordering timer the timeout counts from when the first unacknowledged
+    /// segment was sent.
+    timers: RackTimers ["rfc8985 | linux"; any] {
+        ns2_1998: RackTimers::Rfc8985 => NS2_NONE,
+        rfc5681: RackTimers::Rfc8985 => "RFC 8985, 8; RFC 6298, 5.3: from the last ACK of new data",
+        linux_6: RackTimers::Linux => "kernel: tcp_rto_delta_us",
+    }
+    /// Whether new data after a timeout shows if it was spurious (RFC 5682).
+    f_rto: bool ["bool"; any] {
+        ns2_1998: false => NS2_NONE,
+        rfc5681: false => "RFC 5682 is an option",
+        linux_6: true => "tcp_frto = 2",
+    }
+    /// Whether the window falls half the way to what was used of it after a timeout in which it was never full; with
+    /// `grow_only_if_cwnd_limited`.
+    window_validation: bool ["bool"; any] {
+        ns2_1998: false => NS2_NONE,
+        rfc5681: false => "RFC 5681 makes no such rule",
+        linux_6: true => "kernel: tcp_cwnd_application_limited (RFC 2861, 3.2)",
+    }
+}
+inner {
+    /// What recovers on a connection without SACK.
+    without_sack: NewRenoConfig,
+}
 }
 
 impl RecoveryConfig {
-    /// Its kind.
-    #[inline]
-    pub const fn kind(&self) -> RecoveryKind {
-        match self {
-            RecoveryConfig::Tahoe => RecoveryKind::Tahoe,
-            RecoveryConfig::Reno(_) => RecoveryKind::Reno,
-            RecoveryConfig::NewReno(_) => RecoveryKind::NewReno,
-            RecoveryConfig::Sack(_) => RecoveryKind::Sack,
-            RecoveryConfig::Fack(_) => RecoveryKind::Fack,
-            RecoveryConfig::Prr(_) => RecoveryKind::Prr,
-            RecoveryConfig::Rack(_) => RecoveryKind::Rack,
-        }
-    }
-
     /// Knobs of Reno; the standard's where something else recovers.
     pub(crate) fn reno(&self) -> RenoConfig {
         match self {
@@ -222,8 +300,8 @@ impl RecoveryConfig {
     pub(crate) fn new_reno(&self) -> NewRenoConfig {
         match self {
             RecoveryConfig::NewReno(new_reno)
-            | RecoveryConfig::Sack(SelectiveConfig { without_sack: new_reno, .. })
-            | RecoveryConfig::Fack(SelectiveConfig { without_sack: new_reno, .. })
+            | RecoveryConfig::Sack(SackConfig { without_sack: new_reno, .. })
+            | RecoveryConfig::Fack(FackConfig { without_sack: new_reno, .. })
             | RecoveryConfig::Prr(PrrConfig { without_sack: new_reno })
             | RecoveryConfig::Rack(RackConfig { without_sack: new_reno, .. }) => *new_reno,
             RecoveryConfig::Tahoe | RecoveryConfig::Reno(_) => NewRenoConfig::STANDARD,

@@ -10,9 +10,11 @@ mod sample;
 use cwndlab_units::Time;
 use rand::Rng as _;
 
+use super::law::{Law, Windows};
+use super::needs::Needs;
 use super::rounds::Rounds;
 use super::windowed_max::WindowedMax;
-use super::{AckKind, AckReport, AfterAck, Grant, Quantum, Start};
+use super::{AckKind, AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 use crate::config::TcpConfig;
 use crate::Rng;
 use aggregation::Aggregation;
@@ -145,72 +147,6 @@ impl Bbr {
         }
     }
 
-    pub fn set_random(&mut self, random: Rng) {
-        self.random = Some(random);
-    }
-
-    /// `bbr_init`, with a window of `cwnd` packets.
-    pub fn on_start(&mut self, start: Start, cwnd: u64) {
-        self.mss = u64::from(start.mss);
-        self.min_rtt_us = if start.min_rtt.is_never() { u64::MAX } else { micros(start.min_rtt) };
-        self.min_rtt_stamp = self.jiffies(start.now);
-        self.set_first_rate(start.srtt, cwnd);
-        self.aggregation.restart(micros(start.now));
-    }
-
-    pub fn grant(&self, cwnd_bytes: u64) -> Grant {
-        Grant {
-            cwnd_bytes,
-            pacing_rate: Some(self.pacing_rate),
-            quantum: Quantum::OfRate { least_segments: self.least_train() as u32 },
-            owns_recovery: true,
-        }
-    }
-
-    /// Slow-start threshold, in packets (`bbr_check_drain`).
-    pub fn ssthresh(&self) -> Option<u64> {
-        self.ssthresh
-    }
-
-    /// Whether rate samples taken now say nothing of the path (`bbr_update_min_rtt` sets `app_limited`).
-    pub fn limits_itself(&self) -> bool {
-        self.mode == Mode::ProbeRtt
-    }
-
-    /// The window before it is cut (`bbr_ssthresh`): nothing is cut.
-    pub fn on_congestion(&mut self, cwnd: u64) {
-        self.save_cwnd(cwnd);
-    }
-
-    /// `bbr_set_state`: a timeout ends a round.
-    pub fn on_timeout(&mut self) {
-        self.prior_repair = Repair::Loss;
-        self.full_rate = 0;
-        self.rounds.started = true;
-        self.sample_policer(1, false);
-    }
-
-    /// `bbr_undo_cwnd`
-    pub fn on_undo(&mut self) {
-        (self.full_rate, self.full_rounds) = (0, 0);
-        self.policer.reset(&self.interval(0, false));
-    }
-
-    /// Sending begins with nothing in the network, after the application had left the sender without data
-    /// (`bbr_cwnd_event`, `CA_EVENT_TX_START`); the window then.
-    pub fn on_restart(&mut self, now: Time, cwnd: u64) -> u64 {
-        self.idle_restart = true;
-        self.aggregation.restart(micros(now));
-        match self.mode {
-            Mode::ProbeBandwidth => {
-                self.set_pacing_rate(UNIT, Time::ZERO, cwnd);
-                cwnd
-            }
-            Mode::ProbeRtt => self.end_probe_rtt(now, cwnd),
-            Mode::Startup | Mode::Drain => cwnd,
-        }
-    }
-
     /// `bbr_main`: the window of `cwnd` packets after an ACK.
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
         if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
@@ -271,7 +207,8 @@ impl Bbr {
         self.sample_policer(sample.losses, sample.app_limited);
         let rate = delivered * RATE_UNIT / us;
         if !sample.app_limited || rate >= u64::from(self.bandwidth.get()) {
-            self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds.count, rate as u32);
+            let rate = rate.min(u64::from(u32::MAX)) as u32; // 256 packets/us; Linux's 32 bits wrap there
+            self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds.count, rate);
         }
     }
 
@@ -490,6 +427,82 @@ impl Bbr {
             cwnd = cwnd.max(sample.in_flight + sample.acked);
         }
         cwnd
+    }
+}
+
+impl Law for Bbr {
+    const NEEDS: Needs = Needs { draws: true, ..Needs::RATE };
+    const MODELS_PATH: bool = true;
+
+    fn set_random(&mut self, random: Rng) {
+        self.random = Some(random);
+    }
+
+    /// `bbr_init`
+    fn on_start(&mut self, start: &Start, windows: &mut Windows) {
+        self.mss = u64::from(start.mss);
+        self.min_rtt_us = if start.min_rtt.is_never() { u64::MAX } else { micros(start.min_rtt) };
+        self.min_rtt_stamp = self.jiffies(start.now);
+        self.set_first_rate(start.srtt, u64::from(windows.cwnd / start.mss));
+        self.aggregation.restart(micros(start.now));
+    }
+
+    fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
+        let mss = u64::from(ack.mss);
+        let cwnd = self.on_ack(ack, after, u64::from(windows.cwnd / ack.mss));
+        // bbr_check_drain
+        if let Some(packets) = self.ssthresh {
+            windows.set_ssthresh(packets * mss);
+        }
+        windows.set_cwnd(cwnd * mss);
+        true
+    }
+
+    /// `bbr_ssthresh`: nothing is cut. `bbr_set_state`: a timeout ends a round.
+    fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
+        if event != CongestionEvent::RtoRepeat {
+            self.save_cwnd(u64::from(windows.cwnd / mss));
+        }
+        if matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat) {
+            self.prior_repair = Repair::Loss;
+            self.full_rate = 0;
+            self.rounds.started = true;
+            self.sample_policer(1, false);
+        }
+        true
+    }
+
+    /// `bbr_undo_cwnd`
+    fn takes_undo(&mut self, _: u32, _: &mut Windows) -> bool {
+        (self.full_rate, self.full_rounds) = (0, 0);
+        self.policer.reset(&self.interval(0, false));
+        true
+    }
+
+    /// `bbr_cwnd_event`, `CA_EVENT_TX_START`
+    fn on_app_restart(&mut self, now: Time, mss: u32, windows: &mut Windows) {
+        let cwnd = u64::from(windows.cwnd / mss);
+        self.idle_restart = true;
+        self.aggregation.restart(micros(now));
+        let after = match self.mode {
+            Mode::ProbeBandwidth => {
+                self.set_pacing_rate(UNIT, Time::ZERO, cwnd);
+                cwnd
+            }
+            Mode::ProbeRtt => self.end_probe_rtt(now, cwnd),
+            Mode::Startup | Mode::Drain => cwnd,
+        };
+        windows.set_cwnd(after * u64::from(mss));
+    }
+
+    /// `bbr_update_min_rtt` sets `app_limited`.
+    fn limits_itself(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
+    fn grant(&self, cwnd_bytes: u64) -> Grant {
+        let quantum = Quantum::OfRate { least_segments: self.least_train() as u32 };
+        Grant { cwnd_bytes, pacing_rate: Some(self.pacing_rate), quantum, owns_recovery: true }
     }
 }
 

@@ -14,8 +14,10 @@ mod sample;
 use cwndlab_units::Time;
 
 use super::bbr::Repair;
+use super::law::{Law, Windows};
+use super::needs::Needs;
 use super::rounds::Rounds;
-use super::{AckKind, AckReport, AfterAck, Start};
+use super::{AckKind, AckReport, AfterAck, CongestionEvent, Grant, Start};
 use crate::config::{Bbr3Config, TcpConfig};
 use crate::flight::LostSegment;
 use crate::Rng;
@@ -170,27 +172,7 @@ impl Bbr3 {
         }
     }
 
-    pub fn set_random(&mut self, random: Rng) {
-        self.random = Some(random);
-    }
-
-    /// `OnInit` (section 5.2.1).
-    pub fn on_start(&mut self, start: Start, cwnd: u64) {
-        self.mss = u64::from(start.mss);
-        (self.cwnd, self.initial_cwnd) = (cwnd, cwnd);
-        self.min_rtt.begin(start.now, start.min_rtt);
-        self.set_first_rate(start.srtt);
-        self.aggregation.restart(start.now);
-    }
-
-    /// The window when recovery begins, by a loss, a timeout or an echo (`OnEnterFastRecovery`, `OnEnterRTO`).
-    pub fn on_congestion(&mut self, cwnd: u64) {
-        self.cwnd = cwnd;
-        self.save_state();
-    }
-
-    /// A timeout: the window becomes one segment more than is in flight, which the caller sees to (section 5.6.4.4).
-    pub fn on_timeout(&mut self) {
+    fn note_timeout(&mut self) {
         self.prior_repair = Repair::Loss;
         if self.cfg.rules.is_google() {
             // bbr_set_state
@@ -199,44 +181,6 @@ impl Bbr3 {
                 self.inflight_shortterm = self.cwnd.max(self.prior_cwnd);
             }
         }
-    }
-
-    /// A segment is deemed lost (`HandleLostPacket`), once `delivered_packets` have been delivered.
-    pub fn on_lost(&mut self, segment: &LostSegment, delivered_packets: u64, now: Time, cwnd: u64) {
-        (self.delivered_packets, self.cwnd) = (delivered_packets, cwnd);
-        self.lost += segment.bytes;
-        self.handle_lost(segment, now);
-    }
-
-    /// Recovery was spurious (`HandleSpuriousLossDetection`); returns the window.
-    pub fn on_undo(&mut self, cwnd: u64) -> u64 {
-        self.cwnd = cwnd;
-        self.handle_spurious();
-        self.cwnd
-    }
-
-    /// Data goes with nothing in the network, after the application had left the sender without any
-    /// (`HandleRestartFromIdle`, section 5.4.1): the window then.
-    pub fn on_restart(&mut self, now: Time, cwnd: u64) -> u64 {
-        self.cwnd = cwnd;
-        self.idle_restart = true;
-        self.aggregation.restart(now);
-        if self.state.is_probe_bw() {
-            self.set_pacing_rate_with(1.0);
-        } else if self.state == State::ProbeRtt {
-            self.end_probe_rtt(now);
-        }
-        self.cwnd
-    }
-
-    /// Slow-start threshold in bytes (`bbr_check_drain`).
-    pub fn ssthresh(&self) -> Option<u64> {
-        self.ssthresh
-    }
-
-    /// Whether rate samples taken now say nothing of the path (`HandleProbeRTT` marks the connection).
-    pub fn limits_itself(&self) -> bool {
-        self.state == State::ProbeRtt
     }
 
     /// `UpdateOnACK` (section 5.2.3): the window after an ACK, with what it shows to be lost reported before.
@@ -354,6 +298,83 @@ impl Bbr3 {
         if done {
             self.start_down(sample.now);
         }
+    }
+}
+
+impl Law for Bbr3 {
+    const NEEDS: Needs = Needs { draws: true, ..Needs::RATE };
+    const MODELS_PATH: bool = true;
+
+    fn set_random(&mut self, random: Rng) {
+        self.random = Some(random);
+    }
+
+    /// `OnInit` (section 5.2.1).
+    fn on_start(&mut self, start: &Start, windows: &mut Windows) {
+        self.mss = u64::from(start.mss);
+        (self.cwnd, self.initial_cwnd) = (u64::from(windows.cwnd), u64::from(windows.cwnd));
+        self.min_rtt.begin(start.now, start.min_rtt);
+        self.set_first_rate(start.srtt);
+        self.aggregation.restart(start.now);
+    }
+
+    fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
+        windows.set_cwnd(self.on_ack(ack, after, u64::from(windows.cwnd)));
+        // bbr_check_drain
+        if let Some(bytes) = self.ssthresh {
+            windows.set_ssthresh(bytes);
+        }
+        true
+    }
+
+    /// `HandleLostPacket`, once `delivered` packets have been delivered.
+    fn on_lost(&mut self, segment: &LostSegment, delivered: u64, now: Time, windows: Windows) {
+        (self.delivered_packets, self.cwnd) = (delivered, u64::from(windows.cwnd));
+        self.lost += segment.bytes;
+        self.handle_lost(segment, now);
+    }
+
+    /// Recovery begins, by a loss, a timeout or an echo (`OnEnterFastRecovery`, `OnEnterRTO`). After a timeout the window becomes one
+    /// segment more than is in flight, which the caller sees to (section 5.6.4.4).
+    fn takes_congestion(&mut self, event: CongestionEvent, _: u32, windows: &mut Windows) -> bool {
+        if event != CongestionEvent::RtoRepeat {
+            self.cwnd = u64::from(windows.cwnd);
+            self.save_state();
+        }
+        if matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat) {
+            self.note_timeout();
+        }
+        true
+    }
+
+    /// `HandleSpuriousLossDetection`
+    fn takes_undo(&mut self, _: u32, windows: &mut Windows) -> bool {
+        self.cwnd = u64::from(windows.cwnd);
+        self.handle_spurious();
+        windows.set_cwnd(self.cwnd);
+        true
+    }
+
+    /// `HandleRestartFromIdle` (section 5.4.1).
+    fn on_app_restart(&mut self, now: Time, _: u32, windows: &mut Windows) {
+        self.cwnd = u64::from(windows.cwnd);
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        if self.state.is_probe_bw() {
+            self.set_pacing_rate_with(1.0);
+        } else if self.state == State::ProbeRtt {
+            self.end_probe_rtt(now);
+        }
+        windows.set_cwnd(self.cwnd);
+    }
+
+    /// `HandleProbeRTT` marks the connection.
+    fn limits_itself(&self) -> bool {
+        self.state == State::ProbeRtt
+    }
+
+    fn grant(&self, cwnd_bytes: u64) -> Grant {
+        self.allowed(cwnd_bytes)
     }
 }
 

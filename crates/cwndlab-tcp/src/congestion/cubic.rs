@@ -3,7 +3,9 @@
 //! Cost: the cube root is taken once per congestion episode; an ACK in congestion avoidance costs one cube and
 //! two divisions.
 
+use super::law::{Cut, Growth, Law, Windows};
 use super::AckReport;
+use crate::config::TcpConfig;
 use cwndlab_units::Time;
 
 /// RFC 9438, section 4.6.
@@ -31,6 +33,17 @@ pub(super) struct Cubic {
     pub epoch_start: Time,
     /// Last ACK of the stage: what lies between it and a limited ACK is not counted (section 5.8).
     last_ack: Time,
+    before: Before,
+}
+
+/// What an undo goes back to (section 4.9).
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Before {
+    w_max: f32,
+    k_s: f32,
+    cwnd_prior: f32,
+    w_est: f32,
+    epoch_start: Time,
 }
 
 impl Cubic {
@@ -43,6 +56,7 @@ impl Cubic {
             w_est: 0.0,
             epoch_start: Time::MAX,
             last_ack: Time::ZERO,
+            before: Before { w_max: 0.0, k_s: 0.0, cwnd_prior: 0.0, w_est: 0.0, epoch_start: Time::MAX },
         }
     }
 
@@ -71,7 +85,7 @@ impl Cubic {
 
     /// An ACK in congestion avoidance; the new cwnd in bytes.
     #[inline]
-    pub fn avoid(&mut self, cwnd_bytes: u32, acked_bytes: u64, ack: &AckReport) -> u32 {
+    fn open(&mut self, cwnd_bytes: u32, ack: &Growth) -> u32 {
         // Two divisions an ACK in all: the rest are products.
         let mss = f64::from(ack.mss);
         let per_mss = 1.0 / mss;
@@ -81,7 +95,7 @@ impl Cubic {
         }
         self.last_ack = ack.now;
         let t = ack.now.saturating_sub(self.epoch_start).as_nanos() as f64 * 1e-9;
-        let windows_acked = acked_bytes as f64 * per_mss / cwnd;
+        let windows_acked = ack.bytes as f64 * per_mss / cwnd;
 
         // Section 4.3, equation 4: alpha is 1 once W_est has reached cwnd_prior.
         let alpha = if self.w_est >= f64::from(self.cwnd_prior) { 1.0 } else { ALPHA };
@@ -98,14 +112,6 @@ impl Cubic {
         cwnd_bytes.saturating_add(whole)
     }
 
-    /// An ACK that may not open the window: time does not advance (section 5.8).
-    pub fn on_limited_ack(&mut self, now: Time) {
-        if !self.epoch_start.is_never() {
-            self.epoch_start += now.saturating_sub(self.last_ack);
-            self.last_ack = now;
-        }
-    }
-
     /// The reduction of section 4.6, with fast convergence (4.7) if asked; returns `flight_size` * beta in bytes.
     pub fn on_congestion(&mut self, cwnd_bytes: u32, flight_bytes: u64, mss: u32, fast_convergence: bool) -> u32 {
         let cwnd = cwnd_bytes as f32 / mss as f32;
@@ -114,10 +120,48 @@ impl Cubic {
         self.epoch_start = Time::MAX;
         (flight_bytes as f64 * BETA).round() as u32
     }
+}
 
-    /// Section 4.8: after a timeout the next stage starts with K = 0 and W_max = cwnd.
-    pub fn forget_w_max(&mut self) {
+impl Law for Cubic {
+    fn avoid(&mut self, growth: &Growth, cwnd: u32) -> u32 {
+        self.open(cwnd, growth)
+    }
+
+    /// An ACK that may not open the window: time does not advance (section 5.8).
+    fn on_limited_ack(&mut self, _: &TcpConfig, ack: &AckReport, _: &mut Windows) {
+        if !self.epoch_start.is_never() {
+            self.epoch_start += ack.now.saturating_sub(self.last_ack);
+            self.last_ack = ack.now;
+        }
+    }
+
+    fn reduce(&mut self, cut: &Cut<'_>, cwnd: u32) -> u32 {
+        let converges = cut.cfg.window_law.converges_fast();
+        self.on_congestion(cwnd, cut.base, cut.mss, converges) / cut.unit * cut.unit
+    }
+
+    /// Section 4.8: after a timeout the next stage starts with K = 0 and `W_max` = cwnd.
+    fn on_timeout(&mut self, _: &TcpConfig) {
         self.w_max = 0.0;
+    }
+
+    fn remember(&mut self) {
+        self.before = Before {
+            w_max: self.w_max,
+            k_s: self.k_s,
+            cwnd_prior: self.cwnd_prior,
+            w_est: self.w_est as f32,
+            epoch_start: self.epoch_start,
+        };
+    }
+
+    fn on_undo(&mut self) {
+        let Before { w_max, k_s, cwnd_prior, w_est, epoch_start } = self.before;
+        *self = Cubic { w_max, k_s, cwnd_prior, w_est: f64::from(w_est), epoch_start, ..*self };
+    }
+
+    fn on_idle_restart(&mut self) {
+        self.epoch_start = Time::MAX;
     }
 }
 

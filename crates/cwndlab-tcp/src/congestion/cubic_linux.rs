@@ -4,7 +4,8 @@
 //! instead of SRTT to look ahead, keeps alpha = 0.53 permanently, and its undo restores only the window.
 
 use super::hystart_linux::HystartLinux;
-use super::PlainAck;
+use super::law::{Cut, Growth, Law, Windows};
+use super::{AckReport, PlainAck};
 use crate::config::{SlowStartKind, TcpConfig};
 use cwndlab_units::Time;
 
@@ -93,13 +94,13 @@ impl CubicLinux {
 
     /// These bytes are acknowledged in congestion avoidance, with a window of `cwnd` bytes; the new one.
     #[inline(never)]
-    pub fn avoid_bytes(&mut self, now: Time, cwnd: u32, acked: u64, mss: u32) -> u32 {
-        let grown = self.avoid(now, (cwnd / mss).max(1), acked.div_ceil(u64::from(mss)) as u32);
+    pub fn open(&mut self, now: Time, cwnd: u32, acked: u64, mss: u32) -> u32 {
+        let grown = self.grow_segments(now, (cwnd / mss).max(1), acked.div_ceil(u64::from(mss)) as u32);
         cwnd.saturating_add(grown.saturating_mul(mss))
     }
 
     /// `acked` segments in congestion avoidance; by how many segments the window opens.
-    pub fn avoid(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
+    pub fn grow_segments(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.look(now, cwnd, acked);
         let mut grown = 0;
         if self.credit >= self.per_segment {
@@ -173,17 +174,49 @@ impl CubicLinux {
         self.w_max = if faster { (u64::from(cwnd) * (ONE + BETA) / (2 * ONE)) as u32 } else { cwnd };
         ((u64::from(cwnd) * BETA / ONE) as u32).max(2)
     }
+}
+
+impl Law for CubicLinux {
+    fn on_feedback(&mut self, ack: &AckReport, windows: &mut Windows) {
+        self.on_plain_feedback(&PlainAck::of(ack), windows);
+    }
+
+    fn on_plain_feedback(&mut self, ack: &PlainAck, windows: &mut Windows) {
+        let Some(rtt) = ack.rtt else { return };
+        if self.on_rtt(ack, rtt, windows.cwnd, windows.in_slow_start()) {
+            windows.ssthresh = windows.cwnd;
+        }
+    }
+
+    #[inline]
+    fn avoid(&mut self, growth: &Growth, cwnd: u32) -> u32 {
+        self.open(growth.now, cwnd, growth.bytes, growth.mss)
+    }
+
+    fn reduce(&mut self, cut: &Cut<'_>, cwnd: u32) -> u32 {
+        self.on_congestion(cut.cfg, cwnd / cut.mss).saturating_mul(cut.mss)
+    }
 
     /// A timeout resets the state; HyStart may end slow start again.
-    pub fn on_timeout(&mut self, cfg: &TcpConfig) {
+    fn on_timeout(&mut self, cfg: &TcpConfig) {
         *self = CubicLinux::new(cfg);
     }
 
-    /// Something is sent after `idle` with nothing under way: the curve waits meanwhile.
-    pub fn on_resume(&mut self, now: Time, idle: Time) {
+    /// The curve waits meanwhile.
+    fn on_resume(&mut self, now: Time, idle: Time) {
         if !self.epoch_start.is_never() {
             self.epoch_start = (self.epoch_start + idle).min(now);
         }
+    }
+
+    #[inline]
+    fn takes_plain_acks(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn takes_plain_feedback(&self) -> bool {
+        true
     }
 }
 

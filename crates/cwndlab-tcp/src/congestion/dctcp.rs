@@ -1,6 +1,8 @@
 //! DCTCP (RFC 8257): the window shrinks by how much of it was marked. Grows as Reno's.
 
+use super::law::{Cut, Growth, Law, Windows};
 use super::reno::Reno;
+use super::{AckKind, AckReport, CongestionEvent};
 
 /// alpha = 1, as the integers of the Linux kernel have it; its first value, too (RFC 8257, section 4.2: conservative).
 const ONE: u32 = 1 << 10;
@@ -45,6 +47,27 @@ impl Dctcp {
     pub fn on_echo(&self, cwnd: u32, unit: u32) -> u32 {
         let units = cwnd / unit;
         (units - ((u64::from(units) * u64::from(self.alpha)) >> 11) as u32) * unit
+    }
+}
+
+impl Law for Dctcp {
+    fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
+        if matches!(ack.kind, AckKind::New | AckKind::Duplicate) {
+            self.on_delivered(ack.delivered_bytes, ack.ce_bytes, ack.snd_una, ack.snd_nxt);
+        }
+    }
+
+    fn avoid(&mut self, growth: &Growth, cwnd: u32) -> u32 {
+        self.reno.avoid(growth, cwnd)
+    }
+
+    fn reduce(&mut self, cut: &Cut<'_>, cwnd: u32) -> u32 {
+        let half = self.reno.reduce(cut, cwnd);
+        if cut.event == CongestionEvent::Ecn {
+            self.on_echo(cwnd, cut.unit)
+        } else {
+            half
+        }
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use cwndlab_units::Time;
 
-use super::{AckReport, AfterAck, CongestionEvent, Start};
+use super::law::{Law, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
+use super::needs::Needs;
+use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
 /// The window that a law decides, in bytes. cwnd keeps its fraction; whole bytes are used of it, and never less than one
 /// segment.
@@ -173,6 +175,9 @@ impl LawFailures {
     }
 }
 
+/// How long an RTT sample counts towards the minimum RTT (as BBR's `MinRTTFilterLen`).
+const MIN_RTT_WINDOW: Time = Time::from_secs(10);
+
 /// The law of one sender; none before [`External::attach`] and after an error, when the window stays as it is.
 #[derive(Debug, Default)]
 pub(super) struct External {
@@ -201,49 +206,38 @@ impl External {
         *self = External { law: Some(law), flow, failures, uses_slow_start, owns_recovery, ..External::default() };
     }
 
-    pub fn start(&mut self, start: &Start, current: (u32, u32)) -> (u32, u32) {
-        self.started = true;
-        self.now = start.now;
-        self.call(start.mss, current, |law, window| law.on_start(start, window))
-    }
-
-    /// Bytes a second, if the law states a rate.
-    pub fn pacing_rate(&self) -> Option<u64> {
-        self.window.and_then(|window| window.pacing_rate_bps).map(|bps| (bps / 8.0).max(1.0) as u64)
-    }
-
-    /// One call of the law with cwnd and ssthresh in force; what it makes of them.
+    /// One call of the law with the windows in force, and what it makes of them.
     pub fn call(
         &mut self,
         mss: u32,
-        current: (u32, u32),
+        windows: &mut Windows,
         call: impl FnOnce(&mut dyn CongestionControl, &mut Window) -> Result<(), LawError>,
-    ) -> (u32, u32) {
-        let Some(law) = self.law.as_deref_mut().filter(|_| self.started) else { return current };
+    ) {
+        let current = *windows;
+        let Some(law) = self.law.as_deref_mut().filter(|_| self.started) else { return };
         // the law's own fractions are kept, unless the engine has changed the value since
         let own = self.window.filter(|own| whole(own, mss) == current);
         let pacing_rate_bps = self.window.and_then(|window| window.pacing_rate_bps);
-        let engines = || Window::new(f64::from(current.0), threshold(current.1));
+        let engines = || Window::new(f64::from(current.cwnd), threshold(current.ssthresh));
         let mut window = own.unwrap_or_else(|| Window { pacing_rate_bps, ..engines() });
         window.ssthresh_chosen = false;
         let done = call(law, &mut window).and_then(|()| window.check());
         match done {
             Ok(()) => {
                 self.window = Some(window);
-                whole(&window, mss)
+                *windows = whole(&window, mss);
             }
             Err(error) => {
                 self.law = None;
                 let failure = LawFailure { flow: std::mem::take(&mut self.flow), at: self.now, error };
                 let _ = self.failures.0.set(failure); // the first one counts
-                current
             }
         }
     }
 }
 
 fn threshold(ssthresh: u32) -> f64 {
-    if ssthresh == super::controller::NO_THRESHOLD {
+    if ssthresh == NO_THRESHOLD {
         f64::INFINITY
     } else {
         f64::from(ssthresh)
@@ -251,11 +245,46 @@ fn threshold(ssthresh: u32) -> f64 {
 }
 
 /// cwnd and ssthresh as the controller keeps them.
-fn whole(window: &Window, mss: u32) -> (u32, u32) {
-    let most = super::controller::MAX_WINDOW_BYTES;
+fn whole(window: &Window, mss: u32) -> Windows {
+    let most = MAX_WINDOW_BYTES;
     let ssthresh = window.ssthresh_bytes;
     let cwnd = (window.cwnd_bytes as u32).clamp(mss.min(most), most);
-    (cwnd, if ssthresh.is_infinite() { super::controller::NO_THRESHOLD } else { (ssthresh as u32).min(most) })
+    Windows { cwnd, ssthresh: if ssthresh.is_infinite() { NO_THRESHOLD } else { (ssthresh as u32).min(most) } }
+}
+
+impl Law for External {
+    // it may set a rate; the caller that attaches it provides random numbers
+    const NEEDS: Needs = Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, ..Needs::NONE };
+
+    fn on_start(&mut self, start: &Start, windows: &mut Windows) {
+        self.started = true;
+        self.now = start.now;
+        self.call(start.mss, windows, |law, window| law.on_start(start, window));
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
+        self.now = ack.now;
+    }
+
+    #[inline]
+    fn takes_every_ack(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn owns_recovery(&self) -> bool {
+        self.owns_recovery
+    }
+
+    fn grant(&self, cwnd_bytes: u64) -> Grant {
+        let bps = self.window.and_then(|window| window.pacing_rate_bps);
+        let pacing_rate = bps.map(|bps| (bps / 8.0).max(1.0) as u64);
+        Grant { cwnd_bytes, pacing_rate, quantum: Quantum::DEFAULT, owns_recovery: self.owns_recovery }
+    }
 }
 
 #[cfg(test)]

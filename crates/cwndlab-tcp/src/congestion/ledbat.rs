@@ -3,8 +3,11 @@
 use cwndlab_units::Time;
 
 use super::delays::Delays;
+use super::law::{Cut, Law, Windows, MAX_WINDOW_BYTES};
+use super::needs::Needs;
+use super::reno::new_bytes;
 use super::AckReport;
-use crate::config::LedbatConfig;
+use crate::config::{LedbatConfig, TcpConfig};
 
 /// Section 2.5: `MIN_CWND` SHOULD be 2.
 const LEAST_SEGMENTS: u32 = 2;
@@ -31,17 +34,6 @@ impl Ledbat {
         }
     }
 
-    /// An ACK brought a one-way delay.
-    pub fn on_delay(&mut self, now: Time, delay: Time) {
-        self.delays.note(now, delay);
-    }
-
-    /// Section 2.4.2, "on data loss": half of the window.
-    pub fn on_congestion(&mut self, cwnd: u32) -> u32 {
-        self.fraction = 0.0;
-        cwnd / 2
-    }
-
     /// Section 2.4.2, "on acknowledgement": the new window for one of `cwnd` bytes, of which `acked` are acknowledged.
     pub fn on_ack(&mut self, ack: &AckReport, acked: u64, cwnd: u32) -> u32 {
         let (target, mss) = (self.target.as_secs_f64(), f64::from(ack.mss));
@@ -51,10 +43,34 @@ impl Ledbat {
         let cwnd = f64::from(cwnd) + self.fraction;
         let wanted = cwnd + self.gain * off_target * acked as f64 * mss / cwnd;
         let most = ack.prior_flight_bytes + ALLOWED_INCREASE * u64::from(ack.mss);
-        let most = most.min(u64::from(super::controller::MAX_WINDOW_BYTES)) as f64;
+        let most = most.min(u64::from(MAX_WINDOW_BYTES)) as f64;
         let window = wanted.min(most).max(f64::from(LEAST_SEGMENTS * ack.mss));
         self.fraction = window.fract();
         window as u32
+    }
+}
+
+impl Law for Ledbat {
+    const NEEDS: Needs = Needs { delays: true, ..Needs::NONE };
+
+    fn on_one_way_delay(&mut self, now: Time, delay: Time) {
+        self.delays.note(now, delay);
+    }
+
+    fn grow(&mut self, cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) -> bool {
+        windows.cwnd = self.on_ack(ack, new_bytes(cfg, ack), windows.cwnd);
+        true
+    }
+
+    /// It clamps a window that is not used.
+    fn on_limited_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) {
+        self.grow(cfg, ack, windows);
+    }
+
+    /// Section 2.4.2, "on data loss": half of the window.
+    fn reduce(&mut self, _: &Cut<'_>, cwnd: u32) -> u32 {
+        self.fraction = 0.0;
+        cwnd / 2
     }
 }
 

@@ -5,8 +5,10 @@
 use cwndlab_units::Time;
 
 use super::delays::Delays;
+use super::law::{Cut, Law, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
+use super::reno::{new_bytes, slow_start_increase};
 use super::AckReport;
-use crate::config::LedbatPlusPlusConfig;
+use crate::config::{LedbatPlusPlusConfig, TcpConfig};
 
 /// Least window in segments, also during a slowdown (section 4.4; `MIN_CWND`).
 const LEAST_SEGMENTS: u32 = 2;
@@ -14,19 +16,6 @@ const LEAST_SEGMENTS: u32 = 2;
 const MOST_DIVISOR: f64 = 16.0;
 /// Section 4.4: a slowdown begins nine durations of the one before after its end.
 const PAUSE_FACTOR: u64 = 9;
-
-/// cwnd and ssthresh in bytes; no threshold yet is [`super::controller::NO_THRESHOLD`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Windows {
-    pub cwnd: u32,
-    pub ssthresh: u32,
-}
-
-impl Windows {
-    fn in_slow_start(self) -> bool {
-        self.cwnd < self.ssthresh
-    }
-}
 
 /// The state of one sender.
 #[derive(Clone, Debug)]
@@ -53,20 +42,10 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// A round trip was measured (RFC 6817, section 2.4.2, with round trips for delays).
-    pub fn on_rtt(&mut self, now: Time, rtt: Time) {
-        self.delays.note(now, rtt);
-    }
-
     /// GAIN = 1 / min(16, ceil(2 TARGET / base)) (section 4.2).
     fn gain(&self) -> f64 {
         let divisor = (2.0 * self.target.as_secs_f64() / self.delays.base().as_secs_f64()).ceil();
         1.0 / divisor.clamp(1.0, MOST_DIVISOR)
-    }
-
-    /// A loss, an ECN echo or a timeout; the window is halved, as Reno's is (`tcp_ledbatpp_ssthresh`).
-    pub fn on_congestion(&mut self) {
-        self.fraction = 0.0;
     }
 
     /// An ACK that may change the window: in slow start `doubling` bytes count, outside it `acked`.
@@ -79,7 +58,7 @@ impl LedbatPlusPlus {
         }
         if windows.in_slow_start() {
             // Section 4.1: the first slow start ends where the delay exceeds 3/4 of the target.
-            let first = windows.ssthresh == super::controller::NO_THRESHOLD;
+            let first = windows.ssthresh == NO_THRESHOLD;
             if !first || self.delays.queueing().as_nanos() * 4 <= self.target.as_nanos() * 3 {
                 // Section 4.1: slow start, too, grows by the gain.
                 let grown = self.whole_segments(doubling as f64 * self.gain() / f64::from(ack.mss));
@@ -148,8 +127,28 @@ impl LedbatPlusPlus {
 /// The window with this many segments more, two at least.
 fn moved(cwnd: u32, segments: i64, mss: u32) -> u32 {
     let least = i64::from(LEAST_SEGMENTS * mss);
-    let most = i64::from(super::controller::MAX_WINDOW_BYTES);
+    let most = i64::from(MAX_WINDOW_BYTES);
     (i64::from(cwnd) + segments * i64::from(mss)).clamp(least, most) as u32
+}
+
+impl Law for LedbatPlusPlus {
+    fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
+        // RFC 6817, section 2.4.2, with round trips for delays
+        if let Some(rtt) = ack.rtt {
+            self.delays.note(ack.now, rtt);
+        }
+    }
+
+    fn grow(&mut self, cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) -> bool {
+        *windows = self.on_ack(ack, slow_start_increase(cfg, ack), new_bytes(cfg, ack), *windows);
+        true
+    }
+
+    /// The window is halved, as Reno's is (`tcp_ledbatpp_ssthresh`).
+    fn reduce(&mut self, cut: &Cut<'_>, _: u32) -> u32 {
+        self.fraction = 0.0;
+        cut.half
+    }
 }
 
 #[cfg(test)]

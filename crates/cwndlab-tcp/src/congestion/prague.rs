@@ -3,7 +3,9 @@
 
 use cwndlab_units::Time;
 
-use super::{AckReport, AfterAck, Grant, Quantum, Start};
+use super::law::{Law, Windows, NO_THRESHOLD};
+use super::needs::Needs;
+use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN: f64 = 1.0 / 16.0;
@@ -44,18 +46,18 @@ pub(super) struct Prague {
     /// When the last reduction for marks was made, and alpha updated.
     reduced_at: Option<Time>,
     alpha_at: Time,
-    /// Windows before the last loss.
+    /// Segments before the last loss.
     before_loss: (f64, u64),
 }
 
 /// cwnd and ssthresh in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Windows {
+pub(super) struct Segments {
     pub cwnd: u64,
     pub ssthresh: u64,
 }
 
-impl Windows {
+impl Segments {
     fn in_slow_start(self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -81,24 +83,8 @@ impl Prague {
         }
     }
 
-    /// Established (`prague_init`).
-    pub fn on_start(&mut self, start: Start, cwnd: u64) {
-        (self.now, self.alpha_at, self.window) = (start.now, start.now, cwnd as f64);
-        self.pace(start.srtt, start.mss, 0, Windows { cwnd, ssthresh: u64::MAX });
-    }
-
-    /// An ACK has arrived, before losses are looked for.
-    pub fn note(&mut self, now: Time) {
-        self.now = now;
-    }
-
-    pub fn grant(&self, cwnd_bytes: u64) -> Grant {
-        let quantum = if self.rate.is_some() { Quantum::Bytes(self.burst_bytes) } else { Quantum::DEFAULT };
-        Grant { cwnd_bytes, pacing_rate: self.rate, quantum, owns_recovery: true }
-    }
-
     /// `prague_is_rtt_indep`
-    fn is_rtt_independent(&self, windows: Windows) -> bool {
+    fn is_rtt_independent(&self, windows: Segments) -> bool {
         !windows.in_slow_start() && self.round >= RTT_TRANSITION_ROUNDS
     }
 
@@ -107,16 +93,17 @@ impl Prague {
         if self.round < RTT_TRANSITION_ROUNDS || srtt >= TARGET_RTT || srtt > MAX_SCALED_RTT {
             return 1.0;
         }
-        (srtt.as_secs_f64() / TARGET_RTT.as_secs_f64()).powi(2)
+        let ratio = srtt.as_secs_f64() / TARGET_RTT.as_secs_f64();
+        ratio * ratio
     }
 
     /// An ACK (`prague_cong_control`).
-    pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut windows: Windows) -> Windows {
+    pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut windows: Segments) -> Segments {
         let delivered = ack.delivered_bytes.div_ceil(u64::from(ack.mss));
         self.delivered += delivered;
         self.marked += u64::from(ack.ce_packets);
         self.in_loss &= after.in_recovery || after.after_timeout;
-        let grown = self.grow(ack, after, delivered, &mut windows);
+        let grown = self.open(ack, after, delivered, &mut windows);
         if !grown {
             self.adjust(&mut windows);
         }
@@ -126,7 +113,7 @@ impl Prague {
     }
 
     /// `prague_update_cwnd` up to `adjust`; whether slow start took the whole ACK.
-    fn grow(&mut self, ack: &AckReport, after: &AfterAck, delivered: u64, windows: &mut Windows) -> bool {
+    fn open(&mut self, ack: &AckReport, after: &AfterAck, delivered: u64, windows: &mut Segments) -> bool {
         if ack.ce_packets > 0 {
             if !self.saw_ce {
                 self.window /= 2.0;
@@ -151,7 +138,7 @@ impl Prague {
     }
 
     /// cwnd follows the fractional window by one segment an ACK.
-    fn adjust(&self, windows: &mut Windows) {
+    fn adjust(&self, windows: &mut Segments) {
         let target = (self.window.ceil() as u64).max(LEAST_SEGMENTS);
         if windows.cwnd > target {
             windows.cwnd -= 1;
@@ -162,7 +149,7 @@ impl Prague {
     }
 
     /// Once a round, and independent of the round trip not more often than once a target's (`prague_update_alpha`).
-    fn update_alpha(&mut self, ack: &AckReport, windows: Windows) {
+    fn update_alpha(&mut self, ack: &AckReport, windows: Segments) {
         let waits = self.is_rtt_independent(windows) && ack.now.saturating_sub(self.alpha_at) < TARGET_RTT;
         if ack.snd_una < self.round_end || waits {
             return;
@@ -179,7 +166,7 @@ impl Prague {
     }
 
     /// `prague_update_pacing_rate`
-    fn pace(&mut self, srtt: Time, mss: u32, in_flight: u64, windows: Windows) {
+    fn pace(&mut self, srtt: Time, mss: u32, in_flight: u64, windows: Segments) {
         if srtt == Time::ZERO {
             return;
         }
@@ -195,7 +182,7 @@ impl Prague {
     }
 
     /// The first mark of a window (`prague_enter_cwr`).
-    pub fn on_marks(&mut self, windows: Windows) {
+    pub fn on_marks(&mut self, windows: Segments) {
         let recent = self.reduced_at.is_some_and(|at| self.now.saturating_sub(at) < TARGET_RTT);
         if self.is_rtt_independent(windows) && recent {
             return;
@@ -210,12 +197,63 @@ impl Prague {
         self.window /= 2.0;
         self.in_loss = true;
     }
+}
 
-    /// The loss was spurious; returns cwnd.
-    pub fn on_undo(&mut self, cwnd: u64) -> u64 {
+impl Prague {
+    /// The windows in segments.
+    fn segments(windows: Windows, mss: u32) -> Segments {
+        let ssthresh = if windows.ssthresh == NO_THRESHOLD { u64::MAX } else { u64::from(windows.ssthresh / mss) };
+        Segments { cwnd: u64::from(windows.cwnd / mss), ssthresh }
+    }
+}
+
+impl Law for Prague {
+    // of the delivery rate only what is in flight
+    const NEEDS: Needs = Needs::RATE;
+    const MODELS_PATH: bool = true;
+
+    /// Established (`prague_init`).
+    fn on_start(&mut self, start: &Start, windows: &mut Windows) {
+        let cwnd = u64::from(windows.cwnd / start.mss);
+        (self.now, self.alpha_at, self.window) = (start.now, start.now, cwnd as f64);
+        self.pace(start.srtt, start.mss, 0, Segments { cwnd, ssthresh: u64::MAX });
+    }
+
+    fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
+        self.now = ack.now;
+    }
+
+    fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
+        let Segments { cwnd, ssthresh } = self.on_ack(ack, after, Prague::segments(*windows, ack.mss));
+        let mss = u64::from(ack.mss);
+        if ssthresh != u64::MAX {
+            windows.set_ssthresh(ssthresh * mss);
+        }
+        windows.set_cwnd(cwnd * mss);
+        true
+    }
+
+    /// Marks or a loss; cwnd follows with the next ACKs.
+    fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
+        let segments = Prague::segments(*windows, mss);
+        match event {
+            CongestionEvent::Ecn => self.on_marks(segments),
+            CongestionEvent::Loss | CongestionEvent::Rto => self.on_loss(segments.cwnd),
+            CongestionEvent::RtoRepeat => {}
+        }
+        true
+    }
+
+    fn takes_undo(&mut self, mss: u32, windows: &mut Windows) -> bool {
         self.in_loss = false;
         self.window = self.window.max(self.before_loss.0);
-        cwnd.max(self.before_loss.1)
+        windows.set_cwnd(u64::from(windows.cwnd / mss).max(self.before_loss.1) * u64::from(mss));
+        true
+    }
+
+    fn grant(&self, cwnd_bytes: u64) -> Grant {
+        let quantum = if self.rate.is_some() { Quantum::Bytes(self.burst_bytes) } else { Quantum::DEFAULT };
+        Grant { cwnd_bytes, pacing_rate: self.rate, quantum, owns_recovery: true }
     }
 }
 

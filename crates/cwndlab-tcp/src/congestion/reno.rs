@@ -1,6 +1,7 @@
 //! RFC 5681's window law in bytes, and the same law counted in packets as ns-2 and early Linux do.
 
-use super::AckReport;
+use super::law::{Cut, Growth, Law, Windows, MAX_WINDOW_BYTES};
+use super::{AckReport, CongestionEvent};
 use crate::config::{MaxWindow, TcpConfig};
 
 /// RFC 5681, section 3.1, in bytes: +SMSS per window's worth of acknowledged bytes.
@@ -11,15 +12,9 @@ pub(super) struct Reno {
 }
 
 impl Reno {
-    /// The window has been reduced to `cwnd`, which it returns.
-    pub fn reduced_to(&mut self, cwnd: u32) -> u32 {
-        self.acked_bytes = 0;
-        cwnd
-    }
-
     /// Congestion avoidance: the recommended way of RFC 5681, section 3.1 (its page 7), at most SMSS per window.
     #[inline]
-    pub fn avoid(&mut self, cwnd: u32, acked_bytes: u64, mss: u32) -> u32 {
+    pub fn open(&mut self, cwnd: u32, acked_bytes: u64, mss: u32) -> u32 {
         let acked = u64::from(self.acked_bytes) + acked_bytes;
         if acked < u64::from(cwnd) {
             self.acked_bytes = acked as u32;
@@ -126,5 +121,79 @@ pub(super) fn slow_start_bytes(cfg: &TcpConfig, acked_bytes: u64, new_bytes: u64
     match cfg.slow_start_limit_segments {
         0 => new_bytes,
         limit => acked_bytes.min(u64::from(limit) * u64::from(mss)),
+    }
+}
+
+impl Law for Reno {
+    #[inline]
+    fn avoid(&mut self, growth: &Growth, cwnd: u32) -> u32 {
+        self.open(cwnd, growth.bytes, growth.mss)
+    }
+
+    fn reduce(&mut self, cut: &Cut<'_>, _: u32) -> u32 {
+        self.acked_bytes = 0;
+        cut.half
+    }
+
+    #[inline]
+    fn takes_plain_acks(&self) -> bool {
+        true
+    }
+}
+
+impl Law for RenoPackets {
+    #[inline]
+    fn count_ack(&mut self, windows: &mut Windows, mss: u32) -> bool {
+        self.on_ack(windows.in_slow_start());
+        windows.cwnd = self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES);
+        true
+    }
+
+    fn reduce(&mut self, cut: &Cut<'_>, _: u32) -> u32 {
+        let least = match cut.event {
+            CongestionEvent::Ecn if cut.cfg.ecn_to_one_segment => 0.0,
+            CongestionEvent::Ecn => 2.0,
+            _ => 1.0,
+        };
+        self.halve(cut.cfg.max_window, cut.cfg.counts_whole_segments(), least, cut.mss);
+        self.cwnd_bytes(cut.mss)
+    }
+
+    #[inline]
+    fn set_window(&mut self, bytes: u32, mss: u32) -> u32 {
+        *self = RenoPackets::from_bytes(bytes, mss);
+        self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES)
+    }
+
+    /// Keeps the fraction of a packet.
+    fn add_segments(&mut self, segments: i32, _: u32, mss: u32) -> u32 {
+        self.cwnd_packets = (self.cwnd_packets + f64::from(segments)).max(1.0);
+        self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES)
+    }
+
+    fn counts_packets(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn takes_plain_acks(&self) -> bool {
+        true
+    }
+}
+
+impl Law for RenoLinux2 {
+    #[inline]
+    fn count_ack(&mut self, windows: &mut Windows, mss: u32) -> bool {
+        windows.cwnd = self.on_ack(windows.cwnd, windows.ssthresh, mss).min(MAX_WINDOW_BYTES);
+        true
+    }
+
+    fn reduce(&mut self, cut: &Cut<'_>, cwnd: u32) -> u32 {
+        self.halve(cwnd, cut.cfg.max_window, cut.mss)
+    }
+
+    #[inline]
+    fn takes_plain_acks(&self) -> bool {
+        true
     }
 }

@@ -20,7 +20,7 @@ const THRESHOLD: f64 = 0.35;
 /// State of the first slow start.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
-    /// Bytes acknowledged in each bin, by its number modulo theirs.
+    /// Bytes acknowledged in each bin; bin `k` is at index `k % BINS`.
     bins: [u64; BINS],
     /// How many bins are complete: the listing's `curr_idx` + 1.
     complete: u64,

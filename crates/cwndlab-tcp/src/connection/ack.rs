@@ -6,13 +6,13 @@
 
 use cwndlab_units::Time;
 
-use super::accurate::Feedback;
-use super::{timestamp, Connection};
+use super::accecn::Feedback;
+use super::Connection;
 use crate::config::{RttSamples, TcpConfig};
 use crate::congestion::{AckKind, AckReport, AfterAck, CongestionEvent};
 use crate::flight::Flight;
 use crate::recovery::{EchoEpisode, Growth, Outcome};
-use crate::segment::{Flags, Header, Segment};
+use crate::segment::{timestamp, Flags, Header, Segment};
 use crate::sequence::from_wire;
 use crate::timers::Timer;
 
@@ -142,7 +142,9 @@ impl Connection {
             self.on_echo(cfg, report);
         }
         let outcome = self.recovery.on_ack(&mut self.sender.view(cfg), report);
-        self.sender.take_steps(cfg, &outcome.steps, &mut self.recovery);
+        if !outcome.steps.is_empty() {
+            self.sender.take_steps(cfg, &outcome.steps, &mut self.recovery);
+        }
         if outcome.clears_backoff {
             self.sender.snd.rtt.clear_backoff();
         }
@@ -414,7 +416,7 @@ impl Connection {
         }
         let flight = report.prior_flight_bytes.min(s.cc.cwnd());
         let episode = self.recovery.on_echo(&mut s.view(cfg), report);
-        s.begin_reduction(cfg, episode.map(|episode| episode.recover_fs), &mut self.recovery);
+        s.begin_reduction(cfg, episode.map_or(0, |episode| episode.recover_fs), &mut self.recovery);
         s.reduce(cfg, CongestionEvent::Ecn, flight);
         self.stats.ecn_reductions += 1;
         if let (Some(EchoEpisode { allow, .. }), AckKind::New) = (episode, report.kind) {

@@ -2,10 +2,10 @@
 
 use cwndlab_units::Time;
 
-use super::{stamp_unit, timestamp, Connection, Control, MAX_SYN_RETRIES};
+use super::{stamp_unit, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::{ReceiveTuning, RttSamples, TcpConfig};
 use crate::congestion::{AfterAck, CongestionEvent, Episode};
-use crate::segment::{Flags, Segment};
+use crate::segment::{timestamp, Flags, Segment};
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
 use crate::timers::Timer;

@@ -37,71 +37,14 @@ impl Connection {
         self.take_any(cfg, now, &Segment::from(*seg));
     }
 
-    /// Whether a segment without blocks is what a connection in the open mostly gets, by its header ("header prediction",
-    /// Jacobson 1990): in order or beyond a hole, without flags but ACK and PSH, and nothing seldom is under way.
-    #[inline]
-    pub(super) fn is_expected(&self, seg: &Header) -> bool {
-        self.state == State::Established
-            && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
-            && self.distance_ahead(seg) <= self.receiver.edge.saturating_sub(self.receiver.nxt)
-            && self.receiver.fin_at == 0
-            && self.sender.extra.is_none()
-    }
-
-    /// By how much a segment begins beyond RCV.NXT; a large number if it begins before.
-    #[inline]
-    fn distance_ahead(&self, seg: &Header) -> u64 {
-        u64::from(seg.seq.wrapping_sub(to_wire(self.irs, self.receiver.nxt)))
-    }
-
-    /// A plain ACK of new data, or data that acknowledges nothing new; false, and nothing done, if it is neither.
-    /// Does what [`Self::take_any`] does of these, without asking what they are not.
     /// A segment's timestamp (RFC 7323, section 4.3).
     #[inline]
-    fn note_timestamp(&mut self, now: Time, start: i64, ts_val: u32) {
+    pub(super) fn note_timestamp(&mut self, now: Time, start: i64, ts_val: u32) {
         let unit = stamp_unit(now);
         let outdated = unit.wrapping_sub(self.stamped_at) >= OUTDATED;
         if self.receiver.note_timestamp(start, ts_val, outdated) {
             self.stamped_at = unit;
         }
-    }
-
-    #[allow(clippy::inline_always)] // most of what an endpoint does: see connection/ack.rs
-    #[inline(always)]
-    fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
-        let s = &self.sender;
-        let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.snd.una)));
-        let data = seg.len > 0;
-        let plain = if data {
-            acked == 0 && !s.snd.ecn.affects_echo(seg) && self.is_unreported()
-        } else {
-            acked > 0 && acked <= s.snd.max - s.snd.una
-        };
-        if !plain {
-            return false;
-        }
-        let start = self.receiver.nxt + self.distance_ahead(seg);
-        if self.agreed.timestamps && seg.has_timestamps || data && cfg.packet_stamps {
-            self.note_timestamp(now, start as i64, seg.ts_val);
-        }
-        let ack = self.sender.snd.una + acked;
-        self.note_window(ack, seg);
-        if data {
-            self.note_window_update();
-            self.share_timer(cfg);
-            self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
-        } else if !self.take_calm_ack(cfg, now, seg, ack) {
-            self.take_new_ack(cfg, now, seg, None, ack);
-            self.share_timer(cfg);
-        }
-        true
-    }
-
-    /// Whether an ACK of nothing new, without blocks, comes to no report, or RACK has taken it here.
-    #[inline]
-    pub(super) fn is_unreported(&mut self) -> bool {
-        let s = &self.sender;
-        self.recovery.rack().is_none_or(|rack| s.snd.una == s.snd.max && !s.cc.takes_every_ack() && rack.take_idle())
     }
 
     /// Any segment, in any state.
@@ -195,9 +138,9 @@ impl Connection {
         }
     }
 
-    #[allow(clippy::inline_always)] // see connection/ack.rs
+    #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
-    fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, start: u64, end: u64) {
+    pub(super) fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, start: u64, end: u64) {
         if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
             return;
         }

@@ -3,10 +3,10 @@
 use cwndlab_units::Time;
 
 use super::handshake::wanted_shift;
-use super::{timestamp, Connection, Control};
+use super::{Connection, Control};
 use crate::config::TcpConfig;
 use crate::recovery::Transmission;
-use crate::segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
+use crate::segment::{timestamp, AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 use crate::sender::Piece;
 use crate::sequence::to_wire;
 use crate::state::State;
@@ -19,114 +19,12 @@ const SACK_BLOCK_BYTES: u32 = 8;
 const BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
 const BLOCKS: usize = 4;
 
-/// What is to be sent, as far as a quick look shows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Outlook {
-    Nothing,
-    /// An acknowledgment, and there is no data to send.
-    PureAck,
-    /// A full segment of new data.
-    FullSegment,
-    /// Nothing: the congestion window is full, which is noted.
-    FullWindow,
-    /// To be found out.
-    Open,
-}
-
-/// How [`Connection::poll_quick`] found the last segment; at first the default.
-#[derive(Clone, Copy, Debug)]
-pub struct Polled(pub(super) Outlook);
-
-impl Default for Polled {
-    fn default() -> Self {
-        Polled(Outlook::Open)
-    }
-}
-
 impl Connection {
     /// The next segment to send, or none. Call until none.
     #[inline]
     pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         let outlook = self.outlook(cfg);
         self.follow(cfg, now, outlook)
-    }
-
-    /// What an outlook comes to.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    pub(super) fn follow(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Option<Segment> {
-        match outlook {
-            Outlook::Nothing => None,
-            Outlook::PureAck => Some(self.pure_ack(cfg, now)),
-            Outlook::FullSegment => {
-                let (start, len) = (self.sender.snd.nxt, self.sender.snd.mss);
-                Some(self.data_segment(cfg, now, Piece { start, len }))
-            }
-            Outlook::FullWindow => {
-                self.sender.stopped_by_cwnd = true;
-                self.note_usage(cfg, now);
-                None
-            }
-            Outlook::Open => self.poll_any(cfg, now),
-        }
-    }
-
-    /// What [`Connection::poll_any`] will give, where that is plain: on connections on which nothing seldom is under way.
-    #[allow(clippy::inline_always)] // once per packet, and once more to find that nothing goes
-    #[inline(always)]
-    pub(super) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
-        let s = &self.sender;
-        if self.control != Control::None {
-            return Outlook::Open;
-        }
-        let no_data = if self.receiver.ack_now { Outlook::PureAck } else { Outlook::Nothing };
-        if s.snd.nxt >= s.limit() && s.snd.una >= s.snd.max {
-            return no_data;
-        }
-        let plain = s.snd.una < s.snd.max
-            && s.snd.nxt == s.snd.max
-            && s.snd.dup_acks == 0
-            && s.snd.inflation == 0
-            && !s.snd.resend_first
-            && s.extra.is_none()
-            && s.outstanding.nothing_reported()
-            && self.recovery.is_calm(&s.snd, &s.outstanding);
-        if !plain {
-            return Outlook::Open;
-        }
-        if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
-            return if self.receiver.ack_now { Outlook::Open } else { self.window_outlook(cfg) };
-        }
-        // all is sent; where unused windows do not grow, their use is noted
-        if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
-            return no_data;
-        }
-        Outlook::Open
-    }
-
-    /// The same where the windows decide whether a full segment of new data goes.
-    #[inline]
-    pub(super) fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
-        let s = &self.sender;
-        let mss = u64::from(s.snd.mss);
-        let in_flight = s.snd.nxt - s.snd.una + mss;
-        if in_flight > s.cc.cwnd() {
-            // where unused windows do not grow, their use is noted
-            return if !cfg.grow_only_if_cwnd_limited {
-                Outlook::Nothing
-            } else if self.state.may_send() && !s.drains(cfg) {
-                Outlook::FullWindow
-            } else {
-                Outlook::Open
-            };
-        }
-        let admitted =
-            self.state.may_send() && in_flight <= s.most(cfg) && s.snd.nxt + mss <= s.snd.edge && !s.drains(cfg);
-        if admitted {
-            Outlook::FullSegment
-        } else {
-            Outlook::Open
-        }
     }
 
     /// The next segment to send, or none, in any state.
@@ -201,7 +99,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn data_segment(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Segment {
+    pub(super) fn data_segment(&mut self, cfg: &TcpConfig, now: Time, piece: Piece) -> Segment {
         let s = &mut self.sender;
         let mut end = piece.start + u64::from(piece.len);
         let fin = s.fin && end == s.snd.end && (piece.len == 0 || !cfg.sends_fin_alone());

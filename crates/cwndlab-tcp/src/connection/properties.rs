@@ -3,6 +3,7 @@
 
 mod followed;
 
+use super::fast::comparison::{deliver, poll};
 use super::Connection;
 use crate::*;
 use cwndlab_units::Time;
@@ -51,50 +52,6 @@ struct Outcome {
     end: Time,
     /// Both ends are over.
     over: bool,
-}
-
-/// The whole state of an end, but for what is read only while an ACK is processed.
-fn state(end: &Connection) -> String {
-    let mut end = end.clone();
-    end.sender.outstanding.begin_ack();
-    format!("{end:?}")
-}
-
-/// Hands over a segment; if asked, one that is expected is also taken in full, which must come to the same.
-fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segment, compare: bool) {
-    let full = (compare && segment.sack.len == 0 && segment.accecn.is_none() && end.is_expected(segment)).then(|| {
-        let mut full = end.clone();
-        full.stats.segments_received += 1;
-        full.take_any(cfg, now, segment);
-        state(&full)
-    });
-    end.handle_segment(cfg, now, segment);
-    let same = full.is_none_or(|full| full == state(end));
-    assert!(same, "an expected segment is taken otherwise than in full: {segment:?}");
-}
-
-/// Polls; if asked, compares what comes on a short path with what the long one gives.
-fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) -> Option<Segment> {
-    let full = compares.then(|| {
-        let mut full = end.clone();
-        (full.poll_any(cfg, now), full)
-    });
-    let mut last = Polled::default();
-    let polled = match end.poll_quick(cfg, now, &mut last) {
-        Quick::Nothing => None,
-        Quick::Segment { header, last } => {
-            assert!(!last || end.clone().poll_any(cfg, now).is_none(), "something follows the last segment");
-            Some(header.into())
-        }
-        Quick::Ask => end.poll_asked(cfg, now, &last),
-    };
-    if let Some((segment, mut full)) = full {
-        // this is read only where windows grow only if they are used
-        full.sender.stopped_by_cwnd = end.sender.stopped_by_cwnd;
-        assert_eq!(segment, polled, "a short path gives another segment");
-        assert_eq!(format!("{full:?}"), format!("{end:?}"), "a short path leaves another state");
-    }
-    polled
 }
 
 /// What is under way: when it arrives and which one it is, to which end.
@@ -249,9 +206,9 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
 prop_compose! {
     fn config()(
         (profile, recovery_of) in (prop::sample::select(&Profile::ALL), prop::sample::select(&Profile::ALL)),
-        recovery in prop::sample::select(&RecoveryKind::ALL),
+        recovery in prop::sample::select(RecoveryKind::ALL),
         odd in any::<bool>(),
-        law in prop::sample::select(WindowLawKind::all(CubicConfig { fast_convergence: true }).to_vec()),
+        law in prop::sample::select(WindowLawKind::all(Profile::Rfc5681)),
         (ecn, slow_start, reduce_from) in (
             prop::sample::select(vec![
                 EcnKind::Off, EcnKind::Accept, EcnKind::Rfc2481, EcnKind::Rfc3168, EcnKind::Rfc3168Ect1, EcnKind::Dctcp,
@@ -304,8 +261,8 @@ prop_compose! {
             receive_buffer_bytes: buffer_segments * u64::from(mss) + u64::from(odd),
             ack_policy: policy,
             restart_after_idle: idle,
-            handshake: Some(profile.era().handshake),
-            fin: Some(FinConfig { time_wait_ns, ..profile.era().fin }),
+            handshake: Some(HandshakeConfig::of(profile)),
+            fin: Some(FinConfig { time_wait_ns, ..FinConfig::of(profile) }),
             ..base
         }
     }
@@ -398,8 +355,8 @@ prop_compose! {
     /// A profile with any of the laws and recoveries, and any ECN.
     fn profiled()(
         profile in prop::sample::select(&Profile::ALL),
-        recovery in prop::sample::select(&RecoveryKind::ALL),
-        law in prop::sample::select(WindowLawKind::all(CubicConfig { fast_convergence: true }).to_vec()),
+        recovery in prop::sample::select(RecoveryKind::ALL),
+        law in prop::sample::select(WindowLawKind::all(Profile::Rfc5681)),
         ecn in prop::sample::select(vec![EcnKind::Off, EcnKind::Rfc3168, EcnKind::Dctcp, EcnKind::Accecn, EcnKind::AccecnEct1]),
         policy in prop::sample::select(vec![AckPolicy::Every, Profile::Linux6.config().ack_policy, Profile::Linux2_2.config().ack_policy]),
     ) -> TcpConfig {
@@ -410,7 +367,7 @@ prop_compose! {
             ack_policy: policy,
             sack: true,
             timestamps: true,
-            handshake: Some(profile.era().handshake),
+            handshake: Some(HandshakeConfig::of(profile)),
             ..profile.config()
         }
     }

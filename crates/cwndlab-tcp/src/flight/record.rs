@@ -76,7 +76,8 @@ impl RoundTrips {
         }
     }
 
-    /// The samples of an ACK of new data: as in Linux, of the first and of the last segment, if none of them was ever sent again.
+    /// The RTT samples of an ACK of new data: those of its first and last segment, as in Linux. `None` if one of them was
+    /// retransmitted.
     pub fn acknowledged(&self) -> Option<(Time, Time)> {
         let first = self.in_order.filter(|_| !self.repeated).or(self.reported)?.0;
         Some((first, self.reported.or(self.in_order).map_or(first, |rtts| rtts.1)))
@@ -437,7 +438,7 @@ impl Record {
     }
 
     /// The first segment that waits to be sent again, looked for from the beginning.
-    pub fn waiting(&self) -> Option<&Sent> {
+    pub fn first_waiting(&self) -> Option<&Sent> {
         self.list.iter().find(|sent| sent.waits())
     }
 

@@ -35,8 +35,8 @@ pub struct AckReport {
     pub delivered_bytes: u64,
     /// Of `acked_bytes`, those not reported before by a SACK block or duplicate ACK.
     pub fresh_bytes: u64,
-    /// Of `delivered_bytes`, those that the receiver reports as having met congestion (CE). ECE alone says so of all that its
-    /// ACK delivers (RFC 8257, section 3.3).
+    /// Of `delivered_bytes`, those that the receiver reports as having met congestion (CE). An ACK with ECE reports all
+    /// that it delivers as marked (RFC 8257, section 3.3).
     pub ce_bytes: u64,
     /// Packets newly reported as marked by AccECN (RFC 9768); 0 without it.
     pub ce_packets: u32,

@@ -35,12 +35,6 @@ impl Scoreboard {
         self.0.as_ref().is_none_or(|reported| reported.ranges.is_empty())
     }
 
-    /// Whether a block is among those learnt last.
-    #[inline]
-    pub fn knows(&self, start: u64, end: u64) -> bool {
-        self.0.as_ref().is_some_and(|reported| reported.recent.iter().any(|&recent| covers(recent, start, end)))
-    }
-
     /// Adds a block; how many bytes of it were new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         self.0.get_or_insert_default().insert(start, end)

@@ -1,7 +1,6 @@
 //! The table of knobs and the alternatives of each profile, as JSON.
 
-use super::knobs::{Knob, KNOBS};
-use crate::config::{choices, Profile};
+use crate::config::{all_knobs, choices, Knob, Profile};
 use serde_json::{json, Map, Value};
 
 /// A knob's value in a profile; of a knob with alternatives only which one it is, as these have rows of their own.
@@ -29,7 +28,7 @@ pub fn choices_json(profile: Profile) -> String {
 /// The table with the profiles' values: a JSON list of `{name, type, doc, values: {profile: …}, sources: {profile: …}}`.
 pub fn knobs_json() -> String {
     let configs = Profile::ALL.map(|p| (p, serde_json::to_value(p.config()).unwrap_or_default(), choices(p)));
-    let table: Vec<Value> = KNOBS
+    let table: Vec<Value> = all_knobs()
         .iter()
         .map(|knob| {
             let (mut values, mut sources) = (Map::new(), Map::new());

@@ -1,15 +1,13 @@
 //! What a receiver does where reads draw acknowledgments, or the window grows.
 
 use super::{Arriving, Receiver};
-use crate::ack_policy::{AckState, Arrival, Data, Due, Effect, Linux, LinuxReceiver};
+use crate::ack_policy::{AckState, Arrival, Due, Effect};
 use crate::config::TcpConfig;
 use crate::ecn::{Echo, CE};
 use crate::segment::{Flags, Header};
 use crate::sender::Sender;
 use crate::tuned_buffer::{Held, TunedBuffer};
 use cwndlab_units::Time;
-
-const NOTHING: Held<'_> = Held { unread: 0, beyond: None };
 
 impl Receiver {
     /// Whether reads and the window matter to acknowledgments.
@@ -61,22 +59,6 @@ impl Receiver {
     /// Accepts a segment; an application that reads immediately does so here.
     #[inline(never)]
     pub(super) fn take_linux(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
-        let follows = new.start == self.nxt && self.beyond.is_none() && self.unread == 0 && self.auto_read;
-        if follows {
-            if let AckState::Linux(state) = &mut self.policy {
-                if let LinuxReceiver { counted: None, linux, buffer: Some(buffer) } = &mut **state {
-                    let offered = (self.edge, (self.edge as u32).wrapping_sub(self.last_ack), self.shift_plus_1);
-                    self.nxt = new.end;
-                    return take_next(cfg, now, sender, new, (linux, buffer), offered);
-                }
-            }
-        }
-        self.take_any_linux(cfg, now, sender, new)
-    }
-
-    /// The same of any segment, with any buffer.
-    #[inline(never)]
-    fn take_any_linux(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let (mss, window, shift) = (new.mss, self.offered(), self.shift());
         let arrival = if new.start == self.nxt && self.beyond.is_none() && new.end > new.start {
             Arrival::InOrder { bytes: (new.end - new.start) as u32 }
@@ -155,44 +137,4 @@ impl Receiver {
         self.edge = self.edge.max(self.nxt + u64::from(window));
         (self.edge - self.nxt) as u32
     }
-}
-
-/// Data that simply follows comes into an empty buffer and is read at once: does what [`Receiver::take_any_linux`] does of it.
-/// `offered`: the right edge of the window, the window and its shift plus one.
-#[allow(clippy::inline_always)] // one of two paths
-#[inline(always)]
-fn take_next(
-    cfg: &TcpConfig,
-    now: Time,
-    sender: &Sender,
-    new: &Arriving,
-    (linux, buffer): (&mut Linux, &mut TunedBuffer),
-    (edge, window, shift_plus_1): (u64, u32, u8),
-) -> Due {
-    let echo = new.timestamps.then_some(new.seg.ts_ecr);
-    let (window_grew, allocated) = buffer.on_in_order(now, new.seg, new.mss, new.end, NOTHING, (window, echo));
-    let shift = shift_plus_1.saturating_sub(1);
-    let (next, window_tight) = buffer.window(shift, window, allocated);
-    let data = Data {
-        now,
-        mss: sender.snd.mss,
-        arrival: Arrival::InOrder { bytes: (new.end - new.start) as u32 },
-        peer_mss: new.mss,
-        seg: new.seg,
-        nxt: new.end,
-        beyond: None,
-        sack: new.sack,
-        effect: Effect { window, window_holds: next >= window, window_tight, window_grew, round_trip: buffer.rtt() },
-        rtt: &sender.snd.rtt,
-    };
-    let due = linux.on_next(cfg, &data);
-    if due == Due::Now {
-        buffer.note_ack(allocated);
-    }
-    buffer.on_read(now, new.mss, new.end, new.end);
-    let left = edge.saturating_sub(new.end);
-    if linux.read_is_due(new.end, true) || buffer.doubles(left, (shift, window), NOTHING) {
-        return Due::Now;
-    }
-    due
 }

@@ -147,7 +147,7 @@ impl Algorithm for Fack1998 {
     }
 
     #[inline]
-    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
         if v.s.resend_first {
             return self.repair(v.s.first(v.flight));
         }
@@ -155,15 +155,15 @@ impl Algorithm for Fack1998 {
             return Next::Nothing;
         }
         if !self.active {
-            return next_cumulative(v, nothing_new, Ns2_1998);
+            return next_cumulative(v, Ns2_1998);
         }
         Fack1998::forward(v);
         match self.room(v.cfg, v.s, v.flight, v.window) {
-            Some(room) if !nothing_new => match v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)) {
+            Some(room) => match v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)) {
                 Some(hole) => self.repair(hole),
                 None => Next::in_order(room),
             },
-            _ => Next::Nothing,
+            None => Next::Nothing,
         }
     }
 

@@ -7,7 +7,7 @@
 use cwndlab_units::Time;
 
 use super::{
-    cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Steps, Transmission, View, GROW, HOLD,
+    cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, Transmission, View, GROW, HOLD,
 };
 use crate::config::{RecoveryRules, TcpConfig};
 use crate::congestion::{AckReport, Episode};
@@ -52,7 +52,7 @@ impl NewReno {
             self.active = false;
             v.s.dup_acks = 0;
             v.s.inflation = 0;
-            return if self.is_ns2() { GROW } else { Outcome { steps: Steps::episode(Episode::Ended), ..HOLD } };
+            return if self.is_ns2() { GROW } else { Outcome { steps: Steps::one(Step::Ended), ..HOLD } };
         }
         // step 3, partial acknowledgment: retransmit the next hole, deflate the window by what was acknowledged
         // less one segment
@@ -78,8 +78,8 @@ impl NewReno {
         match rest {
             0 => Steps::NONE,
             // cwnd keeps its fraction of a segment
-            rest if self.is_ns2() => Steps::episode(Episode::DeflatedBySegments { segments: rest.div_ceil(mss) }),
-            bytes => Steps::episode(Episode::Deflated { bytes }),
+            rest if self.is_ns2() => Steps::one(Step::DeflatedBySegments(rest.div_ceil(mss))),
+            bytes => Steps::one(Step::Deflated(bytes)),
         }
     }
 }
@@ -112,11 +112,11 @@ impl Algorithm for NewReno {
     }
 
     #[inline]
-    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
         if self.burst_is_over() && !v.s.resend_first {
             return Next::Nothing;
         }
-        next_cumulative(v, nothing_new, self.rules)
+        next_cumulative(v, self.rules)
     }
 
     #[inline]

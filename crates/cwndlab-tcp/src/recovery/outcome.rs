@@ -1,7 +1,6 @@
 //! What a recovery returns: values, in place of calls.
 
 use super::proportional::Allow;
-use crate::congestion::Episode;
 use crate::sender::{Piece, Room};
 
 /// What loss detection and the episode make of one ACK.
@@ -45,44 +44,55 @@ pub(crate) const NOTHING: Outcome = Outcome { restart_timer: false, ..HOLD };
 /// An episode begins.
 pub(crate) const BEGAN: Outcome = Outcome { began: true, ..HOLD };
 
-/// One change of the window that loss recovery asks for.
+/// One change of the window that loss recovery asks for. Windows have at most 2^30 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Losses cut the window, unless an echo has reduced this window of data already. `recover_fs`: proportional rate reduction
-    /// shapes the episode, from this (RFC 9937, section 6.1: `RecoverFS`).
-    Cut { flight_bytes: u64, recover_fs: Option<u64> },
+    /// Losses cut the window, unless an echo has reduced this window of data already; `flight_bytes` were out. `recover_fs` if not 0:
+    /// proportional rate reduction shapes the episode, from this (RFC 9937, section 6.1: `RecoverFS`).
+    Cut { flight_bytes: u32, recover_fs: u32 },
     /// Sending restarts with the loss window: Tahoe's fast retransmit, FACK of 1998.
     LossWindow,
     /// The last reduction was spurious.
     Undo,
-    /// A step of the episode.
-    Episode(Episode),
+    /// The episode is over ([`crate::Episode::Ended`]).
+    Ended,
+    /// A partial ACK deflates the window by these bytes.
+    Deflated(u32),
+    /// The same by whole segments.
+    DeflatedBySegments(u32),
     /// Proportional rate reduction takes an ACK.
     Allow(Allow),
 }
 
 /// What the window does after one event, in order: at most an end, an undo, a cut and a first allowance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Steps([Option<Step>; 4]);
+pub(crate) struct Steps {
+    list: [Step; 4],
+    len: u8,
+}
 
 impl Steps {
-    pub const NONE: Steps = Steps([None; 4]);
+    pub const NONE: Steps = Steps { list: [Step::Undo; 4], len: 0 };
+
+    /// One step alone.
+    pub fn one(step: Step) -> Steps {
+        Steps { list: [step, Step::Undo, Step::Undo, Step::Undo], len: 1 }
+    }
 
     /// A cut alone.
     pub fn cut(flight_bytes: u64) -> Steps {
-        Steps([Some(Step::Cut { flight_bytes, recover_fs: None }), None, None, None])
+        Steps::one(Step::Cut { flight_bytes: flight_bytes as u32, recover_fs: 0 })
     }
 
-    /// A step of an episode alone.
-    pub fn episode(episode: Episode) -> Steps {
-        Steps([Some(Step::Episode(episode)), None, None, None])
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     pub fn push(&mut self, step: Step) {
-        let free = self.0.iter_mut().find(|slot| slot.is_none());
-        debug_assert!(free.is_some(), "more steps than one event can have");
-        if let Some(free) = free {
-            *free = Some(step);
+        debug_assert!(self.len < 4, "more steps than one event can have");
+        if let Some(free) = self.list.get_mut(usize::from(self.len)) {
+            (*free, self.len) = (step, self.len + 1);
         }
     }
 
@@ -92,9 +102,8 @@ impl Steps {
         self
     }
 
-    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Step> + '_ {
-        self.0.iter().map_while(|step| *step)
+        self.list.iter().take(usize::from(self.len)).copied()
     }
 }
 
@@ -104,10 +113,12 @@ pub(crate) enum Next {
     Nothing,
     /// This, whatever the windows.
     Piece(Piece),
-    /// What is in order and below this position, as far as there is room.
+    /// What is in order and below this position, as far as there is room; `or_else`: if that is nothing, the recovery has another
+    /// answer.
     InOrder {
         room: Room,
         below: u64,
+        or_else: bool,
     },
     /// Nothing, as cwnd is full for a repair.
     WindowFull,
@@ -117,6 +128,6 @@ impl Next {
     /// What is in order, as far as there is room.
     #[inline]
     pub fn in_order(room: Room) -> Next {
-        Next::InOrder { room, below: u64::MAX }
+        Next::InOrder { room, below: u64::MAX, or_else: false }
     }
 }

@@ -1,5 +1,5 @@
-//! Proportional rate reduction (RFC 9937): how the window of an episode comes down to ssthresh. The window law states ssthresh; so
-//! `connection` asks for the allowance once that has taken the cut ([`super::Step::Allow`]).
+//! Proportional rate reduction (RFC 9937): how the window of an episode shrinks to ssthresh. It needs the ssthresh that the window law
+//! sets, so `Sender::take_steps` computes the allowance after the cut ([`super::Step::Allow`]).
 
 use crate::config::{ReductionBase, TcpConfig};
 
@@ -7,9 +7,9 @@ use crate::config::{ReductionBase, TcpConfig};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Allow {
     /// Bytes thought to be in the network.
-    pub pipe: u64,
+    pub pipe: u32,
     /// Bytes newly delivered.
-    pub delivered: u64,
+    pub delivered: u32,
     /// It advances SND.UNA and finds no further loss (RFC 9937, section 6).
     pub safe: bool,
 }
@@ -30,9 +30,9 @@ pub(crate) struct Proportional {
 impl Proportional {
     /// An episode begins with a window of `cwnd` bytes; `flight` is `RecoverFS` (RFC 9937, section 6.1). Linux takes the window
     /// instead.
-    pub fn new(cfg: &TcpConfig, flight: u64, cwnd: u64, mss: u64) -> Self {
+    pub fn new(cfg: &TcpConfig, flight: u32, cwnd: u64, mss: u64) -> Self {
         let base = match cfg.reduce_from {
-            ReductionBase::FlightSize => flight,
+            ReductionBase::FlightSize => u64::from(flight),
             ReductionBase::Cwnd => cwnd,
             ReductionBase::CwndWholeSegments => cwnd / mss * mss,
         };
@@ -43,7 +43,7 @@ impl Proportional {
     /// RFC 9937, section 6.2, on every ACK of the episode; `pipe` bytes are thought to be in the network. The allowance, if it
     /// changes. Windows are counted in units of these bytes.
     pub fn on_ack(&mut self, allow: &Allow, ssthresh: u64, mss: u64, unit: u64) -> Option<u64> {
-        let Allow { pipe, delivered, safe } = *allow;
+        let (pipe, delivered, safe) = (u64::from(allow.pipe), u64::from(allow.delivered), allow.safe);
         if delivered == 0 && self.out_bytes > 0 {
             return None;
         }

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, Episode};
-use crate::connection::timestamp;
 use crate::flight::{sent_after, Arrived, Flight, REPEATED};
+use crate::segment::timestamp;
 use crate::send_state::SendState;
 use crate::sender::{Room, SendWindow};
 use crate::timers::Timers;
@@ -58,10 +58,15 @@ fn delivered(ack: &AckReport, flight: &Flight) -> u64 {
     twice + flight.arrived().iter().map(|arrived| arrived.sent.end - arrived.sent.start).sum::<u64>()
 }
 
+/// An ACK for proportional rate reduction.
+fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
+    Allow { pipe: v.flight.tally().pipe as u32, delivered: delivered as u32, safe }
+}
+
 /// `RecoverFS` (RFC 9937, section 6.1): the flight less what SACK had reported before the ACK that begins the episode, which
 /// reports `delivered` bytes.
-fn recover_fs(v: &View<'_>, delivered: u64) -> u64 {
-    v.s.flight_size() - v.flight.reported_bytes() + delivered
+fn recover_fs(v: &View<'_>, delivered: u64) -> u32 {
+    (v.s.flight_size() - v.flight.reported_bytes() + delivered).max(1) as u32
 }
 
 /// The state of one sender; on the heap.
@@ -212,8 +217,7 @@ impl Rack {
         if begins {
             self.begin(v, delivered, safe, &mut steps);
         } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            let pipe = v.flight.tally().pipe;
-            steps.push(Step::Allow(Allow { pipe, delivered, safe }));
+            steps.push(Step::Allow(allow(v, delivered, safe)));
         }
         self.set_timer(v, arrivals, advanced);
         (begins, steps)
@@ -234,7 +238,7 @@ impl Rack {
         let repaired = self.phase == Phase::Recovery;
         if !(repaired && self.undo_at_end(v, echo, steps)) {
             // RFC 9937, section 6.2: it ends at ssthresh
-            steps.push(Step::Episode(Episode::Ended));
+            steps.push(Step::Ended);
         }
         self.phase = Phase::Open;
         repaired
@@ -283,7 +287,7 @@ impl Rack {
         if self.phase == Phase::Reduced {
             self.proportional.send_count = 0;
         } else {
-            steps.push(Step::Cut { flight_bytes: v.s.flight_size(), recover_fs: Some(recover_fs(v, delivered)) });
+            steps.push(Step::Cut { flight_bytes: v.s.flight_size() as u32, recover_fs: recover_fs(v, delivered) });
             self.recover = v.s.max - 1;
             self.evidence.frto = false;
             if v.s.ecn.covers_loss(v.s.una) {
@@ -297,8 +301,7 @@ impl Rack {
         self.phase = Phase::Recovery;
         self.probe_end = 0;
         self.deadlines.probe = Time::MAX;
-        let pipe = v.flight.tally().pipe;
-        steps.push(Step::Allow(Allow { pipe, delivered, safe }));
+        steps.push(Step::Allow(allow(v, delivered, safe)));
     }
 }
 
@@ -344,8 +347,7 @@ impl Algorithm for Rack {
         self.phase = Phase::Reduced;
         self.recover = v.s.max - 1;
         let delivered = delivered(ack, v.flight);
-        let allow = Allow { pipe: v.flight.tally().pipe, delivered, safe: true };
-        Some(EchoEpisode { recover_fs: recover_fs(v, delivered), allow })
+        Some(EchoEpisode { recover_fs: recover_fs(v, delivered), allow: allow(v, delivered, true) })
     }
 
     fn on_expiry(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
@@ -396,12 +398,12 @@ impl Algorithm for Rack {
 
     fn room(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> Option<Room> {
         let (room, uncounted) = self.account(cfg, s, flight, window);
-        let uncounted = if self.new_only || flight.waiting().is_some() { 0 } else { uncounted };
+        let uncounted = if self.new_only || flight.first_waiting().is_some() { 0 } else { uncounted };
         Some(room.less(uncounted))
     }
 
     fn waiting_bytes(&self, s: &SendState, flight: &Flight) -> Option<u64> {
-        let waiting = flight.waiting().filter(|_| !self.new_only)?;
+        let waiting = flight.first_waiting().filter(|_| !self.new_only)?;
         Some(waiting.end.min(s.end) - waiting.start)
     }
 

@@ -6,7 +6,9 @@
 
 use cwndlab_units::Time;
 
-use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Steps, View, GROW, HOLD, NOTHING};
+use super::{
+    cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, GROW, HOLD, NOTHING,
+};
 use crate::config::{RecoveryRules, RetransmitGuard, TcpConfig};
 use crate::congestion::{AckReport, Episode};
 use crate::flight::Flight;
@@ -48,7 +50,7 @@ impl Algorithm for Reno {
     fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
         v.s.dup_acks = 0;
         if std::mem::take(&mut self.resumes) {
-            return Outcome { steps: Steps::episode(Episode::Ended), ..HOLD };
+            return Outcome { steps: Steps::one(Step::Ended), ..HOLD };
         }
         if !self.active {
             return GROW;
@@ -71,8 +73,8 @@ impl Algorithm for Reno {
     }
 
     #[inline]
-    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
-        next_cumulative(v, nothing_new, self.rules)
+    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
+        next_cumulative(v, self.rules)
     }
 
     fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {

@@ -80,18 +80,18 @@ impl Algorithm for Sack1998 {
     }
 
     #[inline]
-    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
         if !self.active {
-            return next_cumulative(v, nothing_new, Ns2_1998);
+            return next_cumulative(v, Ns2_1998);
         }
         if v.s.resend_first {
             return Next::Piece(v.s.first(v.flight));
         }
         match self.room(v.cfg, v.s, v.flight, v.window) {
-            Some(room) if !nothing_new => {
+            Some(room) => {
                 v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)).map_or(Next::in_order(room), Next::Piece)
             }
-            _ => Next::Nothing,
+            None => Next::Nothing,
         }
     }
 

@@ -84,7 +84,9 @@ impl Selective {
 
     /// RFC 9937, section 6.2, on every ACK of an episode, with `prr`.
     fn allow(&self, delivered: u64, safe: bool) -> Option<Step> {
-        self.proportional.as_ref().map(|_| Step::Allow(Allow { pipe: self.pipe, delivered, safe }))
+        self.proportional
+            .as_ref()
+            .map(|_| Step::Allow(Allow { pipe: self.pipe as u32, delivered: delivered as u32, safe }))
     }
 
     /// As at the beginning of a connection, but for the last position of the episode or of what a timeout found outstanding.
@@ -126,7 +128,7 @@ impl Selective {
         if v.s.una > self.recover {
             self.active = false; // RFC 6675, section 5, step A
             if self.proportional.is_some() {
-                steps = Steps::episode(Episode::Ended); // RFC 9937, section 6.4: recovery ends at ssthresh
+                steps = Steps::one(Step::Ended); // RFC 9937, section 6.4: recovery ends at ssthresh
             }
         } else {
             let lost_before = self.lost_below;
@@ -153,7 +155,7 @@ impl Selective {
         }
         // rule 2: new data
         if !nothing_new {
-            return Next::in_order(room);
+            return Next::InOrder { room, below: u64::MAX, or_else: true };
         }
         // rule 3: a hole below a report, though not known to be lost
         if hole < highest {
@@ -189,7 +191,7 @@ impl Selective {
             below = hole.1;
         }
         let reported = if again || v.cfg.limited_transmit { v.flight.reported_below(v.s.nxt) } else { 0 };
-        Next::InOrder { room: Room { window, in_flight: v.s.flight() - reported }, below }
+        Next::InOrder { room: Room { window, in_flight: v.s.flight() - reported }, below, or_else: false }
     }
 }
 
@@ -215,9 +217,9 @@ impl Algorithm for Selective {
         self.set_pipe(v, lost_below.max(v.s.una + 1)); // step 4.4
         if let Some(step) = self.allow(delivered, false) {
             // what was delivered before the trigger does not count
-            let flight = v.s.flight_size() - v.flight.reported_bytes() + delivered;
-            outcome.steps = Steps::NONE;
-            outcome.steps.push(Step::Cut { flight_bytes: v.s.flight_size(), recover_fs: Some(flight) });
+            let (flight, reported) = (v.s.flight_size(), v.flight.reported_bytes());
+            let recover_fs = (flight - reported + delivered).max(1) as u32;
+            outcome.steps = Steps::one(Step::Cut { flight_bytes: flight as u32, recover_fs });
             outcome.steps.push(step);
         }
         outcome
@@ -251,7 +253,7 @@ impl Algorithm for Selective {
     #[inline]
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
         if !self.active || v.s.resend_first {
-            return if nothing_new { Next::Nothing } else { Selective::next_outside(v) };
+            return Selective::next_outside(v);
         }
         match self.room(v.cfg, v.s, v.flight, v.window) {
             Some(room) => self.next_segment(v, room, nothing_new),

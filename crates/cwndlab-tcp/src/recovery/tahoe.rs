@@ -42,8 +42,8 @@ impl Algorithm for Tahoe {
     }
 
     #[inline]
-    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
-        next_cumulative(v, nothing_new, RecoveryRules::Standard)
+    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
+        next_cumulative(v, RecoveryRules::Standard)
     }
 
     fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {

@@ -59,7 +59,7 @@ fn a_lost_segment_counts_once_and_again_when_its_copy_is_lost() {
 
 #[test]
 fn the_third_duplicate_begins_an_episode_and_other_acks_change_nothing() {
-    for kind in RecoveryKind::ALL.into_iter().filter(|kind| *kind != RecoveryKind::Rack) {
+    for kind in RecoveryKind::ALL.iter().copied().filter(|kind| *kind != RecoveryKind::Rack) {
         let cfg = config(kind);
         let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
         let mut take = |s: &mut Sender, kind| {

@@ -46,12 +46,17 @@ const ACK: Ack = Ack {
     after_timeout: false,
 };
 
+/// A window of these packets.
+fn window(packets: u32) -> Windows {
+    Windows { cwnd: packets * MSS, ssthresh: u32::MAX }
+}
+
 impl Flow {
     fn new() -> Flow {
         let mut bbr = Bbr::new(&Profile::Linux6.config());
         bbr.set_random(Rng::seed_from_u64(1));
         let ms = Time::from_millis;
-        bbr.on_start(Start { now: ms(1000), mss: MSS, srtt: ms(40), min_rtt: ms(40) }, 10);
+        bbr.on_start(&Start { now: ms(1000), mss: MSS, srtt: ms(40), min_rtt: ms(40) }, &mut window(10));
         Flow { bbr, cwnd: 10, now_ms: 1000, delivered: SYN }
     }
 
@@ -124,7 +129,7 @@ fn the_first_rate_is_the_window_a_round_trip_times_the_high_gain_less_one_percen
     // 10 packets of 1500 bytes in 40 ms are 375,000 bytes a second; the gain is 739/256
     assert!(flow.bbr.pacing_rate.abs_diff(375_000 * 739 / 256 * 99 / 100) < 200, "{}", flow.bbr.pacing_rate);
     let mut unknown = Bbr::new(&Profile::Linux6.config());
-    unknown.on_start(Start { now: Time::ZERO, mss: MSS, srtt: Time::ZERO, min_rtt: Time::MAX }, 10);
+    unknown.on_start(&Start { now: Time::ZERO, mss: MSS, srtt: Time::ZERO, min_rtt: Time::MAX }, &mut window(10));
     assert!(unknown.pacing_rate.abs_diff(15_000_000 * 739 / 256 * 99 / 100) < 1000, "a millisecond is assumed");
 }
 
@@ -137,7 +142,7 @@ fn startup_ends_after_three_rounds_without_growth_by_a_quarter() {
     }
     assert_eq!((flow.bbr.mode, flow.bbr.pacing_gain), (Mode::Drain, DRAIN_GAIN));
     // 25 packets a round trip and three trains of two, rounded up to an even number
-    assert_eq!(flow.bbr.ssthresh(), Some(32));
+    assert_eq!(flow.bbr.ssthresh, Some(32));
 }
 
 #[test]
@@ -227,7 +232,7 @@ fn packets_that_arrive_at_once_widen_the_window_by_what_was_not_expected() {
 fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window() {
     let mut flow = Flow::probing();
     flow.cwnd = 80;
-    flow.bbr.on_congestion(80);
+    flow.bbr.takes_congestion(CongestionEvent::Loss, MSS, &mut window(80));
     flow.ack(Ack { lost: 3, in_flight: 50, in_recovery: true, ..ACK });
     assert_eq!(flow.cwnd, 51, "what is in flight and what was delivered");
     flow.ack(Ack { in_flight: 50, in_recovery: true, prior: Some(0), ..ACK });
@@ -249,8 +254,7 @@ fn a_loss_outside_recovery_takes_its_packets_from_the_window() {
 #[test]
 fn after_a_timeout_the_window_grows_from_one_packet_and_is_restored_at_its_end() {
     let mut flow = Flow::probing();
-    flow.bbr.on_congestion(70);
-    flow.bbr.on_timeout();
+    flow.bbr.takes_congestion(CongestionEvent::Rto, MSS, &mut window(70));
     flow.cwnd = 1;
     flow.ack(Ack { after_timeout: true, in_flight: 1, prior: Some(0), ..ACK });
     assert_eq!(flow.cwnd, 4, "never less than four");
@@ -281,7 +285,9 @@ fn after_idling_it_paces_at_the_estimate_and_does_not_probe_the_round_trip() {
     let mut flow = Flow::probing();
     flow.bbr.pacing_rate = 0;
     flow.now_ms += 20_000;
-    assert_eq!(flow.bbr.on_restart(Time::from_millis(flow.now_ms), 80), 80);
+    let mut windows = window(80);
+    flow.bbr.on_app_restart(Time::from_millis(flow.now_ms), MSS, &mut windows);
+    assert_eq!(windows, window(80));
     let estimate = 1_500_000 * 99 / 100;
     assert!(flow.bbr.pacing_rate.abs_diff(estimate) < 200, "{}", flow.bbr.pacing_rate);
     flow.ack(ACK);

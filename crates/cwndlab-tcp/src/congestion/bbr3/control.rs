@@ -25,7 +25,7 @@ const MOST_TRAIN: u64 = 65_536 - 1 - 320;
 const NOMINAL_RTT: Time = Time::from_millis(1);
 
 impl Bbr3 {
-    pub fn grant(&self, cwnd_bytes: u64) -> Grant {
+    pub(super) fn allowed(&self, cwnd_bytes: u64) -> Grant {
         let quantum = if self.cfg.rules.is_google() { Quantum::DEFAULT } else { Quantum::Bytes(self.quantum()) };
         Grant { cwnd_bytes, pacing_rate: Some(self.pacing_rate), quantum, owns_recovery: true }
     }

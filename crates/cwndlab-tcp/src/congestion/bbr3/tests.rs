@@ -14,3 +14,8 @@ use crate::Profile;
 use rand::{Rng as _, SeedableRng};
 
 const MSS: u64 = 1500;
+
+/// A window of these bytes.
+fn window(cwnd: u64) -> Windows {
+    Windows { cwnd: cwnd as u32, ssthresh: u32::MAX }
+}

@@ -57,7 +57,7 @@ fn is_loss_based(law: WindowLawKind) -> bool {
 }
 
 fn config() -> impl Strategy<Value = TcpConfig> {
-    let law = prop::sample::select(WindowLawKind::all(crate::CubicConfig { fast_convergence: true }).to_vec());
+    let law = prop::sample::select(WindowLawKind::all(Profile::Rfc5681));
     let slow_start = prop_oneof![
         Just(SlowStartKind::Standard),
         Just(SlowStartKind::Hystart),

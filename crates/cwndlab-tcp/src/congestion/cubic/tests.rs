@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::{Profile, ReductionBase, TcpConfig, WindowLawKind};
-use crate::congestion::controller::Law;
+use crate::congestion::law::AnyLaw;
 use crate::congestion::{AfterAck, CongestionEvent, Controller};
 
 const MSS: u32 = 1000;
@@ -71,7 +71,7 @@ fn k_is_the_cube_root_of_the_reduction() {
         let mut p = Path::new(&config(), Time::from_millis(100), w_max);
         p.lose();
         p.ack();
-        let Law::Cubic(c) = p.law.law() else { panic!("cubic") };
+        let AnyLaw::Cubic(c) = p.law.law() else { panic!("cubic") };
         let k = libm::cbrt(w_max as f64 * (1.0 - BETA) / C);
         assert!((f64::from(c.k_s) - k).abs() < 1e-5 * k, "K {} for W_max {w_max}, not {k}", c.k_s);
     }
@@ -176,7 +176,7 @@ fn stage_after_a_timeout_starts_at_its_own_plateau() {
     }
     assert_eq!(p.law.cwnd(), 70_000);
     p.ack();
-    let Law::Cubic(c) = p.law.law() else { panic!("cubic") };
+    let AnyLaw::Cubic(c) = p.law.law() else { panic!("cubic") };
     assert_eq!((c.k_s, c.w_max), (0.0, 70.0));
 }
 
@@ -194,7 +194,7 @@ fn undo_restores_window_and_curve() {
     assert!(p.law.cwnd() < before.cwnd());
     p.law.on_undo(MSS);
     assert_eq!((p.law.cwnd(), p.law.ssthresh()), (before.cwnd(), before.ssthresh()));
-    let (Law::Cubic(a), Law::Cubic(b)) = (p.law.law(), before.law()) else { panic!("cubic") };
+    let (AnyLaw::Cubic(a), AnyLaw::Cubic(b)) = (p.law.law(), before.law()) else { panic!("cubic") };
     assert_eq!((a.w_max, a.k_s, a.cwnd_prior, a.epoch_start), (b.w_max, b.k_s, b.cwnd_prior, b.epoch_start));
     let after = p.law.clone();
     p.law.on_undo(MSS);

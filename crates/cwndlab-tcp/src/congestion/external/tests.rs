@@ -99,7 +99,7 @@ fn a_window_that_is_no_number_is_an_error_and_one_below_a_segment_is_a_segment()
     for (cwnd, wrong) in [(f64::NAN, true), (-1.0, true), (0.0, false), (f64::INFINITY, false)] {
         let window = Window::new(cwnd, f64::INFINITY);
         assert_eq!(window.check().is_err(), wrong, "{cwnd}");
-        assert!(wrong || whole(&window, MSS).0 >= MSS);
+        assert!(wrong || whole(&window, MSS).cwnd >= MSS);
     }
 }
 

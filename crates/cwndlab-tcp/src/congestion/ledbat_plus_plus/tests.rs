@@ -1,4 +1,3 @@
-use super::super::controller::NO_THRESHOLD;
 use super::super::delays::CURRENT_SAMPLES;
 use super::*;
 
@@ -8,9 +7,9 @@ const TARGET: Time = Time::from_millis(60);
 /// A sender whose last round trips are all `base` and `queueing` long, after one of `base`.
 fn delayed(base: Time, queueing: Time) -> LedbatPlusPlus {
     let mut law = LedbatPlusPlus::new(LedbatPlusPlusConfig { target_ns: TARGET });
-    law.on_rtt(Time::ZERO, base);
+    law.delays.note(Time::ZERO, base);
     for _ in 0..CURRENT_SAMPLES {
-        law.on_rtt(Time::ZERO, base + queueing);
+        law.delays.note(Time::ZERO, base + queueing);
     }
     law.next_slowdown = Some(Time::MAX);
     law
@@ -111,11 +110,11 @@ fn a_slowdown_holds_two_segments_for_two_round_trips_and_comes_again_after_nine_
 #[test]
 fn the_base_delay_is_forgotten_after_ten_minutes() {
     let mut law = LedbatPlusPlus::new(LedbatPlusPlusConfig { target_ns: TARGET });
-    law.on_rtt(Time::from_secs(30), Time::from_millis(50));
-    law.on_rtt(Time::from_secs(599), Time::from_millis(90));
+    law.delays.note(Time::from_secs(30), Time::from_millis(50));
+    law.delays.note(Time::from_secs(599), Time::from_millis(90));
     assert_eq!(law.delays.base(), Time::from_millis(50));
-    law.on_rtt(Time::from_secs(600), Time::from_millis(80));
+    law.delays.note(Time::from_secs(600), Time::from_millis(80));
     assert_eq!(law.delays.base(), Time::from_millis(80));
-    law.on_rtt(Time::from_secs(60_000), Time::from_millis(100));
+    law.delays.note(Time::from_secs(60_000), Time::from_millis(100));
     assert_eq!(law.delays.base(), Time::from_millis(100));
 }

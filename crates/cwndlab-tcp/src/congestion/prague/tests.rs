@@ -16,10 +16,10 @@ fn ack(at_ms: u64, una: u64, nxt: u64, delivered: u64, marked: u32) -> AckReport
 }
 
 /// In congestion avoidance with this window; a mark has been seen.
-fn steady(window: f64) -> (Prague, Windows) {
+fn steady(window: f64) -> (Prague, Segments) {
     let segments = window.ceil() as u64;
     let prague = Prague { window, saw_ce: true, round_end: u64::MAX, ..Prague::new(segments) };
-    (prague, Windows { cwnd: segments, ssthresh: segments })
+    (prague, Segments { cwnd: segments, ssthresh: segments })
 }
 
 #[test]
@@ -60,36 +60,36 @@ fn marks_reduce_the_window_by_half_of_alpha_once_a_window() {
     for _ in 0..3 {
         now = prague.on_ack(&ack(2, 1, 2, 1, 1), &AfterAck::CALM, now);
     }
-    assert_eq!(now, Windows { cwnd: 97, ssthresh: 97 });
+    assert_eq!(now, Segments { cwnd: 97, ssthresh: 97 });
 }
 
 #[test]
 fn the_first_mark_ends_slow_start_by_half() {
     let mut prague = Prague::new(10);
-    let mut windows = Windows { cwnd: 10, ssthresh: u64::MAX };
+    let mut windows = Segments { cwnd: 10, ssthresh: u64::MAX };
     windows = prague.on_ack(&ack(1, 10, 20, 10, 0), &AfterAck::CALM, windows);
-    assert_eq!(windows, Windows { cwnd: 20, ssthresh: u64::MAX });
+    assert_eq!(windows, Segments { cwnd: 20, ssthresh: u64::MAX });
     // what the ACK delivers unmarked still counts, in slow start
     windows = prague.on_ack(&ack(2, 12, 30, 2, 2), &AfterAck::CALM, windows);
     assert!((prague.window - 10.0).abs() < 1e-9, "{}", prague.window);
-    assert_eq!(windows, Windows { cwnd: 19, ssthresh: 19 });
+    assert_eq!(windows, Segments { cwnd: 19, ssthresh: 19 });
 }
 
 #[test]
 fn slow_start_goes_on_with_acks_that_deliver_both_kinds_until_one_delivers_marks_only() {
     let mut prague = Prague::new(10);
-    let mut windows = Windows { cwnd: 10, ssthresh: u64::MAX };
+    let mut windows = Segments { cwnd: 10, ssthresh: u64::MAX };
     // prague_update_cwnd: the unmarked packet opens cwnd, which replaces the halved window; ssthresh stays (prague_ssthresh)
     for _ in 0..3 {
         prague.on_marks(windows);
         windows = prague.on_ack(&ack(1, 0, 20, 2, 1), &AfterAck::CALM, windows);
     }
-    assert_eq!(windows, Windows { cwnd: 13, ssthresh: u64::MAX });
+    assert_eq!(windows, Segments { cwnd: 13, ssthresh: u64::MAX });
     // alpha/2 of the window is more than a segment: cwnd follows it by one and ssthresh with cwnd
     prague.alpha = 0.5;
     prague.on_marks(windows);
     windows = prague.on_ack(&ack(2, 0, 20, 1, 1), &AfterAck::CALM, windows);
-    assert_eq!(windows, Windows { cwnd: 12, ssthresh: 12 });
+    assert_eq!(windows, Segments { cwnd: 12, ssthresh: 12 });
 }
 
 #[test]
@@ -126,7 +126,9 @@ fn a_loss_halves_and_growth_waits_for_the_end_of_recovery() {
     assert_eq!((prague.window as u64, during.cwnd), (20, 39));
     prague.on_ack(&ack(2, 2, 3, 1, 0), &AfterAck::CALM, during);
     assert!(prague.window > 20.0);
-    assert_eq!(prague.on_undo(30), 40);
+    let mut windows = Windows { cwnd: 30 * MSS, ssthresh: 30 * MSS };
+    prague.takes_undo(MSS, &mut windows);
+    assert_eq!(windows.cwnd, 40 * MSS);
     assert!(prague.window >= 40.0);
 }
 
@@ -134,12 +136,12 @@ fn a_loss_halves_and_growth_waits_for_the_end_of_recovery() {
 fn pace_is_the_window_a_round_trip_and_twice_that_in_slow_start() {
     let mut prague = Prague::new(10);
     assert_eq!(prague.grant(10_000).pacing_rate, None, "before the first measurement");
-    prague.pace(Time::from_millis(40), MSS, 0, Windows { cwnd: 10, ssthresh: 10 });
+    prague.pace(Time::from_millis(40), MSS, 0, Segments { cwnd: 10, ssthresh: 10 });
     assert_eq!(prague.grant(10_000).pacing_rate, Some(250_000));
-    prague.pace(Time::from_millis(40), MSS, 12, Windows { cwnd: 10, ssthresh: u64::MAX });
+    prague.pace(Time::from_millis(40), MSS, 12, Segments { cwnd: 10, ssthresh: u64::MAX });
     assert_eq!(prague.grant(10_000).pacing_rate, Some(600_000), "of what is in flight, if that is more");
     // 2^-12 s of 100 MB/s are 24 segments of 1000 bytes
     prague.window = 4000.0;
-    prague.pace(Time::from_millis(40), MSS, 0, Windows { cwnd: 4000, ssthresh: 4000 });
+    prague.pace(Time::from_millis(40), MSS, 0, Segments { cwnd: 4000, ssthresh: 4000 });
     assert_eq!(prague.grant(10_000).quantum, Quantum::Bytes(24_000));
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn cfg() -> TcpConfig {
-    TcpConfig { fin: Some(Profile::Linux6.era().fin), ..config(4) }
+    TcpConfig { fin: Some(FinConfig::of(Profile::Linux6)), ..config(4) }
 }
 
 /// RFC 9293, figure 12.

@@ -158,7 +158,7 @@ fn minimum_rtt_of_a_window_forgets_a_round_trip_that_is_older() {
 /// Ten segments, of which the first is lost: duplicates, or reports of what arrived, then an ACK of everything.
 #[test]
 fn every_ack_reaches_the_law_in_recovery_too() {
-    for kind in RecoveryKind::ALL {
+    for &kind in RecoveryKind::ALL {
         let cfg = external(recovering(kind));
         let (end, reports) = watched(&cfg, |_, _| {});
         let mut script = Script::new(&cfg, end);

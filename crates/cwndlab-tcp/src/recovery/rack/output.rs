@@ -23,9 +23,6 @@ impl Rack {
     #[inline(never)]
     pub(super) fn next_piece(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
         v.s.nxt = v.s.max;
-        if nothing_new && !self.new_only {
-            return Next::Nothing;
-        }
         if self.probe_due {
             if let Some(piece) = self.probe(v) {
                 return Next::Piece(piece);
@@ -34,7 +31,7 @@ impl Rack {
         let (room, uncounted) = self.account(v.cfg, v.s, v.flight, v.window);
         if self.new_only {
             if !nothing_new {
-                return Next::in_order(room);
+                return Next::InOrder { room, below: u64::MAX, or_else: true };
             }
             if v.s.max > self.recover + 1 {
                 return Next::Nothing;

@@ -65,8 +65,8 @@ impl Rack {
             // the probe has repaired a loss, which congestion control is to know of
             self.probe_end = 0;
             if self.phase == Phase::Open {
-                let flight_bytes = ack.prior_flight_bytes.max(u64::from(s.mss));
-                steps.push(Step::Cut { flight_bytes, recover_fs: None });
+                let flight_bytes = (ack.prior_flight_bytes as u32).max(s.mss);
+                steps.push(Step::Cut { flight_bytes, recover_fs: 0 });
                 self.evidence.clear();
             }
         }

@@ -89,22 +89,11 @@ impl Rack {
         }
     }
 
-    /// As [`Rack::set_timer`] and [`Rack::arm`] after [`Rack::take_calm`], while the timer runs and something is outstanding.
-    #[inline]
-    pub fn restart_timer(&mut self, v: &View<'_>, now: Time, timers: &mut Timers) {
-        match self.schedule_probe(v, now, v.s.rtt.rto(&v.cfg.rto)) {
-            Some(at) => timers.set(Timer::Retransmit, at),
-            None => self.restart_any(v, now, timers),
-        }
-    }
-
-    /// The same in any case.
-    #[cold]
-    pub fn restart_any(&mut self, v: &View<'_>, now: Time, timers: &mut Timers) {
+    /// An ACK has been processed of which [`Rack::take_calm`] has taken what RACK takes.
+    pub fn set_calm_timer(&mut self, v: &View<'_>, now: Time) {
         let nothing =
             Arrivals { now, delivered: 0, reported: false, original: false, reported_rtt: None, moved: false };
         self.set_timer(v, &nothing, true);
-        self.arm(v.cfg, v.s, timers);
     }
 
     /// A piece has gone.

@@ -5,8 +5,8 @@ use cwndlab_units::Time;
 
 use super::{Arrivals, Phase, Rack};
 use crate::congestion::{AckKind, AckReport};
-use crate::connection::timestamp;
 use crate::recovery::{Step, Steps, View};
+use crate::segment::timestamp;
 use crate::send_state::SendState;
 
 /// Evidence that the last reduction was spurious.
@@ -14,7 +14,7 @@ use crate::send_state::SendState;
 pub(super) struct Evidence {
     /// First unacknowledged position when the window was reduced; 0 = nothing can be undone.
     since: u64,
-    /// Segments sent again that no DSACK has reported; none before the first.
+    /// Retransmitted segments that no DSACK has reported; `None` before the first retransmission.
     unexplained: Option<u32>,
     /// When the first segment was sent again.
     first_again: Option<Time>,
@@ -23,13 +23,13 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// The window has been reduced; `again` segments that were sent again are on their way.
+    /// The window has been reduced while `again` retransmitted segments are in flight.
     pub fn start(&mut self, s: &SendState, again: u32) {
         let first_again = self.first_again.filter(|_| again > 0);
         *self = Evidence { since: s.una, unexplained: (again > 0).then_some(again), first_again, frto: self.frto };
     }
 
-    /// There is nothing to undo (any more).
+    /// There is nothing to undo.
     pub fn clear(&mut self) {
         *self = Evidence::default();
     }
@@ -39,7 +39,7 @@ impl Evidence {
         self.first_again.get_or_insert(now);
     }
 
-    /// RFC 3708, section 2: each segment sent again that arrived twice need not have been.
+    /// RFC 3708, section 2: a retransmission that arrived as a duplicate was unnecessary.
     pub fn on_dsack(&mut self, (start, end): (u64, u64), una: u64, mss: u32) {
         if self.since != 0 && end > self.since && end <= una {
             let segments = (end - start).div_ceil(u64::from(mss)) as u32;
@@ -52,7 +52,7 @@ impl Evidence {
         self.since != 0
     }
 
-    /// All that was sent again had arrived before.
+    /// Whether DSACKs have reported every retransmission as unnecessary.
     #[inline]
     pub fn explained(&self) -> bool {
         self.since != 0 && self.unexplained == Some(0)
@@ -66,7 +66,7 @@ impl Evidence {
 }
 
 impl Rack {
-    /// Takes back the reduction; with `lost`, too, what was deemed lost.
+    /// Undoes the reduction, and with `lost` also the loss marks.
     fn undo(&mut self, v: &mut View<'_>, steps: &mut Steps, lost: bool) {
         if lost {
             v.flight.forgive();
@@ -76,7 +76,7 @@ impl Rack {
         self.evidence.clear();
     }
 
-    /// An ACK during fast recovery that does not end it: whether losses are to be looked for.
+    /// An ACK during fast recovery that does not end it; returns whether to look for losses.
     pub(super) fn undo_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport, steps: &mut Steps) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.evidence.answers_original(echo) {
@@ -93,14 +93,14 @@ impl Rack {
         true
     }
 
-    /// An ACK outside recovery, by which a past reduction may turn out to have been spurious.
+    /// An ACK outside recovery: it may show that the last reduction was spurious.
     pub(super) fn undo_after_recovery(&mut self, v: &mut View<'_>, steps: &mut Steps) {
         if self.evidence.explained() {
             self.undo(v, steps, false);
         }
     }
 
-    /// The last position of the episode is acknowledged: whether the episode was spurious.
+    /// Everything outstanding at the start of the episode is acknowledged; returns whether the episode was spurious.
     pub(super) fn undo_at_end(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) -> bool {
         let spurious = self.evidence.explained() || self.evidence.answers_original(echo);
         if spurious {

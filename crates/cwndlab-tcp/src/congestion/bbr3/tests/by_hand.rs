@@ -11,7 +11,7 @@ fn the_first_rate_is_the_window_a_round_trip_times_the_startup_gain() {
     assert_eq!(Flow::new().law.pacing_rate, 375_000 * 277 / 100);
     assert_eq!(Flow::google().law.pacing_rate, (375_000.0 * (710.0 / 256.0 * 0.99)) as u64);
     let mut unknown = Bbr3::new(&Profile::Linux6.config(), Bbr3Config::STANDARD);
-    unknown.on_start(Start { now: Time::ZERO, mss: 1500, srtt: Time::ZERO, min_rtt: Time::MAX }, 15_000);
+    unknown.on_start(&Start { now: Time::ZERO, mss: 1500, srtt: Time::ZERO, min_rtt: Time::MAX }, &mut window(15_000));
     assert_eq!(unknown.pacing_rate, 15_000_000 * 277 / 100, "a millisecond is assumed");
 }
 
@@ -43,7 +43,7 @@ fn a_2_startup_ends_by_loss_where_the_application_limits_the_rate() {
         let mut flow = start();
         let limited = Ack { app_limited: true, in_flight: 100, ..ACK };
         flow.round(limited);
-        flow.law.on_congestion(flow.cwnd);
+        flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
         for _ in 0..6 {
             flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), ..limited });
             assert_eq!(flow.law.state, State::Startup, "a whole round of recovery is awaited");
@@ -57,7 +57,7 @@ fn a_2_startup_ends_by_loss_where_the_application_limits_the_rate() {
     for (losses, tx_in_flight) in [(4, 49), (6, 52)] {
         let mut flow = Flow::new();
         flow.round(ACK);
-        flow.law.on_congestion(flow.cwnd);
+        flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
         for _ in 0..losses {
             flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), ..ACK });
         }
@@ -192,7 +192,9 @@ fn a_10_probe_rtt_halves_the_window_for_200_ms_and_a_round_every_five_seconds() 
 fn a_11_after_idling_it_paces_at_the_estimate_and_skips_probe_rtt() {
     let mut flow = Flow::new().cruising();
     flow.now_ms += 20_000;
-    assert_eq!(flow.law.on_restart(Time::from_millis(flow.now_ms), 80 * MSS), 80 * MSS);
+    let mut windows = window(80 * MSS);
+    flow.law.on_app_restart(Time::from_millis(flow.now_ms), MSS as u32, &mut windows);
+    assert_eq!(windows, window(80 * MSS));
     assert!(flow.law.idle_restart);
     assert_eq!(flow.law.pacing_rate, RATE * 99 / 100);
     flow.ack(ACK);
@@ -231,16 +233,18 @@ fn a_18_and_a_19_a_spurious_recovery_returns_to_the_probe_by_the_draft_and_not_b
         for (start, state) in [(Flow::new as fn() -> Flow, State::Refill), (Flow::google, State::Down)] {
             let mut flow = start().up();
             flow.cwnd = 90 * MSS;
-            flow.law.on_congestion(flow.cwnd);
+            flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
             if timeout {
-                flow.law.on_timeout();
+                flow.law.note_timeout();
                 flow.cwnd = 20 * MSS;
             }
             let lost = Ack { lost: 3, tx_in_flight: 50, prior: Some(0), ..ACK };
             flow.ack(Ack { in_recovery: true, after_timeout: timeout, ..lost });
             assert_eq!(flow.law.state, State::Down);
             assert!(flow.law.inflight_longterm < 50 * MSS);
-            flow.cwnd = flow.law.on_undo(flow.cwnd);
+            let mut windows = window(flow.cwnd);
+            flow.law.takes_undo(MSS as u32, &mut windows);
+            flow.cwnd = u64::from(windows.cwnd);
             assert_eq!(flow.law.state, state);
             let model = (flow.law.bw_shortterm, flow.law.inflight_shortterm, flow.law.inflight_longterm);
             assert_eq!(model, (NONE, NONE, NONE));
@@ -253,13 +257,13 @@ fn a_18_and_a_19_a_spurious_recovery_returns_to_the_probe_by_the_draft_and_not_b
 fn a_spurious_recovery_that_ended_startup_returns_to_it() {
     let mut flow = Flow::new();
     flow.round(ACK);
-    flow.law.on_congestion(flow.cwnd);
+    flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
     for _ in 0..6 {
         flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), in_flight: 100, ..ACK });
     }
     flow.round(Ack { in_recovery: true, in_flight: 100, lost: 1, ..ACK });
     assert_eq!(flow.law.state, State::Drain);
-    flow.law.on_undo(flow.cwnd);
+    flow.law.takes_undo(MSS as u32, &mut window(flow.cwnd));
     assert_eq!((flow.law.state, flow.law.full.reached), (State::Startup, false));
 }
 
@@ -366,7 +370,7 @@ fn cruising_leaves_headroom_and_the_other_states_of_the_cycle_do_not() {
 fn the_window_after_recovery_is_that_before_it_bounded_by_the_model() {
     let mut flow = Flow::new().cruising();
     flow.cwnd = 80 * MSS;
-    flow.law.on_congestion(flow.cwnd);
+    flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
     flow.cwnd = 20 * MSS;
     flow.ack(Ack { after_timeout: true, prior: Some(0), ..ACK });
     assert_eq!(flow.cwnd, 21 * MSS, "slow start");

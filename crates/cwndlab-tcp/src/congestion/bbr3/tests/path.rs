@@ -66,7 +66,7 @@ impl Path {
         let mut law = Bbr3::new(&Profile::Linux6.config(), cfg);
         law.set_random(Rng::seed_from_u64(1));
         let (now, rtt) = (Time::from_secs(1), Time::from_millis(rtt_ms));
-        law.on_start(Start { now, mss: MSS as u32, srtt: rtt, min_rtt: rtt }, 10 * MSS);
+        law.on_start(&Start { now, mss: MSS as u32, srtt: rtt, min_rtt: rtt }, &mut window(10 * MSS));
         let rate = (mbps * 125_000.0) as u64;
         Path {
             law,
@@ -148,7 +148,9 @@ impl Path {
         if self.out.is_empty() {
             (self.first_sent_at, self.delivered_at) = (self.now, self.now);
             if self.app_limited_until > 0 {
-                self.cwnd = self.law.on_restart(self.now, self.cwnd);
+                let mut windows = window(self.cwnd);
+                self.law.on_app_restart(self.now, MSS as u32, &mut windows);
+                self.cwnd = u64::from(windows.cwnd);
             }
         }
         self.next_send = self.now + per(MSS, self.law.pacing_rate);
@@ -206,7 +208,7 @@ impl Path {
         }
         let lost = self.out.iter().take_while(|other| other.id + REORDERING <= id).copied().collect::<Vec<_>>();
         if !lost.is_empty() && self.recover <= lost[0].id {
-            self.law.on_congestion(self.cwnd);
+            self.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(self.cwnd));
             self.recover = self.sent;
         }
         for lost in &lost {
@@ -219,7 +221,7 @@ impl Path {
                 prior_lost: lost.lost,
                 app_limited: lost.app_limited,
             };
-            self.law.on_lost(&segment, self.delivered, self.now, self.cwnd);
+            self.law.on_lost(&segment, self.delivered, self.now, window(self.cwnd));
         }
         let (send, ack) = (packet.sent_at - packet.first_sent_at, self.now - packet.delivered_at);
         let rate = RateSample {

@@ -1,22 +1,79 @@
-//! The short path of most ACKs: new data is acknowledged, and nothing is being repaired.
+//! Most segments that arrive: header prediction (Jacobson 1990), then an ACK after which only the window grows.
 //!
-//! No report is built: the window, the timer and a round trip are all that can follow. A property test compares this path with
-//! that of any ACK.
+//! No report is built of such an ACK: the window, the timer and a round trip are all that can follow.
 
 use cwndlab_units::Time;
 
-use super::Connection;
 use crate::config::{RttSamples, TcpConfig};
 use crate::congestion::PlainAck;
-use crate::segment::Header;
-use crate::timers::Timer;
+use crate::connection::Connection;
+use crate::segment::{Flags, Header};
+use crate::sequence::to_wire;
+use crate::state::State;
 
 impl Connection {
+    /// Whether a segment without blocks is what a connection in the open mostly gets, by its header ("header prediction",
+    /// Jacobson 1990): in order or beyond a hole, without flags but ACK and PSH, and nothing seldom is under way.
+    #[inline]
+    pub(in crate::connection) fn is_expected(&self, seg: &Header) -> bool {
+        self.state == State::Established
+            && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
+            && self.distance_ahead(seg) <= self.receiver.edge.saturating_sub(self.receiver.nxt)
+            && self.receiver.fin_at == 0
+            && self.sender.extra.is_none()
+    }
+
+    /// By how much a segment begins beyond RCV.NXT; a large number if it begins before.
+    #[inline]
+    fn distance_ahead(&self, seg: &Header) -> u64 {
+        u64::from(seg.seq.wrapping_sub(to_wire(self.irs, self.receiver.nxt)))
+    }
+
+    /// A plain ACK of new data, or data that acknowledges nothing new: does what [`Self::take_any`] does of these, without asking
+    /// what they are not. False, and nothing done, if it is neither.
+    #[allow(clippy::inline_always)] // most of what an endpoint does
+    #[inline(always)]
+    pub(in crate::connection) fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
+        let s = &self.sender;
+        let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.snd.una)));
+        let data = seg.len > 0;
+        let plain = if data {
+            acked == 0 && !s.snd.ecn.affects_echo(seg) && self.is_unreported()
+        } else {
+            acked > 0 && acked <= s.snd.max - s.snd.una
+        };
+        if !plain {
+            return false;
+        }
+        let start = self.receiver.nxt + self.distance_ahead(seg);
+        if self.agreed.timestamps && seg.has_timestamps || data && cfg.packet_stamps {
+            self.note_timestamp(now, start as i64, seg.ts_val);
+        }
+        let ack = self.sender.snd.una + acked;
+        self.note_window(ack, seg);
+        if data {
+            self.note_window_update();
+            self.share_timer(cfg);
+            self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
+        } else if !self.take_calm_ack(cfg, now, seg, ack) {
+            self.take_new_ack(cfg, now, seg, None, ack);
+            self.share_timer(cfg);
+        }
+        true
+    }
+
+    /// Whether an ACK of nothing new, without blocks, needs no report. RACK has then processed it here.
+    #[inline]
+    pub(in crate::connection) fn is_unreported(&mut self) -> bool {
+        let s = &self.sender;
+        self.recovery.rack().is_none_or(|rack| s.snd.una == s.snd.max && !s.cc.takes_every_ack() && rack.take_idle())
+    }
+
     /// An ACK of new data without options, as header prediction expects it: does what
     /// [`Connection::take_new_ack`] does. False, and nothing done, where more can follow from it.
-    #[allow(clippy::inline_always)] // see connection/ack.rs
+    #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
-    pub(super) fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
+    fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
         if self.recovery.detects_by_time() {
             return self.take_calm_ack_by_record(cfg, now, ack);
         }
@@ -47,7 +104,13 @@ impl Connection {
     /// The same of a segment that is more than an ACK: the answer to a request, a FIN. Not with RACK, for which the segment's
     /// options count.
     #[inline(never)]
-    pub(super) fn take_calm_ack_with(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
+    pub(in crate::connection) fn take_calm_ack_with(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Header,
+        ack: u64,
+    ) -> bool {
         !self.recovery.detects_by_time() && self.take_calm_ack(cfg, now, seg, ack)
     }
 
@@ -70,19 +133,11 @@ impl Connection {
         s.snd.rtt.on_sample(&cfg.rto, now, first, (s.snd.una, s.snd.max));
         s.snd.rtt.clear_backoff();
         self.grow_plainly(cfg, now, acked_bytes, Some(last));
-        let s = &self.sender;
-        let only_rack =
-            s.snd.una != s.snd.max && self.timers.is_running(Timer::Retransmit) && cfg.recovery.has_linux_timers();
-        if !only_rack {
-            self.restart_timer(cfg, now);
-        }
+        self.restart_timer(cfg, now);
         if let Some(rack) = self.recovery.rack() {
-            if only_rack {
-                rack.restart_timer(&self.sender.view(cfg), now, &mut self.timers);
-            } else {
-                rack.restart_any(&self.sender.view(cfg), now, &mut self.timers);
-            }
+            rack.set_calm_timer(&self.sender.view(cfg), now);
         }
+        self.share_timer(cfg);
         self.after_new_ack(cfg, now, ack);
         true
     }

@@ -1,0 +1,161 @@
+//! Window laws: each with the knobs that only it has.
+
+use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
+
+use super::check::Errors;
+use super::knobs::knobs;
+use super::{LawId, Profile};
+
+const RFC6817: &str = "RFC 6817, 2.5";
+const LEDBAT: &str = "draft-irtf-iccrg-ledbat-plus-plus-01, 4.5";
+
+/// Makes the window laws that a study can name, and the one that the caller attaches.
+macro_rules! laws {
+    ($($(#[$doc:meta])+ $name:ident$(($config:ty))? = $word:literal,)*) => {
+        /// Window law.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        pub enum WindowLawKind {
+            $($(#[$doc])+ #[serde(rename = $word)] $name$(($config))?,)*
+            /// An external law, attached by the caller ([`crate::Connection::attach_law`]).
+            #[serde(rename = "external")]
+            External {
+                /// Which one: a digest of its code
+                code: LawId,
+                /// whether it draws random numbers
+                random: bool,
+            },
+        }
+
+        impl WindowLawKind {
+            pub(super) const WORDS: &'static str = laws!(@words $($word)*);
+
+            /// Every law that a study can name, with the knobs of a profile.
+            #[must_use]
+            pub fn all(profile: Profile) -> Vec<WindowLawKind> {
+                vec![$(laws!(@value profile, $name $(, $config)?),)*]
+            }
+
+            pub(super) fn check_ranges(&self, errors: &mut Errors) {
+                match self {
+                    $($(WindowLawKind::$name(knobs) => <$config>::check_ranges(knobs, errors),)?)*
+                    _ => {}
+                }
+            }
+        }
+    };
+    (@words $first:literal $($word:literal)*) => { concat!($first, $(" | ", $word),*) };
+    (@value $profile:ident, $name:ident) => { WindowLawKind::$name };
+    (@value $profile:ident, $name:ident, $config:ty) => { WindowLawKind::$name(<$config>::of($profile)) };
+}
+
+laws! {
+    /// RFC 5681, bytes.
+    Reno = "reno",
+    /// Counted in packets: +1 per ACK in slow start, +1/cwnd per ACK after.
+    RenoPackets = "reno-packets",
+    /// Counted in packets as by Linux 2.0 and 2.2: in slow start up to and including ssthresh, then +1 every cwnd + 1 ACKs.
+    RenoLinux2 = "reno-linux2",
+    /// RFC 9438.
+    Cubic(CubicConfig) = "cubic",
+    /// CUBIC as the Linux kernel computes it.
+    CubicLinux(CubicConfig) = "cubic-linux",
+    /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
+    Dctcp = "dctcp",
+    /// BBR version 1 as in Linux 6.12; paces, and owns its recovery.
+    Bbr1 = "bbr1",
+    /// BBR version 3 by draft-ietf-ccwg-bbr-06 or Google's branch v3; paces, and owns its recovery.
+    Bbr3(Bbr3Config) = "bbr3",
+    /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04); paces, and owns its recovery. Reno where AccECN is not
+    /// agreed on. With `ecn = accecn-ect1` at both ends.
+    Prague = "prague",
+    /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01), for background traffic.
+    LedbatPlusPlus(LedbatPlusPlusConfig) = "ledbat-plus-plus",
+    /// LEDBAT (RFC 6817), for background traffic: by one-way delays, with `timestamps`.
+    Ledbat(LedbatConfig) = "ledbat",
+}
+
+/// The sources of BBR version 3; docs/models/bbr.md has each difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bbr3Rules {
+    /// draft-ietf-ccwg-bbr-06.
+    Draft,
+    /// google/bbr, branch v3, `net/ipv4/tcp_bbr.c`.
+    #[serde(rename = "google-v3")]
+    GoogleV3,
+}
+
+knobs! {
+/// CUBIC's knobs, in both forms of the law.
+pub struct CubicConfig("window_law.cubic.") {
+    /// Whether CUBIC, in both forms, lowers W_max further when windows shrink (RFC 9438, 4.7).
+    fast_convergence: bool ["bool"; any] {
+        ns2_1998: true => "unused by its window law",
+        rfc5681: true => "unused by its window law",
+        linux_6: true => "kernel: fast_convergence = 1",
+    }
+}
+}
+
+knobs! {
+/// Knobs of BBR version 3.
+pub struct Bbr3Config("window_law.bbr3.") {
+    /// Whose rules BBR version 3 follows where its sources differ: draft-ietf-ccwg-bbr-06, or google/bbr, branch v3,
+    /// `net/ipv4/tcp_bbr.c` (docs/models/bbr.md has each difference).
+    rules: Bbr3Rules ["draft | google-v3"; any] {
+        ns2_1998: Bbr3Rules::Draft => "draft-ietf-ccwg-bbr-06",
+        rfc5681: Bbr3Rules::Draft => "draft-ietf-ccwg-bbr-06",
+        linux_6: Bbr3Rules::Draft => "draft-ietf-ccwg-bbr-06; kernel 6 has version 1 only",
+    }
+    /// Whether BBR version 3 responds to marks of a shallow threshold as the branch does (`ecn_low`); with `ecn`
+    /// `dctcp`, `l4s` or `accecn`.
+    ecn: bool ["bool"; any] {
+        ns2_1998: false => "draft-ietf-ccwg-bbr-06, 3.7: none",
+        rfc5681: false => "draft-ietf-ccwg-bbr-06, 3.7: none",
+        linux_6: false => "google/bbr v3: only on routes with the feature ecn_low",
+    }
+}
+}
+
+knobs! {
+/// Knobs of LEDBAT++.
+pub struct LedbatPlusPlusConfig("window_law.ledbat-plus-plus.") {
+    /// The queueing delay that LEDBAT++ aims at.
+    target_ns: Time ["time"; timer] {
+        ns2_1998: Time::from_millis(60) => LEDBAT,
+        rfc5681: Time::from_millis(60) => LEDBAT,
+        linux_6: Time::from_millis(60) => LEDBAT,
+    }
+}
+}
+
+knobs! {
+/// Knobs of LEDBAT.
+pub struct LedbatConfig("window_law.ledbat.") {
+    /// The queueing delay that LEDBAT aims at (TARGET); the RFC asks for 100 ms or less.
+    target_ns: Time ["time"; timer] {
+        ns2_1998: Time::from_millis(100) => RFC6817,
+        rfc5681: Time::from_millis(100) => RFC6817,
+        linux_6: Time::from_millis(100) => RFC6817,
+    }
+    /// LEDBAT's GAIN: the growth of a window per round trip without a queue, in percent of a segment; the RFC asks
+    /// for 100 or less.
+    gain_percent: u32 ["percent"; 1..=10_000, "in 1..=10000"] {
+        ns2_1998: 100 => RFC6817,
+        rfc5681: 100 => RFC6817,
+        linux_6: 100 => RFC6817,
+    }
+}
+}
+
+impl WindowLawKind {
+    /// Whether it is CUBIC, and makes room for new flows.
+    pub(crate) fn converges_fast(self) -> bool {
+        use WindowLawKind::{Cubic, CubicLinux};
+        matches!(
+            self,
+            Cubic(CubicConfig { fast_convergence: true }) | CubicLinux(CubicConfig { fast_convergence: true })
+        )
+    }
+}

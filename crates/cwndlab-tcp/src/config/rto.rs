@@ -1,0 +1,147 @@
+//! The retransmission timeout.
+
+use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
+
+use super::knobs::knobs;
+use super::Profile;
+
+/// HZ = 100 on a PC (include/asm-i386/param.h).
+const JIFFY: Time = Time::from_millis(10);
+
+/// Who computes the retransmission timeout from round trips.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimator {
+    /// RFC 6298, section 2; with a coarse tick Jacobson's integers of 1988.
+    Rfc6298,
+    /// Linux 2.0: RTO = R + R/4 + (R >> (cwnd - 1)) with R = srtt + 4 mean deviations, in ticks.
+    #[serde(rename = "linux-2.0")]
+    Linux2_0,
+    /// Linux 2.2: the same, with a first deviation twice as large.
+    #[serde(rename = "linux-2.2")]
+    Linux2_2,
+    /// The Linux kernel: mean deviation with its largest value of a round trip, in microseconds.
+    Linux,
+}
+
+impl Estimator {
+    /// Whether it is that of Linux 2.0 or 2.2, whose clock is `tick_ns`.
+    #[inline]
+    pub(crate) fn is_linux_2(self) -> bool {
+        matches!(self, Estimator::Linux2_0 | Estimator::Linux2_2)
+    }
+}
+
+/// What the estimator takes as samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSamples {
+    /// The round trip of each ACK of new data where timestamps are agreed on, else of one segment a window, and of none that was
+    /// sent again (RFC 6298, 3).
+    RoundTrip,
+    /// The round trip of each segment that an ACK acknowledges, from when it was last sent; of none until everything that a timeout
+    /// found outstanding is acknowledged (Linux 2.0).
+    EachSegment,
+    /// The one-way delay of each ACK that gives a round trip (now less its sender's stamp), as with the agents of RFC 2415's
+    /// authors. Both ends then need the same clock.
+    OneWayDelay,
+}
+
+/// Where the retransmission timeout counts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerStart {
+    /// The last ACK of new data, or the first segment sent with nothing under way (RFC 6298, 5.1 and 5.3).
+    LastAck,
+    /// When the first unacknowledged segment was last sent (Linux 2.0 and 2.2).
+    FirstSegment,
+}
+
+knobs! {
+/// Retransmission timeout.
+pub struct RtoConfig("rto.") {
+    /// Who computes the timeout from round trips: RFC 6298 (with a coarse tick the integers of 1988), or a kernel of
+    /// that era.
+    estimator: Estimator ["rfc6298 | linux-2.0 | linux-2.2 | linux"; any] {
+        ns2_1998: Estimator::Rfc6298 => "as in BSD (Jacobson 1988)",
+        rfc5681: Estimator::Rfc6298 => "RFC 6298, 2",
+        linux_2_0: Estimator::Linux2_0 => "2.0.32: tcp_rtt_estimator, tcp_input.c 111 to 155",
+        linux_2_2: Estimator::Linux2_2 => "2.2.5: tcp_rtt_estimator and tcp_set_rto, tcp_input.c 154 to 191",
+        linux_6: Estimator::Linux => "kernel: tcp_rtt_estimator",
+    }
+    /// Granularity of the clock that measures round trips; 0 measures to the nanosecond.
+    tick_ns: Time ["time"; crossed] {
+        ns2_1998: Time::from_millis(100) => "ns-2 (1998): tcpTick_ 0.1 (default changed in 2002)",
+        rfc5681: Time::ZERO => "RFC 6298, 4: finer is better",
+        linux_2_0: JIFFY => "2.0.32: HZ = 100",
+        linux_2_2: JIFFY => "2.2.5: HZ = 100",
+        linux_6: Time::ZERO => "kernel: microseconds",
+    }
+    /// How far the clocks of `rto.tick_ns` and `rto.timer_hz` are ahead of the run's.
+    tick_phase_ns: Time ["time"; time] {
+        ns2_1998: Time::ZERO => "ns-2 draws it at random within a tick; 0 here",
+        rfc5681: Time::ZERO => "unused",
+        linux_2_0: Time::ZERO => "0; it depends on when the machine was started",
+        linux_2_2: Time::ZERO => "0; it depends on when the machine was started",
+        linux_6: Time::ZERO => "unused",
+    }
+    /// Timeout before the first measurement.
+    initial_ns: Time ["time"; timer] {
+        ns2_1998: Time::from_secs(6) => "ns-2 (1998): rtxcur_init_ 6.0 (default changed in 2006)",
+        rfc5681: Time::from_secs(1) => "RFC 6298, 2.1",
+        linux_2_0: Time::from_secs(3) => "2.0.32: TCP_TIMEOUT_INIT 3 s, tcp.h 164",
+        linux_2_2: Time::from_secs(3) => "2.2.5: TCP_TIMEOUT_INIT 3 s, tcp.h 286",
+        linux_6: Time::from_secs(1) => "kernel: TCP_TIMEOUT_INIT 1 s",
+    }
+    /// Smallest timeout.
+    min_ns: Time ["time"; crossed] {
+        ns2_1998: Time::ZERO => "ns-2 (1998): minrto_ 0; two ticks remain the least",
+        rfc5681: Time::from_secs(1) => "RFC 6298, 2.4",
+        linux_2_0: Time::from_millis(200) => "2.0.32: HZ/5, tcp_input.c 151",
+        linux_2_2: Time::from_millis(200) => "2.2.5: HZ/5, tcp_input.c 208",
+        linux_6: Time::from_millis(200) => "kernel: TCP_RTO_MIN 200 ms",
+    }
+    /// Largest timeout.
+    max_ns: Time ["time"; timer] {
+        ns2_1998: Time::from_secs(64) => "ns-2 (1998): maxrto_ 64 (default changed in 2007)",
+        rfc5681: Time::from_secs(60) => "RFC 6298, 2.5: at least 60 s",
+        linux_2_0: Time::from_secs(120) => "2.0.32: 120 s, tcp_input.c 149",
+        linux_2_2: Time::from_secs(120) => "2.2.5: 120 s, tcp_input.c 206",
+        linux_6: Time::from_secs(120) => "kernel: TCP_RTO_MAX 120 s",
+    }
+    /// Least variance term: RTO = SRTT + max(this, 4*RTTVAR) (RFC 6298, 2.3: G).
+    variance_floor_ns: Time ["time"; time] {
+        ns2_1998: Time::ZERO => "unused with a coarse tick",
+        rfc5681: Time::ZERO => "RFC 6298, 2.3: the clock's granularity, here none",
+        linux_6: Time::from_millis(200) => "kernel: rttvar is at least tcp_rto_min, so RTO is at least SRTT + 200 ms",
+    }
+    /// What the estimator takes as samples. `round-trip`: the round trip of one segment a window, or of each ACK by
+    /// its timestamp. `each-segment`: that of each segment acknowledged, from when it was last sent, but none until
+    /// all that a timeout found outstanding is acknowledged. `one-way-delay`: the time since the stamp of the ACK's
+    /// sender.
+    samples: RttSamples ["round-trip | each-segment | one-way-delay"; any] {
+        ns2_1998: RttSamples::RoundTrip => "ns-2: one segment a window; the agents of RFC 2415's authors (baytcp) took one-way delays",
+        rfc5681: RttSamples::RoundTrip => "RFC 6298, 3: one a round trip is enough",
+        linux_2_0: RttSamples::EachSegment => "2.0.32: tcp_ack, tcp_input.c 1421 to 1489",
+        linux_2_2: RttSamples::RoundTrip => "2.2.5: one an ACK, by its timestamp, tcp_input.c 712",
+        linux_6: RttSamples::RoundTrip => "kernel: its record gives two an ACK",
+    }
+    /// Where the timeout counts from: the last ACK of new data, or the last sending of the first unacknowledged
+    /// segment. RACK has `timers`.
+    start: TimerStart ["last-ack | first-segment"; any] {
+        ns2_1998: TimerStart::LastAck => "ns-2: newtimer",
+        rfc5681: TimerStart::LastAck => "RFC 6298, 5.3",
+        linux_2_0: TimerStart::FirstSegment => "2.0.32: send_head->when + rto, tcp_timer.c 43 to 61",
+        linux_2_2: TimerStart::FirstSegment => "2.2.5: tcp_ack_packets_out, tcp_input.c 749",
+        linux_6: TimerStart::LastAck => "unused: recovery.rack.timers",
+    }
+    /// Clock of the timers, with the rounding of Linux's timer wheel: up to 63 ticks by one, then by up to an eighth;
+    /// 0 = to the nanosecond.
+    timer_hz: u32 ["ticks a second"; crossed] {
+        ns2_1998: 0 => "unused: its tick is rto.tick_ns",
+        rfc5681: 0 => "own choice: none",
+        linux_6: 0 => "kernel: CONFIG_HZ, 250 or 1000 mostly; 0 here, as it differs from kernel to kernel",
+    }
+}
+}

@@ -1,0 +1,342 @@
+//! What a window law is, and the list of all laws.
+
+use cwndlab_units::Time;
+
+use super::bbr::Bbr;
+use super::bbr3::Bbr3;
+use super::cubic::Cubic;
+use super::cubic_linux::CubicLinux;
+use super::dctcp::Dctcp;
+use super::external::External;
+use super::ledbat::Ledbat;
+use super::ledbat_plus_plus::LedbatPlusPlus;
+use super::needs::Needs;
+use super::prague::Prague;
+use super::reno::{Reno, RenoLinux2, RenoPackets};
+use super::{AckReport, AfterAck, CongestionEvent, Grant, PlainAck, Quantum, Start};
+use crate::config::{TcpConfig, WindowLawKind};
+use crate::flight::LostSegment;
+use crate::Rng;
+
+/// The largest window of all: RFC 7323, section 2.3.
+pub(super) const MAX_WINDOW_BYTES: u32 = 1 << 30;
+/// No threshold yet (RFC 5681, section 3.1: "arbitrarily high").
+pub(super) const NO_THRESHOLD: u32 = u32::MAX;
+
+/// cwnd and ssthresh, in bytes; ssthresh is [`NO_THRESHOLD`] before the first reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Windows {
+    pub cwnd: u32,
+    pub ssthresh: u32,
+}
+
+impl Windows {
+    /// Whether the next ACK grows the window as in slow start (RFC 5681, section 3.1).
+    #[inline]
+    pub fn in_slow_start(self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    #[inline]
+    pub fn set_cwnd(&mut self, bytes: u64) {
+        self.cwnd = bytes.min(u64::from(MAX_WINDOW_BYTES)) as u32;
+    }
+
+    pub fn set_ssthresh(&mut self, bytes: u64) {
+        self.ssthresh = bytes.min(u64::from(MAX_WINDOW_BYTES)) as u32;
+    }
+}
+
+/// A reduction of the window.
+pub(crate) struct Cut<'a> {
+    pub cfg: &'a TcpConfig,
+    pub event: CongestionEvent,
+    /// What ssthresh is a fraction of ([`TcpConfig::reduce_from`]), and half of it, bytes.
+    pub base: u64,
+    pub half: u32,
+    /// Results are rounded down to these bytes.
+    pub unit: u32,
+    pub mss: u32,
+}
+
+/// An ACK in congestion avoidance.
+pub(crate) struct Growth {
+    pub now: Time,
+    pub mss: u32,
+    pub srtt: Time,
+    /// Acknowledged bytes that count.
+    pub bytes: u64,
+}
+
+/// A window law. A law implements what its rules need, and its connection provides what [`Law::NEEDS`] states.
+///
+/// A law that controls its recovery implements `on_measured_ack`, `takes_congestion`, `takes_undo` and `grant`, and decides the window
+/// alone. Another one implements `avoid` and `reduce`: slow start and the rest of a reduction are the controller's.
+pub(crate) trait Law {
+    /// What its connection must provide.
+    const NEEDS: Needs = Needs::NONE;
+    /// Whether it models the path, and has a slow start of its own.
+    const MODELS_PATH: bool = false;
+
+    /// The random numbers of this end of its connection, before anything else happens.
+    fn set_random(&mut self, _random: Rng) {}
+
+    /// The connection is established.
+    fn on_start(&mut self, _start: &Start, _windows: &mut Windows) {}
+
+    /// A timer has expired; `now` is the time of the calls that follow.
+    fn on_timer(&mut self, _now: Time) {}
+
+    /// An ACK reports a one-way delay, offset by the unknown difference of the two clocks. Called before [`Law::on_feedback`].
+    fn on_one_way_delay(&mut self, _now: Time, _delay: Time) {}
+
+    /// Takes any ACK, before loss detection: for laws that measure the path.
+    fn on_feedback(&mut self, _ack: &AckReport, _windows: &mut Windows) {}
+
+    /// As [`Law::on_feedback`], for an ACK of the short path; called only if [`Law::takes_plain_feedback`].
+    fn on_plain_feedback(&mut self, _ack: &PlainAck, _windows: &mut Windows) {}
+
+    /// A segment is deemed lost; called before [`Law::on_measured_ack`] if an ACK revealed it.
+    fn on_lost(&mut self, _segment: &LostSegment, _delivered: u64, _now: Time, _windows: Windows) {}
+
+    /// Takes any ACK after loss detection, also in recovery, and decides the window alone. Returns false if the law instead uses the
+    /// methods below, which get the ACKs that may open the window.
+    fn on_measured_ack(&mut self, _ack: &AckReport, _after: &AfterAck, _windows: &mut Windows) -> bool {
+        false
+    }
+
+    /// Opens the window by one ACK, however much it acknowledges. Returns false if the law counts bytes.
+    #[inline]
+    fn count_ack(&mut self, _windows: &mut Windows, _mss: u32) -> bool {
+        false
+    }
+
+    /// Opens the window by a rule of its own, without RFC 5681's slow start. Returns false if the law uses that slow start.
+    fn grow(&mut self, _cfg: &TcpConfig, _ack: &AckReport, _windows: &mut Windows) -> bool {
+        false
+    }
+
+    /// Congestion avoidance: the new cwnd.
+    #[inline]
+    fn avoid(&mut self, _growth: &Growth, cwnd: u32) -> u32 {
+        cwnd
+    }
+
+    /// Takes an ACK that may not open the window because cwnd did not limit the sender.
+    fn on_limited_ack(&mut self, _cfg: &TcpConfig, _ack: &AckReport, _windows: &mut Windows) {}
+
+    /// Responds to congestion, if the law does so alone; the controller then only sets the loss window after a timeout. Returns
+    /// false otherwise.
+    fn takes_congestion(&mut self, _event: CongestionEvent, _mss: u32, _windows: &mut Windows) -> bool {
+        false
+    }
+
+    /// Returns the new ssthresh; the controller applies the minimum.
+    fn reduce(&mut self, cut: &Cut<'_>, _cwnd: u32) -> u32 {
+        cut.half
+    }
+
+    /// A timeout, after the window was reduced.
+    fn on_timeout(&mut self, _cfg: &TcpConfig) {}
+
+    /// Saves what [`Law::on_undo`] restores; called before a reduction.
+    fn remember(&mut self) {}
+
+    /// The last reduction was spurious; the controller has restored the windows.
+    fn on_undo(&mut self) {}
+
+    /// As [`Law::on_undo`], for a law that decides its window alone. Returns false otherwise.
+    fn takes_undo(&mut self, _mss: u32, _windows: &mut Windows) -> bool {
+        false
+    }
+
+    /// The window restarts after an idle time.
+    fn on_idle_restart(&mut self) {}
+
+    /// Sending resumes after an idle time with nothing in flight.
+    fn on_resume(&mut self, _now: Time, _idle: Time) {}
+
+    /// Sending resumes with nothing in the network, after the application had no data to send.
+    fn on_app_restart(&mut self, _now: Time, _mss: u32, _windows: &mut Windows) {}
+
+    /// The controller sets the window; returns the value that the law can represent.
+    #[inline]
+    fn set_window(&mut self, bytes: u32, _mss: u32) -> u32 {
+        bytes
+    }
+
+    /// Changes the window by whole segments; returns the new one.
+    fn add_segments(&mut self, segments: i32, cwnd: u32, mss: u32) -> u32 {
+        let changed = i64::from(cwnd) + i64::from(segments) * i64::from(mss);
+        changed.clamp(i64::from(mss), i64::from(MAX_WINDOW_BYTES)) as u32
+    }
+
+    /// Whether windows are real numbers of packets, as in ns-2: each timeout cuts, and cwnd may fall below the least ssthresh.
+    fn counts_packets(&self) -> bool {
+        false
+    }
+
+    /// Whether the law reads only the fields of a [`PlainAck`].
+    #[inline]
+    fn takes_plain_acks(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Law::on_plain_feedback`] does anything.
+    #[inline]
+    fn takes_plain_feedback(&self) -> bool {
+        false
+    }
+
+    /// Whether the law needs every ACK, including those that acknowledge and report nothing.
+    #[inline]
+    fn takes_every_ack(&self) -> bool {
+        false
+    }
+
+    /// Whether the law sends so little that the measured delivery rate does not reflect the path.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+
+    /// Whether its window counts in recovery, too ([`Grant::owns_recovery`]).
+    #[inline]
+    fn owns_recovery(&self) -> bool {
+        Self::MODELS_PATH
+    }
+
+    /// What the sender may do now.
+    fn grant(&self, cwnd_bytes: u64) -> Grant {
+        Grant { cwnd_bytes, pacing_rate: None, quantum: Quantum::DEFAULT, owns_recovery: self.owns_recovery() }
+    }
+}
+
+/// Makes the enum of all laws, what each needs, and `each!`, which calls the same method of whichever it is.
+macro_rules! laws {
+    (
+        $dollar:tt ($cfg:ident, $cwnd:ident, $mss:ident)
+        inline {$($small:ident: $small_kind:pat => $small_new:expr;)*}
+        boxed {$($large:ident: $large_kind:pat => $large_new:expr;)*}
+    ) => {
+        /// One law. What needs more than 8 bytes is boxed: every end has a law, and most ends only receive.
+        #[derive(Debug)]
+        #[cfg_attr(test, derive(Clone))]
+        pub(super) enum AnyLaw {
+            $($small($small),)*
+            $($large(Box<$large>),)*
+        }
+
+        impl AnyLaw {
+            /// The configured one, for a window of `cwnd` bytes.
+            pub fn new($cfg: &TcpConfig, $cwnd: u32, $mss: u32) -> Self {
+                match $cfg.window_law {
+                    $($small_kind => AnyLaw::$small($small_new),)*
+                    $($large_kind => AnyLaw::$large(Box::new($large_new)),)*
+                }
+            }
+        }
+
+        impl WindowLawKind {
+            /// What the law needs from its connection.
+            #[must_use]
+            #[allow(unused_variables)] // knobs
+            pub const fn needs(&self) -> Needs {
+                match *self {
+                    $($small_kind => $small::NEEDS,)*
+                    $($large_kind => $large::NEEDS,)*
+                }
+            }
+
+            /// Whether it models the path, and has a slow start of its own.
+            #[allow(unused_variables)] // knobs
+            pub(crate) const fn models_path(&self) -> bool {
+                match *self {
+                    $($small_kind => $small::MODELS_PATH,)*
+                    $($large_kind => $large::MODELS_PATH,)*
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($dollar this:ident, $dollar law:ident => $dollar call:expr) => {
+                match $dollar this {
+                    $(AnyLaw::$small($dollar law) => $dollar call,)*
+                    $(AnyLaw::$large($dollar law) => $dollar call,)*
+                }
+            };
+        }
+    };
+}
+
+laws! { $(cfg, cwnd, mss)
+    inline {
+        Reno: WindowLawKind::Reno => Reno::default();
+        RenoPackets: WindowLawKind::RenoPackets => RenoPackets::from_bytes(cwnd, mss);
+        RenoLinux2: WindowLawKind::RenoLinux2 => RenoLinux2::default();
+    }
+    boxed {
+        Cubic: WindowLawKind::Cubic(_) => Cubic::new();
+        CubicLinux: WindowLawKind::CubicLinux(_) => CubicLinux::new(cfg);
+        Dctcp: WindowLawKind::Dctcp => Dctcp::new();
+        Bbr: WindowLawKind::Bbr1 => Bbr::new(cfg);
+        Bbr3: WindowLawKind::Bbr3(knobs) => Bbr3::new(cfg, knobs);
+        Prague: WindowLawKind::Prague => Prague::new(u64::from(cwnd / mss));
+        LedbatPlusPlus: WindowLawKind::LedbatPlusPlus(knobs) => LedbatPlusPlus::new(knobs);
+        Ledbat: WindowLawKind::Ledbat(knobs) => Ledbat::new(knobs);
+        External: WindowLawKind::External { .. } => External::default();
+    }
+}
+
+/// The methods of [`Law`], by `mut` or `ref`, of whichever law it is.
+macro_rules! forward {
+    ($($kind:tt $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
+        $(forward! { @$kind $name($($arg: $type),*) $(-> $ret)? })*
+    };
+    (@mut $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?) => {
+        #[inline]
+        pub fn $name(&mut self, $($arg: $type),*) $(-> $ret)? {
+            each!(self, law => law.$name($($arg),*))
+        }
+    };
+    (@ref $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?) => {
+        #[inline]
+        pub fn $name(&self, $($arg: $type),*) $(-> $ret)? {
+            each!(self, law => law.$name($($arg),*))
+        }
+    };
+}
+
+impl AnyLaw {
+    forward! {
+        mut set_random(random: Rng);
+        mut on_start(start: &Start, windows: &mut Windows);
+        mut on_timer(now: Time);
+        mut on_one_way_delay(now: Time, delay: Time);
+        mut on_feedback(ack: &AckReport, windows: &mut Windows);
+        mut on_plain_feedback(ack: &PlainAck, windows: &mut Windows);
+        mut on_lost(segment: &LostSegment, delivered: u64, now: Time, windows: Windows);
+        mut on_measured_ack(ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool;
+        mut count_ack(windows: &mut Windows, mss: u32) -> bool;
+        mut grow(cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) -> bool;
+        mut avoid(growth: &Growth, cwnd: u32) -> u32;
+        mut on_limited_ack(cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows);
+        mut takes_congestion(event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool;
+        mut reduce(cut: &Cut<'_>, cwnd: u32) -> u32;
+        mut on_timeout(cfg: &TcpConfig);
+        mut remember();
+        mut on_undo();
+        mut takes_undo(mss: u32, windows: &mut Windows) -> bool;
+        mut on_idle_restart();
+        mut on_resume(now: Time, idle: Time);
+        mut on_app_restart(now: Time, mss: u32, windows: &mut Windows);
+        mut set_window(bytes: u32, mss: u32) -> u32;
+        mut add_segments(segments: i32, cwnd: u32, mss: u32) -> u32;
+        ref counts_packets() -> bool;
+        ref takes_plain_acks() -> bool;
+        ref takes_plain_feedback() -> bool;
+        ref takes_every_ack() -> bool;
+        ref limits_itself() -> bool;
+        ref owns_recovery() -> bool;
+        ref grant(cwnd_bytes: u64) -> Grant;
+    }
+}

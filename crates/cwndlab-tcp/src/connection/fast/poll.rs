@@ -1,0 +1,235 @@
+//! Most segments that are sent: full segments of new data, and ACKs, both without options that few carry.
+//!
+//! They are given as the header alone, so that the simulator writes it straight into the packet.
+
+use cwndlab_units::Time;
+
+use crate::config::TcpConfig;
+use crate::connection::{Connection, Control};
+use crate::recovery::Transmission;
+use crate::segment::{Flags, Header, Segment};
+use crate::sender::Piece;
+use crate::sequence::to_wire;
+use crate::timers::Timer;
+
+/// What [`Connection::poll_any`] would return, predicted from a few fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::connection) enum Outlook {
+    Nothing,
+    /// An acknowledgment, and there is no data to send.
+    PureAck,
+    /// A full segment of new data.
+    FullSegment,
+    /// Nothing: the congestion window is full, which is noted.
+    FullWindow,
+    /// Unknown: [`Connection::poll_any`] decides.
+    Open,
+}
+
+/// How [`Connection::poll_quick`] found the last segment; at first the default.
+#[derive(Clone, Copy, Debug)]
+pub struct Polled(Outlook);
+
+impl Default for Polled {
+    fn default() -> Self {
+        Polled(Outlook::Open)
+    }
+}
+
+/// What [`Connection::poll_quick`] finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quick {
+    /// Nothing is to be sent.
+    Nothing,
+    /// A segment that is its header; if it is the last one, nothing follows.
+    Segment {
+        /// The segment.
+        header: Header,
+        /// Whether nothing can follow.
+        last: bool,
+    },
+    /// Perhaps something: [`Connection::poll_asked`] gives it.
+    Ask,
+}
+
+impl Connection {
+    /// As [`Connection::poll_transmit`], called until nothing is to be sent, with nothing done to the connection in between: what the
+    /// last segment leaves as it was is not asked again.
+    #[allow(clippy::inline_always)] // once per packet, and once more to find that nothing goes
+    #[inline(always)]
+    pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
+        let s = &self.sender;
+        let outlook = match last.0 {
+            Outlook::FullSegment if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end => self.window_outlook(cfg),
+            _ => self.outlook(cfg),
+        };
+        debug_assert_eq!(outlook, self.outlook(cfg));
+        *last = Polled(outlook);
+        match outlook {
+            Outlook::Nothing => Quick::Nothing,
+            Outlook::PureAck if self.needs_no_options() => {
+                let position = self.sender.snd.nxt.max(self.sender.snd.max);
+                Quick::Segment { header: self.bare(cfg, now, position, 0, cfg.ack_bytes), last: true }
+            }
+            Outlook::FullSegment if self.needs_no_options() && self.is_simple() => {
+                Quick::Segment { header: self.full_segment(cfg, now), last: false }
+            }
+            _ => Quick::Ask,
+        }
+    }
+
+    /// Sends what the outlook predicts.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(in crate::connection) fn follow(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Option<Segment> {
+        match outlook {
+            Outlook::Nothing => None,
+            Outlook::PureAck => Some(self.pure_ack(cfg, now)),
+            Outlook::FullSegment => {
+                let (start, len) = (self.sender.snd.nxt, self.sender.snd.mss);
+                Some(self.data_segment(cfg, now, Piece { start, len }))
+            }
+            Outlook::FullWindow => {
+                self.sender.stopped_by_cwnd = true;
+                self.note_usage(cfg, now);
+                None
+            }
+            Outlook::Open => self.poll_any(cfg, now),
+        }
+    }
+
+    /// What [`Connection::poll_any`] will give, where that is plain: on connections on which nothing seldom is under way.
+    #[allow(clippy::inline_always)] // once per packet, and once more to find that nothing goes
+    #[inline(always)]
+    pub(in crate::connection) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
+        let s = &self.sender;
+        if self.control != Control::None {
+            return Outlook::Open;
+        }
+        let no_data = if self.receiver.ack_now { Outlook::PureAck } else { Outlook::Nothing };
+        if s.snd.nxt >= s.limit() && s.snd.una >= s.snd.max {
+            return no_data;
+        }
+        let plain = s.snd.una < s.snd.max
+            && s.snd.nxt == s.snd.max
+            && s.snd.dup_acks == 0
+            && s.snd.inflation == 0
+            && !s.snd.resend_first
+            && s.extra.is_none()
+            && s.outstanding.nothing_reported()
+            && self.recovery.is_calm(&s.snd, &s.outstanding);
+        if !plain {
+            return Outlook::Open;
+        }
+        if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
+            return if self.receiver.ack_now { Outlook::Open } else { self.window_outlook(cfg) };
+        }
+        // all is sent; where unused windows do not grow, their use is noted
+        if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
+            return no_data;
+        }
+        Outlook::Open
+    }
+
+    /// The same where the windows decide whether a full segment of new data goes.
+    #[inline]
+    fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
+        let s = &self.sender;
+        let mss = u64::from(s.snd.mss);
+        let in_flight = s.snd.nxt - s.snd.una + mss;
+        if in_flight > s.cc.cwnd() {
+            // where unused windows do not grow, their use is noted
+            return if !cfg.grow_only_if_cwnd_limited {
+                Outlook::Nothing
+            } else if self.state.may_send() && !s.drains(cfg) {
+                Outlook::FullWindow
+            } else {
+                Outlook::Open
+            };
+        }
+        let admitted =
+            self.state.may_send() && in_flight <= s.most(cfg) && s.snd.nxt + mss <= s.snd.edge && !s.drains(cfg);
+        if admitted {
+            Outlook::FullSegment
+        } else {
+            Outlook::Open
+        }
+    }
+
+    /// Returns the segment for [`Quick::Ask`].
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub fn poll_asked(&mut self, cfg: &TcpConfig, now: Time, last: &Polled) -> Option<Segment> {
+        self.follow(cfg, now, last.0)
+    }
+
+    /// Whether a segment carries neither SACK blocks nor the AccECN option.
+    #[inline]
+    fn needs_no_options(&self) -> bool {
+        self.receiver.beyond.is_none() && self.sender.extra.is_none()
+    }
+
+    /// Whether sending a full segment changes only the positions: more data follows, and the retransmission timer runs.
+    #[inline]
+    fn is_simple(&self) -> bool {
+        let s = &self.sender;
+        s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && self.timers.is_running(Timer::Retransmit)
+    }
+
+    /// The next full segment of new data, where [`Self::is_simple`]: as [`Self::data_segment`].
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
+        let s = &mut self.sender;
+        let piece = Piece { start: s.snd.nxt, len: s.snd.mss };
+        let end = piece.start + u64::from(piece.len);
+        if s.timed_end == 0 {
+            (s.timed_end, s.timed_at) = (end, now);
+        }
+        (s.snd.nxt, s.snd.max, s.last_sent) = (end, end, now);
+        if self.sender.outstanding.keeps_segments() {
+            self.record_next(cfg, now, piece, end);
+        }
+        self.stats.bytes_sent += u64::from(piece.len);
+        self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
+    }
+
+    /// A segment of `len` bytes of payload without further options or flags.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn bare(&mut self, cfg: &TcpConfig, now: Time, position: u64, len: u32, base_bytes: u32) -> Header {
+        let header = Header {
+            seq: to_wire(self.iss, position),
+            window: self.receiver.offer(cfg),
+            len,
+            wire_bytes: base_bytes + len + self.option_bytes(cfg, 0),
+            flags: Flags::ACK,
+            ..Header::default()
+        };
+        self.complete(cfg, now, header)
+    }
+
+    /// As [`Self::record_sent`], of a full segment of new data, where the timer runs and the window alone decides what goes.
+    #[inline(never)]
+    fn record_next(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64) {
+        let sent = Transmission { now, piece, end, again: false, was_quiet: false };
+        if let Some(rack) = self.recovery.rack() {
+            if self.sender.outstanding.on_next_sent(piece.start, end, now) {
+                return rack.on_next_sent(&mut self.sender.view(cfg), &sent, &mut self.timers);
+            }
+        } else if self.keeps_timer(cfg, now) && self.sender.outstanding.on_next_sent(piece.start, end, now) {
+            return;
+        }
+        self.record_sent(cfg, &sent);
+    }
+
+    /// Whether [`Self::time_first`] would not change the timer: the first outstanding segment stays the same, and its time is not
+    /// over, after which the timer would count from now.
+    #[inline]
+    fn keeps_timer(&self, cfg: &TcpConfig, now: Time) -> bool {
+        let keeps =
+            self.sender.outstanding.first().is_some() && self.timers.at(Timer::Retransmit) > now + cfg.rto.tick_ns * 2;
+        debug_assert!(!keeps || self.first_expiry(cfg, now).is_none_or(|at| at == self.timers.at(Timer::Retransmit)));
+        keeps
+    }
+}

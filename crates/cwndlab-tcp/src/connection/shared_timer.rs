@@ -1,0 +1,47 @@
+//! Timers of loss recovery that share the retransmission timer, and that of Linux 2, which counts from the first segment.
+
+use cwndlab_units::Time;
+
+use super::Connection;
+use crate::config::TcpConfig;
+use crate::recovery::{Expiry, Transmission};
+use crate::timers::Timer;
+
+impl Connection {
+    /// A piece has gone, on a connection that records single segments.
+    #[inline(never)]
+    pub(super) fn record_sent(&mut self, cfg: &TcpConfig, sent: &Transmission) {
+        self.sender.outstanding.on_sent(sent.piece.start, sent.end, sent.now, sent.was_quiet);
+        self.recovery.on_sent(&mut self.sender.view(cfg), sent);
+        self.share_timer(cfg);
+        self.time_first(cfg, sent.now);
+    }
+
+    /// The retransmission timer has expired; returns whether it stood for another timer of loss recovery.
+    pub(super) fn recovery_expiry(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        if !self.was_established {
+            return false;
+        }
+        let Expiry::Other { began, steps, next } = self.recovery.on_expiry(&mut self.sender.view(cfg), now) else {
+            return false;
+        };
+        self.sender.take_steps(cfg, &steps, &mut self.recovery);
+        self.timers.set(Timer::Retransmit, next);
+        self.share_timer(cfg);
+        if self.sender.extra.is_some() {
+            self.report_lost(now);
+        }
+        if began {
+            self.stats.fast_retransmits += 1;
+            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
+            self.share_timer(cfg);
+        }
+        true
+    }
+
+    /// Lets loss recovery set its own timers after an event.
+    #[inline]
+    pub(super) fn share_timer(&mut self, cfg: &TcpConfig) {
+        self.recovery.share_timer(cfg, &self.sender.snd, &mut self.timers);
+    }
+}

@@ -1,0 +1,70 @@
+use cwndlab_units::Time;
+
+use crate::config::{RecoveryRules, TcpConfig};
+use crate::congestion::{AckReport, Episode};
+use crate::flight::Flight;
+use crate::recovery::{begins, cumulative_room, cut, next_cumulative};
+use crate::recovery::{Algorithm, Next, Outcome, View, GROW, NOTHING};
+use crate::send_state::SendState;
+use crate::sender::{Room, SendWindow};
+
+/// Fast retransmit alone: the third duplicate ACK halves the window and sends the first segment again.
+#[derive(Clone, Debug, Default)]
+struct FastRetransmit {
+    /// Highest position sent when the window was last cut.
+    recover: u64,
+}
+
+impl Algorithm for FastRetransmit {
+    fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, _: u64) -> Outcome {
+        if !begins(v, self.recover) {
+            return NOTHING;
+        }
+        self.recover = v.s.max - 1;
+        cut(v)
+    }
+
+    fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
+        v.s.dup_acks = 0;
+        GROW
+    }
+
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+        self.recover = v.s.max - 1;
+        None
+    }
+
+    fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
+        next_cumulative(v, RecoveryRules::Standard)
+    }
+
+    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
+        cumulative_room(cfg, s, window, RecoveryRules::Standard)
+    }
+
+    fn in_recovery(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::AckKind;
+    use crate::sender::Sender;
+    use crate::Profile;
+
+    #[test]
+    fn the_third_duplicate_cuts_the_window_and_sends_the_first_segment_again() {
+        let cfg = TcpConfig { mss: 100, ..Profile::Rfc5681.config() };
+        let mut s = Sender::new(&cfg, 100);
+        (s.snd.end, s.snd.nxt, s.snd.max) = (501, 501, 501);
+        let mut recovery = FastRetransmit::default();
+        let mut take = |s: &mut Sender| {
+            let ack = AckReport { kind: AckKind::Duplicate, ..s.snd.report(&cfg, Time::ZERO) };
+            recovery.on_ack(&mut s.view(&cfg), &ack).began
+        };
+        assert_eq!([take(&mut s), take(&mut s), take(&mut s)], [false, false, true]);
+        assert!(matches!(recovery.next(&mut s.view(&cfg), false), Next::Piece(piece) if piece.start == 1));
+    }
+}
