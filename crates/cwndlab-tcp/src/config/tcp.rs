@@ -122,8 +122,8 @@ pub struct TcpConfig("") {
     ecn_to_one_segment: bool ["bool"; any] {
         ns2_1998: true => "ns-2: ecn_backoff_ and rtx timer at one segment",
         rfc5681: true => "RFC 3168, 6.1.2",
-        linux_2_0: true => "RFC 3168, 6.1.2: an inference, as neither the patch nor RFC 2481's text was found",
-        linux_2_2: true => "the same inference",
+        linux_2_0: false => "2.0.32: no ECN; its fast retransmit, by RFC 2884 the response to an echo, leaves two, tcp_input.c 1289",
+        linux_2_2: false => "2.2.5: likewise, tcp_input.c 500; 2.4.0-test7, the first with ECN, too (tcp_enter_cwr, tcp.h 1071)",
         linux_6: false => "kernel: tcp_reno_ssthresh, bictcp_recalc_ssthresh: at least two",
     }
     /// Whether an ACK with an echo does not open the window in slow start either; above ssthresh it never does.
