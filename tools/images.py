@@ -18,7 +18,7 @@ from cwndlab.report.svg import inline_svg, on_white
 from cwndlab.report.vega import field, mark, named, single
 
 PICTURES = {
-    "rfc2416-time-sequence": {"variant": "tahoe", "size": "as-traced"},
+    "rfc2416-time-sequence": {"grid": "minute", "variant": "tahoe", "size": "as-traced"},
     "rfc2415-page-delays": {
         **{"grid": "tables_1_to_3", "model": "reconstructed", "http": "1.0", "webs": "16", "ftps": "1"}
     },

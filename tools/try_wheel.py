@@ -25,7 +25,7 @@ from pathlib import Path
 import repository
 from repository import ROOT
 
-ONE_CELL = ["--set", "variant=tahoe", "--set", "iw=4", "--set", "size=as-traced"]
+ONE_CELL = ["--set", "grid=minute", "--set", "variant=tahoe", "--set", "iw=4", "--set", "size=as-traced"]
 #: What a build adds to the files in git.
 BUILT = ["report/live/engine.wasm.gz", "report/live/engine.txt", "THIRD-PARTY.txt"]
 ROUTER = "backends/linux/cwndlab-router"

@@ -22,6 +22,7 @@ def law_rows() -> Iterator[Row]:
     for law in (laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic):
         yield from law()
     yield from web.rows()
+    yield from web.bay_rows()
     yield from ecn.rows()
 
 

@@ -86,7 +86,7 @@ MEMOS: tuple[Memo, ...] = (
     Memo(
         "rfc2416",
         "RFC 2416, both listings",
-        {"variant": "tahoe", "size": ["as-traced", "as-written"], "iw": [1, 4]},
+        {"grid": "minute", "variant": "tahoe", "size": ["as-traced", "as-written"], "iw": [1, 4]},
         {
             RIGHT: {},
             "Linux 6": {"tcp.profile": "linux-6"},

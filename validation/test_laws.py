@@ -12,7 +12,7 @@ from .row import Row
 
 @pytest.mark.parametrize(
     "law",
-    [laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic, web.rows, ecn.rows],
+    [laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic, web.rows, web.bay_rows, ecn.rows],
     ids=lambda law: f"{law.__module__}-{law.__name__}",
 )
 def test_law_holds_within_its_tolerance(law: Callable[[], Iterator[Row]]) -> None:

@@ -35,7 +35,7 @@ def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -
 
 
 def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_told(tmp_path: Path) -> None:
-    chosen = {"variant": "tahoe", "iw": [1, 4], "size": "as-traced", "run.duration": "12s"}
+    chosen = {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "size": "as-traced", "run.duration": "12s"}
     study = Study.load("rfc2416").set(chosen)
     rows = two(study, study.set({"tcp.dup_thresh": 4}), tmp_path)
     cell = "variant=tahoe,iw=1,size=as-traced"
@@ -92,7 +92,9 @@ def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Pat
 
 
 def test_figures_come_in_pairs(tmp_path: Path) -> None:
-    study = Study.load("rfc2416").set({"variant": "tahoe", "iw": [1, 4], "run.duration": "12s"})
+    study = Study.load("rfc2416").set(
+        {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "run.duration": "12s"}
+    )
     figure = study.outline.figures[0].id
     two(study, study.set({"tcp.dup_thresh": 4}), tmp_path, [figure])
     names = {path.name for path in (tmp_path / "figures").iterdir()}

@@ -130,7 +130,7 @@ def test_every_workload_runs_and_its_bytes_arrive(device: str) -> None:
 
 
 def test_rfc2416_on_the_kernel_ends_in_a_report_beside_the_simulator(tmp_path: Path) -> None:
-    changes = {"variant": "tahoe", "iw": [1, 4], "run.duration": "4s"}
+    changes = {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "run.duration": "4s"}
     result = cwndlab.run("rfc2416", changes=changes, out=tmp_path / "out", backend="linux")
     if any("invalid" in failure.reason for failure in result.failures):
         pytest.skip(f"the machine is too busy: {result.failures[0].reason}")
@@ -156,7 +156,7 @@ def test_rfc2416_on_the_kernel_ends_in_a_report_beside_the_simulator(tmp_path: P
 def test_a_kernels_trace_is_a_capture_of_true_headers_with_what_became_of_packets(tmp_path: Path) -> None:
     path = tmp_path / "kernel.pcapng"
     words = [sys.executable, "-m", "cwndlab", "trace", "rfc2416", "--backend", "linux", "-o", str(path)]
-    sets = ["--set", "variant=tahoe,iw=4,size=as-traced,run.duration=2s"]
+    sets = ["--set", "grid=minute,variant=tahoe,iw=4,size=as-traced,run.duration=2s"]
     made = subprocess.run([*words, *sets, "--format", "pcapng"], capture_output=True, text=True, check=False)
     if "invalid" in made.stderr:
         pytest.skip(f"the machine is too busy: {made.stderr}")
@@ -266,7 +266,7 @@ def test_an_overloaded_machine_is_refused() -> None:
     assert outcome.values == {} and outcome.records is None
 
 
-ONE_RUN = ["run", "rfc2416", "--backend", "linux", "--set", "variant=tahoe,iw=1,size=as-traced"]
+ONE_RUN = ["run", "rfc2416", "--backend", "linux", "--set", "grid=minute,variant=tahoe,iw=1,size=as-traced"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

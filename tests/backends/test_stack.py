@@ -11,6 +11,7 @@ import pytest
 
 from cwndlab import _core
 from cwndlab.backends.linux import netns, stack, validity
+from cwndlab.backends.protocol import repeatable
 from cwndlab.errors import StudyError
 from cwndlab.runs.estimate import real_seconds
 from cwndlab.runs.options import RunOptions
@@ -82,6 +83,25 @@ def test_what_the_kernel_does_otherwise_is_said() -> None:
     assert "the kernel has no timestamps" in said and any("cubic-linux" in n and "reno" in n for n in said)
     said = stack.differences(stack.load("linux-stock"), [tcp()])
     assert "the kernel has SACK, the study's TCP not" in said and any("RACK-TLP" in n for n in said)
+
+
+def test_a_recovery_that_no_kernel_has_is_named_with_the_kernels_own() -> None:
+    old, modern = stack.load("linux-1998"), stack.load("linux-stock")
+    assert (
+        stack.other_recovery(old, [tcp(recovery="tahoe")])
+        == "tahoe in the study, NewReno with PRR on the kernel"
+    )
+    assert "SACK with PRR on the kernel" in stack.other_recovery(old, [tcp(recovery="fack", sack=True)])
+    assert stack.other_recovery(old, [tcp(recovery="new-reno")]) == ""
+    assert stack.other_recovery(modern, [tcp(recovery="rack", sack=True)]) == ""
+
+
+def test_cells_without_randomness_are_exact_in_virtual_time_only() -> None:
+    def key(backend: str) -> str:
+        return json.dumps([backend, "6.12", stack.load("linux-1998").as_dict(), {}])
+
+    assert repeatable("") and repeatable(key("linux-virtual")) and not repeatable(key("linux"))
+    assert stack.of_key(key("linux")).sysctls == stack.load("linux-1998").sysctls
 
 
 def test_own_stacks_are_read_and_mistakes_named(tmp_path: Path) -> None:
@@ -173,5 +193,7 @@ def test_what_is_of_a_kernel_is_refused_for_the_simulator_and_the_other_way_roun
 
 
 def test_real_time_is_that_of_the_runs_side_by_side() -> None:
-    study = Study.load("rfc2416").set({"variant": "tahoe", "iw": [1, 4], "size": "as-traced"})
+    study = Study.load("rfc2416").set(
+        {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "size": "as-traced"}
+    )
     assert real_seconds(study.plan(), 24) == 60 and real_seconds(study.plan(replicates=3), 2) == 180

@@ -26,7 +26,7 @@ from cwndlab.runs.options import RunOptions
 
 
 def run(folder: Path, **options: Any) -> Path:
-    changes = {"variant": "tahoe", "iw": [1, 4], "size": "as-traced", "run.duration": "20s"}
+    changes = {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "size": "as-traced", "run.duration": "20s"}
     result = cwndlab.run("rfc2416", changes=changes, out=folder, backend="linux-virtual", **options)
     assert result.failures == []
     return folder
@@ -164,7 +164,7 @@ def test_without_a_kernel_the_command_that_makes_one_is_named(
     monkeypatch.delenv(build.VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(RunError, match="cwndlab linux build"):
-        cwndlab.run("rfc2416", backend="linux-virtual", changes={"variant": "tahoe"})
+        cwndlab.run("rfc2416", backend="linux-virtual", changes={"grid": "minute", "variant": "tahoe"})
 
 
 def test_a_build_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,12 @@ def guests(parent: int) -> list[int]:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_no_guest_outlives_its_run(tmp_path: Path, how: signal.Signals) -> None:
     command = [sys.executable, "-m", "cwndlab", "run", "rfc2416", "--backend", "linux-virtual"]
-    command += ["--set", "variant=tahoe,iw=1,size=as-traced,run.duration=1h", "-o", str(tmp_path / "out")]
+    command += [
+        "--set",
+        "grid=minute,variant=tahoe,iw=1,size=as-traced,run.duration=1h",
+        "-o",
+        str(tmp_path / "out"),
+    ]
     process = subprocess.Popen(command, env=os.environ | {"TMPDIR": str(tmp_path)}, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 60

@@ -21,7 +21,7 @@ def verdicts(folder: Path, table: str) -> list[str]:
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("rfc2416")
-    cwndlab.run("rfc2416", changes={"variant": "tahoe", "iw": [1, 4]}, out=out)
+    cwndlab.run("rfc2416", changes={"grid": "minute", "variant": "tahoe", "iw": [1, 4]}, out=out)
     return out
 
 
@@ -48,7 +48,9 @@ def test_the_report_of_a_real_run_shows_its_parts(traced: Path) -> None:
     ],
 )
 def test_a_broken_tcp_turns_cells_red(tmp_path: Path, broken: dict[str, object]) -> None:
-    cwndlab.run("rfc2416", changes={"variant": "tahoe", "iw": [1, 4], **broken}, out=tmp_path / "o")
+    cwndlab.run(
+        "rfc2416", changes={"grid": "minute", "variant": "tahoe", "iw": [1, 4], **broken}, out=tmp_path / "o"
+    )
     found = verdicts(tmp_path / "o", "listing")
     assert found.count("differs") >= 2
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "guide" / "coverage").glob("*.md"))
 KINDS = ("claim", "table", "figure", "grid", "axis", "sensitivity", "quantity", "test", "file")
 REFERENCE = re.compile(rf"\b({'|'.join(KINDS)})s? ((?:`[^`]+`(?:, | and )?)+)")
-REASON = re.compile(r"(?:not compared|model): \w+.*\w")
+REASON = re.compile(r"(?:not compared|model): .*\w")
 
 
 def rows(page: Path) -> Iterator[tuple[str, str]]:

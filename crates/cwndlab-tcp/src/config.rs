@@ -91,7 +91,7 @@ pub enum AckPolicy {
     /// The authors' TCP of RFC 2415: every segment for the first `quick_bytes` of a connection and after a loss
     /// or reordering, then every `every`-th, with a heartbeat grid.
     QuickThenHeartbeat {
-        /// bytes acknowledged one by one
+        /// segments are acknowledged one by one while less than this has come
         quick_bytes: u64,
         /// then every n-th segment
         every: u32,

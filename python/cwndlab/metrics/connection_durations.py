@@ -1,15 +1,18 @@
 """From SYN to the end of each connection opened and ended in the window, by the segments it sent again.
 
 `retransmits_at_least` and `retransmits_at_most` choose connections by the segments sent again at both ends,
-`handshake_at_most` (seconds) those that were established so soon: a lost SYN-ACK is sent again by both ends,
-and costs a timeout that no data has shortened yet.
+`drops_at_least` and `drops_at_most` by their packets that links dropped, `handshake_at_most` (seconds) those
+that were established so soon: a lost SYN-ACK is sent again by both ends, and costs a timeout that no data has
+shortened yet. `down_at_most` chooses those that brought their client at most so many bytes: no more than the
+initial window, so that all losses were in one window.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from . import RunView
+from . import Column, RunView
 from ._connections import opened
 from ._options import Number, Seconds
 from ._range import NON_NEGATIVE
@@ -26,16 +29,24 @@ def measure(
     traffic: str | None = None,
     retransmits_at_least: Number = 0,
     retransmits_at_most: Number | None = None,
+    drops_at_least: Number = 0,
+    drops_at_most: Number | None = None,
     handshake_at_most: Seconds | None = None,
+    down_at_most: Number | None = None,
 ) -> Floats:
     """See the module, in the order of the records."""
     table = opened(run, traffic)
     start, end = (np.asarray(table[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
-    again = np.asarray(table["retransmits"])
-    chosen = (end >= start) & (again >= retransmits_at_least)  # what never ended has no end, or -1
-    if retransmits_at_most is not None:
-        chosen &= again <= retransmits_at_most
+    chosen = end >= start  # what never ended has no end, or -1
+    chosen &= _between(table["retransmits"], retransmits_at_least, retransmits_at_most)
+    chosen &= _between(table["drops"], drops_at_least, drops_at_most)
+    chosen &= _between(table["bytes_down"], 0, down_at_most)
     if handshake_at_most is not None:
         established = np.asarray(table["established_ns"], dtype=np.float64)
         chosen &= (established >= start) & (established - start <= handshake_at_most * 1e9)
     return np.asarray((end - start)[chosen] / 1e9)
+
+
+def _between(column: Column, least: int, most: int | None) -> NDArray[np.bool_]:
+    found = np.asarray(column) >= least
+    return found if most is None else found & (np.asarray(column) <= most)

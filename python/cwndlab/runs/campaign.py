@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cwndlab import metrics
-from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value
+from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value, repeatable
 from cwndlab.errors import NotFoundError, OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run
@@ -69,7 +69,7 @@ class Campaign:
     notes: list[str] = field(default_factory=list)
     #: The store that others share, as `store.shared.where` writes it: they may be at work on the same plan.
     shared: str | None = None
-    #: Who runs, if it is not the simulator: part of the keys. Nothing is exact then.
+    #: Who runs, if it is not the simulator: part of the keys.
     backend: str = ""
     #: What one run of the simulator may use; None: the engine's default.
     max_events: int | None = None
@@ -113,7 +113,7 @@ class Campaign:
         self._budgets: dict[tuple[str, str | None], pa.Table] = {}
 
     def _exact(self, cell: Cell) -> bool:
-        return cell.deterministic and not self.backend
+        return cell.deterministic and repeatable(self.backend)
 
     def _first(self, cell: Cell) -> int:
         if self._exact(cell):
@@ -387,6 +387,21 @@ class Campaign:
             digest=lambda cell: self.digest(cells[cell]),
             links=lambda cell: [link["name"] for link in self.scenario(cells[cell])["links"]],
             window=lambda cell, name: self._window(cells[cell], quantities[name]),
+            remark=lambda cell: self._remark(cells[cell]),
+        )
+
+    def _remark(self, cell: str) -> str:
+        """Which recovery a kernel has in place of the study's, for a reader of the cell's numbers."""
+        if not self.backend:
+            return ""
+        from cwndlab.backends.linux import stack  # only runs on a kernel need it
+
+        scenario = self.scenario(cell)
+        used = {
+            end for traffic in scenario["traffic"] for end in (traffic["tcp_client"], traffic["tcp_server"])
+        }
+        return stack.other_recovery(
+            stack.of_key(self.backend), [scenario["tcp"][end] for end in sorted(used)]
         )
 
     def _window(self, cell: str, quantity: Quantity) -> tuple[float, float] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,7 +119,9 @@ def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence
             nth = seen.get((cell.id, line.event, line.acked), 0)
             seen[(cell.id, line.event, line.acked)] = nth + 1
             measured = traces[cell.id].get((line.event, line.acked, nth))
-            row.append(_judge(line, measured, cell, index, judged, own))
+            found = _judge(line, measured, cell, index, judged, own)
+            note = ". ".join(text for text in (found.note, results.remark(cell.id)) if text)
+            row.append(replace(found, note=note))
     return JudgedListing(spec.id, tuple(published), tuple(tuple(row) for row in grid))
 
 

@@ -93,6 +93,7 @@ class Results:
     they were not kept.
     `window(cell id, quantity)` is the part of the run that a metric measured, from and to in seconds; None of
     a derived quantity.
+    `remark(cell id)` is what a reader of the cell's numbers must know, if anything.
     `study_axes` are all axes of the study; a run may be restricted to cells that lack some.
     `answer_s`: a segment sent so soon after another arrived is its answer; a real stack takes a while.
     """
@@ -112,6 +113,7 @@ class Results:
     digest: Callable[[str], tuple[str, int]] = field(default=lambda cell: ("", 0))
     links: Callable[[str], Sequence[str]] = field(default=lambda cell: ())
     window: Callable[[str, str], tuple[float, float] | None] = field(default=lambda cell, quantity: None)
+    remark: Callable[[str], str] = field(default=lambda cell: "")
     study_axes: Collection[str] = ()
     answer_s: float = 0.0
 

@@ -263,8 +263,8 @@ def _finish(
             if _marked(mark, spec, column, draft.row):
                 judgement = judgement._replace(verdict=Verdict(mark.verdict), note=mark.reason)
                 note, corrected = mark.reason, mark.corrected
-    if column.flag is not None and column.flag.meets(estimate.value):
-        note = ". ".join(text for text in (note, column.flag.note) if text)
+    flag = column.flag.note if column.flag is not None and column.flag.meets(estimate.value) else ""
+    note = ". ".join(text for text in (note, flag, results.remark(draft.cell.id)) if text)
     return JudgedCell(
         spec.id,
         draft.row,

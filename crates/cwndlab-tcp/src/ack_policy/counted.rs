@@ -56,8 +56,9 @@ impl Counted {
             AckPolicy::Delayed { timeout_ns } => Due::By(cfg.expiry(now, timeout_ns)),
             AckPolicy::Heartbeat { grid_ns } => Due::By(next_beat(now, grid_ns)),
             AckPolicy::QuickThenHeartbeat { every, grid_ns, .. } => {
+                // need_send of ns-2's tcp-full-bay.cc: quick while less than `quick_bytes` has come, this segment included
+                self.quick_left = self.quick_left.saturating_sub(bytes);
                 if self.quick_left > 0 {
-                    self.quick_left = self.quick_left.saturating_sub(bytes);
                     Due::Now
                 } else if u32::from(self.pending_segments) >= every {
                     Due::Now
@@ -135,7 +136,7 @@ mod tests {
         let policy = AckPolicy::QuickThenHeartbeat { quick_bytes: 2000, every: 2, grid_ns: Time::from_millis(100) };
         assert_eq!(
             due(policy, &[(1, FULL), (2, FULL), (3, FULL), (4, FULL), (5, Arrival::Beyond), (6, FULL)]),
-            [Due::Now, Due::Now, by(100), Due::Now, Due::Now, Due::Now]
+            [Due::Now, by(100), Due::Now, by(100), Due::Now, Due::Now]
         );
     }
 }

@@ -7,8 +7,9 @@ Profiles: `linux-1998`, as simple as a kernel of today can be made; `linux-stock
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -240,6 +241,35 @@ def sysctls(stack: Mapping[str, Any], configs: list[Tcp]) -> dict[str, str]:
     return values
 
 
+def of_key(backend: str) -> Stack:
+    """The set-up in the part of a result's key that names kernel and set-up."""
+    return Stack(about="", **json.loads(backend)[2])
+
+
+def other_recovery(stack: Stack, configs: Iterable[Tcp]) -> str:
+    """The recoveries that a study asks for and this set-up replaces by its own, in words; empty if none."""
+    found = {word(tcp["recovery"]): _recovery(stack, tcp) for tcp in configs}
+    replaced = [
+        f"{studys} in the study, {own} on the kernel" for studys, own in found.items() if own != studys
+    ]
+    return "; ".join(replaced)
+
+
+def _recovery(stack: Stack, tcp: Tcp) -> str:
+    """What recovers losses on the kernel: the study's own word where it is the same."""
+    sack = bool(tcp["sack"]) if stack.sack_of_study else stack.sysctls.get("tcp_sack", "1") != "0"
+    own = (
+        "RACK-TLP"
+        if sack and stack.sysctls.get("tcp_recovery", "1") != "0"
+        else "SACK"
+        if sack
+        else "NewReno"
+    )
+    studys = word(tcp["recovery"])
+    same = studys in {"RACK-TLP": ("rack",), "SACK": ("sack", "prr")}.get(own, ("new-reno",))
+    return studys if same else f"{own} with PRR"
+
+
 def differences(stack: Stack, configs: list[Tcp]) -> list[str]:
     """What a study's TCP asks for and this kernel set-up does otherwise, in words, for the record."""
     return sorted({note for tcp in configs for note in _differences(stack, tcp)})
@@ -260,10 +290,9 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
     ):
         if bool(studys) != kernels:
             yield f"the kernel has {name}, the study's TCP not" if kernels else f"the kernel has no {name}"
-    own = "RACK-TLP" if sack and on("recovery") else "SACK" if sack else "NewReno"
-    recovery = word(tcp["recovery"])
-    if recovery not in {"RACK-TLP": ("rack",), "SACK": ("sack", "prr")}.get(own, ("new-reno",)):
-        yield f"the study's recovery is {recovery}; the kernel's is {own} (with PRR)"
+    studys, own = word(tcp["recovery"]), _recovery(stack, tcp)
+    if own != studys:
+        yield f"the study's recovery is {studys}; the kernel's is {own}"
     if not tcp["limited_transmit"]:
         yield "the kernel always has Limited Transmit (RFC 3042)"
     quick = quick_ack(stack, tcp)
