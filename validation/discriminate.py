@@ -108,7 +108,10 @@ MEMOS: tuple[Memo, ...] = (
                     "counts_in_service": True,
                 }
             },
-            "initial windows larger by one": {"tcp.initial_window": "= iw + 1"},
+            "initial windows larger by one": {
+                "tcp.groups.larger": {"initial_window": "= iw + 1"},
+                "traffic.transfer.tcp": "larger",
+            },
         },
     ),
     Memo(
