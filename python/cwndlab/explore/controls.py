@@ -185,7 +185,7 @@ def _derived(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, s
         "parameter": offers.parameters(study, start),
     }
     axes = raw.setdefault("axes", {})
-    # an axis of other cells alone may set such a key, too: what the page adds comes later, so it has the last word
+    # an axis of other cells alone may set such a key, too: what the page adds comes later
     taken = {key for name, axis in axes.items() if name in start.axes for key in offers.targets(axis)}
     for group, found in new.items():
         for name, axis in found.items():
