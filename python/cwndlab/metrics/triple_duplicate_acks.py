@@ -20,10 +20,10 @@ TABLES = ("segments", "connections")
 
 
 def measure(run: RunView, *, traffic: str | None = None) -> float:
-    """Of one traffic entry of the study, or of all; NaN if the cell has none, or no observation point."""
-    table = run.columns("segments")
+    """Of one traffic entry of the study, or of all; NaN if the cell has none."""
     if traffic is not None and not run.traffic(traffic):
         return math.nan
+    table = run.columns("segments")
     mine = np.isin(table["connection"], of_traffic(run, traffic)["connection"])
     repeats = mine & (np.asarray(table["event"]) == "dupack") & (np.asarray(table["len"]) == 0)
     sender = (
