@@ -26,7 +26,7 @@ use ecn::Ecn;
 use loss::{Latest, Undo};
 use probe_bw::Probe;
 use probe_rtt::MinRtt;
-use rules::Constants;
+use rules::Rules;
 use sample::Sample;
 
 /// No bound.
@@ -96,8 +96,7 @@ impl FullPipe {
 /// BBR's state of one connection; on the heap.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr3 {
-    cfg: Bbr3Config,
-    is: Constants,
+    is: &'static Rules,
     random: Option<Rng>,
     mss: u64,
     initial_cwnd: u64,
@@ -138,8 +137,7 @@ pub(super) struct Bbr3 {
 impl Bbr3 {
     pub fn new(tcp: &TcpConfig, cfg: Bbr3Config) -> Self {
         Bbr3 {
-            cfg,
-            is: cfg.rules.constants(),
+            is: cfg.rules.rules(),
             random: None,
             mss: 1,
             initial_cwnd: 0,
@@ -174,8 +172,7 @@ impl Bbr3 {
 
     fn note_timeout(&mut self) {
         self.prior_repair = Repair::Loss;
-        if self.cfg.rules.is_google() {
-            // bbr_set_state
+        if self.is.timeout_resets_model {
             self.full.reset(0);
             if !self.state.accelerates() && self.inflight_shortterm == NONE {
                 self.inflight_shortterm = self.cwnd.max(self.prior_cwnd);
@@ -260,7 +257,7 @@ impl Bbr3 {
 
     /// `CheckFullBWReached`. The draft looks once a round; the branch takes growth from every ACK and counts rounds.
     fn look_for_full_pipe(&mut self, sample: &Sample) {
-        let looks = self.rounds.started || self.cfg.rules.is_google();
+        let looks = self.rounds.started || self.is.growth_with_every_ack;
         if self.full.now || sample.app_limited || sample.prior_delivered.is_none() || !looks {
             return;
         }
@@ -279,8 +276,8 @@ impl Bbr3 {
         if self.state == State::Startup && self.full.reached {
             (self.state, self.drain_round) = (State::Drain, self.rounds.count);
             self.ssthresh = Some(self.inflight(self.max_bw(), 1.0));
-            if self.cfg.rules.is_google() {
-                self.reset_congestion_signals(); // bbr_check_drain
+            if self.is.drain_resets_signals {
+                self.reset_congestion_signals();
             }
         }
     }
@@ -290,7 +287,7 @@ impl Bbr3 {
         if self.state != State::Drain {
             return;
         }
-        let done = if self.cfg.rules.is_google() {
+        let done = if self.is.drain_by_max_bw {
             self.in_network(sample.in_flight, sample.held) <= self.inflight(self.max_bw(), 1.0)
         } else {
             sample.in_flight <= self.inflight(self.bw(), 1.0) || self.rounds.count > self.drain_round + DRAIN_ROUNDS

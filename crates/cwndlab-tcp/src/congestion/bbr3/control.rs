@@ -7,7 +7,7 @@ use super::{bytes_in, scaled, Bbr3, State, LEAST_SEGMENTS, NONE};
 use crate::congestion::{Grant, Quantum};
 
 /// 1 - `PacingMarginPercent`
-const MARGIN: f64 = 0.99;
+pub(super) const MARGIN: f64 = 0.99;
 /// `DefaultCwndGain`, its value in `ProbeBW_UP`, and `ProbeRTTCwndGain` (section 5.6.1)
 const CWND_GAIN: f64 = 2.0;
 const UP_CWND_GAIN: f64 = 2.25;
@@ -26,7 +26,7 @@ const NOMINAL_RTT: Time = Time::from_millis(1);
 
 impl Bbr3 {
     pub(super) fn allowed(&self, cwnd_bytes: u64) -> Grant {
-        let quantum = if self.cfg.rules.is_google() { Quantum::DEFAULT } else { Quantum::Bytes(self.quantum()) };
+        let quantum = if self.is.linux_trains { Quantum::DEFAULT } else { Quantum::Bytes(self.quantum()) };
         Grant { cwnd_bytes, pacing_rate: Some(self.pacing_rate), quantum, owns_recovery: true }
     }
 
@@ -71,14 +71,13 @@ impl Bbr3 {
         self.has_rtt |= srtt > Time::ZERO;
         let rtt = if srtt > Time::ZERO { srtt } else { NOMINAL_RTT };
         let rate = (u128::from(self.cwnd) * 1_000_000_000 / u128::from(rtt.as_nanos())) as u64;
-        let margin = if self.cfg.rules.is_google() { MARGIN } else { 1.0 };
-        self.pacing_rate = scaled(rate, self.is.startup_gain * margin).max(1);
+        self.pacing_rate = scaled(rate, self.is.startup_gain * self.is.first_rate_share).max(1);
     }
 
     /// `SetSendQuantum`; the branch's trains also grow on short paths (`bbr_tso_segs_generic`).
     fn quantum(&self) -> u64 {
         let least = LEAST_QUANTUM_SEGMENTS * self.mss;
-        if self.cfg.rules.is_google() {
+        if self.is.linux_trains {
             let halvings = (self.min_rtt.get().as_nanos() / 1000) >> NEAR_SHIFT;
             let near = if halvings < 32 { (1 << 16) >> halvings } else { 0 };
             let bytes = (self.pacing_rate / TRAINS_PER_SECOND + near).min(MOST_TRAIN);
@@ -120,8 +119,11 @@ impl Bbr3 {
     /// `SetCwnd`
     pub(super) fn set_cwnd(&mut self, sample: &Sample) {
         let most = self.with_trains(self.product(self.bw(), self.cwnd_gain()) + self.aggregation.allowance(self.bw()));
-        let google = self.cfg.rules.is_google();
-        let unsure = if google { self.cwnd < 2 * self.initial_cwnd } else { self.delivered < self.initial_cwnd };
+        let unsure = if self.is.grows_to_twice_initial {
+            self.cwnd < 2 * self.initial_cwnd
+        } else {
+            self.delivered < self.initial_cwnd
+        };
         if self.full.reached {
             self.cwnd = (self.cwnd + sample.acked).min(most);
         } else if self.cwnd < most || unsure {

@@ -55,7 +55,7 @@ impl Bbr3 {
     /// `RestoreCwnd` at the end of recovery. The branch restores it after a timeout only (`bbr_set_state`).
     pub(super) fn end_recovery(&mut self, repair: Repair) {
         let before = std::mem::replace(&mut self.prior_repair, repair);
-        let restores = if self.cfg.rules.is_google() { before == Repair::Loss } else { before != Repair::None };
+        let restores = before == Repair::Loss || before == Repair::Recovery && self.is.restores_after_fast_recovery;
         if restores && repair == Repair::None {
             self.cwnd = self.cwnd.max(self.prior_cwnd);
         }
@@ -70,7 +70,7 @@ impl Bbr3 {
         self.inflight_shortterm = self.inflight_shortterm.max(self.undo.inflight_shortterm);
         self.inflight_longterm = self.inflight_longterm.max(self.undo.inflight_longterm);
         let state = self.undo.state.take();
-        match state.filter(|&state| state != self.state && !self.cfg.rules.is_google()) {
+        match state.filter(|&state| state != self.state && self.is.undo_restores_state) {
             Some(State::Startup) => {
                 self.full.reached = false;
                 if self.state != State::ProbeRtt {
@@ -89,7 +89,7 @@ impl Bbr3 {
             self.latest.round_ends_at = self.delivered_packets;
         }
         (self.latest.loss, self.latest.loss_in_cycle) = (true, true);
-        if !self.cfg.rules.is_google() {
+        if self.is.counts_lost_ranges {
             self.latest.ranges += u32::from(segment.start != self.latest.range_end);
             self.latest.range_end = segment.start + segment.bytes;
         }
@@ -132,7 +132,7 @@ impl Bbr3 {
 
     /// `CheckStartupHighLoss` (section 5.3.1.3)
     pub(super) fn leave_startup_by_loss(&mut self, sample: &Sample) {
-        if self.cfg.rules.is_google() && sample.newly_lost > 0 {
+        if !self.is.counts_lost_ranges && sample.newly_lost > 0 {
             self.latest.ranges += 1;
         }
         if self.full.reached {

@@ -67,7 +67,7 @@ impl Bbr3 {
 
     /// `StartProbeBW_CRUISE`. The branch bounds the short-term model by the long-term one here.
     pub(super) fn start_cruise(&mut self) {
-        if self.cfg.rules.is_google() && self.inflight_shortterm != NONE {
+        if self.is.cruise_bounds_short_term && self.inflight_shortterm != NONE {
             self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
         }
         self.state = State::Cruise;
@@ -88,8 +88,8 @@ impl Bbr3 {
         self.probe.phase = AckPhase::Starting;
         self.start_round();
         self.full.reset(sample.rate);
-        if self.cfg.rules.is_google() {
-            self.probe.began = sample.now; // bbr_start_bw_probe_up sets cycle_mstamp
+        if self.is.up_restarts_clock {
+            self.probe.began = sample.now;
         }
         self.state = State::Up;
         self.raise_slope();
@@ -101,7 +101,7 @@ impl Bbr3 {
         if !self.full.reached || self.adapt_long_term(sample) || !self.state.is_probe_bw() {
             return;
         }
-        let in_flight = if self.cfg.rules.is_google() {
+        let in_flight = if self.is.excludes_arrivals {
             self.in_network(sample.prior_in_flight, sample.held)
         } else {
             sample.prior_in_flight
@@ -169,7 +169,7 @@ impl Bbr3 {
     /// `TargetInflight`
     pub(super) fn target_inflight(&self) -> u64 {
         let product =
-            if self.cfg.rules.is_google() { self.inflight(self.bw(), 1.0) } else { self.product(self.bw(), 1.0) };
+            if self.is.target_includes_trains { self.inflight(self.bw(), 1.0) } else { self.product(self.bw(), 1.0) };
         product.min(self.cwnd)
     }
 
@@ -222,7 +222,7 @@ impl Bbr3 {
         }
         if self.is_inflight_too_high(sample) {
             // the draft reacts to each lost segment, the branch to ACKs as well; marks come with ACKs only
-            if self.probe.samples && (self.cfg.rules.is_google() || sample.lost == 0) {
+            if self.probe.samples && (self.is.acks_end_probe || sample.lost == 0) {
                 self.handle_inflight_too_high(sample);
             }
         } else if self.inflight_longterm != NONE {
