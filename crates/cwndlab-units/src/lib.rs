@@ -13,3 +13,33 @@ pub use time::Time;
 
 /// A size in bytes.
 pub type Bytes = u64;
+
+/// `base` to a whole power by products alone: the same bits on every platform, which [`f64::powi`] does not promise.
+#[must_use]
+pub fn power(mut base: f64, mut exponent: u32) -> f64 {
+    let mut result = 1.0;
+    loop {
+        if exponent % 2 == 1 {
+            result *= base;
+        }
+        exponent /= 2;
+        if exponent == 0 {
+            return result;
+        }
+        base *= base;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::power;
+
+    #[test]
+    fn powers_are_those_of_repeated_multiplication() {
+        let near = |found: f64, right: f64| (found - right).abs() <= right * 1e-15;
+        assert!(
+            near(power(2.0, 10), 1024.0) && near(power(0.5, 31), 1.0 / 2_147_483_648.0) && near(power(3.0, 0), 1.0)
+        );
+        assert!(near(power(0.9, 20), (0..20).fold(1.0, |product, _| product * 0.9)));
+    }
+}

@@ -54,7 +54,7 @@ impl Estimator {
     /// `max_burst` packets of `max_packet_bytes` at the link's speed use up the largest average.
     pub(super) fn new(class_bps: f64, link_bps: f64, max_burst: u32, max_packet_bytes: u32, min_idle_s: f64) -> Self {
         let (class_s, link_s) = (8.0 / class_bps, 8.0 / link_bps);
-        let keep = (1.0 - GAIN).powi(max_burst as i32);
+        let keep = cwndlab_units::power(1.0 - GAIN, max_burst);
         let packet = f64::from(max_packet_bytes);
         let burst_s = packet * (class_s - link_s).max(0.0) * (1.0 - keep) / keep;
         let max_idle_s = burst_s.max(packet * link_s * GAIN);

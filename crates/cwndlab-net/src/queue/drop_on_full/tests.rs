@@ -44,6 +44,6 @@ fn any_packet_that_waits_makes_room_with_the_same_probability() {
         counts[dropped[0].1.id as usize] += 1; // panics if it is the new one
         assert_eq!(queue.packets(), 10);
     }
-    let chi2: f64 = counts.iter().map(|&n| (f64::from(n) - 1000.0).powi(2) / 1000.0).sum();
+    let chi2: f64 = counts.iter().map(|&n| cwndlab_units::power(f64::from(n) - 1000.0, 2) / 1000.0).sum();
     assert!(chi2 < 27.9, "chi-square {chi2} with 9 degrees of freedom, 0.1 % point 27.9");
 }

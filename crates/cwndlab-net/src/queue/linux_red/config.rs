@@ -1,6 +1,6 @@
 //! Parameters of [`super::LinuxRed`], and what `tc` makes of them (iproute2, `tc/tc_red.c` and `tc/q_red.c`).
 
-use cwndlab_units::Rate;
+use cwndlab_units::{power, Rate};
 use serde::{Deserialize, Serialize};
 
 use super::TICKS_PER_S;
@@ -87,7 +87,7 @@ impl LinuxRedConfig {
         if self.max_th <= self.min_th {
             return Err(QueueError::Thresholds { max_th, min_th });
         }
-        within("max_p", self.max_p, (max_th - min_th) / 0.5_f64.powi(-30)..=1.0)?;
+        within("max_p", self.max_p, (max_th - min_th) / power(2.0, 30)..=1.0)?;
         self.weight_log().map(|_| ())
     }
 
@@ -101,7 +101,7 @@ impl LinuxRedConfig {
     /// k of the greatest probability `(max_th - min_th) / 2^k`: the least at which it is below `max_p` (`tc_red_eval_P`).
     pub(super) fn probability_log(&self) -> u32 {
         let per_byte = self.max_p / f64::from(self.max_th - self.min_th);
-        (0..31).find(|&k| per_byte * 2.0_f64.powi(k) > 1.0).map_or(31, i32::unsigned_abs)
+        (0..31).find(|&k| per_byte * power(2.0, k) > 1.0).unwrap_or(31)
     }
 
     /// The table of idle times, by how many bits each shortens the average, and the logarithm of an entry's ticks
@@ -109,9 +109,9 @@ impl LinuxRedConfig {
     pub(super) fn idle_table(&self, weight_log: u32) -> ([u8; 256], u32) {
         let packet_s = self.bandwidth_bps.serialization_time(self.mean_packet_bytes).as_secs_f64();
         // The kernel shifts by these natural logarithms, so it forgets as 2^-x where e^-x was meant.
-        let per_tick = -libm::log1p(-(0.5_f64.powi(weight_log as i32))) / (packet_s * TICKS_PER_S as f64);
+        let per_tick = -libm::log1p(-(power(0.5, weight_log))) / (packet_s * TICKS_PER_S as f64);
         let longest = 31.0 / per_tick;
-        let cell_log = (0..32).find(|&k| longest / 2.0_f64.powi(k) < 512.0).map_or(31, i32::unsigned_abs);
+        let cell_log = (0..32).find(|&k| longest / power(2.0, k) < 512.0).unwrap_or(31);
         let mut table = [31; 256];
         for (entry, ticks) in table.iter_mut().zip((0_u64..255).map(|i| i << cell_log)) {
             *entry = (ticks as f64 * per_tick).min(31.0) as u8;

@@ -71,7 +71,7 @@ impl LinuxRed {
 
     /// The average queue length in bytes, as of the last arrival.
     pub fn average(&self) -> f64 {
-        self.average as f64 * 0.5_f64.powi(self.weight_log as i32)
+        self.average as f64 * cwndlab_units::power(0.5, self.weight_log)
     }
 
     /// How long the average was in which region, up to `now`. It stays the same from one arrival to the next: the

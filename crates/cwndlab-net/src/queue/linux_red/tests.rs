@@ -58,7 +58,7 @@ fn the_probability_is_rounded_down_to_a_slope_of_a_power_of_two() {
     for (wanted, log, becomes) in [(0.02, 21, 0.0143), (0.1, 19, 0.0572), (0.2, 18, 0.1144), (0.5, 16, 0.4578)] {
         let config = LinuxRedConfig { max_p: wanted, ..diffserv() };
         assert_eq!(config.probability_log(), log);
-        assert!((30_000.0 / 2.0_f64.powi(log as i32) - becomes).abs() < 5e-5);
+        assert!((30_000.0 / cwndlab_units::power(2.0, log) - becomes).abs() < 5e-5);
     }
     // "if qth_max=128K and qth_min=32K, then Plog=22 corresponds to max_P=0.02": 0.0234
     let example = LinuxRedConfig { max_p: 0.0235, ..LinuxRedConfig::new(1 << 20, 32 << 10, 128 << 10, 40, 1000) };
@@ -92,7 +92,8 @@ fn signals_at_a_constant_average_are_spaced_uniformly() {
     // Spacing n needs a random number in (7500 (n - 1), 7500 n]; the last bin has fewer of them, the first 0 too.
     let numbers = |n: u32| if n == 35 { 262_143 - 255_000 } else { 7500 + u32::from(n == 1) };
     let expected = |n: u32| 40_000.0 * f64::from(numbers(n)) / 262_144.0;
-    let chi2: f64 = (1..=35).map(|n| (f64::from(bins[n as usize - 1]) - expected(n)).powi(2) / expected(n)).sum();
+    let chi2: f64 =
+        (1..=35).map(|n| cwndlab_units::power(f64::from(bins[n as usize - 1]) - expected(n), 2) / expected(n)).sum();
     assert!(chi2 < 65.2, "chi-square {chi2} with 34 degrees of freedom, 0.1 % point 65.2");
 }
 

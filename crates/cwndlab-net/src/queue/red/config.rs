@@ -1,5 +1,7 @@
 //! Parameters of RED.
 
+use cwndlab_units::power;
+
 use serde::{Deserialize, Serialize};
 
 use crate::queue::config::{positive, within};
@@ -149,7 +151,7 @@ impl RedConfig {
 /// the average to `min_th`, that is `burst + 1 - min_th <= (1 - (1 - w)^burst) / w`. `None` if the burst is shorter
 /// than `min_th`.
 pub fn weight_for_burst(burst: u32, min_th_packets: f64) -> Option<f64> {
-    ewma_log(burst, min_th_packets).map(|k| 0.5_f64.powi(k as i32))
+    ewma_log(burst, min_th_packets).map(|k| power(0.5, k))
 }
 
 /// k of that weight.
@@ -158,6 +160,6 @@ pub(in crate::queue) fn ewma_log(burst: u32, min_th_packets: f64) -> Option<u32>
     if needed < 1.0 {
         return None;
     }
-    let allows = |w: f64| needed <= (1.0 - (1.0 - w).powi(burst as i32)) / w;
-    (1..32_u32).find(|&k| allows(0.5_f64.powi(k as i32)))
+    let allows = |w: f64| needed <= (1.0 - power(1.0 - w, burst)) / w;
+    (1..32_u32).find(|&k| allows(power(0.5, k)))
 }

@@ -64,7 +64,7 @@ fn spacing_chi2(config: &RedConfig, longest: usize) -> f64 {
         spacing = 0;
     }
     let expected = f64::from(marks) / longest as f64;
-    bins.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum()
+    bins.iter().map(|&n| cwndlab_units::power(f64::from(n) - expected, 2) / expected).sum()
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn an_idle_time_counts_as_the_packets_that_could_have_been_sent() {
     red.average = 8.0;
     red.last_arrival = Time::from_millis(995);
     red.on_arrival(Time::from_millis(1020), idle(Time::from_millis(1000)), 1000, Ecn::NotEct, &mut rng());
-    assert!((red.average() - 8.0 * 0.9_f64.powi(20)).abs() < 1e-9, "{}", red.average());
+    assert!((red.average() - 8.0 * cwndlab_units::power(0.9, 20)).abs() < 1e-9, "{}", red.average());
 }
 
 /// What starved every flow on a testbed: the drop ended the idle time, though the queue stayed empty.

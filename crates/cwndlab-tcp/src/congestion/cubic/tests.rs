@@ -88,7 +88,7 @@ fn window_follows_the_cubic() {
     let k = libm::cbrt(w_max * (1.0 - BETA) / C);
     p.ack();
     let start = p.now_s;
-    let w = |t: f64| C * (t - k).powi(3) + w_max;
+    let w = |t: f64| C * cwndlab_units::power(t - k, 3) + w_max;
     let mut checked = 0;
     while p.now_s < start + 1.5 * k {
         p.ack();
