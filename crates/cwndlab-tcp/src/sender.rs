@@ -382,9 +382,9 @@ impl Sender {
         Ok(Piece { start: self.snd.nxt, len: self.within_record(self.snd.nxt, len) as u32 })
     }
 
-    /// Nothing more can be sent now: how much of cwnd is used. Once full it counts as full for a round trip; in slow start
-    /// half of it is enough, as it doubles (RFC 7661, section 4.1; Linux: `tcp_cwnd_validate`, which `tcp_write_xmit` asks
-    /// after it has sent something: ACKs of a transfer's end still open the window that was full when it was sent).
+    /// Nothing more can be sent now: records how much of cwnd is in use. A window that was full counts as full for a round trip. In
+    /// slow start, half a window is enough, as the window doubles (RFC 7661, section 4.1). Linux does so in `tcp_cwnd_validate`, which
+    /// it calls only after sending: the ACKs of the end of a transfer still open the window that was full when it was sent.
     #[inline]
     pub fn note_usage(&mut self, now: Time) {
         let flight = self.snd.flight();

@@ -184,7 +184,7 @@ impl Linux {
         }
     }
 
-    /// Data without ECT among such with it has probably been sent again (`__tcp_ecn_check_ce`).
+    /// On a connection with ECN, data without ECT is probably a retransmission (`__tcp_ecn_check_ce`).
     fn note_codepoint(&mut self, cfg: &TcpConfig, data: &Data) {
         if data.seg.ecn != 0 {
             self.saw_ect = true;

@@ -320,7 +320,7 @@ impl RecoveryConfig {
         matches!(self, RecoveryConfig::Rack(RackConfig { f_rto: true, .. }))
     }
 
-    /// Whether a window that is not used falls.
+    /// Whether an unused window shrinks.
     #[inline]
     pub(crate) fn validates_window(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(RackConfig { window_validation: true, .. }))

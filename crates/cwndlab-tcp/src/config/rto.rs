@@ -52,7 +52,7 @@ pub enum RttSamples {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerStart {
-    /// The last ACK of new data, or the first segment sent with nothing under way (RFC 6298, 5.1 and 5.3).
+    /// The last ACK of new data, or the first segment sent with nothing in flight (RFC 6298, 5.1 and 5.3).
     LastAck,
     /// When the first unacknowledged segment was last sent (Linux 2.0 and 2.2).
     FirstSegment,

@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::external::{CongestionControl, LawError, LawFailures, Window};
 use super::hystart::Hystart;
 use super::hystart_linux::HystartLinux;
-use super::law::{AnyLaw, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
+use super::law::{each_law, AnyLaw, Law as _, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
 use super::reno::Reno;
 use super::search::Search;
 use super::{AckReport, AfterAck, Episode, Grant, PlainAck, Start};
@@ -74,12 +74,12 @@ impl Controller {
 
     /// A timer has expired: the time of what may follow.
     pub fn on_timer(&mut self, now: Time) {
-        self.law.on_timer(now);
+        each_law!(&mut self.law, law => law.on_timer(now));
     }
 
     /// The random numbers of this end of its connection, before anything else happens.
     pub fn set_random(&mut self, random: Rng) {
-        self.law.set_random(random);
+        each_law!(&mut self.law, law => law.set_random(random));
     }
 
     /// AccECN is not agreed on: a law that needs it becomes Reno (Linux: `prague_reno`). Before [`Controller::on_start`].
@@ -94,18 +94,18 @@ impl Controller {
         if let Phase::Search(search) = &mut self.phase {
             search.start(start.now, start.srtt);
         }
-        self.law.on_start(&start, &mut self.windows);
+        each_law!(&mut self.law, law => law.on_start(&start, &mut self.windows));
     }
 
     /// What the sender may do now.
     pub fn grant(&self) -> Grant {
-        self.law.grant(self.cwnd())
+        each_law!(&self.law, law => law.grant(self.cwnd()))
     }
 
     /// Whether the law's window counts in recovery, too ([`Grant::owns_recovery`]).
     #[inline]
     pub(crate) fn owns_recovery(&self) -> bool {
-        self.law.owns_recovery()
+        each_law!(&self.law, law => law.owns_recovery())
     }
 
     /// The law's own state, for tests of it.
@@ -152,7 +152,8 @@ impl Controller {
             Episode::Proportional { pipe, allowance } => self.set_cwnd((pipe + allowance).max(one), mss),
             Episode::Deflated { bytes } => self.set_cwnd(self.cwnd().saturating_sub(u64::from(bytes)).max(one), mss),
             Episode::DeflatedBySegments { segments } => {
-                self.windows.cwnd = self.law.add_segments(-(segments as i32), self.windows.cwnd, mss);
+                self.windows.cwnd =
+                    each_law!(&mut self.law, law => law.add_segments(-(segments as i32), self.windows.cwnd, mss));
             }
             Episode::Inflated { bytes } => self.set_cwnd(self.cwnd() + u64::from(bytes), mss),
             Episode::StillInNetwork { pipe } => self.set_cwnd(pipe + one, mss),
@@ -168,41 +169,41 @@ impl Controller {
     #[inline]
     pub(super) fn set_cwnd(&mut self, bytes: u64, mss: u32) {
         self.windows.set_cwnd(bytes);
-        self.windows.cwnd = self.law.set_window(self.windows.cwnd, mss);
+        self.windows.cwnd = each_law!(&mut self.law, law => law.set_window(self.windows.cwnd, mss));
     }
 
     /// An ACK, in recovery too, for a law that models the path and grows by no rule of slow start; false if the law is another,
     /// to which [`Controller::on_ack`] reports it.
     pub fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck) -> bool {
-        self.law.on_measured_ack(ack, after, &mut self.windows)
+        each_law!(&mut self.law, law => law.on_measured_ack(ack, after, &mut self.windows))
     }
 
     /// Whether the law sends so little that the delivery rate measured now says nothing of the path.
     pub fn limits_itself(&self) -> bool {
-        self.law.limits_itself()
+        each_law!(&self.law, law => law.limits_itself())
     }
 
     /// Data is about to go with nothing in the network, after the application had left the sender without any.
     pub fn on_app_restart(&mut self, now: Time, mss: u32) {
-        self.law.on_app_restart(now, mss, &mut self.windows);
+        each_law!(&mut self.law, law => law.on_app_restart(now, mss, &mut self.windows));
     }
 
     /// A segment is deemed lost, before [`Controller::on_measured_ack`] if an ACK has shown it; `delivered` segments have
     /// arrived.
     pub(crate) fn on_lost(&mut self, segment: &LostSegment, delivered: u64, now: Time) {
-        self.law.on_lost(segment, delivered, now, self.windows);
+        each_law!(&mut self.law, law => law.on_lost(segment, delivered, now, self.windows));
     }
 
     /// An ACK shows how long data took to the peer, with an unknown difference of the clocks; for laws that need it
     /// ([`super::Needs::delays`]), before [`Controller::on_feedback`].
     pub fn on_one_way_delay(&mut self, now: Time, delay: Time) {
-        self.law.on_one_way_delay(now, delay);
+        each_law!(&mut self.law, law => law.on_one_way_delay(now, delay));
     }
 
     /// Whether the law takes every ACK, also one that acknowledges and reports nothing.
     #[inline]
     pub fn takes_every_ack(&self) -> bool {
-        self.law.takes_every_ack()
+        each_law!(&self.law, law => law.takes_every_ack())
     }
 
     /// Has a law from outside set the window.
@@ -215,18 +216,18 @@ impl Controller {
     /// What the path reports, by any ACK, before losses are looked for.
     #[inline(never)]
     pub fn on_feedback(&mut self, ack: &AckReport) {
-        self.law.on_feedback(ack, &mut self.windows);
+        each_law!(&mut self.law, law => law.on_feedback(ack, &mut self.windows));
     }
 
     /// As [`Controller::on_feedback`], of a plain ACK.
     #[inline(never)]
     pub(crate) fn on_plain_feedback(&mut self, ack: &PlainAck) {
-        self.law.on_plain_feedback(ack, &mut self.windows);
+        each_law!(&mut self.law, law => law.on_plain_feedback(ack, &mut self.windows));
     }
 
     /// Something is to be sent after an idle time with nothing under way.
     pub fn on_resume(&mut self, now: Time, idle: Time) {
-        self.law.on_resume(now, idle);
+        each_law!(&mut self.law, law => law.on_resume(now, idle));
     }
 }
 

@@ -211,7 +211,7 @@ pub(crate) trait Law {
     }
 }
 
-/// Makes the enum of all laws, what each needs, and `each!`, which calls the same method of whichever it is.
+/// Makes the enum of all laws, what each needs, and `each_law!`, which calls the same method of whichever it is.
 macro_rules! laws {
     (
         $dollar:tt ($cfg:ident, $cwnd:ident, $mss:ident)
@@ -257,8 +257,9 @@ macro_rules! laws {
             }
         }
 
-        macro_rules! each {
-            ($dollar this:ident, $dollar law:ident => $dollar call:expr) => {
+        /// `each_law!(law, l => l.method(…))` calls a method of [`Law`].
+        macro_rules! each_law {
+            ($dollar this:expr, $dollar law:ident => $dollar call:expr) => {
                 match $dollar this {
                     $(AnyLaw::$small($dollar law) => $dollar call,)*
                     $(AnyLaw::$large($dollar law) => $dollar call,)*
@@ -287,56 +288,5 @@ laws! { $(cfg, cwnd, mss)
     }
 }
 
-/// The methods of [`Law`], by `mut` or `ref`, of whichever law it is.
-macro_rules! forward {
-    ($($kind:tt $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
-        $(forward! { @$kind $name($($arg: $type),*) $(-> $ret)? })*
-    };
-    (@mut $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?) => {
-        #[inline]
-        pub fn $name(&mut self, $($arg: $type),*) $(-> $ret)? {
-            each!(self, law => law.$name($($arg),*))
-        }
-    };
-    (@ref $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?) => {
-        #[inline]
-        pub fn $name(&self, $($arg: $type),*) $(-> $ret)? {
-            each!(self, law => law.$name($($arg),*))
-        }
-    };
-}
-
-impl AnyLaw {
-    forward! {
-        mut set_random(random: Rng);
-        mut on_start(start: &Start, windows: &mut Windows);
-        mut on_timer(now: Time);
-        mut on_one_way_delay(now: Time, delay: Time);
-        mut on_feedback(ack: &AckReport, windows: &mut Windows);
-        mut on_plain_feedback(ack: &PlainAck, windows: &mut Windows);
-        mut on_lost(segment: &LostSegment, delivered: u64, now: Time, windows: Windows);
-        mut on_measured_ack(ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool;
-        mut count_ack(windows: &mut Windows, mss: u32) -> bool;
-        mut grow(cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) -> bool;
-        mut avoid(growth: &Growth, cwnd: u32) -> u32;
-        mut on_limited_ack(cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows);
-        mut takes_congestion(event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool;
-        mut reduce(cut: &Cut<'_>, cwnd: u32) -> u32;
-        mut on_timeout(cfg: &TcpConfig);
-        mut remember();
-        mut on_undo();
-        mut takes_undo(mss: u32, windows: &mut Windows) -> bool;
-        mut on_idle_restart();
-        mut on_resume(now: Time, idle: Time);
-        mut on_app_restart(now: Time, mss: u32, windows: &mut Windows);
-        mut set_window(bytes: u32, mss: u32) -> u32;
-        mut add_segments(segments: i32, cwnd: u32, mss: u32) -> u32;
-        ref counts_packets() -> bool;
-        ref takes_plain_acks() -> bool;
-        ref takes_plain_feedback() -> bool;
-        ref takes_every_ack() -> bool;
-        ref limits_itself() -> bool;
-        ref owns_recovery() -> bool;
-        ref grant(cwnd_bytes: u64) -> Grant;
-    }
-}
+#[allow(clippy::single_component_path_imports)] // it names the macro that `laws!` makes
+pub(super) use each_law;

@@ -13,7 +13,7 @@ const GAIN: f64 = 1.0 / 16.0;
 const TARGET_RTT: Time = Time::from_millis(25);
 /// No correction above this one (`MAX_SCALED_RTT`).
 const MAX_SCALED_RTT: Time = Time::from_millis(100);
-/// Rounds after slow start until then (`DEFAULT_RTT_TRANSITION`, which is 4 in version 0.7 of the module).
+/// The correction starts this many rounds after slow start (`DEFAULT_RTT_TRANSITION`, which is 4 in version 0.7 of the module).
 const RTT_TRANSITION_ROUNDS: u32 = 500;
 /// Least window in segments (`MIN_CWND_RTT`), and least rate in bytes a second (`MINIMUM_RATE`).
 const LEAST_SEGMENTS: u64 = 2;

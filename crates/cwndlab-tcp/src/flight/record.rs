@@ -409,7 +409,7 @@ impl Record {
     }
 
     /// RFC 8985, section 6.3: on a timeout the first segment is lost, and what was sent `wait` or longer ago.
-    /// Whether what the receiver had reported turned out to be void.
+    /// Returns whether the receiver has discarded data that it had reported.
     pub fn time_out(&mut self, wait: Time, now: Time) -> bool {
         let void = self.list.front().is_some_and(|first| first.is(SACKED));
         if void {
@@ -455,80 +455,4 @@ impl Record {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn counted(record: &Record) -> (u64, u32, u32, u32, u32) {
-        let count = |holds: &dyn Fn(&Sent) -> bool| record.list.iter().filter(|sent| holds(sent)).count() as u32;
-        let pipe = record.list.iter().map(Sent::in_flight).sum();
-        (pipe, count(&|s| s.is(SACKED)), count(&|s| s.is(LOST)), count(&Sent::waits), count(&|s| s.is(AGAIN)))
-    }
-
-    fn recording() -> Record {
-        Record { keeps: Keeps { order: true, ..Keeps::default() }, ..Record::default() }
-    }
-
-    #[test]
-    fn a_timeout_does_not_count_again_as_lost_what_waits_to_be_sent_again() {
-        let mut record = recording();
-        for start in [1, 11, 21] {
-            record.send(start, start + 10, Time::from_secs(1), false);
-        }
-        record.time_out(Time::ZERO, Time::from_secs(2));
-        assert_eq!(record.tally.lost_bytes, 30);
-        record.send(1, 11, Time::from_secs(2), false);
-        record.time_out(Time::ZERO, Time::from_secs(4)); // the copy is lost, and nothing else
-        assert_eq!((record.tally.lost_bytes, record.tally.waiting), (40, 3));
-    }
-
-    proptest! {
-        #[test]
-        fn the_sums_are_those_of_the_segments_and_what_waits_is_found(
-            steps in proptest::collection::vec((0_u8..7, 0_u64..40, 1_u64..12), 1..120)
-        ) {
-            let (mut record, mut una, mut end) = (recording(), 1, 1);
-            for (second, (what, at, len)) in steps.into_iter().enumerate() {
-                let now = Time::from_secs(second as u64 + 1);
-                match what {
-                    0 | 1 => {
-                        record.send(end, end + len, now, false);
-                        end += len;
-                    }
-                    2 => {
-                        una = (una + at).min(end);
-                        record.acknowledge(una);
-                    }
-                    3 => {
-                        let (left, right) = ((una + at).min(end), (una + at + 3 * len).min(end));
-                        record.sack((left, right), left, right);
-                    }
-                    4 => {
-                        let (_, next) = record.detect((now, u64::MAX), Time::from_secs(at), now);
-                        prop_assert!(next > now);
-                    }
-                    6 => {
-                        record.forgive();
-                        prop_assert_eq!((record.tally.lost, record.tally.waiting), (0, 0));
-                    }
-                    _ => {
-                        record.time_out(Time::from_secs(at), now);
-                        prop_assert!(record.list.is_empty() || record.tally.waiting > 0);
-                    }
-                }
-                if let Some(waiting) = record.next_waiting() {
-                    prop_assert!(waiting.waits());
-                    if len > 6 {
-                        record.send(waiting.start, waiting.end, now, false);
-                    }
-                } else {
-                    prop_assert!(!record.list.iter().any(Sent::waits));
-                }
-                let Tally { pipe, sacked, lost, waiting, again, .. } = record.tally;
-                let sums = (pipe, sacked, lost, waiting, again);
-                prop_assert_eq!(sums, counted(&record));
-                prop_assert!(record.list.iter().zip(record.list.iter().skip(1)).all(|(a, b)| a.end == b.start));
-            }
-        }
-    }
-}
+mod tests;

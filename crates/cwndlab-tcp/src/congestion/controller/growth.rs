@@ -3,7 +3,7 @@
 use super::{AnyLaw, Controller, Phase, MAX_WINDOW_BYTES};
 use crate::config::TcpConfig;
 use crate::congestion::hystart::{Growth, CSS_GROWTH_DIVISOR};
-use crate::congestion::law::Growth as Acked;
+use crate::congestion::law::{each_law, Growth as Acked, Law as _};
 use crate::congestion::reno::{new_bytes, slow_start_bytes, slow_start_increase};
 use crate::congestion::{AckReport, AfterAck, PlainAck};
 use cwndlab_units::Time;
@@ -20,9 +20,11 @@ impl Controller {
             return;
         }
         if limited {
-            return self.law.on_limited_ack(cfg, ack, &mut self.windows);
+            return each_law!(&mut self.law, law => law.on_limited_ack(cfg, ack, &mut self.windows));
         }
-        if self.law.count_ack(&mut self.windows, ack.mss) || self.law.grow(cfg, ack, &mut self.windows) {
+        if each_law!(&mut self.law, law => law.count_ack(&mut self.windows, ack.mss))
+            || each_law!(&mut self.law, law => law.grow(cfg, ack, &mut self.windows))
+        {
             return;
         }
         let mut bytes = new_bytes(cfg, ack);
@@ -35,20 +37,22 @@ impl Controller {
     #[inline]
     fn avoid(&mut self, acked: &Acked) {
         if acked.bytes > 0 {
-            self.windows.cwnd = self.law.avoid(acked, self.windows.cwnd).min(MAX_WINDOW_BYTES);
+            self.windows.cwnd =
+                each_law!(&mut self.law, law => law.avoid(acked, self.windows.cwnd)).min(MAX_WINDOW_BYTES);
         }
     }
 
     /// Whether [`Controller::on_plain_feedback`] and [`Controller::on_plain_ack`] may be called: the law looks at nothing of an ACK but what that has.
     #[inline]
     pub fn takes_plain_acks(&self) -> bool {
-        self.law.takes_plain_acks() && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
+        each_law!(&self.law, law => law.takes_plain_acks())
+            && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
     }
 
     /// Whether [`Controller::on_plain_feedback`] does anything.
     #[inline]
     pub(crate) fn takes_plain_feedback(&self) -> bool {
-        self.law.takes_plain_feedback()
+        each_law!(&self.law, law => law.takes_plain_feedback())
     }
 
     /// As [`Controller::on_ack`], where the ACK may open the window.
@@ -56,7 +60,7 @@ impl Controller {
     #[inline(always)]
     pub(crate) fn on_plain_ack(&mut self, cfg: &TcpConfig, ack: &PlainAck) {
         let PlainAck { now, mss, acked_bytes, .. } = *ack;
-        if acked_bytes == 0 || self.law.count_ack(&mut self.windows, mss) {
+        if acked_bytes == 0 || each_law!(&mut self.law, law => law.count_ack(&mut self.windows, mss)) {
             return;
         }
         let mut bytes = acked_bytes;

@@ -3,19 +3,19 @@
 use super::{initial_window_bytes, AnyLaw, Controller, Phase, MAX_WINDOW_BYTES};
 use crate::config::{ReductionBase, TcpConfig};
 use crate::congestion::external::LossEvent;
-use crate::congestion::law::Cut;
+use crate::congestion::law::{each_law, Cut, Law as _};
 use crate::congestion::CongestionEvent;
 
 impl Controller {
     /// Congestion, once per episode. `flight_bytes`: sent and not yet acknowledged (RFC 5681: FlightSize).
     pub fn on_congestion(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
-        if !self.law.takes_congestion(event, mss, &mut self.windows) {
-            let cuts_again = cfg.each_timeout_cuts || self.law.counts_packets();
+        if !each_law!(&mut self.law, law => law.takes_congestion(event, mss, &mut self.windows)) {
+            let cuts_again = cfg.each_timeout_cuts || each_law!(&self.law, law => law.counts_packets());
             let held = event == CongestionEvent::RtoRepeat && !cuts_again;
             if !held {
                 self.phase = Phase::Reduced(self.windows);
-                self.law.remember();
+                each_law!(&mut self.law, law => law.remember());
             }
             if matches!(self.law, AnyLaw::External(_)) {
                 return self.external_congestion(event, held, flight_bytes, mss);
@@ -27,7 +27,7 @@ impl Controller {
         if timeout {
             // RFC 5681, section 3.1: the loss window is one segment, regardless of the initial window.
             self.to_loss_window(cfg, mss);
-            self.law.on_timeout(cfg);
+            each_law!(&mut self.law, law => law.on_timeout(cfg));
         }
     }
 
@@ -37,7 +37,7 @@ impl Controller {
         let unit = if cfg.counts_whole_segments() { mss } else { 1 };
         let half = (base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32 / unit * unit;
         let cwnd = self.windows.cwnd;
-        let reduced = self.law.reduce(&Cut { cfg, event, base, half, unit, mss }, cwnd);
+        let reduced = each_law!(&mut self.law, law => law.reduce(&Cut { cfg, event, base, half, unit, mss }, cwnd));
         let timeout = event == CongestionEvent::Rto || event == CongestionEvent::RtoRepeat;
         let least = if timeout { u32::from(cfg.timeout_ssthresh_segments) } else { 2 };
         let least = least.saturating_mul(mss).min(MAX_WINDOW_BYTES);
@@ -47,7 +47,7 @@ impl Controller {
             0 // RFC 3168, 6.1.2: at one segment an echo closes the window until the retransmit timer expires
         } else if to_one {
             reduced.clamp(mss, MAX_WINDOW_BYTES)
-        } else if self.law.counts_packets() {
+        } else if each_law!(&self.law, law => law.counts_packets()) {
             reduced.min(MAX_WINDOW_BYTES)
         } else {
             self.windows.ssthresh
@@ -76,14 +76,14 @@ impl Controller {
     /// The last reduction was spurious (RFC 9438, section 4.9; RFC 3522, RFC 5682): back to where it was, unless
     /// the window has grown beyond.
     pub fn on_undo(&mut self, mss: u32) {
-        if self.law.takes_undo(mss, &mut self.windows) {
+        if each_law!(&mut self.law, law => law.takes_undo(mss, &mut self.windows)) {
             return;
         }
         let Phase::Reduced(before) = self.phase else { return };
         self.phase = Phase::Plain;
         self.set_cwnd(u64::from(self.windows.cwnd.max(before.cwnd)), mss);
         self.windows.ssthresh = self.windows.ssthresh.max(before.ssthresh);
-        self.law.on_undo();
+        each_law!(&mut self.law, law => law.on_undo());
         if let AnyLaw::External(external) = &self.law {
             let now = external.now;
             self.ask(mss, |law, window| law.on_undo(now, window));
@@ -101,7 +101,7 @@ impl Controller {
             return;
         }
         self.set_cwnd(restart, mss);
-        self.law.on_idle_restart();
+        each_law!(&mut self.law, law => law.on_idle_restart());
     }
 
     /// No more than `used` segments of the window were in use for a timeout (RFC 2861, section 3.2): it falls half the way to

@@ -113,7 +113,7 @@ fn packets_keep_the_half_packet_unless_whole_ones_are_asked_for() {
         law.set_cwnd(13_000, MSS);
         law.on_congestion(&cfg, CongestionEvent::Loss, 13_000, MSS);
         assert_eq!((law.cwnd(), law.ssthresh()), (6000, 6000));
-        law.windows.cwnd = law.law.add_segments(3, law.windows.cwnd, MSS); // Reno's inflation and its end
+        law.windows.cwnd = each_law!(&mut law.law, l => l.add_segments(3, law.windows.cwnd, MSS)); // Reno's inflation and its end
         assert_eq!(law.cwnd(), 9000);
         law.on_episode(Episode::DeflatedBySegments { segments: 3 }, MSS);
         let mut counted = 0;
