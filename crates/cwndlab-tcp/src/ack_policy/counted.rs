@@ -58,9 +58,7 @@ impl Counted {
             AckPolicy::QuickThenHeartbeat { every, grid_ns, .. } => {
                 // need_send of ns-2's tcp-full-bay.cc: quick while less than `quick_bytes` has come, this segment included
                 self.quick_left = self.quick_left.saturating_sub(bytes);
-                if self.quick_left > 0 {
-                    Due::Now
-                } else if u32::from(self.pending_segments) >= every {
+                if self.quick_left > 0 || u32::from(self.pending_segments) >= every {
                     Due::Now
                 } else {
                     Due::By(next_beat(now, grid_ns))
