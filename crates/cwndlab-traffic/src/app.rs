@@ -4,7 +4,17 @@ use std::collections::BTreeMap;
 
 use cwndlab_units::Time;
 
-use crate::{AppError, AppSpec, Bulk, Command, Crr, Datagrams, Event, Ftp, Rng, Rr, Sampler, ShortFlows, Web};
+use crate::bulk::Bulk;
+use crate::crr::Crr;
+use crate::datagrams::Datagrams;
+use crate::dist::{Rng, Sampler};
+use crate::error::AppError;
+use crate::event::{Command, Event};
+use crate::ftp::Ftp;
+use crate::rr::Rr;
+use crate::short_flows::ShortFlows;
+use crate::spec::AppSpec;
+use crate::web::Web;
 
 /// What an application is built with.
 pub struct Setup<'a> {

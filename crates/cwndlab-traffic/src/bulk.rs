@@ -4,7 +4,11 @@ use std::num::NonZeroU64;
 
 use cwndlab_units::Time;
 
-use crate::{AppError, BulkSpec, Command, Event, Losses, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
+use crate::app::Setup;
+use crate::dist::{Rng, Sampler};
+use crate::error::AppError;
+use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
+use crate::spec::BulkSpec;
 
 /// One transfer: the clock runs from the SYN to the last byte's arrival in order (with a reader of its own pace, to the
 /// reading of it).

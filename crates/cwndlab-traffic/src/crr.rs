@@ -2,9 +2,12 @@
 
 use cwndlab_units::Time;
 
+use crate::app::Setup;
+use crate::dist::Dist;
+use crate::error::AppError;
+use crate::event::{Command, Event, ObjectKind};
 use crate::series::{Plan, Series};
 use crate::spec::{Clock, CrrSpec};
-use crate::{AppError, Command, Dist, Event, ObjectKind, Setup};
 
 /// A client whose next transaction begins when the last one ends; each has a new connection.
 #[derive(Clone)]

@@ -7,7 +7,10 @@ pub use spec::{CbrSpec, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
 
 use cwndlab_units::Time;
 
-use crate::{AppError, Command, Dist, Event, Rng, Sampler, Setup, Side};
+use crate::app::Setup;
+use crate::dist::{Dist, Rng, Sampler};
+use crate::error::AppError;
+use crate::event::{Command, Event, Side};
 use media::{Video, Voice};
 
 /// An IPv4 header without options (RFC 791) and a UDP header (RFC 768).

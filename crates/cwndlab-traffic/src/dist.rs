@@ -8,8 +8,11 @@ use rand::Rng as _;
 use rand_distr::{Distribution as _, StandardNormal};
 use serde::{Deserialize, Serialize};
 
+use crate::error::{AppError, DistError};
 use crate::spec::MAX_BYTES;
-use crate::{AppError, DistError, Rng};
+
+/// The random stream of one purpose of one application (object sizes, think times, …).
+pub type Rng = rand_pcg::Pcg64Mcg;
 
 /// A distribution as the scenario states it; the unit (bytes, seconds) is that of the field that holds it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::EcnField;
+use crate::datagrams::EcnField;
 
 /// An end of a connection: the client opens it, the server is opened to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

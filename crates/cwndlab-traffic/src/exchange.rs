@@ -1,6 +1,7 @@
 //! One connection that carries one request up and one response down; the server closes with the response.
 
-use crate::{Command, Event, Losses, ServerCloses, Side};
+use crate::event::{Command, Event, Losses, Side};
+use crate::spec::ServerCloses;
 
 /// The state of one such connection. Feed it the connection's events; it answers what they meant.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,11 @@
 
 use cwndlab_units::Time;
 
+use crate::app::Setup;
+use crate::error::AppError;
+use crate::event::{Command, Event, ObjectKind};
 use crate::series::{Plan, Series};
 use crate::spec::{FtpSpec, TransactionEnd};
-use crate::{AppError, Command, Event, ObjectKind, Setup};
 
 /// A client that fetches file after file; a file ends with its last byte in order.
 #[derive(Clone)]

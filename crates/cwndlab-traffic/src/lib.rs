@@ -28,7 +28,7 @@ pub use app::{App, Setup};
 pub use bulk::Bulk;
 pub use crr::Crr;
 pub use datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
-pub use dist::{Dist, Distributions, Sampler};
+pub use dist::{Dist, Distributions, Rng, Sampler};
 pub use error::{AppError, DistError};
 pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 pub use ftp::Ftp;
@@ -39,6 +39,3 @@ pub use spec::{
     TransactionEnd, WebSpec,
 };
 pub use web::Web;
-
-/// The random stream of one purpose of one application (object sizes, think times, …).
-pub type Rng = rand_pcg::Pcg64Mcg;

@@ -2,9 +2,12 @@
 
 use cwndlab_units::Time;
 
+use crate::app::Setup;
+use crate::dist::{Rng, Sampler};
+use crate::error::AppError;
 use crate::event::Losses;
+use crate::event::{Command, Event, ObjectKind, ObjectRecord, Side};
 use crate::spec::RrSpec;
-use crate::{AppError, Command, Event, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
 
 /// A client whose next request follows a think time after the last response. The clock of a transaction runs from its
 /// request to the last byte of its response. A connection that breaks is opened again.

@@ -2,10 +2,13 @@
 
 use cwndlab_units::Time;
 
+use crate::app::Setup;
+use crate::dist::{Dist, Rng, Sampler};
+use crate::error::AppError;
+use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord};
 use crate::exchange::{conn_of, Exchange, Step};
 use crate::slots::Slots;
 use crate::spec::{Clock, ServerCloses, TransactionEnd};
-use crate::{AppError, Command, Dist, Event, Losses, ObjectKind, ObjectRecord, Rng, Sampler, Setup};
 
 /// What distinguishes one kind of series from another.
 #[derive(Clone)]

@@ -2,11 +2,14 @@
 
 use cwndlab_units::Time;
 
+use crate::app::Setup;
+use crate::dist::{Rng, Sampler};
+use crate::error::AppError;
 use crate::event::Losses;
+use crate::event::{Command, Event, ObjectKind, ObjectRecord, Side};
 use crate::exchange::conn_of;
 use crate::slots::Slots;
 use crate::spec::ShortFlowsSpec;
-use crate::{AppError, Command, Event, ObjectKind, ObjectRecord, Rng, Sampler, Setup, Side};
 
 /// Transfers that start independently of earlier ones. Each is timed from its SYN to its last in-order byte.
 #[derive(Clone)]

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AppError, CbrSpec, Dist, OnOffSpec, PoissonSpec, Sampler, Side, VideoSpec, VoipSpec};
+use crate::datagrams::{CbrSpec, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
+use crate::dist::{Dist, Sampler};
+use crate::error::AppError;
+use crate::event::Side;
 
 /// The largest object, transfer or request, so that the bytes of a page's objects can be added up in 64 bits.
 pub(crate) const MAX_BYTES: u64 = 1 << 50;

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cwndlab_units::Time;
 
-use crate::{App, AppSpec, Command, Event, Losses, ObjectRecord, Rng, Setup, Side};
+use crate::app::{App, Setup};
+use crate::dist::Rng;
+use crate::event::{Command, Event, Losses, ObjectRecord, Side};
+use crate::spec::AppSpec;
 
 /// Runs an application on a network without loss.
 pub(crate) struct Network {

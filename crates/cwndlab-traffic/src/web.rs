@@ -12,10 +12,13 @@ use cwndlab_units::Time;
 
 use self::carrier::Carrier;
 use self::page::Page;
+use crate::app::Setup;
+use crate::dist::{Dist, Rng, Sampler};
+use crate::error::AppError;
+use crate::event::{Command, Event, Losses};
 use crate::exchange::conn_of;
 use crate::slots::Slots;
 use crate::spec::{Clock, InlineTrigger, Protocol, ServerCloses, WebSpec};
-use crate::{AppError, Command, Dist, Event, Losses, Rng, Sampler, Setup};
 
 /// A client that browses page after page.
 #[derive(Clone)]

@@ -2,7 +2,10 @@ use std::collections::BTreeMap;
 
 use cwndlab_units::Time;
 
-use crate::{App, AppSpec, Command, Event, Losses, ObjectKind, ObjectRecord, Rng, Setup, Side};
+use crate::app::{App, Setup};
+use crate::dist::Rng;
+use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
+use crate::spec::AppSpec;
 
 fn app(json: &str) -> Result<App, String> {
     let spec: AppSpec = serde_json::from_str(json).map_err(|e| e.to_string())?;

@@ -1,7 +1,7 @@
 use cwndlab_units::Time;
 
+use crate::event::ObjectKind;
 use crate::testing::{app, Network};
-use crate::ObjectKind;
 
 const MS: fn(u64) -> Time = Time::from_millis;
 const SIZES: &str = r#""request_bytes":{"kind":"fixed","value":200},"response_bytes":{"kind":"fixed","value":5120}"#;

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Common, HEADER_BYTES, RTP_HEADERS};
+use crate::dist::Dist;
+use crate::error::AppError;
+use crate::event::Side;
 use crate::spec::{client, zero};
-use crate::{AppError, Dist, Side};
 
 /// The ECN codepoint that a sender sets (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -1,7 +1,8 @@
 use cwndlab_units::Time;
 
+use crate::datagrams::EcnField;
+use crate::event::{Command, Event, Side};
 use crate::testing::app;
-use crate::{Command, EcnField, Event, Side};
 
 /// Times (ns) and sizes of the packets until `until`.
 fn sent(json: &str, until: Time) -> Vec<(u64, u32)> {

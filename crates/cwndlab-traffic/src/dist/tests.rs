@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::{Dist, Distributions};
-use crate::Rng;
+use crate::dist::Rng;
 
 fn draws(d: &Dist, n: usize) -> Vec<f64> {
     let s = d.sampler(&BTreeMap::new()).unwrap();

@@ -1,7 +1,7 @@
 use cwndlab_units::Time;
 
+use crate::event::{Command, Event, Losses, Side};
 use crate::testing::{app, Network};
-use crate::{Command, Event, Losses, Side};
 
 const MS: fn(u64) -> Time = Time::from_millis;
 

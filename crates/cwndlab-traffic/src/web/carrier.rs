@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::page::{Object, Page};
+use crate::event::{Command, Event, Losses, Side};
 use crate::exchange::{Exchange, Step};
 use crate::spec::{InlineTrigger, ServerCloses};
-use crate::{Command, Event, Losses, Side};
 
 /// See the module.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use cwndlab_units::Time;
 
-use crate::{Command, Losses, ObjectKind, ObjectRecord};
+use crate::event::{Command, Losses, ObjectKind, ObjectRecord};
 
 /// One object of a page.
 #[derive(Clone, Copy, Debug)]

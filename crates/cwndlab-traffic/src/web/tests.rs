@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use cwndlab_units::Time;
 use proptest::prelude::*;
 
+use crate::dist::{Dist, Rng};
+use crate::event::{ObjectKind, ObjectRecord};
 use crate::testing::{app, Network};
-use crate::{Dist, ObjectKind, ObjectRecord, Rng};
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
