@@ -77,7 +77,7 @@ def test_every_acknowledgment_of_rfc_2416s_listings_comes_within_2_ms(tmp_path: 
     study = out / "study.toml"
     late = '\n[[quantities]]\nname = "late"\nmetric = "retransmits"\nwindow = ["5s", "15s"]\n'
     study.write_text(study.read_text() + late)
-    chosen = {"variant": "tahoe", "iw": [1, 4], "size": "as-traced"}
+    chosen = {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "size": "as-traced"}
     more = cwndlab.run(study, changes=chosen, out=out, backend="linux-virtual")
     assert (more.performed, more.measured) == (0, 2)
 
