@@ -207,7 +207,7 @@ def test_an_installed_metric_is_found_by_its_entry_point(file: Path, monkeypatch
             "run: cwndlab.RunView, ",
             "a metric takes a run, and options by keyword",
         ),
-        ("-> float", "", "it has no return type"),
+        ("-> float", "-> list[float]", "it returns a list; write @cwndlab.metric(many=True"),
         ('    """Bytes that the largest connection delivered."""\n', "", "it has no docstring"),
         ("@cwndlab.metric", "@cwndlab.metrc", "mine.py:6: --metric: AttributeError"),
         ("FACTOR = 1", "FACTOR =", "mine.py:14: --metric: invalid syntax"),
@@ -232,3 +232,12 @@ def test_a_kernel_rejects_a_metric_of_tables_that_only_the_simulator_fills() -> 
     study = Study.build("own", measure=["changes_of_limits"], dumbbell=network, run=Run(duration="1s"))
     with pytest.raises(StudyError, match="metric changes_of_limits reads limits, which runs on a kernel"):
         study.run(backend="linux")
+
+
+@pytest.mark.parametrize(("many", "value"), [(False, [1.0]), (True, 1.0)])
+def test_a_metric_that_returns_otherwise_than_declared_fails_by_name(many: bool, value: object) -> None:
+    def mismatched(run: cwndlab.RunView):  # type: ignore[no-untyped-def]
+        return value
+
+    with pytest.raises(metrics.MetricFailed, match=rf"mismatched: .*many={many}"):
+        _own._guarded(mismatched, many)(None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import math
 from types import SimpleNamespace
 from typing import cast
@@ -21,9 +20,7 @@ def quantity(**keys: object) -> Quantity:
 
 @pytest.mark.parametrize("name", metrics.names())
 def test_every_metric_declares_its_range(name: str) -> None:
-    module = importlib.import_module(f"cwndlab.metrics.{name}")
-    assert isinstance(module.RANGE, Range)
-    assert metrics.get(name).range is module.RANGE
+    assert metrics.get(name).range in (NON_NEGATIVE, SHARE, COUNT)
 
 
 def test_a_range_follows_the_unit_and_the_reduction() -> None:

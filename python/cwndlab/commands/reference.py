@@ -162,7 +162,7 @@ def _range(metric: Metric) -> str:
 
 
 def _returns(metric: Metric) -> str:
-    return "many numbers per run; reduce them by `within`" if metric.is_list else "one number per run"
+    return "many numbers per run; reduce them by `within`" if metric.many else "one number per run"
 
 
 def _metric_data(metric: Metric) -> dict[str, Any]:

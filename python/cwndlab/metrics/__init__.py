@@ -1,18 +1,10 @@
-"""Metrics: pure functions from one run's records to a number, or to one number per object. One file per
-metric.
+"""Metrics: pure functions from one run's records to a number, or to one number per object.
 
-A metric module `metrics/<name>.py` has
-
-- a docstring whose first line says what it measures, and which gives the formula and its source;
-- ``UNIT``: the unit of what `measure` returns ("s", "bit/s", "1", "packets", …);
-- ``RANGE``: the possible values: ``SHARE`` (0 to 1), ``NON_NEGATIVE``, ``COUNT`` (rare events such as
-  losses) or another `Range` in that unit; statistics keep their intervals inside it;
-- optionally ``RANGES``: a true option -> the range that it gives in place of ``RANGE``;
-- ``TABLES``: the record tables that it reads; their probes are switched on where a quantity needs them
-  (`cwndlab.plan.probes`);
-- ``measure(run: RunView, *, option: type = default, …) -> float``, or ``-> Floats`` or ``-> list[float]`` for
-  many numbers: NaN = not measurable in this run. Options are checked against their types with the study
-  (`_check.py`; `_options.py` has types).
+Each module whose name has no leading underscore holds the metrics of one topic, declared by the public
+decorator `@metric` (`_own.py` describes its arguments). A metric's docstring says in its first paragraph what
+it measures, then gives the formula and its source. It returns NaN where nothing can be measured. Its options
+are its keyword-only parameters; they are checked against their types with the study (`_check.py`;
+`_options.py` has types).
 
 A metric sees only the window that the quantity asks for: by default from the warm-up to the end of the run.
 A study's quantity names the metric and its options, and may ask for another unit of the same kind.
@@ -20,11 +12,9 @@ A study's quantity names the metric and its options, and may ask for another uni
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +32,7 @@ from ._built_in import built_in as built_in
 from ._median import median
 from ._metric import Metric as Metric
 from ._own import MetricFailed as MetricFailed
-from ._range import ANY, Range, of_derived, of_reduced
+from ._range import Range, of_derived, of_reduced
 
 #: What a metric sees: one window of one run of any backend, and nothing outside of the window.
 RunView = WindowedRun
@@ -55,25 +45,9 @@ def names() -> list[str]:
 
 def get(name: str) -> Metric:
     """The metric of this name."""
-    return _own.find(name) or _built_in(name)
-
-
-@cache
-def _built_in(name: str) -> Metric:
-    if name not in built_in():
+    if (found := _own.find(name) or built_in().get(name)) is None:
         raise ValueError(f'there is no metric "{name}"; {nearest(name, [*names(), *ALIASES])}')
-    module = importlib.import_module(f"{__name__}.{name}")
-    doc = inspect.getdoc(module) or ""
-    return Metric(
-        name=name,
-        unit=module.UNIT,
-        range=getattr(module, "RANGE", ANY),
-        ranges=getattr(module, "RANGES", {}),
-        title=doc.split("\n", 1)[0].rstrip("."),
-        formula=doc,
-        tables=tuple(getattr(module, "TABLES", ())),
-        measure=module.measure,
-    )
+    return found
 
 
 def unit_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
@@ -139,7 +113,7 @@ def range_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> Range:
 def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
     """Whether a quantity is a list of numbers per run."""
     if quantity.metric is not None:
-        return get(quantity.metric).is_list and quantity.within is None
+        return get(quantity.metric).many and quantity.within is None
     return is_list(quantities[str(quantity.of)], quantities)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from cwndlab.spec.schema import Quantity
 
 from . import _own
+from ._built_in import built_in
 
 _ROOT = Path(__file__).parent.parent
 #: The code that makes a number of records and a scenario; what lies outside only carries them.
@@ -38,7 +39,9 @@ def _digest(metric: str | None) -> str:
 
 def closure(metric: str | None) -> dict[str, bytes]:
     """The sources of a metric's module and of what it imports, by name without `cwndlab.`."""
-    todo = ["metrics"] if metric is None else [f"metrics.{metric}", "metrics"]
+    todo = ["metrics"]
+    if metric is not None:
+        todo.append(built_in()[metric].measure.__module__.removeprefix("cwndlab."))
     found: dict[str, bytes] = {}
     while todo:
         name = todo.pop()

@@ -18,19 +18,19 @@ class Metric:
     unit: str
     range: Range
     ranges: Mapping[str, Range]
-    title: str
     formula: str
     tables: tuple[str, ...]
     measure: Callable[..., Any]
+    many: bool
+    """Whether it gives a list of numbers per run."""
+
+    @property
+    def title(self) -> str:
+        """What it measures: the first paragraph of its docstring."""
+        return " ".join(self.formula.split("\n\n", 1)[0].split()).rstrip(".")
 
     @property
     def options(self) -> tuple[str, ...]:
         """The names of its options: the keyword-only parameters of its function."""
         parameters = inspect.signature(self.measure).parameters.values()
         return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-
-    @property
-    def is_list(self) -> bool:
-        """Whether it gives a list of numbers per run."""
-        returned = str(inspect.signature(self.measure).return_annotation)
-        return returned.startswith("list") or returned.endswith("Floats")

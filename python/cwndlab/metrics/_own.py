@@ -19,14 +19,17 @@ from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cwndlab._core import record_tables
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
 from cwndlab.usercode import described_error, execute, imported, place_of, read, source_of
 
-from ._built_in import built_in
+from ._built_in import built_in, declared
 from ._metric import Metric
 from ._range import Range
 
@@ -36,7 +39,7 @@ OPTION = "--metric"
 #: Part of the digest; another number where the same text would measure in another way.
 _FORMAT = "cwndlab metric 1"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
-F = TypeVar("F", bound=Callable[..., float | list[float]])
+F = TypeVar("F", bound=Callable[..., float | Sequence[float] | NDArray[np.float64]])
 
 
 class MetricCode(NamedTuple):
@@ -75,6 +78,8 @@ def metric(
     low: float = -math.inf,
     high: float = math.inf,
     count: bool = False,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    many: bool = False,
     tables: Sequence[str] = ("connections",),
 ) -> Callable[[F], F]:
     """Makes a function a metric that studies can name by the function's name.
@@ -87,19 +92,21 @@ def metric(
     ...     return float(np.max(rows["bytes_up"][mine], initial=0))
 
     The function gets the run in the quantity's window and returns a number, NaN where nothing can be
-    measured, or a list of numbers. Its keyword-only parameters are the metric's options. The first line of
-    its docstring is its title; the rest may have the formula.
+    measured; with `many=True` a list of numbers. Its keyword-only parameters are the metric's options. The
+    first paragraph of its docstring is its title; the rest may have the formula.
 
     Args:
         unit: of what it returns: "s", "bit/s", "B", "1", "packets", …
         low: the least possible value in this unit; statistics keep intervals inside the range.
         high: the greatest possible value.
         count: whether it counts rare events, which scatter at least like a Poisson count.
+        ranges: for an option that changes the range where it is true: its name and (low, high).
+        many: whether it returns a list of numbers per run instead of one number.
         tables: the record tables that it reads; their probes are switched on.
 
     Raises:
-        StudyError: the name is taken or not usable, a table does not exist, or the function has no run, no
-            return type or no docstring.
+        StudyError: the name is taken or not usable, a table does not exist, or the function has no run
+            or no docstring, or returns a list without `many=True`.
 
     """
 
@@ -107,19 +114,22 @@ def metric(
         name = getattr(function, "__name__", None)
         if name is None:
             raise StudyError(f"{function!r} is not a function, so it cannot be a metric")
-        _check(name, function, tables)
-        doc = inspect.getdoc(function) or ""
-        _known[name] = OwnMetric(
-            name=name,
-            unit=unit,
-            range=Range(low, high, count),
-            ranges={},
-            title=doc.split("\n", 1)[0].rstrip("."),
-            formula=doc,
-            tables=tuple(tables),
-            measure=_guarded(function),
-            code=_code(name, function),
-        )
+        stated: dict[str, Any] = {
+            "name": name,
+            "unit": unit,
+            "range": Range(float(low), float(high), count),
+            "ranges": {
+                option: Range(float(least), float(most)) for option, (least, most) in (ranges or {}).items()
+            },
+            "formula": inspect.getdoc(function) or "",
+            "tables": tuple(tables),
+            "many": many,
+        }
+        if function.__module__.startswith(f"{__package__}."):
+            declared[name] = Metric(**stated, measure=function)
+        else:
+            _check(name, function, tables, many)
+            _known[name] = OwnMetric(**stated, measure=_guarded(function, many), code=_code(name, function))
         return function
 
     return register
@@ -129,13 +139,16 @@ class MetricFailed(Exception):  # noqa: N818 - of the user's code
     """A metric of the user's own has raised an exception in a run; with its file, line and name."""
 
 
-def _guarded(function: F) -> F:
+def _guarded(function: F, many: bool) -> F:
     """The function; whatever exception its code raises becomes a `MetricFailed`."""
 
     @wraps(function)
-    def measure(run: WindowedRun, **options: object) -> float | list[float]:
+    def measure(run: WindowedRun, **options: object) -> float | Sequence[float] | NDArray[np.float64]:
         try:
-            return function(run, **options)
+            value = function(run, **options)
+            if (np.ndim(value) > 0) != many:
+                raise TypeError(f"it returned {value!r}, but is declared with many={many}")
+            return value
         except Exception as error:
             described = f"{place_of(error)}{function.__name__}: {described_error(error)}"
             raise MetricFailed(described) from None
@@ -143,12 +156,12 @@ def _guarded(function: F) -> F:
     return measure  # type: ignore[return-value]
 
 
-def _check(name: str, function: Callable[..., object], tables: Sequence[str]) -> None:
+def _check(name: str, function: Callable[..., object], tables: Sequence[str], many: bool) -> None:
     key = f"metric {name}"
     if not _NAME.match(name):
         right = "use lower-case letters, digits and _"
         raise StudyError(f"{name!r} is not a name of a metric", key=key, right=right)
-    if (Path(__file__).parent / f"{name}.py").is_file():
+    if name in built_in():
         raise StudyError(f'cwndlab has a metric "{name}"', key=key, right="choose another name")
     for table in tables:
         if table not in (known := record_tables()):
@@ -159,12 +172,12 @@ def _check(name: str, function: Callable[..., object], tables: Sequence[str]) ->
         right = "write (run: cwndlab.RunView, *, option: type = default) -> float"
         raise StudyError("a metric takes a run, and options by keyword", key=key, right=right)
     try:
-        get_type_hints(function)
+        returned = get_type_hints(function).get("return")
     except NameError as error:
         right = "import it where the function can see it, or leave the annotation out"
         raise StudyError(f"its annotations name what is not known: {error}", key=key, right=right) from None
-    if signature.return_annotation is inspect.Signature.empty:
-        raise StudyError("it has no return type", key=key, right="write -> float, or -> list[float]")
+    if not many and get_origin(returned) is list:
+        raise StudyError("it returns a list", key=key, right="write @cwndlab.metric(many=True, …)")
     if not inspect.getdoc(function):
         raise StudyError("it has no docstring", key=key, right="say what it measures in the first line")
 
@@ -261,7 +274,7 @@ def described(code: MetricCode) -> dict[str, object]:
         "formula": one.formula,
         "tables": list(one.tables),
         "options": list(one.options),
-        "list": one.is_list,
+        "list": one.many,
         "file": code.file,
         "imports": code.imports,
     }
@@ -291,8 +304,7 @@ def reopened(stated: Mapping[str, Any], source: str) -> None:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=object)
         for name in stated["options"]
     ]
-    returned = list[float] if stated["list"] else float
-    measure.__signature__ = inspect.Signature(parameters, return_annotation=returned)  # type: ignore[attr-defined]
+    measure.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     measure.__annotations__ = dict.fromkeys(stated["options"], object)
     low, high, count = stated["range"]
     _known[code.name] = OwnMetric(
@@ -300,9 +312,9 @@ def reopened(stated: Mapping[str, Any], source: str) -> None:
         unit=stated["unit"],
         range=Range(-math.inf if low is None else low, math.inf if high is None else high, count),
         ranges={},
-        title=stated["formula"].split("\n", 1)[0].rstrip("."),
         formula=stated["formula"],
         tables=tuple(stated["tables"]),
         measure=measure,
+        many=stated["list"],
         code=code,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import Column, RunView
 
@@ -24,9 +23,3 @@ def events(run: RunView, *kinds: str, connection: int = 0, history: bool = False
         "len": np.asarray(table["len"])[keep],
         "timeout": np.asarray(table["timeout"], dtype=np.bool_)[keep],
     }
-
-
-def first_true(mask: NDArray[np.bool_]) -> int | None:
-    """Index of the first true element."""
-    found = np.flatnonzero(mask)
-    return int(found[0]) if len(found) else None

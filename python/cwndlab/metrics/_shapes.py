@@ -18,8 +18,8 @@ def shapes() -> Mapping[str, Shape]:
 
 @cache
 def _built_in() -> Mapping[str, Shape]:
-    return {name: _shape(get(name)) for name in built_in()}
+    return {name: _shape(metric) for name, metric in built_in().items()}
 
 
 def _shape(metric: Metric) -> Shape:
-    return Shape(frozenset(metric.options), metric.unit, metric.is_list)
+    return Shape(frozenset(metric.options), metric.unit, metric.many)

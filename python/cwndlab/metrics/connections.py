@@ -1,22 +1,61 @@
-"""Number of connections opened in the window.
-
-With `failed = true` the number of them that were given up or reset.
-"""
+"""Connections opened in the window."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from . import RunView
+from . import Column, RunView
 from ._connections import opened
-from ._range import NON_NEGATIVE
-
-UNIT = "1"
-RANGE = NON_NEGATIVE
-TABLES = ("connections",)
+from ._options import Number, Seconds
+from ._own import metric
+from ._select import Floats
 
 
-def measure(run: RunView, *, traffic: str | None = None, failed: bool = False) -> float:
-    """See the module."""
+@metric(unit="1", low=0)
+def connections(run: RunView, *, traffic: str | None = None, failed: bool = False) -> float:
+    """Number of connections opened in the window.
+
+    With `failed = true` the number of them that were given up or reset.
+    """
     table = opened(run, traffic)
     return float(np.count_nonzero(table["failed"]) if failed else len(table["failed"]))
+
+
+@metric(unit="s", low=0, many=True)
+def connection_durations(
+    run: RunView,
+    *,
+    traffic: str | None = None,
+    retransmits_at_least: Number = 0,
+    retransmits_at_most: Number | None = None,
+    drops_at_least: Number = 0,
+    drops_at_most: Number | None = None,
+    handshake_at_most: Seconds | None = None,
+    down_at_most: Number | None = None,
+) -> Floats:
+    """From SYN to the end of each connection opened and ended in the window, by the segments it sent again.
+
+    `retransmits_at_least` and `retransmits_at_most` choose connections by the segments sent again at both
+    ends, `drops_at_least` and `drops_at_most` by their packets that links dropped, `handshake_at_most`
+    (seconds) those that were established so soon: a lost SYN-ACK is sent again by both ends, and costs a
+    timeout that no data has shortened yet. `down_at_most` chooses those that brought their client at most
+    so many bytes: no more than the initial window, so that all losses were in one window.
+
+    In the order of the records.
+    """
+    table = opened(run, traffic)
+    start, end = (np.asarray(table[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
+    chosen = end >= start  # what never ended has no end, or -1
+    chosen &= _between(table["retransmits"], retransmits_at_least, retransmits_at_most)
+    chosen &= _between(table["drops"], drops_at_least, drops_at_most)
+    chosen &= _between(table["bytes_down"], 0, down_at_most)
+    if handshake_at_most is not None:
+        established = np.asarray(table["established_ns"], dtype=np.float64)
+        chosen &= (established >= start) & (established - start <= handshake_at_most * 1e9)
+    return np.asarray((end - start)[chosen] / 1e9)
+
+
+def _between(column: Column, least: int, most: int | None) -> NDArray[np.bool_]:
+    found = np.asarray(column) >= least
+    return found if most is None else found & (np.asarray(column) <= most)

@@ -1,0 +1,107 @@
+"""Delay of packets, and round-trip times."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from . import RunView, _select
+from ._delays import of_each
+from ._options import Number
+from ._own import metric
+from ._segments import events
+from ._select import Floats
+
+
+@metric(unit="s", low=0, many=True, tables=["connections", "delays"])
+def one_way_delay(run: RunView, *, traffic: str | None = None) -> Floats:
+    """One-way delay of packets: from the moment its end sends a packet until the other end has it.
+
+    $$ D_i = t_{received,i} - t_{sent,i} $$
+
+    Of every packet with payload that arrives in the window: queues, transmissions, propagation and extra
+    delays of the whole path. A packet sent again counts again; one that is lost has no delay. Recorded to
+    16 ns. Reduce it by `within` (mean, p95).
+
+    Of one traffic entry of the study, or of all.
+    """
+    return np.concatenate([np.zeros(0), *of_each(run, traffic)])
+
+
+@metric(unit="s", low=0, many=True, tables=["connections", "delays"])
+def delay_variation(
+    run: RunView, *, traffic: str | None = None, form: Literal["pdv", "ipdv"] = "pdv"
+) -> Floats:
+    r"""Delay variation of packets: one-way delays compared with the smallest, or with that of the packet
+    before.
+
+    $$ \text{pdv}_i = D_i - \min_j D_j \qquad \text{ipdv}_i = |D_i - D_{i-1}| $$
+
+    with \(D_i\) the one-way delays (`one_way_delay`) of one direction of a connection in the window, in
+    the order of arrival. `form = "pdv"` compares with the smallest of these, `form = "ipdv"` takes the
+    size of the difference of neighbours: the two choices of packets that RFC 5481 compares for the
+    variation of RFC 3393, which has a sign. Reduce it by `within` (p95, p99).
+
+    Of one traffic entry of the study, or of all.
+    """
+    parts = [
+        np.abs(np.diff(delays)) if form == "ipdv" else delays - delays.min()
+        for delays in of_each(run, traffic)
+    ]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+@metric(unit="s", low=0, many=True, tables=["segments"])
+def delivery_times(run: RunView, *, connection: Number = 0) -> list[float]:
+    """When packet N has been delivered in order, N = 1, 2, …, as the acknowledgments at the observation point
+    tell.
+
+    Packet N counts as delivered with the first acknowledgment that covers it, so the times include the way
+    back of the acknowledgment; differences between cells do not depend on that, as long as the way back is
+    the same.
+
+    Element N - 1 is the time of packet N, up to the last acknowledged. In a window that begins later the
+    first element is the first packet delivered in it.
+    """
+    acks = events(run, "ack", connection=connection, history=True)
+    if not len(acks["segment"]):
+        return []
+    highest = np.maximum.accumulate(acks["segment"])
+    wanted = np.arange(1, highest[-1] + 1)
+    times = acks["time_s"][np.searchsorted(highest, wanted)]
+    return [float(time) for time in times[times >= run.start_s]]
+
+
+@metric(unit="s", low=0, tables=["connections", "cwnd"])
+def round_trip(run: RunView, *, traffic: str) -> float:
+    r"""Round-trip time that the senders of a traffic measure: the mean over time of the smoothed one.
+
+    $$ \bar r = \frac{1}{T} \int r(t)\,dt $$
+
+    over the window (from the first measurement on, to the connection's end), with \(r\) the sender's
+    estimate (RFC 6298) whenever its window changed (probe `cwnd`); the mean over the traffic's senders.
+
+    Of one traffic entry of the study, by the end that sends more; NaN if nothing was measured.
+    """
+    connections, table = run.columns("connections"), run.columns("cwnd")
+    srtt = np.asarray(table["srtt_ns"], dtype=np.float64)
+    time = np.asarray(table["time_ns"], dtype=np.float64)
+    means = []
+    for row in np.flatnonzero(np.isin(connections["traffic"], run.traffic(traffic))):
+        up = connections["bytes_up"][row] >= connections["bytes_down"][row]
+        chosen = np.asarray(table["connection"]) == connections["connection"][row]
+        chosen &= (np.asarray(table["from_client"]) == up) & (srtt > 0)
+        ended = float(connections["end_ns"][row])
+        end = ended if ended >= 0 else run.end_s * 1e9
+        means.append(_mean(time[chosen], srtt[chosen] / 1e9, end))
+    known = [mean for mean in means if math.isfinite(mean)]
+    return float(np.mean(known)) if known else math.nan
+
+
+def _mean(time: _select.Floats, value: _select.Floats, end: float) -> float:
+    """Mean of a step function from its first value to `end`."""
+    lasts = np.maximum(np.append(time[1:], end) - time, 0.0)
+    total = float(np.sum(lasts))
+    return float(np.sum(value * lasts)) / total if total else math.nan

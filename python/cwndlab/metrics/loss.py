@@ -1,0 +1,103 @@
+"""Packets lost or marked in the network."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from . import RunView
+from ._connections import delivered_bytes, of_traffic, per_segment_sent
+from ._links import of_link
+from ._options import Number
+from ._own import metric
+from ._segments import events
+
+
+@metric(unit="1", low=0, high=1)
+def loss_rate(run: RunView, *, traffic: str | None = None) -> float:
+    r"""Loss rate of flows: their packets that links dropped, per packet that they sent.
+
+    $$ p = \frac{\text{drops}}{\text{segments sent}} $$
+
+    Both directions and all kinds of packets count (data, SYN, ACK, FIN). A packet dropped in the window
+    may have been sent before it. `drop_rate` is the rate at one link.
+
+    Of one traffic entry of the study, or of all; NaN if nothing was sent.
+    """
+    return per_segment_sent(run, "drops", traffic)
+
+
+_DROPS = {
+    "all": ("drops_full", "drops_aqm", "drops_loss"),
+    "full": ("drops_full",),
+    "aqm": ("drops_aqm",),
+    "loss": ("drops_loss",),
+}
+
+
+@metric(unit="1", low=0, high=1, tables=["links"])
+def drop_rate(
+    run: RunView, *, link: str | None = None, causes: Literal["all", "full", "aqm", "loss"] = "all"
+) -> float:
+    r"""Drop rate of a link: packets dropped per packet offered.
+
+    $$ p = \frac{\text{drops}}{\text{arrivals}} $$
+
+    All kinds of packets (data, SYN, ACK, FIN) count alike. `causes`: full buffer, active queue management
+    and loss models together (`all`), or one of `full`, `aqm`, `loss`.
+
+    NaN if nothing was offered.
+    """
+    counted = of_link(run, link, "arrivals", *_DROPS[causes])
+    arrivals = counted.pop("arrivals")
+    return sum(counted.values()) / arrivals if arrivals else math.nan
+
+
+@metric(unit="packet", low=0, many=True, tables=["segments"])
+def dropped_packets(
+    run: RunView, *, until: Literal["end", "first-retransmission"] = "end", connection: Number = 0
+) -> list[float]:
+    """Numbers of the packets that were dropped, in order of time.
+
+    Packet N is the N-th of the transfer, from 1 (offset / MSS + 1). With ``until =
+    "first-retransmission"`` only those before the first retransmission seen at the observation point, as
+    RFC 2416 reports them.
+
+    The packets' numbers; `until` is "end" or "first-retransmission".
+    """
+    drops = events(run, "drop", connection=connection)
+    keep = drops["len"] > 0
+    if until == "first-retransmission":
+        again = events(run, "retransmit", connection=connection)["time_s"]
+        if len(again):
+            keep &= drops["time_s"] < again[0]
+    return [float(number) for number in drops["segment"][keep]]
+
+
+_SIGNALS = {"marks": ("marks",), "drops": ("drops",), "both": ("marks", "drops")}
+
+
+@metric(unit="packets", low=0, count=True, ranges={"per_megabyte": (0, math.inf)})
+def congestion_signals(
+    run: RunView,
+    *,
+    traffic: list[str],
+    signal: Literal["marks", "drops", "both"] = "both",
+    per_megabyte: bool = False,
+) -> float:
+    r"""Packets of a traffic's connections that links marked CE or dropped, both ways.
+
+    With `per_megabyte` per \(10^6\) payload bytes that these connections delivered in order in the same
+    time.
+
+    `signal`: `marks`, `drops` or `both`; NaN if the cell has no such traffic.
+    """
+    entries = [index for name in traffic for index in run.traffic(name)]
+    if not entries:
+        return math.nan
+    rows = of_traffic(run, *traffic)
+    signals = float(sum(rows[column].sum() for column in _SIGNALS[signal]))
+    if not per_megabyte:
+        return signals
+    delivered = float(delivered_bytes(rows).sum())
+    return 1e6 * signals / delivered if delivered else math.nan

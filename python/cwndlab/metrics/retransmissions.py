@@ -1,0 +1,135 @@
+"""Segments sent again, and timeouts."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from . import RunView, _select
+from ._connections import of_traffic, per_segment_sent
+from ._options import Kind, Number, Position
+from ._own import metric
+from ._segments import events
+
+
+@metric(unit="packets", low=0, count=True)
+def retransmits(run: RunView, *, traffic: str | None = None, indicator: bool = False) -> float:
+    """Segments sent again, summed over the connections of the traffic.
+
+    Of one traffic entry of the study, or of all; with `indicator` 1 if there were any, else 0.
+    """
+    total = float(np.sum(of_traffic(run, traffic)["retransmits"]))
+    return float(total > 0) if indicator else total
+
+
+@metric(unit="1", low=0, high=1)
+def retransmission_rate(run: RunView, *, traffic: str | None = None) -> float:
+    r"""Retransmission rate: segments sent again, per segment sent.
+
+    $$ r = \frac{\text{retransmits}}{\text{segments sent}} $$
+
+    Both ends of the connections count.
+
+    Of one traffic entry of the study, or of all; NaN if nothing was sent.
+    """
+    return per_segment_sent(run, "retransmits", traffic)
+
+
+@metric(unit="s", low=0, tables=["segments"])
+def retransmission_time(
+    run: RunView, *, nth: Position = 1, packet: Position | None = None, connection: Number = 0
+) -> float:
+    """When the nth retransmission is seen at the observation point; not measurable if there are fewer.
+
+    The nth retransmission (from 1), of any packet or of the given one.
+    """
+    again = events(run, "retransmit", connection=connection)
+    times = again["time_s"] if packet is None else again["time_s"][again["segment"] == packet]
+    return float(times[nth - 1]) if 1 <= nth <= len(times) else math.nan
+
+
+@metric(unit="s", low=0, many=True, tables=["segments"])
+def retransmission_times(run: RunView, *, connection: Number = 0) -> list[float]:
+    """Times of all retransmissions seen at the observation point, in order.
+
+    Element i - 1 is the time of the ith retransmission.
+    """
+    return [float(time) for time in events(run, "retransmit", connection=connection)["time_s"]]
+
+
+@metric(unit="segments", low=0, count=True)
+def fast_retransmits(run: RunView, *, traffic: str | None = None) -> float:
+    """Fast retransmits: recoveries begun by duplicate ACKs, summed over the connections.
+
+    Of one traffic entry of the study, or of all.
+    """
+    return float(np.sum(of_traffic(run, traffic)["fast_retransmits"]))
+
+
+@metric(unit="ACKs", low=0, count=True, tables=["segments", "connections"])
+def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
+    """ACK numbers repeated at least three times at the observation point, as tcptrace counts triple dupacks.
+
+    A sender that retransmits at the third duplicate has as many fast retransmits, unless its window or a
+    recovery forbids one. RFC 2884, section 5.2, infers retransmissions due to timeouts as all less these.
+
+    Of one traffic entry of the study, or of all; NaN if the cell has none.
+    """
+    if traffic is not None and not run.traffic(traffic):
+        return math.nan
+    table = run.columns("segments")
+    mine = np.isin(table["connection"], of_traffic(run, traffic)["connection"])
+    repeats = mine & (np.asarray(table["event"]) == "dupack") & (np.asarray(table["len"]) == 0)
+    sender = (
+        np.asarray(table["connection"], dtype=np.int64)[repeats] * 2
+        + np.asarray(table["from_client"])[repeats]
+    )
+    numbers = np.stack((sender, np.asarray(table["ack"], dtype=np.int64)[repeats]))
+    _, times = np.unique(numbers, axis=1, return_counts=True)
+    return float(np.count_nonzero(times >= 3))
+
+
+@metric(unit="timeouts", low=0, count=True)
+def timeouts(run: RunView, *, traffic: str | None = None) -> float:
+    """Retransmission timeouts, summed over the connections of the traffic.
+
+    Of one traffic entry of the study, or of all.
+    """
+    return float(np.sum(of_traffic(run, traffic)["timeouts"]))
+
+
+@metric(unit="1", low=0, high=1, tables=["objects"])
+def timeout_share(
+    run: RunView,
+    *,
+    traffic: str | None = None,
+    kind: Kind = "transaction",
+    of: Literal["all", "resent"] = "all",
+) -> float:
+    """Share of the transactions that met a retransmission timeout, of either end, that of a SYN included.
+
+    Counted are those that began in the window, finished or not; with `of = "resent"` only those in which a
+    segment was sent again: the rest of these recovered by duplicate ACKs alone.
+
+    Of one traffic entry of the study, or of all; `kind` of object; NaN if there were none.
+    """
+    sample = _select.objects(run, kind, traffic)
+    timeouts = sample.timeouts if of == "all" else sample.timeouts[sample.retransmits > 0]
+    return float(np.mean(timeouts > 0)) if len(timeouts) else math.nan
+
+
+@metric(unit="s", low=0, tables=["segments"])
+def timeout_time(run: RunView, *, nth: Position = 1, connection: Number = 0) -> float:
+    """When the nth retransmission timeout is seen at the observation point; not measurable if there are
+    fewer.
+
+    A timeout shows as the retransmission that the timer caused, which the records mark (on a real stack by
+    the two milliseconds before it in which nothing was heard).
+
+    The nth timeout, from 1.
+    """
+    again = events(run, "retransmit", connection=connection)
+    times = np.unique(again["time_s"][again["timeout"]])
+    return float(times[nth - 1]) if 1 <= nth <= len(times) else math.nan

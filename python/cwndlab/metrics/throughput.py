@@ -1,0 +1,146 @@
+"""Throughput, goodput and how a link is used."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from . import RunView, _select
+from ._connections import delivered_bytes, of_traffic
+from ._links import of_link
+from ._options import Interval, Kind, Pool, Transferred
+from ._own import metric
+
+
+@metric(unit="bit/s", low=0)
+def goodput(run: RunView, *, traffic: str | None = None) -> float:
+    """Goodput: payload bytes delivered in order (both directions), times 8, per second.
+
+    Not measurable when the traffic is not in the cell.
+
+    Of one traffic entry of the study, or of all.
+    """
+    if traffic is not None and not run.traffic(traffic):
+        return math.nan
+    return float(delivered_bytes(of_traffic(run, traffic)).sum()) * 8.0 / run.seconds
+
+
+@metric(unit="bit/s", low=0, many=True)
+def goodput_series(run: RunView, *, traffic: str | None = None, interval: Interval) -> list[float]:
+    """Goodput over time: of a traffic's connections together, in each interval of the window.
+
+    Payload bytes delivered in order, both ways, times 8, over the interval's length. A figure with `x =
+    "index"` draws it: point k is the k-th interval of length `interval` (seconds).
+
+    Of one traffic entry of the study, or of all, in the order of time.
+    """
+    made = []
+    for part in run.parts(interval):
+        rows = of_traffic(part, traffic)
+        made.append(8.0 * float(delivered_bytes(rows).sum()) / part.seconds)
+    return made
+
+
+@metric(unit="bit/s", low=0, tables=["objects", "connections"])
+def flow_throughput(run: RunView, *, traffic: str) -> float:
+    """Throughput of a bulk flow as its user sees it: payload over the time from its start to its last byte.
+
+    A flow that the window's end cuts short, or one without end, counts with what it delivered until then;
+    one that was under way when the window began, from then on. The mean over the traffic's flows (RFC
+    2884, section 5.2: end user throughput).
+
+    Of one traffic entry of the study; NaN if the cell has none.
+    """
+    files = _select.objects(run, "file", traffic)
+    rates = [8 * files.bytes[files.finished] / files.delay_s[files.finished]]
+    done = set(files.client[files.finished].tolist())
+    flows = of_traffic(run, traffic)
+    for index in np.flatnonzero([entry not in done for entry in flows["traffic"].tolist()]):
+        begin = max(float(flows["start_ns"][index]), run.start_s * 1e9)
+        ended = float(flows["end_ns"][index])
+        taken = (ended if ended >= 0 else run.end_s * 1e9) - begin
+        rates.append(np.array([8e9 * float(delivered_bytes(flows)[index]) / taken]))
+    every = np.concatenate(rates)
+    return float(np.mean(every)) if len(every) else math.nan
+
+
+_COMPLETED: tuple[Kind, ...] = ("page", "file", "transaction")
+_COLUMNS = {"down": ("bytes_down",), "up": ("bytes_up",), "both": ("bytes_up", "bytes_down")}
+
+
+@metric(unit="B", low=0, tables=["objects", "connections"])
+def transferred(
+    run: RunView,
+    *,
+    traffic: str | None = None,
+    count: Transferred = "delivered",
+    direction: Literal["down", "up", "both"] = "both",
+) -> float:
+    """Payload bytes that reached the applications in order.
+
+    `count = "delivered"`: of every connection, finished or not. `count = "completed"`: of finished pages,
+    files and transactions. `direction`: `down` (to the client), `up` (to the server) or `both`; completed
+    objects have none.
+
+    NaN if the cell has no such traffic.
+    """
+    if len(run.traffic(traffic)) == 0:
+        return math.nan
+    if count == "completed":
+        kinds = [_select.objects(run, kind, traffic) for kind in _COMPLETED]
+        return float(sum(o.bytes[o.finished].sum() for o in kinds))
+    table = of_traffic(run, traffic)
+    return float(sum(np.asarray(table[c], dtype=np.float64).sum() for c in _COLUMNS[direction]))
+
+
+@metric(unit="1", low=0, high=1, tables=["links"])
+def link_utilization(run: RunView, *, link: str | None = None) -> float:
+    r"""Link utilization: the share of the time in which the link's transmitter was busy.
+
+    $$ U = \frac{t_{busy}}{T} $$
+
+    Where the rate changes, the transmitter counts as busy in pauses, too, if a packet waits for their end.
+
+    `link` is a direction, "n1>n0".
+    """
+    return of_link(run, link, "busy_ns")["busy_ns"] / (run.seconds * 1e9)
+
+
+@metric(unit="1/s", low=0, tables=["links"])
+def arrival_rate(run: RunView, *, link: str | None = None) -> float:
+    r"""Arrival rate at a link: packets offered to it per second, dropped ones included.
+
+    $$ a = \frac{\text{arrivals}}{T} $$
+
+    All kinds of packets count. At a bottleneck that only data passes, it is the sending rate of its flows.
+
+    `link` is a direction, "n1>n0".
+    """
+    return of_link(run, link, "arrivals")["arrivals"] / run.seconds
+
+
+@metric(unit="MB/s", low=0, tables=["objects", "connections"])
+def network_power(
+    run: RunView,
+    *,
+    kind: Kind = "page",
+    traffic: str | None = None,
+    count: Transferred = "delivered",
+    pool: Pool = "all",
+) -> float:
+    r"""Network power: what was transferred over the median delay (Kleinrock 1979; RFC 2415, section 3).
+
+    $$ P = \frac{B}{\tilde{d}} $$
+
+    B is the megabytes transferred (see `transferred`), the delay is the median of pages (`kind = "page"`)
+    or files (`kind = "file"`) in seconds. The memo says "Mbytes/ms"; only megabytes of the run per second
+    of delay fit its tables (8 webs, 1 ftp: about 41 MB over 8.8 s = 4.7). Its *normalized* power is the
+    ratio to the same cell at IW = 1: in a study, `compare = { kind = "ratio", to = { iw = 1 } }`.
+
+    NaN without such traffic.
+    """
+    delay = _select.pooled_median(run, kind, traffic, pool)
+    megabytes = transferred(run, traffic=traffic, count=count, direction="down") / 1e6
+    return megabytes / delay if delay > 0 else math.nan

@@ -1,0 +1,172 @@
+"""Pages, files, transactions and objects: their sizes and completion times."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from cwndlab.records.budget import TABLES as _TABLES
+from cwndlab.records.budget import Part
+
+from . import RunView, _select
+from ._options import Kind, Number, Pool
+from ._own import metric
+from ._select import Floats
+
+
+@metric(unit="s", low=0, many=True, tables=["objects"])
+def completion_time(
+    run: RunView,
+    *,
+    traffic: str | None = None,
+    kind: Kind = "file",
+    at_least: Number = 0,
+    below: Number | None = None,
+) -> _select.Floats:
+    """Completion times of transfers (or pages, transactions, objects), all or those of one class of sizes.
+
+    From the start of the clock to the last byte (FCT, flow completion time); `at_least` and `below` choose
+    by size in bytes. Only finished ones: an unfinished one has no time.
+
+    In the order of the records; reduce it by `within`.
+    """
+    sample = _select.objects(run, kind, traffic)
+    chosen = sample.finished & (sample.bytes >= at_least)
+    if below is not None:
+        chosen &= sample.bytes < below
+    return sample.delay_s[chosen]
+
+
+_SHARES = (np.arange(100) + 0.5) / 100
+
+
+@metric(unit="s", low=0, many=True, tables=["objects"])
+def delay_quantiles(run: RunView, *, kind: Kind = "page", traffic: str | None = None) -> list[float]:
+    """Delay at the middle of every per cent of the pages (or files, transactions, objects), for
+    distributions.
+
+    One hundred values, the quantiles 0.5 %, 1.5 %, …, 99.5 % of the delays; an unfinished one counts as
+    longer than every finished one, so the last quantiles are missing (NaN) where more than so many are
+    unfinished.
+
+    No values without any such object.
+    """
+    delays = np.sort(_select.objects(run, kind, traffic).delay_s)
+    if len(delays) == 0:
+        return []
+    at = np.minimum((_SHARES * len(delays)).astype(np.int64), len(delays) - 1)
+    values: list[float] = np.where(np.isfinite(delays[at]), delays[at], np.nan).tolist()
+    return values
+
+
+@metric(unit="s", low=0, tables=["objects"])
+def median_file_delay(run: RunView, *, traffic: str | None = None, pool: Pool = "all") -> float:
+    """Median file-transfer delay.
+
+    From the file's clock (by default its SYN) to its last byte in order. Files unfinished at the end count
+    as longer than all finished ones, as in median_page_delay.
+
+    NaN without files.
+    """
+    return _select.pooled_median(run, "file", traffic, pool)
+
+
+@metric(unit="s", low=0, tables=["objects"])
+def median_page_delay(run: RunView, *, traffic: str | None = None, pool: Pool = "all") -> float:
+    """Median page delay.
+
+    From the page's clock (SYN or request, as the application says) to the last byte of its last object.
+    The median of all pages of all clients together (`pool = "all"`), or the mean over clients of each
+    one's median (`pool = "client"`). Pages unfinished at the end count as longer than all finished ones
+    (right-censored), so that leaving them out cannot make a slow network look fast.
+
+    NaN without pages.
+    """
+    return _select.pooled_median(run, "page", traffic, pool)
+
+
+@metric(unit="B", low=0, many=True, tables=["objects"])
+def object_bytes(run: RunView, *, kind: Kind = "object", traffic: str | None = None) -> _select.Floats:
+    """Sizes of single pages, files, transactions or objects; only finished ones.
+
+    In the order of the records.
+    """
+    return _select.of_finished(run, "bytes", kind, traffic)
+
+
+@metric(unit="s", low=0, many=True, tables=["objects"])
+def object_delays(run: RunView, *, kind: Kind = "page", traffic: str | None = None) -> _select.Floats:
+    """Delays of single pages, files, transactions or objects, for distributions.
+
+    From the clock's start to the last byte; only finished ones, `unfinished_pages` counts those that are
+    missing.
+
+    In the order of the records.
+    """
+    return _select.of_finished(run, "delay_s", kind, traffic)
+
+
+@metric(unit="1", low=0, tables=["objects"])
+def objects_finished(run: RunView, *, traffic: str | None = None, kind: Kind = "page") -> float:
+    """Number of pages (or files, transactions, objects) that began and were finished.
+
+    Counted are those that began in the window.
+    """
+    return float(np.count_nonzero(_select.objects(run, kind, traffic).finished))
+
+
+@metric(unit="1", low=0, count=True, ranges={"share": (0, 1)}, tables=["objects"])
+def unfinished_pages(
+    run: RunView, *, traffic: str | None = None, kind: Kind = "page", share: bool = False
+) -> float:
+    """Number of pages not finished when the window ended, or lost with a connection that was given up.
+
+    Counted are those that began in the window.
+
+    With `share` as a share of all that began. `kind`: page, file, transaction or object.
+    """
+    sample = _select.objects(run, kind, traffic)
+    count = float(np.count_nonzero(~sample.finished))
+    return count / max(1, len(sample.finished)) if share else count
+
+
+@metric(unit="1/s", low=0, tables=["objects"])
+def transaction_rate(run: RunView, *, traffic: str | None = None) -> float:
+    """Transactions per second: those that began and ended in the window, over its length.
+
+    RFC 2884, section 5.3, and netperf's TCP_CRR: requests with their complete responses per second.
+
+    Of one traffic entry of the study, or of all; NaN if the cell has none.
+    """
+    if not run.traffic(traffic):
+        return math.nan
+    transactions = _select.objects(run, "transaction", traffic)
+    return float(np.count_nonzero(transactions.finished)) / run.seconds
+
+
+@metric(unit="s", low=0, many=True, tables=_TABLES)
+def time_spent(
+    run: RunView,
+    *,
+    part: Part,
+    kind: Literal["page", "file", "transaction", "object", "connection"] = "page",
+    traffic: str | None = None,
+) -> Floats:
+    r"""Time that objects spent in one part of their critical path: the parts of an object add up to its
+    delay.
+
+    $$ D_i = \sum_{p} T_{i,p} $$
+
+    From the arrival of an object's last byte the path leads back, packet by packet, to what each one
+    waited for, on whichever connection that was (Barford and Crovella, "Critical path analysis of TCP
+    transactions", SIGCOMM 2000); docs/guide/explain.md describes the parts. Of the finished objects that
+    began in the window; with `kind = "connection"`, of the connections that were opened in it. Reduce it
+    by `within` (mean, sum).
+
+    Of one traffic entry of the study, or of all; in the order of the records.
+    """
+    budgets = run.once(("budgets", kind), lambda: run.budgets(kind))
+    mine = np.isin(budgets["traffic"], run.traffic(traffic))
+    return np.asarray(budgets[f"{part}_ns"][mine] / 1e9)
