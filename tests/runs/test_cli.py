@@ -356,3 +356,21 @@ def test_a_new_study_runs_as_written_and_is_never_overwritten(
     assert code == 2 and "exists already" in err
     assert call(capsys, "new", "two", "words", "more")[0] == 2
     assert call(capsys, "new", "study", "other")[1] == "wrote other.toml\n"
+
+
+def test_check_takes_a_seed(capsys: pytest.CaptureFixture[str], study: Path) -> None:
+    assert "seed 77" in call(capsys, "check", study, "--seed", "77")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        (("new", "cc"), "write for instance cwndlab new cc mine"),
+        (("check", "rfc2416", "--metric", "mine.py:best"), "write mine.py: all of its metrics"),
+    ],
+)
+def test_a_name_missing_or_too_many_says_what_to_write(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], right: str
+) -> None:
+    code, _, err = call(capsys, *words)
+    assert code != 0 and right in err

@@ -10,7 +10,16 @@ from cwndlab.errors import RunError
 from cwndlab.runs.progress import span
 
 from .loading import load
-from .options import SENSITIVITY, CcOption, JsonOption, MetricOption, MoreSets, SetOption, StudyArgument
+from .options import (
+    SENSITIVITY,
+    CcOption,
+    JsonOption,
+    MetricOption,
+    MoreSets,
+    SeedOption,
+    SetOption,
+    StudyArgument,
+)
 from .output import echo, echo_json, same_replicates
 
 #: Compiling a cell takes some milliseconds, and the answer should take seconds.
@@ -26,6 +35,7 @@ def check(
     replicates: Annotated[
         int | None, typer.Option(help="replicates of each cell; default: the study's")
     ] = None,
+    seed: SeedOption = None,
     sensitivity: Annotated[
         str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
     ] = None,
@@ -37,7 +47,7 @@ def check(
     from cwndlab.runs.estimate import estimate_seconds
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)
-    plan = loaded.plan(replicates=replicates, sensitivity=sensitivity)
+    plan = loaded.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
     some = plan.spread(MOST_CELLS)
     if some is plan:
         plan.check()

@@ -74,6 +74,8 @@ def new(
     ],
 ) -> None:
     """Create a commented study to start from; `new cc NAME` creates a congestion control in Python."""
+    if words == ["cc"]:
+        raise StudyError("the congestion control has no name", right="write for instance cwndlab new cc mine")
     kind, name = ("study", words[0]) if len(words) == 1 else (words[0], words[1])
     if len(words) > 2 or kind not in KINDS or not name.strip():
         raise StudyError(

@@ -224,6 +224,10 @@ def find(name: str) -> OwnMetric | None:
 
 def from_file(file: str) -> list[str]:
     """Runs a file for the metrics that it defines; their names. StudyError if there is none."""
+    path, colon, _ = file.rpartition(":")
+    if colon and path.endswith(".py"):
+        right = f"write {path}: all of its metrics become known"
+        raise StudyError("a file of metrics is given without a name", key=OPTION, right=right)
     before = dict(_known)
     execute(read(Path(file), OPTION), file, OPTION)
     found = [name for name, one in _known.items() if before.get(name) is not one]
