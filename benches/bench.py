@@ -43,8 +43,28 @@ class Workload:
     duration_s: float | None = None
     #: Study and cell whose scenario it is, instead of a dumbbell.
     cell: tuple[str, str] | None = None
+    #: Flows of a short-form study whose only cell it is, instead of both.
+    flows: str | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether its scenario is written to a file."""
+        return self.cell is not None or self.flows is not None
 
 
+#: The study of a workload with `flows`.
+DUMBBELL = """\
+title = "Benchmark"
+measure = ["goodput"]
+[dumbbell]
+rate = "50Mbps"
+rtt = "40ms"
+buffer = 1
+flows = [{flows}]
+[run]
+duration = "20s"
+warmup = "10s"
+"""
 RFC2415 = "model=reconstructed,http=1.0,webs=32,ftps=2,iw=1"
 RFC2884 = "workload=bulk,recovery=sack,path=one-way,flows=10,max_p=0.3"
 MODERN = "question=queue,speed=50,queue=fq-codel,flows=8"
@@ -59,6 +79,13 @@ WORKLOADS = {
     "rfc2415-cell": Workload((60, 120), cell=("rfc2415", RFC2415)),
     "rfc2884-cell": Workload((60, 120), cell=("rfc2884", RFC2884)),
     "fq-codel-cell": Workload((10, 20), cell=("modern", MODERN)),
+    # today's stack: the short form with the default profile
+    "8-reno": Workload((10, 20), flows='{ cc = "reno", count = 8 }'),
+    "8-cubic": Workload((10, 20), flows='{ cc = "cubic", count = 8 }'),
+    "cubic-bbr1": Workload((10, 20), flows='{ cc = "cubic" }, { cc = "bbr1" }'),
+    "cubic-bbr3": Workload((10, 20), flows='{ cc = "cubic" }, { cc = "bbr3" }'),
+    "8-bbr3": Workload((10, 20), flows='{ cc = "bbr3", count = 8 }'),
+    "8-prague": Workload((10, 20), flows='{ cc = "prague", count = 8 }'),
     # what a probe costs, next to the first of these
     "50x100M+connections": Workload((2, 4)),
     "50x100M+segments": Workload((2, 4)),
@@ -76,20 +103,24 @@ def command(tool: str, name: str, mode: str, duration_s: float | None) -> list[s
     duration = [] if duration_s is None else [str(duration_s)]
     if tool == "ns-2":
         return ["ns", str(ROOT / "benches" / "peer_ns2.tcl"), name, mode, *duration]
-    return [str(EXAMPLE), str(scenario(name)) if WORKLOADS[name].cell else name, *duration]
+    return [str(EXAMPLE), str(scenario(name)) if WORKLOADS[name].is_file else name, *duration]
 
 
 def scenario(name: str) -> Path:
-    """The file of a study's cell, written when it is first asked for."""
+    """The file of a cell, written when it is first asked for."""
     path = CELLS / f"{name}.json"
-    asked = WORKLOADS[name].cell
-    if asked and not path.exists():
+    workload = WORKLOADS[name]
+    if not path.exists():
         from cwndlab import Study
 
-        study, wanted = asked
-        found = [cell.scenario for cell in Study.load(study).plan().cells if str(cell.id) == wanted]
-        if len(found) != 1:
-            raise SystemExit(f"bench: {study} has no cell {wanted}")
+        if workload.cell:
+            study, wanted = workload.cell
+            found = [cell.scenario for cell in Study.load(study).plan().cells if str(cell.id) == wanted]
+            if len(found) != 1:
+                raise SystemExit(f"bench: {study} has no cell {wanted}")
+        else:
+            cells = Study.from_toml(DUMBBELL.format(flows=workload.flows)).plan().cells
+            found = [cell.scenario for cell in cells]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(found[0])
     return path
