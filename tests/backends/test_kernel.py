@@ -130,7 +130,7 @@ def test_every_workload_runs_and_its_bytes_arrive(device: str) -> None:
 
 
 def test_rfc2416_on_the_kernel_ends_in_a_report_beside_the_simulator(tmp_path: Path) -> None:
-    changes = {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "run.duration": "4s"}
+    changes = {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "run.duration": "9s"}
     result = cwndlab.run("rfc2416", changes=changes, out=tmp_path / "out", backend="linux")
     if any("invalid" in failure.reason for failure in result.failures):
         pytest.skip(f"the machine is too busy: {result.failures[0].reason}")
@@ -156,7 +156,7 @@ def test_rfc2416_on_the_kernel_ends_in_a_report_beside_the_simulator(tmp_path: P
 def test_a_kernels_trace_is_a_capture_of_true_headers_with_what_became_of_packets(tmp_path: Path) -> None:
     path = tmp_path / "kernel.pcapng"
     words = [sys.executable, "-m", "cwndlab", "trace", "rfc2416", "--backend", "linux", "-o", str(path)]
-    sets = ["--set", "grid=minute,variant=tahoe,iw=4,size=as-traced,run.duration=2s"]
+    sets = ["--set", "grid=minute,variant=tahoe,iw=4,size=as-traced,run.duration=9s"]
     made = subprocess.run([*words, *sets, "--format", "pcapng"], capture_output=True, text=True, check=False)
     if "invalid" in made.stderr:
         pytest.skip(f"the machine is too busy: {made.stderr}")
@@ -301,7 +301,7 @@ def test_an_ordinary_user_runs_in_a_user_namespace(ordinary_user: User) -> None:
     limits = ["p99-lateness", "p999-lateness", "max-lateness", "application-p99", "application-max"]
     words = [word for limit in limits for word in ("--limit", f"{limit}=1s")]
     out = ordinary_user.folder / "out"
-    process = ordinary_user.start(*ONE_RUN, "run.duration=2s", *words, "-o", str(out), stderr=subprocess.PIPE)
+    process = ordinary_user.start(*ONE_RUN, "run.duration=9s", *words, "-o", str(out), stderr=subprocess.PIPE)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 0, said
     run = json.loads((out / "provenance.json").read_text())["kernel_runs"][0]
