@@ -1,11 +1,11 @@
-//! Bakes in a digest of everything that decides the engine's numbers, for the keys of stored results.
+//! Embeds a digest of everything that determines the engine's numbers, for the keys of stored results.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// FNV-1a, 128 bits: it tells sources apart that were edited, not forged.
+/// FNV-1a, 128 bits: it distinguishes edited sources; it need not resist forgery.
 struct Digest(u128);
 
 impl Digest {
@@ -51,7 +51,7 @@ fn main() {
     let mut digest = Digest(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
     for source in sources.iter().filter(|path| path.is_file()) {
         println!("cargo:rerun-if-changed={}", source.display());
-        // The path inside the workspace, so that the digest is the same wherever that lies.
+        // The path inside the workspace, so that the digest does not depend on where the workspace is.
         let name = source.strip_prefix(root).expect("all sources are in the workspace");
         digest.add(name.to_string_lossy().replace('\\', "/").as_bytes());
         digest.add(&fs::read(source).expect("a source is readable"));

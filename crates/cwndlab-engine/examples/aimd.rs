@@ -6,8 +6,7 @@ use cwndlab_tcp::{
 };
 use serde_json::json;
 
-// [law]
-/// AIMD(a, b): adds `a` segments per round trip, keeps a share of 1 - b of the window on loss.
+// [law] AIMD(a, b): adds `a` segments per round trip and keeps a share of 1 - b of the window after a loss.
 #[derive(Debug)]
 struct Aimd {
     a: f64,

@@ -1,20 +1,21 @@
-//! What a run may use, and how it ends before its time.
+//! The resources that a run may use, and the errors that end it early.
 
 use cwndlab_units::Time;
 use thiserror::Error;
 
-/// What one run may use. The defaults are far above what studies of the field need, and low enough that a run which was
-/// not meant (a rate in the wrong unit, a duration too long) ends within minutes and without filling the memory.
+/// The resources of one run. The defaults are far above what studies of the field need. They are low enough that a run
+/// started by mistake (a rate in the wrong unit, too long a duration) ends within minutes and without filling the
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Events: arrivals of packets, services, timers.
     pub events: u64,
-    /// Bytes of memory, estimated: connections, packets under way, applications and records.
+    /// Bytes of memory, estimated: connections, packets in flight, applications and records.
     pub memory_bytes: u64,
 }
 
 impl Budget {
-    /// No bound.
+    /// No limit.
     pub const UNLIMITED: Budget = Budget { events: u64::MAX, memory_bytes: u64::MAX };
 }
 
@@ -24,10 +25,10 @@ impl Default for Budget {
     }
 }
 
-/// Why a run ended before its duration was over. Its records are lost.
+/// Why a run ended before its duration was over. Its records are discarded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RunError {
-    /// More events than the budget has.
+    /// More events than the budget allows.
     #[error("the run needs more than {budget} events, its budget: by then it had simulated {at} of {duration}")]
     Events {
         /// the budget
@@ -37,7 +38,7 @@ pub enum RunError {
         /// of the scenario
         duration: Time,
     },
-    /// More memory than the budget has.
+    /// More memory than the budget allows.
     #[error("the run needs more than {} MB of memory, its budget: by then it had simulated {at} of {duration}, \
              with {connections} connections and {packets} packets under way", budget_bytes / 1_000_000)]
     Memory {
@@ -47,12 +48,12 @@ pub enum RunError {
         at: Time,
         /// of the scenario
         duration: Time,
-        /// memory is reserved for this many at once
+        /// memory is reserved for this many simultaneous connections
         connections: u64,
         /// inside links
         packets: u64,
     },
-    /// Nothing that happens takes any time.
+    /// Simulated time does not advance.
     #[error(
         "simulated time stands still at {at}: {events} events happened at that instant; \
              give the links a delay, or packets a size that takes time at the links' rate"
@@ -60,7 +61,7 @@ pub enum RunError {
     Standstill {
         /// simulated time
         at: Time,
-        /// how many
+        /// number of events at this time
         events: u64,
     },
     /// More simultaneous connections than the event queue can distinguish.
@@ -68,17 +69,17 @@ pub enum RunError {
     Connections {
         /// simulated time
         at: Time,
-        /// open, with their packets still under way, or about to be opened
+        /// open, with packets still in flight, or about to be opened
         connections: u64,
     },
-    /// A window law from outside could not go on, or could not be made.
+    /// A window law from outside the engine failed, or could not be created.
     #[error("{why} (flow {flow}, {at} simulated)")]
     Law {
-        /// whose law it was
+        /// the flow that the law controls
         flow: String,
         /// simulated time
         at: Time,
-        /// in the law's own words
+        /// the law's own message
         why: String,
     },
     /// The caller requested a stop.
@@ -92,7 +93,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// How far the run had come in simulated time.
+    /// The simulated time that the run had reached.
     pub fn at(&self) -> Time {
         match *self {
             RunError::Events { at, .. }

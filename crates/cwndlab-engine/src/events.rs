@@ -1,4 +1,4 @@
-//! The event queue: what happens next.
+//! The event queue.
 //!
 //! A calendar queue (Brown, "Calendar queues", Communications of the ACM 31, 1988) for events of the near future, most
 //! of them packet arrivals, and a binary heap for events beyond the calendar's year, most of them timers. The length of
@@ -13,8 +13,8 @@ use cwndlab_units::Time;
 
 use calendar::Calendar;
 
-/// Where an event comes from: a link's next arrival, a link's next service, a timer.
-/// Each source has at most one live entry in the queue.
+/// The source of an event: a link's next arrival, a link's next service, a timer. Each source has at most one live
+/// entry in the queue.
 pub type Source = u32;
 
 /// 2^24 sources, 2^40 scheduled events and a 64-bit time fit in one 128-bit heap key.
@@ -22,30 +22,31 @@ const SOURCE_BITS: u32 = 24;
 /// The largest number of sources.
 pub const MAX_SOURCES: u32 = 1 << SOURCE_BITS;
 
-/// The length of a day is first reviewed after this many list steps, or this many events beyond the year.
+/// The length of a day is first reviewed after this many list steps, or after this many events beyond the year.
 const REVIEW_AFTER: u64 = 128;
 /// Days of up to 2^40 ns (18 minutes) are enough for any simulated time.
 const LONGEST_DAY_BITS: u32 = 40;
 
 /// Pending events, earliest first; events of the same instant in the order in which they were scheduled.
 ///
-/// Invariant after each call: every event in the heap lies beyond the calendar's year, so no two events of the same
-/// instant are ever split between the two.
+/// Invariant after each call: every event in the heap lies beyond the calendar's year, so events of the same instant
+/// are never split between the two.
 #[derive(Debug)]
 pub struct EventQueue {
     calendar: Calendar,
-    /// Events beyond the calendar's year. Key: time in the upper 64 bits, then the number of the scheduling, then the
-    /// source.
+    /// Events beyond the calendar's year. The key is the time in the upper 64 bits, then the serial number of the
+    /// scheduling, then the source.
     overflow: BinaryHeap<Reverse<u128>>,
-    /// The day on which the heap's first event comes into the year, or 0 to request a review; far off if the heap is empty.
+    /// The day on which the heap's first event comes into the year; 0 requests a review; a distant day if the heap is
+    /// empty.
     refill_day: u64,
-    /// Schedulings into the heap so far.
+    /// Number of events scheduled into the heap so far.
     scheduled: u64,
-    /// Since the last review: events taken, list entries passed on insertion, events put into the heap.
+    /// Since the last review: events taken, list entries passed on insertion, events added to the heap.
     taken: u64,
     steps: u64,
     overflowed: u64,
-    /// The next review comes after so many steps or events put into the heap, and whether the last made days longer.
+    /// Number of list steps or heap insertions until the next review, and whether the last review made days longer.
     review_after: u64,
     made_longer: bool,
 }
@@ -79,7 +80,7 @@ impl EventQueue {
         }
     }
 
-    /// As [`EventQueue::push`], for a source below the number of owners that has no event pending: shorter.
+    /// As [`EventQueue::push`], but shorter: for a source below the number of owners that has no pending event.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub fn push_own(&mut self, time: Time, source: Source) {
@@ -91,7 +92,7 @@ impl EventQueue {
         }
     }
 
-    /// An event before today (a time already past) or beyond the year.
+    /// Schedules an event before today (a time already past) or beyond the year.
     #[inline(never)]
     fn push_outside(&mut self, time: u64, source: Source) {
         if self.calendar.is_past(time) {
@@ -121,7 +122,7 @@ impl EventQueue {
         }
     }
 
-    /// The earliest event at or before `until`, removed.
+    /// Removes and returns the earliest event at or before `until`.
     #[allow(clippy::inline_always)] // once per event
     #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, Source)> {
@@ -137,7 +138,7 @@ impl EventQueue {
         Some((Time::from_nanos(time), source))
     }
 
-    /// The calendar is empty: it moves to the first event of the heap, if that is due.
+    /// The calendar is empty: moves it to the first event of the heap, if that is due.
     #[cold]
     fn jump(&mut self, until: Time) -> Option<u64> {
         let time = self.first_overflow().filter(|&time| time <= until.as_nanos())?;
@@ -150,7 +151,8 @@ impl EventQueue {
         self.overflow.peek().map(|Reverse(key)| (key >> 64) as u64)
     }
 
-    /// Reviews the length of a day if due, then moves events that came within the year from the heap to the calendar.
+    /// Reviews the length of a day if due, then moves events that are now within the year from the heap to the
+    /// calendar.
     #[inline(never)]
     fn refill(&mut self) {
         if self.steps.max(self.overflowed) >= self.review_after {
@@ -168,8 +170,8 @@ impl EventQueue {
         self.refill_day = u64::MAX;
     }
 
-    /// Longer days if more than a sixteenth of the events went through the heap; shorter ones if insertions passed more
-    /// than one entry per five events and hardly any event went through the heap.
+    /// Makes days longer if more than a sixteenth of the events went through the heap. Makes them shorter if insertions
+    /// passed more than one entry per five events and hardly any event went through the heap.
     fn review(&mut self) {
         let (taken, steps, overflowed) = (self.taken, self.steps, self.overflowed);
         (self.taken, self.steps, self.overflowed) = (0, 0, 0);
@@ -181,8 +183,8 @@ impl EventQueue {
         }
     }
 
-    /// Each change back waits twice as long as the one before, or days between two lengths that both are wrong would change
-    /// for ever.
+    /// Each change of direction doubles the time to the next review. Otherwise days could alternate forever between two
+    /// lengths that are both wrong.
     fn change_days(&mut self, bits: u32) {
         let longer = bits > self.calendar.day_bits();
         self.review_after = if longer == self.made_longer { REVIEW_AFTER } else { 2 * self.review_after };
@@ -196,19 +198,19 @@ impl EventQueue {
         }
     }
 
-    /// Enters an event that is not beyond the year, without counting steps.
+    /// Adds an event that is not beyond the year, without counting steps.
     fn enter(&mut self, time: u64, source: Source) {
         if self.calendar.insert(time, source).is_none() {
             self.calendar.insert_past(time, source);
         }
     }
 
-    /// How many entries are pending (stale timer entries included).
+    /// Number of pending entries (including stale timer entries).
     pub fn len(&self) -> usize {
         self.calendar.len() + self.overflow.len()
     }
 
-    /// Whether nothing is pending.
+    /// Whether the queue has no pending entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

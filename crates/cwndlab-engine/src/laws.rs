@@ -3,26 +3,27 @@
 use cwndlab_tcp::{CongestionControl, LawError, LawId};
 use cwndlab_traffic::Side;
 
-/// Makes the window laws that a scenario's configurations ask for by
+/// Creates the window laws that a scenario's configurations request by
 /// [`WindowLawKind::External`](cwndlab_tcp::WindowLawKind::External).
 pub trait Laws {
-    /// The law of one end of a connection.
+    /// The law for one end of a connection.
     ///
     /// # Errors
-    /// If there is no law of this id, or it cannot be made; that ends the run.
+    ///
+    /// If there is no law with this id, or it cannot be created. The error ends the run.
     fn make(&mut self, id: LawId, flow: &Flow) -> Result<Box<dyn CongestionControl>, LawError>;
 }
 
-/// Whose law is made.
+/// The flow for which a law is created.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// Name of the traffic entry.
     pub traffic: String,
     /// Serial number of the connection in its run.
     pub connection: u32,
-    /// Which end of it.
+    /// The end of the connection.
     pub side: Side,
-    /// Seeds the random numbers of this law: its own for each seed, replicate and flow.
+    /// Seed for the random numbers of this law, different for each seed of a study, replicate and flow.
     pub seed: u64,
 }
 

@@ -1,14 +1,14 @@
-//! The simulator's packet: a value of 56 bytes; with its arrival time it fills a cache line.
+//! The simulator's packet: a value of 56 bytes, which with its arrival time fills a cache line.
 
 use cwndlab_net::Ecn;
 use cwndlab_tcp::{AccEcnOption, Header, SackBlocks, Segment};
 use cwndlab_units::Time;
 
-/// A segment under way. Its SACK blocks and AccECN option live in a side table, since few packets carry any.
+/// A segment in flight. Its SACK blocks and AccECN option are in a side table, since few packets carry any.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
     header: Header,
-    /// Connection slot and, in the lowest bit, the end it goes to (0 = client).
+    /// Connection slot and, in the lowest bit, the end to which the packet goes (0 = client).
     pub(crate) to: u32,
     /// Position in the routes of the next hop.
     pub(crate) route: u32,
@@ -16,9 +16,9 @@ pub(crate) struct Packet {
     sack: u32,
     /// Identification field of the IP header; 0 unless a probe needs it.
     pub(crate) ip_id: u16,
-    /// What class-based queues know its traffic by.
+    /// The number by which class-based queues identify its traffic.
     pub(crate) traffic: u8,
-    /// When its end sent it, in units of [`TICK_NS`], which wrap; 0 where delays are not recorded.
+    /// Time at which it was sent, in units of [`TICK_NS`], modulo 2^32; 0 where delays are not recorded.
     sent_at: u32,
 }
 
@@ -36,14 +36,14 @@ impl Packet {
         Packet { sack, ..Packet::bare_of(&segment.header, to, route) }
     }
 
-    /// A segment that is its header.
+    /// A packet for a segment that consists of its header.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn bare_of(header: &Header, to: u32, route: u32) -> Packet {
         Packet { header: *header, to, route, sack: 0, ip_id: 0, traffic: 0, sent_at: 0 }
     }
 
-    /// The segment as the endpoint sees it; the packet's SACK blocks stay in the table.
+    /// The segment as the endpoint sees it. The packet's SACK blocks stay in the table.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn segment(&self, sacks: &SackTable) -> Segment {
@@ -51,35 +51,35 @@ impl Packet {
         Segment { header: self.header, sack, accecn }
     }
 
-    /// Its header, if it is the whole segment.
+    /// Its header, if the segment has no options in the side table.
     #[inline]
     pub(crate) fn bare(&self) -> Option<&Header> {
         (self.sack == 0).then_some(&self.header)
     }
 
-    /// The packet past a hop.
+    /// The packet after a hop.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn onward(&self) -> Packet {
         Packet { route: self.route + 1, ..*self }
     }
 
-    /// Whether its first byte was sent before.
+    /// Whether its first byte has been sent before.
     pub(crate) fn is_retransmission(&self) -> bool {
         self.header.retransmission
     }
 
-    /// Notes when it is sent.
+    /// Stores the time at which it is sent.
     pub(crate) fn stamp(&mut self, now: Time) {
         self.sent_at = (now.as_nanos() / TICK_NS) as u32;
     }
 
-    /// The time since then, to 16 ns; of more than 68 s the remainder.
+    /// The time since it was sent, with a resolution of 16 ns, modulo 68 s.
     pub(crate) fn age(&self, now: Time) -> Time {
         Time::from_nanos(u64::from(((now.as_nanos() / TICK_NS) as u32).wrapping_sub(self.sent_at)) * TICK_NS)
     }
 
-    /// A copy made by a link's duplication: shares nothing with the original.
+    /// Makes a copy by duplication independent of the original.
     pub(crate) fn own_sacks(&mut self, sacks: &mut SackTable) {
         if self.sack != 0 {
             self.sack = sacks.store(sacks.slots[self.sack as usize - 1]);
@@ -115,7 +115,7 @@ impl cwndlab_net::Packet for Packet {
     }
     #[inline]
     fn payload(&self) -> (u32, u32) {
-        // the SYN is position 0 and initial sequence numbers are 0 in the simulator
+        // In the simulator, initial sequence numbers are 0 and the SYN has position 0.
         (self.header.seq.wrapping_sub(1), self.header.len)
     }
 }
@@ -123,7 +123,7 @@ impl cwndlab_net::Packet for Packet {
 /// The options that few segments carry.
 type Options = (SackBlocks, Option<AccEcnOption>);
 
-/// Those of the packets under way.
+/// The options of the packets in flight.
 #[derive(Debug, Default)]
 pub(crate) struct SackTable {
     slots: Vec<Options>,
@@ -131,7 +131,7 @@ pub(crate) struct SackTable {
 }
 
 impl SackTable {
-    /// Stores options; the answer is their slot plus one.
+    /// Stores options and returns their slot plus one.
     #[inline]
     fn store(&mut self, options: Options) -> u32 {
         if let Some(slot) = self.free.pop() {
@@ -142,7 +142,7 @@ impl SackTable {
         self.slots.len() as u32
     }
 
-    /// Forgets the blocks of a packet that was delivered or dropped.
+    /// Frees the options of a packet that was delivered or dropped.
     #[inline]
     pub(crate) fn release(&mut self, packet: &Packet) {
         if packet.sack != 0 {
@@ -150,7 +150,7 @@ impl SackTable {
         }
     }
 
-    /// How many packets under way have blocks.
+    /// Number of packets in flight that have options.
     #[cfg(test)]
     pub(crate) fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -6,19 +6,19 @@ use cwndlab_tcp::{CongestionState, DeliveredCe, Segment, Traced};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
-/// Which connection, and which way a segment goes.
+/// A connection and the direction of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// Serial number of the connection in the order of opening, from 0; never reused.
     pub connection: u32,
-    /// Whether the client end sent it.
+    /// Whether the client end sent the segment.
     pub from_client: bool,
 }
 
-/// A connection that an application opens.
+/// A connection opened by an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Serial number: one more than that of the connection opened before.
+    /// Serial number: one more than that of the previous connection.
     pub connection: u32,
     /// Index of its traffic entry.
     pub traffic: u32,
@@ -26,7 +26,7 @@ pub struct Opened {
     pub tcp_client: u16,
     /// Index of the server end's configuration.
     pub tcp_server: u16,
-    /// Whether it is a flow of datagrams, which has no TCP.
+    /// Whether it is a datagram flow, which has no TCP.
     pub datagrams: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Opened {
 pub enum SegmentEvent {
     /// An endpoint at the observed node sent it.
     Sent {
-        /// whether an expired retransmission timer made it send this again
+        /// whether it was retransmitted after a retransmission timeout
         timeout: bool,
     },
     /// It arrived at the observed node.
@@ -65,7 +65,7 @@ pub struct ConnectionRecord {
     pub start: Time,
     /// When the client end became established; [`Time::MAX`] if never.
     pub established: Time,
-    /// When both ends were gone; [`Time::MAX`] if they are not.
+    /// When both ends had closed; [`Time::MAX`] if they have not.
     pub end: Time,
     /// In-order payload bytes delivered at the server.
     pub bytes_up: u64,
@@ -73,19 +73,19 @@ pub struct ConnectionRecord {
     pub bytes_down: u64,
     /// Segments sent, both ends.
     pub segments_sent: u64,
-    /// Segments sent again, both ends.
+    /// Retransmitted segments, both ends.
     pub retransmits: u32,
     /// Retransmission timeouts, both ends.
     pub timeouts: u32,
     /// Fast retransmits, both ends.
     pub fast_retransmits: u32,
-    /// Reductions of the window for an ECN echo, both ends.
+    /// Window reductions in response to ECN, both ends.
     pub ecn_reductions: u32,
-    /// Its packets that links dropped, both ways.
+    /// Packets of the connection that links dropped, both directions.
     pub drops: u32,
-    /// Its packets that links marked CE, both ways.
+    /// Packets of the connection that links marked CE, both directions.
     pub marks: u32,
-    /// Whether it was given up or reset.
+    /// Whether it was abandoned or reset.
     pub failed: bool,
 }
 
@@ -100,7 +100,7 @@ pub struct WindowSample {
     pub srtt: Time,
     /// Bytes in flight.
     pub in_flight_bytes: u64,
-    /// How the sender sees the path.
+    /// The congestion state of the sender.
     pub state: CongestionState,
 }
 
@@ -113,49 +113,50 @@ pub struct QueueSample {
     pub packets: u32,
     /// Their bytes.
     pub bytes: u64,
-    /// The queue's own average, where it keeps one.
+    /// The average that the queue computes, if it does.
     pub average: Option<f64>,
 }
 
-/// A recorder: each method does nothing unless it is written, and is called only if the scenario's probes ask for it
-/// and [`Probe::ENABLED`].
+/// A recorder. Each method does nothing by default. It is called only if the scenario's probes request it and
+/// [`Probe::ENABLED`] is true.
 pub trait Probe {
-    /// Whether anything is recorded at all.
+    /// Whether anything is recorded.
     const ENABLED: bool;
-    /// Memory of what was recorded so far, about.
+    /// Approximate memory of the records so far.
     fn held_bytes(&self) -> u64 {
         0
     }
-    /// A connection, when it is opened and before anything else of it; always called.
+    /// A connection is opened. Always called, before anything else is reported about the connection.
     fn opened(&mut self, _opened: &Opened) {}
     /// A segment at the observed node, or dropped or marked anywhere. `ip_id` is the packet's identification (RFC 791,
-    /// section 3.1): its sending host counts what it sends, so one sent again has another, and a link's copy the same.
+    /// section 3.1), counted by its sending host: a retransmission has a new one, a copy made by a link the same.
     fn segment(&mut self, _now: Time, _event: SegmentEvent, _way: Way, _ip_id: u16, _segment: &Segment) {}
-    /// A packet has reached its end with `payload` bytes, `delay` after it was sent.
+    /// A packet with `payload` bytes has reached its end, `delay` after it was sent.
     fn delay(&mut self, _now: Time, _way: Way, _delay: Time, _payload: u32) {}
-    /// A connection, when it ends or when the run does.
+    /// A connection, when it ends or at the end of the run.
     fn connection(&mut self, _record: &ConnectionRecord) {}
-    /// A snapshot of an open connection, taken just before an edge of one of the scenario's windows.
+    /// A snapshot of an open connection, taken just before the start or end of one of the scenario's windows.
     fn snapshot_connection(&mut self, _at: Time, _record: &ConnectionRecord) {}
     /// An unfinished object, as [`Probe::object`] would record it if the run ended at this snapshot.
     fn snapshot_object(&mut self, _at: Time, _traffic: u32, _record: &ObjectRecord) {}
     /// A link's counters at a snapshot.
     fn snapshot_link(&mut self, _at: Time, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
-    /// A page, file, transaction or object, when it ends or when the run does.
+    /// A page, file, transaction or object, when it ends or at the end of the run.
     fn object(&mut self, _traffic: u32, _record: &ObjectRecord) {}
     /// A queue, at the sampling interval.
     fn queue(&mut self, _now: Time, _sample: &QueueSample) {}
-    /// A sender's window, when it changed.
+    /// A sender's window, when it has changed.
     fn window(&mut self, _now: Time, _way: Way, _sample: &WindowSample) {}
-    /// What AccECN has reported to a sender, when it changed.
+    /// The AccECN counters of a sender, when they have changed.
     fn accecn(&mut self, _now: Time, _way: Way, _counters: &DeliveredCe) {}
-    /// What limited a sender, its states and the expiries of its timers, once known.
+    /// What limited a sender, its states and its expired timers, once known.
     fn traced(&mut self, _way: Way, _traced: &Traced) {}
-    /// A link's counters at the end of the run, and how long its queue's average was in each region, if it keeps one with thresholds.
+    /// A link's counters at the end of the run, and the time that its queue's average spent in each region, if the
+    /// queue has thresholds for an average.
     fn link(&mut self, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
 }
 
-/// Records nothing.
+/// A recorder that records nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoProbe;
 

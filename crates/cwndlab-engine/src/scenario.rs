@@ -1,6 +1,7 @@
-//! The compiled scenario: what the study's compiler hands over, as plain data in base units.
+//! The compiled scenario: the output of the study's compiler, as plain data in base units.
 //!
-//! Names are resolved to indices, quantities to integers. [`Scenario::from_json`] refuses what does not fit and says where.
+//! Names are resolved to indices, quantities to integers. [`Scenario::from_json`] rejects invalid values and says where
+//! they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -18,17 +19,17 @@ use thiserror::Error;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// How long to simulate.
+    /// Simulated duration.
     pub duration_ns: Time,
-    /// Windows of time that metrics read, start and end by name. Counters and unfinished objects are also recorded as they
-    /// are at these times.
+    /// Time windows used by metrics: start and end by name. Counters and unfinished objects are also recorded at these
+    /// times.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub windows: BTreeMap<String, (Time, Time)>,
     /// Names of the nodes; everything else refers to them by index.
     pub nodes: Vec<String>,
     /// One-way links.
     pub links: Vec<LinkSpec>,
-    /// Explicit routes; all others are shortest paths in hops, ties to the lower link index.
+    /// Explicit routes. All other routes are shortest paths in hops; ties go to the lower link index.
     #[serde(default)]
     pub routes: Vec<RouteSpec>,
     /// Endpoint configurations, referred to by index.
@@ -36,7 +37,7 @@ pub struct Scenario {
     /// Distributions that several traffic entries share, by name.
     #[serde(default)]
     pub distributions: Distributions,
-    /// Who talks to whom.
+    /// The traffic between the nodes.
     pub traffic: Vec<TrafficSpec>,
     /// What to record.
     #[serde(default)]
@@ -53,9 +54,9 @@ pub struct LinkSpec {
     pub from: u32,
     /// Node it enters.
     pub to: u32,
-    /// Bit rate in bit/s; with `capacity`, what its queue takes for it.
+    /// Bit rate in bit/s; with `capacity`, the rate that its queue assumes.
     pub rate_bps: Rate,
-    /// How its rate changes.
+    /// The changes of its rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityConfig>,
     /// Propagation delay.
@@ -83,7 +84,7 @@ impl LinkSpec {
         }
     }
 
-    /// No packet of so many bytes passes it in less time than this.
+    /// Lower bound on the time that a packet of this size takes to pass the link.
     pub fn least_time(&self, bytes: u32) -> Time {
         let bytes = bytes + self.header_bytes;
         let service = match &self.capacity {
@@ -122,12 +123,12 @@ pub struct TrafficSpec {
     pub tcp_server: u16,
     /// When the application starts.
     pub start_ns: Time,
-    /// What it does.
+    /// The application.
     pub app: AppSpec,
 }
 
 impl TrafficSpec {
-    /// Whether it is the traffic of that name, or one of its instances: `name.0`, `name.1`, …
+    /// Whether this is the traffic with that name, or one of its instances: `name.0`, `name.1`, …
     pub(crate) fn is_of(&self, name: &str) -> bool {
         let instance = self.name.strip_prefix(name);
         instance.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(|k| k.parse::<u32>().is_ok()))
@@ -138,42 +139,42 @@ impl TrafficSpec {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeSpec {
-    /// Node at which segments are seen; drops and marks are then recorded wherever they happen.
+    /// Node at which segments are observed. Drops and marks are then recorded wherever they happen.
     #[serde(default)]
     pub segments_at: Option<u32>,
     /// Links whose queue length is sampled.
     #[serde(default)]
     pub queues: Vec<u32>,
-    /// Interval of the samples; without it, at every arrival at the link.
+    /// Interval of the samples. If left out, a sample is taken at every arrival at the link.
     #[serde(default)]
     pub queue_interval_ns: Option<Time>,
-    /// Whether every ended or open connection is recorded.
+    /// Whether to record every connection, ended or open.
     #[serde(default)]
     pub connections: bool,
-    /// Whether the one-way delay of every packet is recorded that reaches its end.
+    /// Whether to record the one-way delay of every packet that reaches its end.
     #[serde(default)]
     pub delays: bool,
-    /// Whether cwnd, ssthresh and srtt are recorded whenever cwnd or ssthresh changes.
+    /// Whether to record cwnd, ssthresh and srtt whenever cwnd or ssthresh changes.
     #[serde(default)]
     pub cwnd: bool,
-    /// Whether it is recorded what limited each sender.
+    /// Whether to record what limited each sender.
     #[serde(default)]
     pub limits: bool,
-    /// Whether the states of each sender and the expiries of its timers are recorded.
+    /// Whether to record the states of each sender and its expired timers.
     #[serde(default)]
     pub states: bool,
-    /// Whether the counters of AccECN are recorded whenever one changes, as each sender knows them.
+    /// Whether to record each sender's AccECN counters whenever one changes.
     #[serde(default)]
     pub accecn: bool,
 }
 
-/// Why a scenario can't be run; the message names the place.
+/// Why a scenario cannot be run. The message names the place.
 #[derive(Debug, Error)]
 pub enum ScenarioError {
-    /// Not the JSON of a scenario.
+    /// The text is not the JSON of a scenario.
     #[error("scenario: {0}")]
     Json(#[from] serde_json::Error),
-    /// A value that does not fit.
+    /// An invalid value.
     #[error("{place}: {why}")]
     Invalid {
         /// Like `links[2].to`.
@@ -181,12 +182,12 @@ pub enum ScenarioError {
         /// What is wrong and what would be right.
         why: String,
     },
-    /// Knobs of endpoints that cannot be run with: every one of them, a line each.
+    /// All invalid knobs of endpoint configurations, one per line.
     #[error("{}", lines(.0))]
     Knobs(Vec<KnobError>),
 }
 
-/// A knob of an endpoint configuration that cannot be run with.
+/// An invalid knob of an endpoint configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("tcp[{group}].{}: {error}", error.knob())]
 pub struct KnobError {
@@ -200,13 +201,13 @@ fn lines(errors: &[KnobError]) -> String {
     errors.iter().map(KnobError::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// An [`ScenarioError::Invalid`].
+/// Makes a [`ScenarioError::Invalid`].
 #[allow(clippy::needless_pass_by_value)] // texts and errors alike
 pub(crate) fn invalid(place: impl Into<String>, why: impl Display) -> ScenarioError {
     ScenarioError::Invalid { place: place.into(), why: why.to_string() }
 }
 
-/// A scenario that cannot be read: of a knob of an earlier version the error gives its successor.
+/// The error for a scenario that cannot be read. For a knob of an earlier version it names the successor.
 fn unreadable(error: serde_json::Error) -> ScenarioError {
     let text = error.to_string();
     let old = text.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()).unwrap_or_default();
@@ -214,12 +215,12 @@ fn unreadable(error: serde_json::Error) -> ScenarioError {
     renamed.map_or(error.into(), |(_, new)| invalid("tcp", format!("the knob {old:?} has another place: write {new}")))
 }
 
-/// Saturn is 80 minutes away.
+/// A day, for comparison: light from Saturn takes about 80 minutes.
 const LONGEST_DELAY: Time = Time::from_secs(86_400);
 const YEAR: Time = Time::from_secs(366 * 86_400);
-/// Each edge copies the state of every application.
+/// At each start or end of a window, the state of every application is copied.
 const MAX_WINDOWS: usize = 500;
-/// 3 GB of records.
+/// This many samples are 3 GB of records.
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
 impl Scenario {
@@ -234,7 +235,7 @@ impl Scenario {
         names
     }
 
-    /// Whether the traffic that the classes name is there.
+    /// Checks that the scenario has the traffic named by classes.
     fn check_classes(&self) -> Result<(), ScenarioError> {
         for (i, link) in self.links.iter().enumerate() {
             for name in link.queue.traffic() {
@@ -250,27 +251,30 @@ impl Scenario {
         Ok(())
     }
 
-    /// Reads and checks.
+    /// Parses and checks a scenario.
     ///
     /// # Errors
-    /// If the text is not a scenario, or an index or a value is out of its range.
+    ///
+    /// If the text is not a scenario, or an index or a value is out of range.
     pub fn from_json(text: &str) -> Result<Scenario, ScenarioError> {
         let scenario: Scenario = serde_json::from_str(text).map_err(unreadable)?;
         scenario.check()?;
         Ok(scenario)
     }
 
-    /// Edges of the windows within the run, in order: when counters and unfinished objects are recorded as they stand.
+    /// Starts and ends of the windows within the run, in order. Counters and unfinished objects are recorded at these
+    /// times.
     pub fn snapshot_times(&self) -> Vec<Time> {
         let edges = self.windows.values().flat_map(|&(start, end)| [start, end]);
         let inside = edges.filter(|&at| at != Time::ZERO && at < self.duration_ns);
         inside.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// As JSON, with every default filled in.
+    /// The scenario as JSON, including all defaults.
     ///
     /// # Errors
-    /// None for a scenario that was read.
+    ///
+    /// None for a scenario that was parsed from JSON.
     pub fn to_json(&self) -> Result<String, ScenarioError> {
         Ok(serde_json::to_string(self)?)
     }
@@ -309,7 +313,7 @@ impl Scenario {
             if link.from == link.to {
                 return Err(invalid(place("to"), "a link must join two different nodes"));
             }
-            // faster, a small packet would take no time at all; slower, its time would not fit its type
+            // At a higher rate a small packet would take no time; at a lower rate its time would not fit its type.
             if !(8..=400_000_000_000).contains(&link.rate_bps.as_bps()) {
                 return Err(invalid(place("rate_bps"), "must be at least 8 bit/s and at most 400 Gbit/s"));
             }

@@ -1,8 +1,8 @@
-//! The run loop: the clock jumps from event to event.
+//! The run loop: the clock advances from event to event.
 //!
-//! An event is a packet's arrival at the far end of a link, the end of a service, or a timer. Each source has one
-//! pending event at most, so the pending set grows with links and connections, not with packets.
-//! Ties: events of the same instant happen in the order in which they were scheduled.
+//! An event is a packet's arrival at the far end of a link, the end of a service, or a timer. Each source has at most
+//! one pending event, so the number of pending events grows with links and connections, not with packets. Events of the
+//! same instant are handled in the order in which they were scheduled.
 
 mod apps;
 mod conn;
@@ -52,7 +52,7 @@ pub struct Summary {
     pub in_flight: u64,
     /// Packets that crossed a link.
     pub hops: u64,
-    /// Events handled, stale ones included.
+    /// Events handled, including stale ones.
     pub events: u64,
     /// Connections opened.
     pub connections: u64,
@@ -63,39 +63,39 @@ pub struct Simulation<P: Probe> {
     now: Time,
     events: EventQueue,
     wires: Vec<Wire>,
-    /// For each application, the number by which class-based queues recognize its packets; empty without such a queue.
+    /// For each application, the number by which class-based queues identify its packets; empty without such a queue.
     traffic_numbers: Vec<u8>,
-    /// Whether packets are labelled as they are sent: with their traffic, or for the node where they are seen.
+    /// Whether packets are labelled when they are sent: with their traffic, or for the node where they are observed.
     labels_packets: bool,
     /// Routes of all connections: link indices, each route ended by [`DELIVER`].
     hops: Vec<u32>,
     conns: Vec<Conn>,
-    /// By slot, as `conns`.
+    /// Congestion signals by connection slot, as `conns`.
     signals: Vec<Signals>,
-    /// Flows of datagrams, in the order of opening.
+    /// Datagram flows, in the order of opening.
     datagrams: Vec<DatagramFlow>,
     free_conns: Vec<u32>,
     configs: Vec<TcpConfig>,
     sacks: SackTable,
     apps: Vec<AppSlot>,
     streams: Streams,
-    /// Names of the traffic entries, where a window law draws random numbers.
+    /// Names of the traffic entries, if a window law draws random numbers.
     traffic_names: Vec<String>,
-    /// Endpoints to poll before the clock advances, because an application wrote to them.
+    /// Endpoints to poll before the clock advances, because an application has called them.
     dirty: VecDeque<u32>,
-    /// The end whose application is being notified, which is polled next; `u32::MAX` if none.
+    /// The end whose application is being notified; it is polled next. `u32::MAX` if none.
     notified: u32,
     commands: Vec<Command>,
-    /// Node at which segments are seen; `u32::MAX` if none.
+    /// Node at which segments are observed; `u32::MAX` if none.
     observed: u32,
-    /// Identification of the last packet of each node, where segments are seen.
+    /// Identification of the last packet of each node, if segments are observed.
     ip_ids: Vec<u16>,
     probes: ProbeSpec,
-    /// Whether senders are sampled or followed.
+    /// Whether senders are sampled or traced.
     samples_senders: bool,
     /// Serial number, cwnd and ssthresh of each end as last sampled; empty if windows are not recorded.
     last_windows: Vec<(u32, u64, u64, CongestionState)>,
-    /// By end: connection and counters of AccECN recorded last.
+    /// Connection and AccECN counters last recorded, by end.
     last_accecn: Vec<(u32, DeliveredCe)>,
     traces: Traces,
     probe: P,
@@ -115,14 +115,14 @@ struct LawBook {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// The same run with another budget than the default.
+    /// Sets another budget than the default.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Simulation<P> {
         self.watch.budget = budget;
         self
     }
 
-    /// The same run with window laws from outside.
+    /// Adds window laws from outside the engine.
     #[must_use]
     pub fn with_laws(mut self, scenario: &Scenario, laws: Box<dyn Laws>) -> Simulation<P> {
         let traffic = scenario.traffic.iter().map(|entry| entry.name.clone()).collect();
@@ -130,17 +130,20 @@ impl<P: Probe> Simulation<P> {
         self
     }
 
-    /// Runs to the end of the scenario's duration; the totals and the probe with its records.
+    /// Runs to the end of the scenario's duration. Returns the totals and the probe with its records.
     ///
     /// # Errors
+    ///
     /// If the run exceeds its budget, or simulated time does not advance.
     pub fn run(self) -> Result<(Summary, P), RunError> {
         self.run_while(&mut || true)
     }
 
-    /// As [`Simulation::run`], but asks `go_on` every 2^16 events (2^10 with laws from outside), and ends with [`RunError::Stopped`] if it says no.
+    /// As [`Simulation::run`], but calls `go_on` every 2^16 events (2^10 with laws from outside), and ends with
+    /// [`RunError::Stopped`] if it returns false.
     ///
     /// # Errors
+    ///
     /// As [`Simulation::run`], or [`RunError::Stopped`].
     pub fn run_while(mut self, go_on: &mut dyn FnMut() -> bool) -> Result<(Summary, P), RunError> {
         if P::ENABLED {
@@ -158,12 +161,13 @@ impl<P: Probe> Simulation<P> {
     /// Handles all events up to and including `until`.
     ///
     /// # Errors
-    /// As [`Simulation::run`]; the simulation must not be used any more then.
+    ///
+    /// As [`Simulation::run`]. After an error the simulation must not be used any more.
     pub fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         self.run_watched(until, &mut || true)
     }
 
-    /// Handles at most `count` events up to and including `until`; how many.
+    /// Handles at most `count` events up to and including `until`. Returns their number.
     fn handle_events(&mut self, until: Time, count: u64) -> u64 {
         let wires = self.wires.len() as u32;
         let mut left = count;
@@ -181,7 +185,8 @@ impl<P: Probe> Simulation<P> {
         count - left
     }
 
-    /// Sources: arrivals, services, applications, the queue sampler, connection ends.
+    /// Handles an event of another source than a plain arrival: arrivals, services, applications, the queue sampler,
+    /// connection ends.
     fn on_other(&mut self, source: u32) {
         let wires = self.wires.len() as u32;
         let apps = self.apps.len() as u32;
@@ -214,10 +219,10 @@ impl<P: Probe> Simulation<P> {
         if !wire.passes {
             return self.on_special_arrival(index);
         }
-        // one that is not impaired has no stale entries
+        // A link without impairments has no stale entries.
         debug_assert_eq!(wire.arrival_armed, self.now);
         let hop = self.hops[wire.link.first().route as usize];
-        // `DELIVER` is no index
+        // `DELIVER` is not an index of a link.
         let Ok([from, to]) = self.wires.get_disjoint_mut([index as usize, hop as usize]) else {
             return self.on_last_arrival(index);
         };
@@ -237,7 +242,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Of a packet for its endpoint.
+    /// A packet has arrived at its endpoint.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn on_last_arrival(&mut self, index: u32) {
@@ -258,7 +263,7 @@ impl<P: Probe> Simulation<P> {
         if conn.has_news(end) {
             return self.after_delivery(end);
         }
-        // most packets: the application hears nothing, and what is sent enters an ordinary link
+        // For most packets, the application is not notified and the reply enters an ordinary link.
         if let Some(mut packet) = exit_of!(self).send(conn, end, config) {
             return self.transmit_rest(end, &mut packet);
         }
@@ -271,7 +276,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// At a link that is impaired, or a node where packets are observed.
+    /// A packet has arrived at an impaired link, or at a node where packets are observed.
     #[inline(never)]
     fn on_special_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
@@ -289,7 +294,7 @@ impl<P: Probe> Simulation<P> {
         self.forward(&packet);
     }
 
-    /// To the next link of its route, or to its endpoint.
+    /// Passes a packet to the next link of its route, or to its endpoint.
     fn forward(&mut self, packet: &Packet) {
         let hop = self.hops[packet.route as usize];
         if hop == DELIVER {
@@ -299,7 +304,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// An offer with all that it can lead to: a copy, a mark, a drop, a packet in a link that is not plain.
+    /// Offers a packet to a link and handles every possible consequence: a copy, a mark, a drop, a link that is not
+    /// plain.
     #[inline(never)]
     fn offer_any(&mut self, index: u32, packet: &Packet) {
         let offered = self.wires[index as usize].link.offer(self.now, packet);
@@ -345,10 +351,10 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A packet has entered a link: schedules what is new.
+    /// After a packet has entered a link, schedules the link's new events.
     fn arm_link(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
-        // behind another packet it changes nothing, unless an extra delay holds that one
+        // A packet behind another one changes nothing, unless an extra delay holds the one ahead.
         if wire.arrival_armed.is_never() || wire.link.is_impaired() {
             wire.arm_arrival(&mut self.events, index);
         }
@@ -372,7 +378,7 @@ impl<P: Probe> Simulation<P> {
         self.after_service(index);
     }
 
-    /// Collects what a queue that decides at departure did, and schedules its next service.
+    /// Collects the drops and marks of a queue that decides at departure, and schedules its next service.
     #[inline(never)]
     fn after_service(&mut self, index: u32) {
         let source = self.service_source(index);
@@ -381,14 +387,14 @@ impl<P: Probe> Simulation<P> {
         }
         let wire = &mut self.wires[index as usize];
         let due = wire.link.next_service();
-        // an arrival at the very end of a service has already begun the next one: the due time moved on
+        // An arrival at the very end of a service has already begun the next one, so the due time has moved.
         if due != wire.service_armed && !due.is_never() {
             self.events.push(due, source);
         }
         wire.service_armed = due;
     }
 
-    /// What a queue that decides at departure dropped and marked.
+    /// Handles the packets that a queue that decides at departure dropped and marked.
     #[cold]
     fn take_signals(&mut self, index: u32) {
         while let Some((cause, packet)) = self.wires[index as usize].link.pop_dropped() {
@@ -420,7 +426,7 @@ impl<P: Probe> Simulation<P> {
         self.retire(slot);
     }
 
-    /// Tells the probe of a segment, if segments are observed at all.
+    /// Reports a segment to the probe, if segments are observed.
     #[inline(never)]
     fn see(&mut self, event: SegmentEvent, packet: &Packet) {
         if self.observed == u32::MAX {
@@ -447,7 +453,7 @@ impl<P: Probe> Simulation<P> {
         self.probe.queue(self.now, &sample);
     }
 
-    /// Records open connections, unfinished objects and links as they are before the events of this instant.
+    /// Records open connections, unfinished objects and links in their state before the events of this instant.
     #[cold]
     fn snapshot(&mut self) {
         self.snapshot_apps();
@@ -468,7 +474,7 @@ impl<P: Probe> Simulation<P> {
         (0..self.conns.len() as u32).filter(open).collect()
     }
 
-    /// Unfinished objects and open connections are recorded, links report their counters.
+    /// At the end of the run, records unfinished objects, open connections and the counters of links.
     fn finish(&mut self) {
         self.end_apps();
         if P::ENABLED {
@@ -497,8 +503,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Memory of the connections, live or free for reuse: both endpoints with their timers, excluding the links and
-    /// the lists that a lossy path makes endpoints keep.
+    /// Memory of the connections, live or free for reuse: both endpoints with their timers. Excludes the links, and the
+    /// lists that endpoints need on a lossy path.
     pub fn connection_bytes(&self) -> usize {
         self.conns.len() * size_of::<Conn>() + self.free_conns.len() * size_of::<u32>()
     }

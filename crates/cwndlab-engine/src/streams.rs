@@ -6,7 +6,7 @@
 use cwndlab_net::Rng;
 use rand::SeedableRng;
 
-/// Makes the streams of one replicate.
+/// Creates the streams of one replicate.
 #[derive(Clone, Copy, Debug)]
 pub struct Streams {
     seed: u64,
@@ -24,7 +24,8 @@ impl Streams {
         self.stream(&format!("traffic:{name}:{purpose}"))
     }
 
-    /// The stream of one end of a traffic entry's connection of this number, for a window law that draws.
+    /// The stream of one end of a connection, for a window law that draws random numbers. `number` is the connection's
+    /// serial number in its traffic entry.
     pub fn connection(self, traffic: &str, number: u32, end: &str) -> Rng {
         self.stream(&format!("tcp:{traffic}:{number}:{end}"))
     }
@@ -45,7 +46,7 @@ impl Streams {
     }
 }
 
-/// `SplitMix64`'s finalizer (Steele, Lea & Flood 2014): every input bit moves half of the output bits.
+/// `SplitMix64`'s finalizer (Steele, Lea & Flood 2014): every input bit changes half of the output bits on average.
 const fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

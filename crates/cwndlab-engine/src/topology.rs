@@ -8,13 +8,14 @@ use crate::scenario::{invalid, Scenario, ScenarioError};
 /// Ends a route in [`Routes::hops`].
 pub(crate) const DELIVER: u32 = u32::MAX;
 
-/// All routes that the traffic uses. A packet carries the position of its next hop; the hop after it is the next element.
+/// All routes that the traffic uses. A packet carries the position of its next hop; the following hop is the next
+/// element.
 #[derive(Debug, Default)]
 pub struct Routes {
     /// Link indices, each route ended by [`DELIVER`].
     pub(crate) hops: Vec<u32>,
     starts: BTreeMap<(u32, u32), u32>,
-    /// The scenario's explicit routes by their ends, the first of several.
+    /// The scenario's explicit routes by their end nodes; the first one if there are several.
     explicit: BTreeMap<(u32, u32), usize>,
     /// Links that leave each node, in order of their index.
     leaving: Vec<Vec<u32>>,
@@ -23,11 +24,12 @@ pub struct Routes {
 }
 
 const NO_LINK: u32 = u32::MAX;
-/// Hosts have one link, so that their routes share the trees of a few routers. More trees than this are not kept.
+/// Most nodes are hosts with one link, so their routes share the trees of a few routers. At most this many trees are
+/// stored.
 const MAX_TREES: usize = 64;
 
 impl Routes {
-    /// None is resolved yet.
+    /// Empty: no route is resolved yet.
     pub fn new(scenario: &Scenario) -> Routes {
         let mut leaving = vec![Vec::new(); scenario.nodes.len()];
         for (index, link) in scenario.links.iter().enumerate() {
@@ -49,7 +51,7 @@ impl Routes {
         Ok(Some(self.links(start).collect()))
     }
 
-    /// The links of the route that begins there.
+    /// The links of the route that begins at this position.
     pub(crate) fn links(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
         self.hops[start as usize..].iter().copied().take_while(|&hop| hop != DELIVER)
     }
@@ -80,7 +82,7 @@ impl Routes {
     fn shortest_path(&mut self, scenario: &Scenario, from: u32, to: u32) -> Option<Vec<u32>> {
         let mut path = Vec::new();
         let mut root = from;
-        // Where one link leaves a node, every path takes it.
+        // If only one link leaves a node, every path takes it.
         while let (true, [link]) = (root != to, &self.leaving[root as usize][..]) {
             path.push(*link);
             root = scenario.links[*link as usize].to;

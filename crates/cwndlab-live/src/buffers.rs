@@ -1,6 +1,6 @@
 //! The bytes of the packets inside the router.
 
-/// Buffers with a count of the packets that share each (a duplicate shares its original's).
+/// Buffers, each with the number of packets that share it (a duplicate shares its original's).
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     slots: Vec<(Vec<u8>, u32)>,
@@ -20,11 +20,11 @@ impl Buffers {
         *owners = 1;
         index
     }
-    /// One owner more.
+    /// Adds an owner.
     pub(crate) fn share(&mut self, index: u32) {
         self.slots[index as usize].1 += 1;
     }
-    /// One owner less.
+    /// Removes an owner.
     pub(crate) fn release(&mut self, index: u32) {
         let owners = &mut self.slots[index as usize].1;
         *owners -= 1;
@@ -35,7 +35,7 @@ impl Buffers {
     pub(crate) fn bytes(&self, index: u32) -> &[u8] {
         &self.slots[index as usize].0
     }
-    /// Packets inside.
+    /// Number of buffers in use.
     pub(crate) fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }

@@ -1,4 +1,4 @@
-//! What passed one port, as pcapng with the packets' true headers.
+//! A capture of the packets at one port, as pcapng with the packets' true headers.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,28 +13,29 @@ use cwndlab_units::Time;
 
 use crate::header::mark_ce;
 
-/// Bytes kept of a packet: IPv4 without options and the longest TCP header (20 + 60), and a little payload.
+/// Bytes stored of a packet: IPv4 without options, the longest TCP header (20 + 60), and some payload.
 const KEPT: usize = 96;
 
-/// A packet's fate is known only after it has passed, so packets wait in a file next to the capture until the end.
+/// What happens to a packet is known only after it was captured, so packets are stored in a file next to the capture
+/// until the end.
 #[derive(Debug)]
 pub(crate) struct Capture {
     path: PathBuf,
     port: u32,
     spool: BufWriter<File>,
-    /// What links did to a packet and when, by its number.
+    /// What links did to a packet and when, by packet number.
     fates: BTreeMap<u64, Vec<(u64, String)>>,
     links: Vec<String>,
 }
 
 impl Capture {
-    /// Of the port of that index; `links` are their names.
+    /// A capture at the port with this index. `links` are the names of the links.
     pub(crate) fn create(path: &Path, port: u32, links: Vec<String>) -> io::Result<Capture> {
         let spool = BufWriter::with_capacity(1 << 20, File::create(spool(path))?);
         Ok(Capture { path: path.to_owned(), port, spool, fates: BTreeMap::new(), links })
     }
 
-    /// What happened to packet `id`; `ce` if it carries the mark by now.
+    /// Records what happened to packet `id`. `ce`: it now carries the CE mark.
     pub(crate) fn packet(&mut self, at: Time, event: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let (link, what) = match event {
             Line::In(port) if port == self.port => return self.keep(at, id, bytes, true, ce),
@@ -64,7 +65,7 @@ impl Capture {
         self.spool.write_all(&head[..length])
     }
 
-    /// Writes the capture of what was seen at `node`, with comments on the packets that it sent.
+    /// Writes the capture of the packets at `node`, with comments on those that the node sent.
     pub(crate) fn finish(mut self, node: &str) -> io::Result<()> {
         self.spool.flush()?;
         let waiting = spool(&self.path);
@@ -82,7 +83,7 @@ impl Capture {
             let time_ns = number(0);
             let fates = if sent { self.fates.get(&number(8)).map(Vec::as_slice) } else { None };
             let comment = fates.map(|fates| {
-                // Times relative to the packet, so that tools that shift the file's time zero need not parse comments.
+                // Times are relative to the packet, so that tools that shift the file's times need not parse comments.
                 let told = fates.iter().map(|(at, text)| format!("{text} {} ns later", at.saturating_sub(time_ns)));
                 told.collect::<Vec<_>>().join("; ")
             });

@@ -10,42 +10,43 @@ use thiserror::Error;
 
 use crate::sys::MAX_DEVICE_NAME;
 
-/// What the router is to do, as JSON.
+/// The router's configuration, as JSON.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterConfig {
-    /// The scenario as the simulator has it. Its nodes, links and routes count, and which queues it samples; its
-    /// traffic and endpoints are the business of real stacks here.
+    /// The scenario, as for the simulator. The router uses its nodes, links and routes, and the queues that it samples.
+    /// Traffic and endpoints belong to real stacks.
     pub scenario: Scenario,
-    /// Seed of the study, for queues and losses that draw.
+    /// Seed of the study, for queues and losses that draw random numbers.
     pub seed: u64,
     /// Number of the replicate.
     #[serde(default)]
     pub replicate: u64,
-    /// The devices: where packets enter and leave.
+    /// The devices by which packets enter and leave.
     pub ports: Vec<PortConfig>,
-    /// A CSV file to write every packet's events to; none if left out.
+    /// A CSV file for every packet's events; none if left out.
     #[serde(default)]
     pub trace: Option<PathBuf>,
-    /// A pcapng file to write what passes one port to; none if left out.
+    /// A pcapng file for the packets at one port; none if left out.
     #[serde(default)]
     pub capture: Option<CaptureConfig>,
-    /// The traffic entries of the scenario whose datagrams the router sends itself.
+    /// The traffic entries whose datagrams the router itself sends.
     #[serde(default)]
     pub datagrams: Vec<DatagramsConfig>,
-    /// When to read the links' counters, in order, besides at the end; on the router's clock.
+    /// When to read the links' counters, in increasing order, in addition to the end; on the router's clock.
     #[serde(default)]
     pub snapshots_ns: Vec<Time>,
-    /// Times count from so long after the router is ready: links that change do so on the scenario's clock.
+    /// Start of the scenario's clock, measured from the time at which the router is ready. Links with changing rates
+    /// follow it.
     #[serde(default)]
     pub lead_ns: Time,
-    /// Ends after this time; at SIGTERM or SIGINT if left out.
+    /// Duration after which the router ends; at SIGTERM or SIGINT if left out.
     #[serde(default)]
     pub duration_ns: Option<Time>,
-    /// `SCHED_FIFO` priority to ask for, 1 to 99; 0 asks for none.
+    /// `SCHED_FIFO` priority to request, 1 to 99; 0 requests none.
     #[serde(default = "default_priority")]
     pub real_time_priority: u8,
-    /// Beyond these a run is invalid.
+    /// Limits beyond which a run is invalid.
     #[serde(default)]
     pub limits: Limits,
 }
@@ -54,7 +55,7 @@ fn default_priority() -> u8 {
     20
 }
 
-/// Where the headers of packets are kept as they are.
+/// A capture that keeps the packets' headers unchanged.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureConfig {
@@ -64,7 +65,7 @@ pub struct CaptureConfig {
     pub port: u32,
 }
 
-/// A flow of datagrams that the router sends, and takes out where it ends.
+/// A datagram flow that the router sends, and whose packets it removes at their destination.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatagramsConfig {
@@ -72,7 +73,7 @@ pub struct DatagramsConfig {
     pub traffic: u32,
     /// Address and port of its client; the address is that of a port of the router.
     pub client: SocketAddrV4,
-    /// Address and port of its server, likewise.
+    /// Address and port of its server; the address is that of a port of the router.
     pub server: SocketAddrV4,
 }
 
@@ -82,9 +83,10 @@ pub struct DatagramsConfig {
 pub struct PortConfig {
     /// The node of the scenario.
     pub node: u32,
-    /// Its addresses: packets to them leave here.
+    /// Its addresses. Packets to them leave here.
     pub addresses: Vec<Ipv4Addr>,
-    /// Those whose packets enter with ECT(1) where they have ECT(0): no kernel sends ECT(1) for DCTCP (RFC 9331, 4.1).
+    /// Addresses whose packets get ECT(1) in place of ECT(0) as they enter: no kernel sends ECT(1) for DCTCP (RFC 9331,
+    /// section 4.1).
     #[serde(default)]
     pub ect1: Vec<Ipv4Addr>,
     /// The device's network namespace, as a file; the router's own if left out.
@@ -94,23 +96,23 @@ pub struct PortConfig {
     pub device: DeviceConfig,
 }
 
-/// How packets get in and out.
+/// How packets enter and leave.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DeviceConfig {
-    /// A TUN device; created if it does not exist.
+    /// A TUN device, which is created if it does not exist.
     Tun {
         /// Its name.
         name: String,
     },
-    /// The far end of a veth pair, by a packet socket, for those who may not open `/dev/net/tun`. The offloads of
-    /// the near end must be off, and it needs no address resolution (`arp off`).
+    /// The far end of a veth pair, by a packet socket, for users who may not open `/dev/net/tun`. The offloads of the
+    /// near end must be off, and it must not use address resolution (`arp off`).
     Packet {
         /// Its name.
         name: String,
         /// Link address of the near end, like `02:00:00:00:00:01`.
         peer_mac: String,
-        /// The near end, if the router is to turn its offloads off.
+        /// The near end, if the router is to turn off its offloads.
         #[serde(default)]
         near: Option<NearEnd>,
     },
@@ -136,7 +138,7 @@ pub struct Limits {
     pub lateness_p999_ns: Time,
     /// Lateness that no packet may exceed.
     pub lateness_max_ns: Time,
-    /// Packets that the kernel dropped at the router's devices, unseen by any queue of the scenario.
+    /// Packets that the kernel dropped at the router's devices, which no queue of the scenario saw.
     pub hidden_drops: u64,
     /// Share of one CPU that the router may use.
     pub cpu_share: f64,
@@ -154,16 +156,16 @@ impl Default for Limits {
     }
 }
 
-/// Why a configuration can't be used.
+/// Why a configuration is invalid.
 #[derive(Debug, Error)]
 pub enum ConfigError {
-    /// Not the JSON of a configuration.
+    /// The text is not the JSON of a configuration.
     #[error("router configuration: {0}")]
     Json(#[from] serde_json::Error),
-    /// The scenario in it is wrong.
+    /// Its scenario is invalid.
     #[error("scenario: {0}")]
     Scenario(#[from] ScenarioError),
-    /// A value that does not fit; says where and what would be right.
+    /// A value is invalid. The message says where, and what would be right.
     #[error("{0}")]
     Invalid(String),
 }
@@ -208,7 +210,7 @@ impl RouterConfig {
     }
 }
 
-/// Datagrams that a router cannot exchange.
+/// A datagram flow that a router cannot send.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 enum DatagramsError {
     #[error("traffic {0} does not exist or sends no datagrams")]

@@ -1,5 +1,5 @@
-//! Unresponsive traffic, which the router sends by itself: nothing of it depends on a kernel, and so its packets enter
-//! at their scheduled times, whatever the router was doing. They end in the router, too.
+//! Unresponsive traffic, which the router itself sends. Nothing about it depends on a kernel, so its packets enter at
+//! their scheduled times, whatever the router was doing. They also end in the router.
 
 use std::net::SocketAddrV4;
 
@@ -15,23 +15,23 @@ use crate::header::UDP;
 pub(crate) struct Datagram {
     /// Its headers; the payload is zeros.
     pub bytes: Vec<u8>,
-    /// The port that its end is at.
+    /// The port where its destination is.
     pub port: u32,
 }
 
 /// A traffic entry whose packets the router sends.
 struct Sender {
     app: App,
-    /// The client's and the server's address, and the ports that they are at.
+    /// The addresses of client and server, and the router's ports at which they are.
     ends: [(SocketAddrV4, u32); 2],
     next: Time,
     started: bool,
 }
 
-/// All of them.
+/// The datagram flows of a run.
 pub(crate) struct Senders {
     entries: Vec<Sender>,
-    /// When the scenario ends; what enters then still counts, as in the simulator.
+    /// When the scenario ends. Packets that enter at that time still count, as in the simulator.
     end: Time,
     commands: Vec<Command>,
 }
@@ -40,7 +40,7 @@ impl Senders {
     pub(crate) fn new(config: &RouterConfig) -> Result<Senders, ScenarioError> {
         let (scenario, mut entries) = (&config.scenario, Vec::new());
         for flow in &config.datagrams {
-            // datagrams have no segments, so their size does not matter
+            // Datagrams have no segments, so their size does not matter.
             let app = scenario.application(flow.traffic as usize, 1, config.seed, config.replicate)?;
             let start = scenario.traffic[flow.traffic as usize].start_ns;
             let at = |end: SocketAddrV4| (end, config.port_of(*end.ip()).expect("the configuration is checked"));
@@ -64,7 +64,8 @@ impl Senders {
         }
     }
 
-    /// Hands the packets that enter at `now`, the time of [`Self::next`], to `enter`; ties in the order of the entries.
+    /// Passes the packets that enter at `now`, the time of [`Self::next`], to `enter`; ties in the order of the
+    /// entries.
     pub(crate) fn send(&mut self, now: Time, mut enter: impl FnMut(Datagram)) {
         for sender in self.entries.iter_mut().filter(|sender| sender.next == now) {
             sender.next = Time::MAX;
@@ -85,7 +86,7 @@ impl Senders {
     }
 }
 
-/// An IPv4 packet (RFC 791) with a UDP header (RFC 768) without a checksum, which is optional there.
+/// An IPv4 packet (RFC 791) with a UDP header (RFC 768) without a checksum, which UDP makes optional.
 fn packet(from: SocketAddrV4, to: SocketAddrV4, bytes: u32, ecn: EcnField) -> Vec<u8> {
     let mut made = vec![0; bytes as usize];
     let total = (bytes as u16).to_be_bytes();

@@ -1,14 +1,18 @@
-//! The real-time router: packets of real Linux TCP stacks travel over the links and queues of `cwndlab-net`, the very ones
-//! of the simulator, driven by the real clock.
+//! The real-time router: packets of real Linux TCP stacks travel over the links and queues of `cwndlab-net`, the same
+//! ones as in the simulator, driven by the real clock.
 //!
-//! Links and queues run in *scheduled* time: a packet's next hop starts when its last one ended by calculation, not when
-//! the router came round to it. So timing errors arise only where packets are read and written, and never add up.
+//! Links and queues run in *scheduled* time: a packet's next hop starts when its last one ended by calculation, not
+//! when the router processed it. Timing errors arise only where packets are read and written, and never accumulate.
 //!
-//! - [`header`]: what the router reads of IPv4 and TCP, and the CE mark with its checksum.
+//! - [`header`]: the fields of IPv4 and TCP that the router reads, and the CE mark with its checksum.
+//!
 //! - [`network`]: links and routes in scheduled time; independent of clock and devices, so it is tested without either.
-//! - [`config`]: the router's JSON: a scenario, as the simulator has it, and the devices of its nodes.
-//! - [`router`]: the loop that waits, reads, advances and writes; [`report`]: what it says of itself at the end.
-//! - [`sys`]: the calls of the kernel; the one place with `unsafe`.
+//!
+//! - [`config`]: the router's JSON: a scenario, as for the simulator, and the devices of its nodes.
+//!
+//! - [`router`]: the loop that waits, reads, advances and writes; [`report`]: its summary at the end.
+//!
+//! - [`sys`]: system calls; the only module with `unsafe`.
 #![cfg(target_os = "linux")]
 
 mod buffers;

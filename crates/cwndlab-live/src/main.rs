@@ -1,6 +1,8 @@
 //! `cwndlab-router CONFIG.json` (or `-` for standard input): forwards packets between devices over the links of a
-//! scenario, in real time. Prints one line of JSON when it is ready and one, the summary, at the end.
-//! Exit code 2: the configuration is wrong; 1: the machine refused something.
+//! scenario, in real time.
+//!
+//! Prints one line of JSON when it is ready, and the summary as another at the end. Exit code 2: the configuration is
+//! invalid; 1: a system call failed.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What the router says of itself: how late it was, what was lost unseen, whether the run is valid.
+//! The router's summary: its lateness, packets lost outside the scenario, and whether the run is valid.
 
 use cwndlab_engine::Scenario;
 use cwndlab_records::kernel::LinkSummary;
@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::config::Limits;
 use crate::network::Network;
 
-/// Distribution of lateness, the time from a packet's scheduled departure to its write: bins of a microsecond up to
-/// 65 ms, later ones together in the last.
+/// Distribution of lateness, the time from a packet's scheduled departure to its write, in bins of a microsecond up to
+/// 65 ms. The last bin holds all longer times.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     bins: Vec<u64>,
@@ -54,15 +54,15 @@ impl Lateness {
 pub struct Summary {
     /// Always "summary".
     pub event: &'static str,
-    /// Whether the run kept within its limits. If not, no number of it counts.
+    /// Whether the run stayed within its limits. If not, none of its numbers is valid.
     pub valid: bool,
-    /// Which limits it broke.
+    /// The limits that it exceeded.
     pub invalid_because: Vec<String>,
     /// The kernel's release.
     pub kernel: String,
     /// Length of the run.
     pub wall_ns: u64,
-    /// CPU time of the router by wall time.
+    /// CPU time of the router divided by wall time.
     pub cpu_share: f64,
     /// Whether real-time scheduling was granted.
     pub real_time: bool,
@@ -72,7 +72,7 @@ pub struct Summary {
     pub lateness_p50_ns: u64,
     /// 99th percentile of lateness.
     pub lateness_p99_ns: u64,
-    /// What one packet in a thousand exceeded.
+    /// Lateness that one packet in a thousand exceeded.
     pub lateness_p999_ns: u64,
     /// Largest lateness.
     pub lateness_max_ns: u64,
@@ -86,7 +86,7 @@ pub struct Summary {
     pub link_snapshots: Vec<Vec<LinkSummary>>,
 }
 
-/// What a port saw.
+/// Counters of a port.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PortSummary {
     /// The device.
@@ -97,9 +97,9 @@ pub struct PortSummary {
     pub written: u64,
     /// Packets that could not be written.
     pub write_errors: u64,
-    /// Packets read that are not IPv4 (a kernel's own router solicitations, say).
+    /// Packets read that are not IPv4 (such as a kernel's own router solicitations).
     pub ignored: u64,
-    /// Packets read to an address of no connected port.
+    /// Packets read whose destination is not the address of a connected port.
     pub unroutable: u64,
     /// Packets longer than the device's MTU: segmentation offload is not off.
     pub oversized: u64,
@@ -116,7 +116,7 @@ pub fn links(scenario: &Scenario, network: &mut Network, now: Time) -> Vec<LinkS
     scenario.links.iter().enumerate().map(of).collect()
 }
 
-/// The limits that a run broke, in words.
+/// The limits that a run exceeded, in words.
 pub fn violations(limits: &Limits, lateness: &Lateness, cpu_share: f64, ports: &[PortSummary]) -> Vec<String> {
     let mut broken = Vec::new();
     for (share, name, limit) in [

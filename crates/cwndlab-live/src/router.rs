@@ -21,7 +21,7 @@ use crate::report::{self, Lateness, PortSummary, Summary};
 use crate::sys::{self, Epoll, InNamespace, PacketSocket};
 use crate::trace::{line_of, Trace};
 
-/// The most packets read from one port before the others and the schedule have their turn.
+/// Maximum number of packets read from one port before the other ports and the schedule have their turn.
 const BATCH: usize = 32;
 /// After a packet that follows another this closely, the router tries to read more. Most arrive alone, and a second read is a
 /// wasted system call; if another packet is available, the next wait returns immediately.
@@ -31,15 +31,15 @@ const MAX_PACKET: usize = 65_535;
 /// Token of the signals.
 const TERMINATION: u64 = u64::MAX;
 
-/// Why the router could not run.
+/// Why the router failed.
 #[derive(Debug, Error)]
 pub enum RouterError {
-    /// A call of the kernel failed; says what for.
+    /// A system call failed; says for what.
     #[error("{what}: {source}")]
     System {
         /// What was tried.
         what: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The scenario's routes are broken.
@@ -52,14 +52,14 @@ fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RouterError {
     move |source| RouterError::System { what, source }
 }
 
-/// A device that packets come from and go to.
+/// A device by which packets enter and leave.
 #[derive(Debug)]
 struct Port {
     device: Device,
     mtu: u32,
-    /// Sources whose ECT(0) is turned into ECT(1).
+    /// Sources whose ECT(0) is changed to ECT(1).
     ect1: Vec<Ipv4Addr>,
-    /// `/proc/net/dev` of the device's namespace, for what the kernel drops there.
+    /// `/proc/net/dev` of the device's namespace, for the packets that the kernel drops there.
     statistics: File,
     drops_at_start: u64,
     last_read: Time,
@@ -99,7 +99,7 @@ impl Port {
         };
         sys::wait_until_running(name).map_err(system(format!("waiting for {name}")))?;
         let mtu = sys::mtu(name).map_err(system(format!("asking for the MTU of {name}")))?;
-        // Bound to the namespace that this thread is in as it is opened.
+        // The file belongs to the namespace that this thread is in when it is opened.
         let statistics =
             File::open("/proc/thread-self/net/dev").map_err(system("opening /proc/thread-self/net/dev"))?;
         let summary = PortSummary { device: name.to_owned(), ..PortSummary::default() };
@@ -127,14 +127,14 @@ impl Port {
         }
     }
 
-    /// Packets dropped at the device in either direction since it exists, and at the socket since the last call.
+    /// Packets dropped at the device in either direction since its creation, and at the socket since the last call.
     fn kernel_drops(&mut self) -> io::Result<u64> {
         self.statistics.rewind()?;
         let mut text = String::new();
         self.statistics.read_to_string(&mut text)?;
         let prefix = format!("{}:", self.summary.device);
         let line = text.lines().map(str::trim_start).find_map(|line| line.strip_prefix(&prefix)).unwrap_or("");
-        // Eight columns each of receive and transmit; the fourth of each is "drop".
+        // Receive and transmit have eight columns each; the fourth of each is "drop".
         let drops = |column: usize| line.split_whitespace().nth(column).and_then(|word| word.parse::<u64>().ok());
         let at_socket = match &self.device {
             Device::Tun(_) => 0,
@@ -144,7 +144,7 @@ impl Port {
     }
 }
 
-/// What leaves the network goes here: ports, lateness, trace.
+/// The exits of the network: ports, lateness, trace.
 struct Exits {
     ports: Vec<Port>,
     lateness: Lateness,
@@ -153,17 +153,17 @@ struct Exits {
     trace_error: Option<io::Error>,
     scratch: Vec<u8>,
     start_ns: u64,
-    /// Whether datagrams end here: the router sent them itself.
+    /// Whether datagrams end here, because the router itself sent them.
     ends_datagrams: bool,
 }
 
 impl Exits {
-    /// Zero before the start.
+    /// The time since the start; zero before it.
     fn now(&self) -> Time {
         Time::from_nanos(sys::monotonic_ns().saturating_sub(self.start_ns))
     }
 
-    /// How long it is until then, in nanoseconds.
+    /// The time until `at`, in nanoseconds.
     fn until(&self, at: Time) -> u64 {
         (self.start_ns + at.as_nanos()).saturating_sub(sys::monotonic_ns())
     }
@@ -172,7 +172,7 @@ impl Exits {
         let bytes = network.bytes(packet);
         let ce = packet.is_ce();
         if event == Event::Delivered && !(self.ends_datagrams && bytes[9] == UDP) {
-            // The bytes may be shared with a duplicate that has another fate, so the mark is set in a copy.
+            // A duplicate without the mark may share the bytes, so the mark is set in a copy.
             self.scratch.clear();
             self.scratch.extend_from_slice(bytes);
             if ce {
@@ -184,7 +184,7 @@ impl Exits {
         self.record(at, line_of(event, packet.port), packet.id, bytes, ce);
     }
 
-    /// A datagram of the router's own enters.
+    /// A datagram that the router itself sends enters the network.
     fn enter(&mut self, network: &mut Network, at: Time, datagram: &Datagram) {
         let bytes = &datagram.bytes;
         let header = Header::parse(bytes).expect("the router made it");
@@ -208,11 +208,12 @@ impl Exits {
     }
 }
 
-/// Runs until the configured time has passed or a signal comes. `ready` is called once, with the start on the monotonic
-/// clock, as soon as packets are forwarded.
+/// Runs until the configured time has passed or a signal arrives. `ready` is called once, with the start on the
+/// monotonic clock, as soon as packets are forwarded.
 ///
 /// # Errors
-/// If a device can't be opened, a file not be written, or the kernel refuses to wait.
+///
+/// If a device cannot be opened, a file cannot be written, or waiting fails.
 pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, RouterError> {
     sys::end_with_parent();
     let ports: Vec<Port> = config.ports.iter().map(Port::open).collect::<Result<_, _>>()?;
@@ -267,7 +268,7 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         if now >= end || tokens.contains(&TERMINATION) {
             break;
         }
-        // samples can be taken later, and datagrams be sent later, at their time
+        // Samples and datagrams have scheduled times, so they may be processed late.
         let next = network.next_exit().min(sampler.snapshot_at).min(sampler.senders.next()).min(end);
         let wait = (!next.is_never()).then(|| exits.until(next));
         epoll.wait(wait, &mut tokens).map_err(system("epoll_pwait2"))?;
@@ -295,7 +296,7 @@ fn finish_files(config: &RouterConfig, exits: &mut Exits) -> io::Result<()> {
 
 fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &mut Sampler, buffer: &mut [u8]) {
     for _ in 0..BATCH {
-        // An error is "would block", or a device that is down and shows up as silence.
+        // An error means "would block", or a device that is down; the latter shows as silence.
         let Ok(length) = exits.ports[index].file().read(buffer) else { return };
         let now = exits.now();
         sampler.advance(network, exits, now);
@@ -327,13 +328,13 @@ fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &m
     }
 }
 
-/// Advances the network, with samples of queues and datagrams of the router's own at their times on the way.
+/// Advances the network, and on the way takes samples of queues and sends the router's datagrams at their times.
 struct Sampler {
     senders: Senders,
     queues: Vec<u32>,
     interval: Option<Time>,
     next: Time,
-    /// When the counters are to be read next, and what they were at the times before.
+    /// When the counters are next to be read, and their values at the previous times.
     snapshot_at: Time,
     snapshots: Vec<Vec<LinkSummary>>,
 }
@@ -349,7 +350,7 @@ impl Sampler {
         Ok(Sampler { senders, queues, interval, next, snapshot_at, snapshots: Vec::new() })
     }
 
-    /// Reads the links' counters once their time has come; asked often enough to be on time.
+    /// Reads the links' counters once it is time; called often enough to be on time.
     fn read_counters(&mut self, config: &RouterConfig, network: &mut Network, exits: &mut Exits, now: Time) {
         while self.snapshot_at <= now {
             self.advance(network, exits, self.snapshot_at);
@@ -373,7 +374,7 @@ impl Sampler {
         self.advance_to(network, exits, now);
     }
 
-    /// The same without samples.
+    /// Advances without samples.
     fn advance_to(&mut self, network: &mut Network, exits: &mut Exits, now: Time) {
         while self.senders.next() <= now {
             let at = self.senders.next();

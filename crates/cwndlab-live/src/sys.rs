@@ -1,5 +1,5 @@
-//! The calls of the kernel that the router needs and the standard library lacks. Every `unsafe` block is one call with
-//! arguments made right above it.
+//! The system calls that the router needs and the standard library lacks. Every `unsafe` block is one call, and its
+//! arguments are prepared right above it.
 #![expect(
     unsafe_code,
     reason = "namespaces, TUN, packet sockets, epoll_pwait2 and scheduling have no safe call in std"
@@ -20,7 +20,7 @@ use libc::{c_int, c_long, c_ulong};
 /// The longest device name, without the terminating zero.
 pub const MAX_DEVICE_NAME: usize = libc::IFNAMSIZ - 1;
 
-/// The result of a call that gives -1 and errno on failure.
+/// The result of a call that returns -1 and sets errno on failure.
 fn checked(result: c_int) -> io::Result<c_int> {
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -30,7 +30,7 @@ fn checked(result: c_int) -> io::Result<c_int> {
 
 fn owned(fd: c_int) -> io::Result<OwnedFd> {
     let fd = checked(fd)?;
-    // SAFETY: the caller got `fd` from a call that opened it, and hands it over here only.
+    // SAFETY: the caller got `fd` from a call that opened it, and gives up its ownership here.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -51,17 +51,18 @@ pub fn cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// This thread is in another network namespace while the value lives.
+/// Keeps this thread in another network namespace until the value is dropped.
 #[derive(Debug)]
 pub struct InNamespace {
     home: File,
 }
 
 impl InNamespace {
-    /// Enters the namespace that the file refers to (`/run/netns/NAME`, `/proc/PID/ns/net`).
+    /// Enters the namespace to which the file refers (`/run/netns/NAME`, `/proc/PID/ns/net`).
     ///
     /// # Errors
-    /// If the file can't be opened, or the caller may not enter (`CAP_SYS_ADMIN` there).
+    ///
+    /// If the file cannot be opened, or the caller may not enter the namespace (`CAP_SYS_ADMIN` there).
     pub fn enter(path: &Path) -> io::Result<InNamespace> {
         let home = File::open("/proc/thread-self/ns/net")?;
         let target = File::open(path)?;
@@ -73,7 +74,7 @@ impl InNamespace {
 
 impl Drop for InNamespace {
     fn drop(&mut self) {
-        // SAFETY: `home` is open. It can't fail: the thread came from there with the same credentials.
+        // SAFETY: `home` is open. The call cannot fail: the thread came from there with the same credentials.
         let back = unsafe { libc::setns(self.home.as_raw_fd(), libc::CLONE_NEWNET) };
         assert_eq!(back, 0, "could not return to the thread's own network namespace");
     }
@@ -95,11 +96,12 @@ fn ifreq(device: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Creates a TUN device in the present namespace, or attaches to one that exists. Reads and writes are whole IP packets
+/// Creates a TUN device in the present namespace, or attaches to an existing one. Reads and writes are whole IP packets
 /// and never block.
 ///
 /// # Errors
-/// If `/dev/net/tun` can't be opened, or the device not be created.
+///
+/// If `/dev/net/tun` cannot be opened, or the device cannot be created.
 pub fn open_tun(device: &str) -> io::Result<File> {
     let path = CString::new("/dev/net/tun")?;
     // SAFETY: `path` is a terminated string.
@@ -111,19 +113,20 @@ pub fn open_tun(device: &str) -> io::Result<File> {
     Ok(File::from(tun))
 }
 
-/// A packet socket on a device of the present namespace: IPv4 packets without link header. Reads never block and do
-/// not see what was sent.
+/// A packet socket on a device of the present namespace: IPv4 packets without link header. Reads never block and do not
+/// return packets that were sent.
 #[derive(Debug)]
 pub struct PacketSocket {
-    /// For reading.
+    /// The socket as a file to read from.
     pub file: File,
     index: c_int,
 }
 
 impl PacketSocket {
-    /// Opens it.
+    /// Opens the socket.
     ///
     /// # Errors
+    ///
     /// If there is no such device, or the caller lacks `CAP_NET_RAW` in the namespace.
     pub fn open(device: &str) -> io::Result<PacketSocket> {
         let protocol = (libc::ETH_P_IP as u16).to_be();
@@ -166,7 +169,8 @@ impl PacketSocket {
     /// Packets that the kernel dropped because the socket was full, since the last call.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    ///
+    /// If the kernel does not provide the count.
     pub fn dropped(&self) -> io::Result<u32> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = mem::size_of_val(&statistics) as libc::socklen_t;
@@ -214,11 +218,12 @@ pub fn mtu(device: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// Waits until a device of the present namespace that is up also runs: a kernel activates its queue some time after the
-/// other end appears, and silently drops what is sent before. One that is not up, or whose other end is missing,
-/// is not waited for beyond a second.
+/// Waits until a device of the present namespace that is up also runs. A kernel activates its queue some time after the
+/// other end appears, and silently drops earlier packets. For a device that is not up, or whose other end is missing,
+/// the wait ends after a second.
 ///
 /// # Errors
+///
 /// If there is no such device.
 pub fn wait_until_running(device: &str) -> io::Result<()> {
     const STEP: Duration = Duration::from_millis(5);
@@ -241,10 +246,11 @@ pub fn wait_until_running(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Turns off what makes a device of the present namespace hand over packets that no wire would carry: partial
-/// checksums and segments beyond the MTU.
+/// Turns off the offloads by which a device of the present namespace passes packets that cannot exist on a wire:
+/// partial checksums and segments beyond the MTU.
 ///
 /// # Errors
+///
 /// If there is no such device, or the caller lacks `CAP_NET_ADMIN` in the namespace.
 pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     /// `struct ethtool_value` of linux/ethtool.h.
@@ -277,16 +283,18 @@ impl Epoll {
     /// An empty set of files.
     ///
     /// # Errors
-    /// If the kernel has no descriptor left.
+    ///
+    /// If no file descriptor is left.
     pub fn new() -> io::Result<Epoll> {
         // SAFETY: a plain integer.
         Ok(Epoll { fd: owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })? })
     }
 
-    /// Also waits until `fd` can be read, and then says `token`.
+    /// Adds `fd` to the set. When it can be read, [`Epoll::wait`] returns `token`.
     ///
     /// # Errors
-    /// If `fd` can't be waited for.
+    ///
+    /// If `fd` cannot be waited for.
     pub fn add(&self, fd: RawFd, token: u64) -> io::Result<()> {
         let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
         // SAFETY: `event` is valid; the kernel copies it.
@@ -323,10 +331,11 @@ impl Epoll {
     }
 }
 
-/// Makes SIGINT and SIGTERM readable from a file in place of ending the process.
+/// Makes SIGINT and SIGTERM readable from a file instead of ending the process.
 ///
 /// # Errors
-/// If the kernel has no descriptor left.
+///
+/// If no file descriptor is left.
 pub fn termination() -> io::Result<OwnedFd> {
     // SAFETY: `set` is written by sigemptyset before use; the other calls read it.
     unsafe {
@@ -339,16 +348,17 @@ pub fn termination() -> io::Result<OwnedFd> {
     }
 }
 
-/// Asks to be ended with the process that started this one, so that nothing is left if that is killed.
+/// Makes this process end with its parent, so that nothing is left if the parent is killed.
 pub fn end_with_parent() {
-    // SAFETY: plain integers. Without it only the tidiness after a kill is lost, so a failure is ignored.
+    // SAFETY: plain integers. Only the tidiness after a kill depends on it, so a failure is ignored.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as c_ulong, 0, 0, 0) };
 }
 
-/// Runs this process before all ordinary ones (`SCHED_FIFO`) and keeps its memory from being paged out.
+/// Gives this process priority over all ordinary ones (`SCHED_FIFO`) and prevents its memory from being paged out.
 ///
 /// # Errors
-/// If the caller may not (`CAP_SYS_NICE`, `RLIMIT_RTPRIO`).
+///
+/// If the caller lacks the permission (`CAP_SYS_NICE`, `RLIMIT_RTPRIO`).
 pub fn real_time(priority: u8) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: c_int::from(priority) };
     // SAFETY: `parameters` is valid.
@@ -358,7 +368,7 @@ pub fn real_time(priority: u8) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets waits of an ordinary process end within a nanosecond of their time instead of 50 microseconds.
+/// Reduces the timer slack of an ordinary process from 50 microseconds to a nanosecond.
 pub fn least_timer_slack() {
     // SAFETY: plain integers; a failure shows as lateness.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as c_ulong, 0, 0, 0) };

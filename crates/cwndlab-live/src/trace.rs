@@ -11,7 +11,7 @@ use cwndlab_units::Time;
 use crate::header::Header;
 use crate::network::Event;
 
-/// What the network did to a packet that entered by `port`.
+/// The line for a network event of a packet that entered by `port`.
 pub(crate) fn line_of(event: Event, port: u32) -> Line {
     match event {
         Event::Delivered => Line::Out(port),
@@ -20,7 +20,7 @@ pub(crate) fn line_of(event: Event, port: u32) -> Line {
     }
 }
 
-/// Writes two files: packets to the given path, samples to the same path with `.queues.csv` appended.
+/// Writes two files: packets to the given path, and samples to this path with `.queues.csv` appended.
 #[derive(Debug)]
 pub(crate) struct Trace {
     packets: BufWriter<File>,
@@ -43,7 +43,7 @@ impl Trace {
         Ok(Trace { packets, queues, line: String::new() })
     }
 
-    /// A packet's line; `ce` if it left the router marked.
+    /// Writes a packet's line. `ce`: the packet left the router with the CE mark.
     pub(crate) fn packet(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let Some(header) = Header::parse(bytes) else { return Ok(()) };
         let (event, place) = line.words();
@@ -68,7 +68,7 @@ impl Trace {
         self.packets.write_all(out.as_bytes())
     }
 
-    /// A queue's line.
+    /// Writes a queue's line.
     pub(crate) fn queue(&mut self, at: Time, link: u32, sample: (u32, u64, Option<f64>)) -> io::Result<()> {
         let Some(file) = &mut self.queues else { return Ok(()) };
         let (packets, bytes, average) = sample;

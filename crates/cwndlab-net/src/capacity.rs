@@ -1,6 +1,5 @@
-//! Transmitters whose rate changes during the run, as the scenario states it in advance.
-//!
-//! Since the future is known, so is each departure: a hop stays one event.
+//! Transmitters whose rate changes at times that the scenario states in advance. Because they are known, so is the
+//! departure of each packet, and a hop still costs one event.
 
 use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -8,36 +7,37 @@ use thiserror::Error;
 
 use crate::schedule::{self, Schedule, ScheduleError};
 
-/// Bytes of a delivery opportunity, as in Mahimahi.
+/// Size of a delivery opportunity, as in Mahimahi.
 const OPPORTUNITY_BYTES: u32 = 1500;
 
 /// How a link's capacity changes.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CapacityConfig {
-    /// A rate from each time to the next. A packet in transmission at a change keeps its place: what is left of its bits
-    /// is sent at the new rate. At 0 the transmitter pauses and the queue fills.
+    /// A rate that changes in steps. A packet in transmission at a step keeps its place: its remaining bits are sent at
+    /// the new rate. At rate 0 the transmitter pauses and the queue fills.
     Steps {
-        /// When each rate begins; the first is 0, and they rise.
+        /// Start of each rate. The first is 0, and they increase.
         at_ns: Vec<Time>,
         /// The rates, in bit/s.
         rates_bps: Vec<u64>,
-        /// The steps begin again after this time.
+        /// Period after which the steps repeat.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repeat_ns: Option<Time>,
     },
-    /// A packet-delivery trace of Mahimahi: each entry is a chance to send 1500 bytes, lost if nothing waits. A packet
-    /// may take several, and several packets may share one. The trace repeats after its last entry.
+    /// A packet-delivery trace of Mahimahi. Each entry is an opportunity to send 1500 bytes; it is lost if no packet
+    /// waits. A large packet may take several opportunities, and several small packets may share one. The trace repeats
+    /// after its last entry.
     Deliveries {
-        /// Times in milliseconds, which never fall.
+        /// Times in milliseconds, in non-decreasing order.
         at_ms: Vec<u64>,
     },
 }
 
-/// A capacity that no transmitter can have; the message says what would be right.
+/// A capacity that a transmitter cannot have. The message says what would be right.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum CapacityError {
-    /// The steps make no schedule.
+    /// The times and rates are not a valid schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
     /// A rate outside its range.
@@ -49,10 +49,10 @@ pub enum CapacityError {
     /// The last step never ends, and sends nothing.
     #[error("the last rate is 0, so that the link would be down for ever; let it end")]
     DownForEver,
-    /// A trace of no length.
+    /// A trace without length.
     #[error("the trace must last for more than 0 ms")]
     EmptyTrace,
-    /// A time of a trace is below the one before.
+    /// A time in a trace is below the previous one.
     #[error("the times of a trace must never fall")]
     TraceOrder,
 }
@@ -89,7 +89,7 @@ impl CapacityConfig {
         }
     }
 
-    /// No packet of so many bytes takes less time than this.
+    /// Lower bound on the time that a packet of this size takes.
     pub fn least_time(&self, bytes: u32) -> Time {
         match self {
             CapacityConfig::Steps { rates_bps, .. } => {
@@ -118,15 +118,15 @@ impl CapacityConfig {
     }
 }
 
-/// As for links of one rate.
+/// The range that links of constant rate have, too.
 fn valid(rate: u64) -> bool {
     (8..=400_000_000_000).contains(&rate)
 }
 
-/// A transmitter. Its calls never go back in time.
+/// A transmitter. Call it with times in non-decreasing order.
 #[derive(Debug)]
 pub(crate) enum Capacity {
-    /// `per_round`: what goes in a round that repeats, in bits per second times nanoseconds.
+    /// `per_round`: the capacity of one round of a repeating schedule, in bits per second times nanoseconds.
     Steps {
         rates: Schedule<u64>,
         per_round: u128,
@@ -134,21 +134,21 @@ pub(crate) enum Capacity {
     Deliveries(Deliveries),
 }
 
-/// Where a trace is.
+/// The position in a packet-delivery trace.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     at: Vec<Time>,
     /// The next opportunity.
     next: usize,
-    /// When this round of the trace began.
+    /// Start of the current round of the trace.
     base: Time,
-    /// The last opportunity used, and what is left of it.
+    /// The last opportunity used, and how many of its bytes are left.
     current: Time,
     left: u32,
 }
 
 impl Capacity {
-    /// When a packet is sent whose transmission begins at `begin`; `waited`: it was in the queue before that.
+    /// When a packet has been sent whose transmission begins at `begin`. `waited`: it was in the queue before.
     pub(crate) fn finish(&mut self, begin: Time, waited: bool, bytes: u32) -> Time {
         match self {
             Capacity::Steps { rates, per_round } => finish_at_rates(rates, *per_round, begin, bytes),
@@ -162,7 +162,7 @@ fn finish_at_rates(rates: &mut Schedule<u64>, per_round: u128, begin: Time, byte
     let mut need = u128::from(bytes) * 8_000_000_000;
     let mut from = begin;
     if let Some(period) = rates.period() {
-        // whole rounds at once: a round may be a nanosecond, and a packet may take 25 minutes
+        // Skip whole rounds at once: a round may last a nanosecond and a packet 25 minutes.
         let rounds = need.saturating_sub(1) / per_round.max(1);
         need -= rounds * per_round;
         from += period * rounds as u64;

@@ -12,7 +12,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use crate::schedule::Schedule;
 use crate::{Packet, Rng};
 
-/// What becomes of a packet at a link's entrance.
+/// The decision on a packet at a link's entrance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It continues to the queue.
@@ -47,7 +47,7 @@ enum Entry {
     },
     Seq {
         left: Vec<(u64, u32)>,
-        /// The last payload position of each flow, in order of the flows: a packet carries only its low 32 bits.
+        /// The last payload position of each flow, sorted by flow. A packet carries only its low 32 bits.
         last: Vec<(u64, u64)>,
     },
     Duplicate {
@@ -56,7 +56,7 @@ enum Entry {
     Steps(Schedule<f64>),
     Policer {
         rate_bps: u64,
-        /// In bits per second times nanoseconds, as are the tokens.
+        /// In bits per second times nanoseconds, the unit of the tokens.
         full: u128,
         tokens: u128,
         last: Time,
@@ -73,7 +73,7 @@ enum Exit {
     Aggregate { hold: Time, release: Time },
 }
 
-/// Whether packets keep their order, and when the last one left.
+/// Whether packets keep their order, and when the last one left the link.
 #[derive(Clone, Debug)]
 struct Order {
     kept: bool,
@@ -85,7 +85,7 @@ impl Order {
         Order { kept, last: Time::ZERO }
     }
 
-    /// When a packet leaves that would do so at a time.
+    /// When a packet leaves that would leave at `at` if it were alone.
     fn leave(&mut self, at: Time) -> Time {
         if !self.kept {
             return at;
@@ -95,7 +95,7 @@ impl Order {
     }
 }
 
-/// Tokens of a byte.
+/// Tokens that one byte needs.
 const TOKENS_PER_BYTE: u128 = 8_000_000_000;
 
 impl Impairments {
@@ -158,28 +158,28 @@ impl Impairments {
         }
     }
 
-    /// Whether nothing acts at the entrance, so that [`Impairments::on_entry`] need not be asked.
+    /// Whether no impairment acts at the entrance, so that [`Impairments::on_entry`] need not be called.
     #[inline]
     pub fn entry_is_clear(&self) -> bool {
         self.entry.is_empty()
     }
 
-    /// Whether nothing acts at the exit, so that [`Impairments::extra_delay`] need not be asked.
+    /// Whether no impairment acts at the exit, so that [`Impairments::extra_delay`] need not be called.
     #[inline]
     pub fn exit_is_clear(&self) -> bool {
         self.exit.is_empty()
     }
 
-    /// Whether packets may leave the link in another order than that in which they entered it.
+    /// Whether packets may leave the link in a different order from the one in which they entered it.
     pub fn may_reorder(&self) -> bool {
-        // A jitter that keeps the order undoes the disorder of those before it in the list.
+        // A jitter that keeps the order also restores it for the impairments before it in the list.
         let last_ordered = self.exit.iter().rposition(Exit::keeps_order);
         let after = last_ordered.map_or(0, |at| at + 1);
         self.exit[after..].iter().any(|exit| !matches!(exit, Exit::Aggregate { .. }))
     }
 
-    /// Decides on a packet at the entrance. The first impairment that drops it ends its way: those after it in the
-    /// list neither see nor count it.
+    /// Decides on a packet at the entrance. Impairments after the first one that drops it neither see nor count the
+    /// packet.
     #[inline]
     pub fn on_entry<P: Packet>(&mut self, now: Time, packet: &P, rng: &mut Rng) -> Fate {
         let mut fate = Fate::Pass;
@@ -232,7 +232,7 @@ impl Entry {
                 }
                 let start = unwrapped(last, packet.flow_key(), low);
                 let mut hit = false;
-                // A packet that carries several of the bytes counts as an occurrence of each.
+                // A packet that carries several of the bytes counts for each of them.
                 for (offset, left) in left.iter_mut() {
                     if *left > 0 && (start..start + u64::from(len)).contains(offset) {
                         *left -= 1;
@@ -310,7 +310,7 @@ impl Exit {
     }
 }
 
-/// The stream offset nearest to the flow's last one that has these low 32 bits; the flow is there now.
+/// The stream offset with these low 32 bits that is nearest to the flow's last one. It becomes the flow's last one.
 fn unwrapped(last: &mut Vec<(u64, u64)>, flow: u64, low: u32) -> u64 {
     let at = match last.binary_search_by_key(&flow, |&(flow, _)| flow) {
         Ok(at) => at,
@@ -324,13 +324,13 @@ fn unwrapped(last: &mut Vec<(u64, u64)>, flow: u64, low: u32) -> u64 {
     *offset
 }
 
-/// True with probability `p`. Always draws once, so that changing `p` shifts no later draw of the stream.
+/// True with probability `p`. Always draws once, so that a change of `p` does not shift later draws from the stream.
 #[inline]
 fn draw(p: f64, rng: &mut Rng) -> bool {
     rng.random::<f64>() < p
 }
 
-/// Counts packets and says which are in a list.
+/// Counts packets and checks whether their number is in a list.
 #[derive(Clone, Debug)]
 struct Nth {
     numbers: Vec<u64>,

@@ -1,13 +1,13 @@
 //! A one-way link: a queue, a transmitter with a rate, a propagation delay.
 //!
-//! **One event per hop.** Where the queue decides at arrival (drop-tail, RED) a packet's departure is known when
-//! it is offered, so its arrival at the far end is the only event; the queue length is recovered lazily from the
-//! departures that are not later than now. Queues that decide at departure (`CoDel`, FQ, CBQ) have a second event; a CBQ of a single
-//! bounded class rarely.
+//! **One event per hop.** A queue that decides at arrival (drop-tail, RED) fixes a packet's departure when the packet
+//! is offered, so the arrival at the far end is the only event. The queue length is computed when needed, from the
+//! departures up to now. Queues that decide at departure (`CoDel`, FQ, CBQ) need a second event; a CBQ with a single
+//! bounded class rarely does.
 //!
-//! Call order: [`Link::offer`] and, at the times they name, [`Link::arrive`] (at [`Link::next_arrival`]) and
-//! [`Link::serve`] (at [`Link::next_service`]). A driver keeps one pending event for each of the two.
-//! A departure at the very instant of an arrival counts as gone.
+//! Call order: [`Link::offer`]; then, at the times that they return, [`Link::arrive`] (at [`Link::next_arrival`]) and
+//! [`Link::serve`] (at [`Link::next_service`]). A driver keeps one pending event for each of the two. A packet that
+//! departs at the instant of an arrival has left the queue before it.
 
 mod counters;
 mod departure;
@@ -26,15 +26,15 @@ use crate::queue::{Admit, ArrivalQueue, Backlog, BoundedClass, DepartureQueue, D
 use crate::ring::Ring;
 use crate::{DropCause, Packet, Rng};
 
-/// What became of an offered packet. A queue that decides at departure always says `Queued` or `Marked`;
-/// what it drops comes by [`Link::pop_dropped`].
+/// The link's decision on an offered packet. A queue that decides at departure always returns `Queued` or `Marked`; the
+/// packets that it drops are returned by [`Link::pop_dropped`].
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub enum Offered {
     /// It is in the queue or in service.
     Queued,
-    /// As [`Offered::Queued`], and it was marked CE.
+    /// The packet is queued and was marked CE.
     Marked,
-    /// It was dropped.
+    /// The packet was dropped.
     Dropped(DropCause),
 }
 
@@ -47,9 +47,9 @@ struct InFlight<P> {
 #[derive(Debug)]
 enum Discipline<P> {
     AtArrival(ArrivalQueue),
-    /// Decides at arrival too, but the class may have to wait although the link is free.
+    /// Decides at arrival too, but a packet of the class may have to wait although the link is free.
     Bounded(Box<BoundedClass>),
-    /// Boxed once a link, so that the common link stays small.
+    /// Boxed once for each link, so that the common kind of link stays small.
     AtDeparture(Box<Served<P>>),
 }
 
@@ -58,16 +58,17 @@ struct Served<P> {
     queue: DepartureQueue<P>,
     /// When [`Link::serve`] is due: the end of the service, or when a class is within its limit again.
     due: Time,
-    /// Nothing that waits may be sent before: the same as `due` where a class is over its limit, else zero.
+    /// No waiting packet may be sent before this time. It equals `due` while a class is over its limit, and is zero
+    /// otherwise.
     held_until: Time,
-    /// Until when the waiting packets have been added to [`LinkCounters::sojourn`].
+    /// The time up to which [`LinkCounters::sojourn`] includes the waiting packets.
     counted_until: Time,
     dropped: Vec<Dropped<P>>,
     marked: Option<P>,
 }
 
 impl<P: Packet + Copy> Served<P> {
-    /// The area under the number of waiting packets since the last call, in packet-nanoseconds.
+    /// The integral of the number of waiting packets since the last call, in packet-nanoseconds.
     fn waited(&mut self, now: Time) -> Time {
         let span = now - self.counted_until;
         self.counted_until = now;
@@ -75,13 +76,13 @@ impl<P: Packet + Copy> Served<P> {
     }
 }
 
-/// Losses, delays, reordering and duplication, and what they hold back.
+/// Losses, delays, reordering and duplication, with the packets that they hold.
 #[derive(Debug)]
 struct Impaired<P> {
     rules: Impairments,
-    /// Copies made by duplication, still to be offered.
+    /// Copies made by duplication that have not been offered yet.
     copies: Vec<P>,
-    /// Packets past the link that an extra delay holds, by release time, ties in order of arrival.
+    /// Packets past the link that wait for their extra delay to pass, by release time; ties in order of arrival.
     held: Vec<(Time, P)>,
 }
 
@@ -89,7 +90,7 @@ struct Impaired<P> {
 #[derive(Debug)]
 pub struct Link<P> {
     serializer: Serializer,
-    /// Size of the last packet and the time that sending it took: most packets of a link have one size.
+    /// Size and transmission time of the last packet. Most packets of a link have the same size.
     last_bytes: u32,
     last_service: Time,
     delay: Time,
@@ -98,18 +99,18 @@ pub struct Link<P> {
     free_at: Time,
     /// Packets between their acceptance (or dequeue) and their arrival at the far end.
     ring: Ring<InFlight<P>>,
-    /// Position in the ring of the first packet that has not departed, as far as is known (lazily advanced).
+    /// Position in the ring of the first packet that is not known to have departed. Advanced when needed.
     undeparted: u64,
     backlog_bytes: u64,
-    /// With fewer packets than this the queue takes any: it need not be asked.
+    /// With fewer packets than this the queue accepts any packet, so it need not be asked.
     room_for: u32,
     discipline: Discipline<P>,
     counters: Sums,
     rng: Rng,
     impaired: Option<Box<Impaired<P>>>,
-    /// In place of the serializer, where the rate changes.
+    /// Replaces the serializer where the rate changes.
     capacity: Option<Box<Capacity>>,
-    /// Of one rate, neither impaired nor with a queue that decides at departure.
+    /// The link has one rate, no impairments and a queue that decides at arrival.
     plain: bool,
 }
 
@@ -159,7 +160,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The same link with a changing capacity (checked). Its queue keeps using the rate that the link was created with.
+    /// The same link with a changing capacity (checked). Its queue still assumes the rate with which the link was
+    /// created.
     #[must_use]
     pub fn varying(mut self, capacity: &CapacityConfig) -> Link<P> {
         self.plain = false;
@@ -175,14 +177,14 @@ impl<P: Packet + Copy> Link<P> {
         self
     }
 
-    /// Whether it has losses, delays, reordering or duplication of its own.
+    /// Whether this link has losses, delays, reordering or duplication of its own.
     #[inline]
     pub fn is_impaired(&self) -> bool {
         self.impaired.is_some()
     }
 
-    /// Whether it has one rate, is not impaired and its queue takes any packet while it is short: most offers may go to
-    /// [`Link::offer_plain`].
+    /// Whether this link has one rate, no impairments and a queue that accepts any packet while it is short: most
+    /// packets may be offered by [`Link::offer_plain`].
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.plain && self.room_for > 0
@@ -203,18 +205,18 @@ impl<P: Packet + Copy> Link<P> {
         self.admit(now, packet)
     }
 
-    /// A copy made by duplication at the last [`Link::offer`], to be given to [`Link::offer_copy`].
+    /// A copy made by duplication at the last [`Link::offer`]; pass it to [`Link::offer_copy`].
     #[inline]
     pub fn pop_copy(&mut self) -> Option<P> {
         self.impaired.as_mut()?.copies.pop()
     }
 
-    /// Offers a copy: no loss or duplication is applied again.
+    /// Offers a copy. Losses and duplication are not applied again.
     pub fn offer_copy(&mut self, now: Time, packet: &P) -> Offered {
         self.enter_queue(now, packet)
     }
 
-    /// To a link that is not plain.
+    /// Offers a packet to a link that is not plain.
     #[inline(never)]
     fn offer_special(&mut self, now: Time, packet: &P) -> Offered {
         if let Some(impaired) = &mut self.impaired {
@@ -237,7 +239,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// To a queue that decides at arrival.
+    /// Offers a packet to a queue that decides at arrival.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn admit(&mut self, now: Time, packet: &P) -> Offered {
@@ -251,7 +253,7 @@ impl<P: Packet + Copy> Link<P> {
         Offered::Queued
     }
 
-    /// As [`Link::admit`], where the queue must be asked.
+    /// As [`Link::admit`], where the queue has to decide.
     #[inline(never)]
     fn admit_asking(&mut self, now: Time, bytes: u32, packet: &P) -> Offered {
         let backlog = self.backlog_at_arrival();
@@ -285,8 +287,8 @@ impl<P: Packet + Copy> Link<P> {
         Offered::Queued
     }
 
-    /// A packet enters behind `packets` others, to be sent from `ready` on: when it will arrive. `PLAIN`: the link is, so its
-    /// rate is not looked up.
+    /// Adds a packet behind `packets` others, to be sent from `ready` on. Returns when it will arrive. `PLAIN`: the
+    /// link is plain, so its rate need not be looked up.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn accept<const PLAIN: bool>(
@@ -306,8 +308,8 @@ impl<P: Packet + Copy> Link<P> {
         arrival
     }
 
-    /// Puts a packet on the transmitter at `begin`, which must not be before `free_at`: when it will arrive. `waited`:
-    /// it was in the queue before.
+    /// Puts a packet on the transmitter at `begin`, which must not be before `free_at`. Returns when it will arrive.
+    /// `waited`: the packet was in the queue before.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn transmit<const PLAIN: bool>(
@@ -337,7 +339,7 @@ impl<P: Packet + Copy> Link<P> {
         arrival
     }
 
-    /// Packets whose last bit has left by `now` no longer count as queued.
+    /// Advances past the packets whose last bit has left by `now`: they no longer count as queued.
     #[inline]
     fn forget_departed(&mut self, now: Time) {
         if now >= self.free_at {
@@ -345,7 +347,7 @@ impl<P: Packet + Copy> Link<P> {
             self.backlog_bytes = 0;
             return;
         }
-        // something is in service, so the walk ends before the tail
+        // A packet is in service, so the walk ends before the tail.
         while self.ring.at(self.undeparted).arrival <= now + self.delay {
             self.backlog_bytes -= u64::from(self.wire_bytes(self.undeparted));
             self.undeparted += 1;
@@ -359,13 +361,13 @@ impl<P: Packet + Copy> Link<P> {
         Backlog { packets, bytes: self.backlog_bytes, in_service_bytes, free_at: self.free_at }
     }
 
-    /// Wire bytes, with the link's header, of the packet at a position of the ring.
+    /// Wire bytes, including the link's header, of the packet at a position of the ring.
     #[inline]
     fn wire_bytes(&self, position: u64) -> u32 {
         self.ring.at(position).packet.wire_bytes() + self.header_bytes
     }
 
-    /// When the next packet arrives at the far end; [`Time::MAX`] if none is under way.
+    /// When the next packet arrives at the far end; [`Time::MAX`] if there is none.
     #[inline]
     pub fn next_arrival(&self) -> Time {
         let ring = self.ring.front().map_or(Time::MAX, |head| head.arrival);
@@ -388,7 +390,7 @@ impl<P: Packet + Copy> Link<P> {
     fn pop_ring(&mut self, now: Time) -> Option<P> {
         let head = *self.ring.front().filter(|head| head.arrival <= now)?;
         if self.undeparted == self.ring.head() {
-            // the head packet has already departed; the ring is updated lazily
+            // The head packet has departed, although the lazy position may not say so yet.
             self.undeparted += 1;
             self.backlog_bytes -= u64::from(head.packet.wire_bytes() + self.header_bytes);
         }
@@ -424,7 +426,7 @@ impl<P: Packet + Copy> Link<P> {
         backlog
     }
 
-    /// The queue's own average length, in the unit of its limit, where it keeps one (RED).
+    /// The average length that the queue computes (RED), in the unit of its limit.
     pub fn average(&self) -> Option<f64> {
         match &self.discipline {
             Discipline::AtArrival(queue) => queue.average(),
@@ -433,7 +435,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// How long that average was below, between and above its thresholds, up to `now`.
+    /// The time that this average was below, between and above its thresholds, up to `now`.
     pub fn regions(&mut self, now: Time) -> Option<Regions> {
         self.forget_departed(now);
         let idle_since = self.backlog_at_arrival().idle_since();
@@ -444,7 +446,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Packets inside: queued, in service, propagating or held back by an extra delay.
+    /// Packets in the link: queued, in service, propagating or waiting for an extra delay.
     pub fn packets_inside(&self) -> u64 {
         let held = self.impaired.as_ref().map_or(0, |impaired| impaired.held.len() + impaired.copies.len());
         let waiting = match &self.discipline {

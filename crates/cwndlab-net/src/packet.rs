@@ -1,4 +1,4 @@
-//! What a path element needs to know of a packet.
+//! The properties of a packet that path elements use.
 
 /// The ECN field of the IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -15,10 +15,10 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// A packet as links and queues see it. The simulator's is a 56-byte value, the router's an index of a buffer. The default
-/// value only fills unused places of a link's ring.
+/// A packet as links and queues see it. In the simulator it is a 56-byte value, in the router the index of a buffer.
+/// The default value only fills unused slots of a link's ring.
 pub trait Packet: Default {
-    /// Bytes that occupy the link and the byte-limited queue, before the link's own header overhead.
+    /// Bytes that the packet takes on the link and in a byte-limited queue, without the link's own header.
     fn wire_bytes(&self) -> u32;
     /// The ECN field.
     fn ecn(&self) -> Ecn;
@@ -26,8 +26,8 @@ pub trait Packet: Default {
     fn mark_ce(&mut self);
     /// Identifies the flow (both addresses, both ports, protocol), for queues that hash by flow.
     fn flow_key(&self) -> u64;
-    /// The low 32 bits of the stream offset of the first byte of TCP payload, and the payload's length; for losses scripted by
-    /// sequence.
+    /// The low 32 bits of the stream offset of the first byte of TCP payload, and the payload's length. Used by losses
+    /// scripted by sequence number.
     fn payload(&self) -> (u32, u32);
     /// The number of the traffic that the packet belongs to, as [`crate::queue::QueueConfig::number_traffic`] gave it; 0 where
     /// no class-based queue names it.

@@ -1,13 +1,13 @@
 //! A power-of-two ring of values: the packets of one link.
 
-/// FIFO ring addressed by absolute positions, so that a second cursor can walk inside it. Grows, never shrinks.
+/// FIFO ring addressed by absolute positions, so that a second cursor can move inside it. It grows and never shrinks.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
-    /// Empty, or a power of two long.
+    /// The length is 0 or a power of two.
     slots: Vec<T>,
     head: u64,
     tail: u64,
-    /// There is room up to this position, and more if `head` has moved on since.
+    /// There is room up to this position, and beyond it if `head` has moved since.
     room_to: u64,
 }
 
@@ -29,7 +29,7 @@ impl<T: Copy + Default> Ring<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.head == self.tail
     }
-    /// Pushes an element, which `write` writes into its slot: a value passed by copy would go by the stack.
+    /// Pushes an element that `write` writes into its slot; a value passed by copy would go over the stack.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut T)) {
@@ -46,7 +46,7 @@ impl<T: Copy + Default> Ring<T> {
         self.head += 1;
         Some(value)
     }
-    /// Forgets the oldest element, which must exist.
+    /// Removes the oldest element, which must exist.
     #[inline]
     pub(crate) fn drop_first(&mut self) {
         debug_assert!(!self.is_empty());
@@ -65,7 +65,7 @@ impl<T: Copy + Default> Ring<T> {
         &self.slots[position as usize & (self.slots.len() - 1)]
     }
 
-    /// Notes how far the room left by `head` reaches, and doubles the ring if there is none.
+    /// Updates `room_to` from `head`, and doubles the ring if there is no room.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
@@ -75,12 +75,12 @@ impl<T: Copy + Default> Ring<T> {
         self.room_to = self.head + self.slots.len() as u64;
     }
 
-    /// Doubles the full ring in place: of two rings at a time, the old one and its copy, one would be unused memory.
+    /// Doubles the full ring in place: a second allocation would leave the old one as unused memory.
     fn grow(&mut self) {
         let old = self.slots.len();
         self.slots.reserve_exact(old.max(16));
         self.slots.resize((old * 2).max(16), T::default());
-        // a position is now taken modulo twice as much, which moves half of them
+        // Positions are now taken modulo twice the length, which moves half of them.
         for position in (self.head..self.tail).map(|position| position as usize).filter(|position| position & old != 0)
         {
             let at = position & (old - 1);

@@ -3,29 +3,29 @@
 use cwndlab_units::Time;
 use thiserror::Error;
 
-/// Times and values that make no schedule; the message says what would be right.
+/// Times and values that are not a valid schedule. The message says what would be right.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ScheduleError {
-    /// Not as many times as values.
+    /// The numbers of times and values differ.
     #[error("{times} times but {values} values")]
     Lengths {
-        /// How many times.
+        /// Number of times.
         times: usize,
-        /// How many values.
+        /// Number of values.
         values: usize,
     },
-    /// No value for the beginning.
+    /// There is no value for time 0.
     #[error("the first value must be for time 0")]
     Start,
-    /// A time is not above the one before.
+    /// A time is not above the previous one.
     #[error("the times must rise")]
     Order,
-    /// It begins again before its end.
+    /// The schedule repeats before its last time.
     #[error("repeat must be later than the last time")]
     Repeat,
 }
 
-/// Whether times and values make a schedule.
+/// Checks that times and values make a schedule.
 pub(crate) fn check(at: &[Time], values: usize, repeat: Option<Time>) -> Result<(), ScheduleError> {
     if at.len() != values {
         return Err(ScheduleError::Lengths { times: at.len(), values });
@@ -42,35 +42,35 @@ pub(crate) fn check(at: &[Time], values: usize, repeat: Option<Time>) -> Result<
     Ok(())
 }
 
-/// A piecewise constant value. Must be queried in non-decreasing order of time.
+/// A piecewise constant value. Query it in non-decreasing order of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule<T> {
     at: Vec<Time>,
     values: Vec<T>,
     repeat: Option<Time>,
     index: usize,
-    /// When this round began.
+    /// Start of the current round.
     base: Time,
 }
 
 impl<T: Copy> Schedule<T> {
-    /// From checked parts.
+    /// A schedule from checked parts.
     pub(crate) fn new(at: &[Time], values: &[T], repeat: Option<Time>) -> Schedule<T> {
         Schedule { at: at.to_vec(), values: values.to_vec(), repeat, index: 0, base: Time::ZERO }
     }
 
-    /// How long a round lasts, if it repeats.
+    /// Length of a round, if the schedule repeats.
     pub(crate) fn period(&self) -> Option<Time> {
         self.repeat
     }
 
-    /// Each value of a round that repeats, with how long it holds.
+    /// Each value of a repeating round, with its duration.
     pub(crate) fn round(&self) -> impl Iterator<Item = (T, Time)> + '_ {
         let ends = self.at.iter().skip(1).copied().chain(self.repeat);
         self.values.iter().zip(&self.at).zip(ends).map(|((&value, &at), end)| (value, end - at))
     }
 
-    /// The value at a time, and until when it holds.
+    /// The value at `now`, and until when it holds.
     pub(crate) fn at(&mut self, now: Time) -> (T, Time) {
         if let Some(period) = self.repeat {
             let rounds = (now - self.base).as_nanos() / period.as_nanos();

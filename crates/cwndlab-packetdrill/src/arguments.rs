@@ -13,7 +13,7 @@ pub(crate) struct Flags {
     pub dont_wait: bool,
 }
 
-/// The flags `MSG_A|MSG_B` of `call`, which must be among `known`; 0 or nothing is none.
+/// The flags `MSG_A|MSG_B` of `call`, which must be among `known`. 0 or an empty text means no flags.
 pub(crate) fn flags(line: usize, call: &Call, words: &str, known: &[&str]) -> Result<Flags> {
     let mut flags = Flags::default();
     for word in words.split('|').map(str::trim).filter(|word| !matches!(*word, "" | "0")) {
@@ -26,7 +26,7 @@ pub(crate) fn flags(line: usize, call: &Call, words: &str, known: &[&str]) -> Re
             "MSG_EOR" => flags.end_of_record = true,
             "MSG_PEEK" => flags.peek = true,
             "MSG_DONTWAIT" => flags.dont_wait = true,
-            // nothing here receives signals
+            // Scripts receive no signals here.
             _ => {}
         }
     }

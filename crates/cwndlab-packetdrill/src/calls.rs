@@ -13,12 +13,12 @@ const CALLS: &str =
     "socket, bind, listen, accept, connect, write, send, sendto, sendmsg, writev, read, recv, recvfrom, \
                      close, shutdown, setsockopt, getsockopt, ioctl and fcntl";
 
-/// What a call returns.
+/// The result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Returned {
     Value(i64),
     Error(&'static str),
-    /// It waits.
+    /// The call blocks.
     Blocks,
 }
 
@@ -49,7 +49,7 @@ impl Machine {
         check(line, call, returned)
     }
 
-    /// Blocking calls that can return now do.
+    /// Returns from the blocking calls that can return now.
     pub fn finish_calls(&mut self) -> Result<()> {
         let mut waiting = std::mem::take(&mut self.pending);
         while let Some(pending) = (!waiting.is_empty()).then(|| waiting.remove(0)) {
@@ -131,7 +131,7 @@ impl Machine {
         }
     }
 
-    /// Bytes that wait to be read (`SIOCINQ`), or to be acknowledged (`SIOCOUTQ`).
+    /// Number of bytes that wait to be read (`SIOCINQ`) or to be acknowledged (`SIOCOUTQ`).
     fn ioctl(&mut self, line: usize, call: &Call) -> Result<Returned> {
         let request = call.arguments.get(1).map_or("", String::as_str);
         let endpoint = self.endpoint(line, call)?;
@@ -314,7 +314,7 @@ impl Machine {
         let kind = self.descriptor(line, call)?.kind;
         if let Kind::Connected(index) = kind {
             let endpoint = &mut self.endpoints[index];
-            // RFC 2525, 2.17: unread data makes a reset of a close.
+            // RFC 2525, section 2.17: a close with unread data resets the connection.
             if linger_zero || endpoint.unread() > 0 {
                 endpoint.connection.abort();
             } else {
@@ -327,7 +327,7 @@ impl Machine {
     }
 }
 
-/// Compares what a call returned with what the script says.
+/// Compares what a call returned with what the script states.
 fn check(line: usize, call: &Call, returned: Returned) -> Result<()> {
     let name = &call.name;
     match (returned, call.result) {

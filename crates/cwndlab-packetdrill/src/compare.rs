@@ -1,4 +1,4 @@
-//! Expected segments against those sent.
+//! Compares expected segments with those sent.
 
 use crate::error::{wrong, Result};
 use crate::machine::Machine;
@@ -23,7 +23,7 @@ fn difference(options: &ToolOptions, now: Time, expected: &Packet, found: &Packe
     if expected.len != found.len || expected.seq.is_some_and(|seq| Some(seq) != found.seq) {
         return Some("sequence numbers");
     }
-    // an ACK without a number is one of 0, as in packetdrill
+    // An ACK without a number means ACK 0, as in packetdrill.
     if found.ack.is_some_and(|ack| ack != expected.ack.unwrap_or(0)) {
         return Some("acknowledgment");
     }
@@ -58,7 +58,7 @@ fn options_fit(options: &ToolOptions, now: Time, expected: &Options, found: &Opt
         && expected.accecn == found.accecn
 }
 
-/// TS val may be off by the tolerance over the time since the script's beginning, as in the tool.
+/// As in packetdrill, the tolerance of TS val is relative to the time since the script's beginning.
 fn timestamp_fits(options: &ToolOptions, now: Time, off_ticks: u32) -> bool {
     let off_us = u64::from(off_ticks) * u64::from(options.timestamp_tick_us);
     off_us * 1_000 <= options.tolerance.over(now).as_nanos()

@@ -1,18 +1,18 @@
-//! Why a script does not hold.
+//! Why a script fails.
 
 use std::fmt;
 
 /// The maximum length of a script in seconds. All timers up to the end run, so it must be bounded.
 pub(crate) const LONGEST_S: u64 = 1_000_000;
 
-/// Why a script failed, and at which of its lines.
+/// Why a script failed, and at which line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScriptError {
     /// Line of the script, from 1.
     pub line: usize,
     /// What was expected and what happened.
     pub message: String,
-    /// Whether the script asks for something this tool does not support, rather than being contradicted by the endpoint.
+    /// Whether the script needs something that this tool does not support; otherwise the endpoint contradicts it.
     pub unsupported: bool,
     /// The last events before that line, oldest first.
     pub before: Vec<String>,
@@ -27,12 +27,12 @@ impl std::error::Error for ScriptError {}
 
 pub(crate) type Result<T> = std::result::Result<T, ScriptError>;
 
-/// The script cannot be read, or the endpoint contradicts it.
+/// The script cannot be parsed, or the endpoint contradicts it.
 pub(crate) fn wrong<T>(line: usize, message: impl Into<String>) -> Result<T> {
     Err(ScriptError { line, message: message.into(), unsupported: false, before: Vec::new() })
 }
 
-/// The script asks for something this tool does not support.
+/// The script needs something that this tool does not support.
 pub(crate) fn unsupported<T>(line: usize, message: impl Into<String>) -> Result<T> {
     Err(ScriptError { line, message: message.into(), unsupported: true, before: Vec::new() })
 }

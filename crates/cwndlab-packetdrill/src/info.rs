@@ -1,4 +1,4 @@
-//! `tcp_info` by the kernel's names, as far as the endpoint has the fields.
+//! `tcp_info` under the kernel's names, for the fields that the endpoint has.
 
 use crate::python::Names;
 use crate::socket::Endpoint;
@@ -13,10 +13,11 @@ const STATES: [(&str, f64); 5] = [
     ("TCP_CA_Loss", 4.0),
 ];
 
-/// The kernel's idea of no threshold.
+/// The kernel's value for "no threshold".
 const INFINITE_SSTHRESH: f64 = 2_147_483_647.0;
 
-/// The fields' values now; those that the endpoint does not have stay unknown, so that an assertion on them is an error.
+/// The present values of the fields. Fields that the endpoint does not have are undefined, so that an assertion on them
+/// is an error.
 pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
     let (connection, cfg) = (&endpoint.connection, &endpoint.cfg);
     let info = connection.info(cfg);
@@ -54,7 +55,7 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
         ("tcpi_segs_in", connection.stats().segments_received as f64),
         ("tcpi_segs_out", connection.stats().segments_sent as f64),
     ];
-    // these are not known at all times
+    // These fields are not always defined.
     let more = [
         ("tcpi_retrans", info.retransmitted.map(|segments| segments as f64)),
         ("tcpi_rcv_mss", info.receive_mss.map(f64::from)),

@@ -1,4 +1,4 @@
-//! The state of a run: clock, endpoints, file descriptors, what was sent and what happened last.
+//! The state of a run: clock, endpoints, file descriptors, segments sent and recent events.
 
 use crate::error::{wrong, Result, ScriptError};
 use crate::options::ToolOptions;
@@ -11,7 +11,7 @@ use cwndlab_tcp::{Connection, TcpConfig};
 use cwndlab_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Events that a failure shows.
+/// Number of events that a failure message shows.
 const SHOWN_BEFORE: usize = 6;
 
 /// A blocking system call that has not returned.
@@ -22,7 +22,7 @@ pub(crate) struct Pending {
     pub tolerance: Time,
 }
 
-/// A setting without a knob that may change what is sent, and the line that asks for it.
+/// A setting without a knob that may change what is sent, and the line that requests it.
 pub(crate) struct Unset {
     pub line: usize,
     pub setting: String,
@@ -33,12 +33,12 @@ pub(crate) struct Machine {
     pub now: Time,
     pub cfg: TcpConfig,
     pub options: ToolOptions,
-    /// When the event before took place, by the script.
+    /// The time of the previous event, according to the script.
     pub event_before: Option<Time>,
-    /// Whether the interface accepts segments; while it does not, the endpoints are not polled.
+    /// Whether the interface accepts segments. While it does not, the endpoints are not polled.
     pub queue_takes: bool,
-    /// The receive buffer that a BSD script sets. The window offered then waits for reads; otherwise what arrives counts as
-    /// read at once.
+    /// The receive buffer that a BSD script sets. The advertised window then depends on reads; without it, data counts
+    /// as read when it arrives.
     pub receive_buffer: Option<u64>,
     pub descriptors: BTreeMap<i64, Descriptor>,
     pub endpoints: Vec<Endpoint>,
@@ -68,7 +68,7 @@ impl Machine {
         }
     }
 
-    /// Remembers an event for the message of a failure.
+    /// Stores an event for a failure message.
     pub fn note(&mut self, at: Time, what: &str) {
         if self.before.len() == SHOWN_BEFORE {
             self.before.pop_front();
@@ -76,7 +76,7 @@ impl Machine {
         self.before.push_back(format!("{} {what}", seconds(at)));
     }
 
-    /// The failure with what happened before it; a setting that could not be made may be its reason.
+    /// Adds the preceding events to a failure, and any setting that was not applied and may be the reason.
     pub fn explain(&mut self, error: ScriptError) -> ScriptError {
         while let Some(sent) = self.sent.pop_front() {
             let packet = self.endpoints[sent.endpoint].shown(&sent.segment);
@@ -96,18 +96,18 @@ impl Machine {
         }
     }
 
-    /// A new endpoint, the last.
+    /// Adds an endpoint as the last one.
     pub fn add_endpoint(&mut self, cfg: TcpConfig, connection: Connection, accepted: bool) {
         let timestamps = Timestamps::with_tick(self.options.timestamp_tick_us);
         self.endpoints.push(Endpoint::new(cfg, connection, timestamps, accepted));
     }
 
-    /// The earliest timer of an endpoint.
+    /// The earliest timer of all endpoints.
     pub fn next_timer(&self) -> Option<Time> {
         self.endpoints.iter().map(|e| e.connection.poll_timeout()).min().filter(|at| !at.is_never())
     }
 
-    /// Lets the timers expire that are due at `at`.
+    /// Handles the timers that are due at `at`.
     pub fn timer(&mut self, at: Time) -> Result<()> {
         self.now = self.now.max(at);
         for endpoint in &mut self.endpoints {
@@ -119,7 +119,7 @@ impl Machine {
         self.finish_calls()
     }
 
-    /// Lets time pass up to `to`, with the timers on the way.
+    /// Advances time to `to`, handling the timers on the way.
     pub fn advance(&mut self, line: usize, to: Time, tolerance: Time) -> Result<()> {
         if to + tolerance < self.now {
             let (to, now) = (seconds(to), seconds(self.now));
@@ -132,7 +132,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes what the endpoints have to send.
+    /// Collects the segments that the endpoints send.
     pub fn drain(&mut self) {
         if !self.queue_takes {
             return;

@@ -1,9 +1,9 @@
-//! packetdrill's own options (`--name=value`), as far as a script may contain them.
+//! packetdrill's own options (`--name=value`) that a script may contain.
 
 use crate::error::{unsupported, wrong, Result, LONGEST_S};
 use cwndlab_units::Time;
 
-/// Options without influence on a run here: addresses, interfaces, how the tool runs and prints.
+/// Options without effect on a run here: addresses, interfaces, how the tool runs and prints.
 const WITHOUT_EFFECT: [&str; 16] = [
     "bind_port",
     "code_command",
@@ -26,11 +26,11 @@ const IPV4_HEADERS: u32 = 40;
 const IPV6_HEADERS: u32 = 60;
 const DEFAULT_MTU: u32 = 1500;
 
-/// How far an event may be from its time: the larger of the two.
+/// How far an event may be from its time: the larger of two tolerances.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Tolerance {
     pub least: Time,
-    /// Of the time since the event before.
+    /// Percentage of the time since the previous event.
     pub percent: f64,
 }
 
@@ -42,38 +42,38 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
-    /// After `span`.
+    /// The tolerance for an event `span` after the previous one.
     pub fn over(self, span: Time) -> Time {
         self.least.max(Time::from_secs_f64(span.as_secs_f64() * self.percent / 100.0))
     }
 }
 
-/// What a script's options set.
+/// The settings made by a script's options.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct ToolOptions {
     pub tolerance: Tolerance,
-    /// Microseconds of a tick of TS val; 0: TS val is not compared, as in the tool.
+    /// Microseconds per tick of TS val. With 0, TS val is not compared, as in packetdrill.
     pub timestamp_tick_us: u32,
-    /// Whether an echoed timestamp (TS ecr) that was never sent is interpolated; otherwise it is an error.
+    /// Whether an echoed timestamp (TS ecr) that was never sent is interpolated. Otherwise it is an error.
     pub echo_scaled: bool,
-    /// Whether each expected segment must be a single one rather than a train of several.
+    /// Whether an expected segment must be a single segment. Otherwise several may make it up.
     pub strict_segments: bool,
-    /// Whether windows offered are left out.
+    /// Whether advertised windows are not compared.
     pub ignore_windows: bool,
-    /// Bytes of the segments that a larger one was merged from on arrival (GRO).
+    /// Size of the segments that were merged on arrival into a larger one (GRO).
     pub merged_from: Option<u32>,
     mtu: Option<u32>,
     ipv6: bool,
 }
 
 impl ToolOptions {
-    /// The MSS that the script's MTU and IP version leave; `None` where it states neither.
+    /// The MSS according to the script's MTU and IP version; `None` if it states neither.
     pub fn mss(&self) -> Option<u32> {
         let headers = if self.ipv6 { IPV6_HEADERS } else { IPV4_HEADERS };
         (self.ipv6 || self.mtu.is_some()).then(|| self.mtu.unwrap_or(DEFAULT_MTU) - headers)
     }
 
-    /// Takes one option in.
+    /// Applies one option.
     pub fn set(&mut self, line: usize, option: &str) -> Result<()> {
         let Some(setting) = option.strip_prefix("--") else {
             return wrong(line, format!("expected --name=value, found {option:?}"));

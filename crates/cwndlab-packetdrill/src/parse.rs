@@ -1,4 +1,4 @@
-//! From text to [`Script`].
+//! Parses the text of a [`Script`].
 
 use crate::error::{too_late, wrong, Result, LONGEST_S};
 use crate::number::integer;
@@ -6,7 +6,7 @@ use crate::script::{Action, Call, Event, Script, When};
 use crate::segment::parse_packet;
 use cwndlab_units::Time;
 
-/// Names of errors that calls of a socket give.
+/// Names of errors that socket calls return.
 const ERRORS: [&str; 32] = [
     "EACCES",
     "EADDRINUSE",
@@ -58,7 +58,7 @@ pub(crate) fn parse(text: &str) -> Result<Script> {
             if script.events.is_empty() {
                 script.setup.push((line, command));
             } else {
-                // A command without a time, as the last restores settings: nothing to do.
+                // A command without a time. As the last line it restores settings, so there is nothing to do.
                 drop(command);
             }
         } else if reader.rest().starts_with("--") {
@@ -77,7 +77,8 @@ pub(crate) fn parse(text: &str) -> Result<Script> {
     Ok(script)
 }
 
-/// Blanks `//`, `/* */` and, where a line begins with it, `#`, keeping the lines. Code and commands keep their `#`.
+/// Replaces `//`, `/* */` and, at the start of a line, `#` comments by blanks, keeping the lines. Code and commands
+/// keep their `#`.
 fn without_comments(text: &str) -> Result<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -183,7 +184,7 @@ impl Reader<'_> {
         Ok(Event { line, when, action })
     }
 
-    /// What comes next on this line, for messages.
+    /// The next word on this line, for messages.
     fn next_word(&self) -> String {
         let line = self.rest().lines().next().unwrap_or_default();
         match line.split_whitespace().next() {
@@ -228,12 +229,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Decimal seconds; digits after the point are exact.
+    /// Decimal seconds, converted exactly.
     fn seconds(&mut self) -> Result<Time> {
         self.skip_blanks();
         let rest = self.rest();
         let mut end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        // The dots of an ellipsis are no decimal point.
+        // The dots of an ellipsis are not a decimal point.
         if let Some(dots) = rest[..end].find("..") {
             end = dots;
         }

@@ -1,20 +1,20 @@
-//! The little of Python that scripts assert in: `assert expression, message`, `name = expression`, `print(…)`.
+//! The subset of Python that scripts use in assertions: `assert expression, message`, `name = expression`, `print(…)`.
 
 use std::collections::BTreeMap;
 
-/// A value: Python's int and float are one here, True is 1.
+/// A value. Python's int and float are the same type here, and True is 1.
 pub(crate) type Value = f64;
 
 /// Names and their values.
 pub(crate) type Names = BTreeMap<String, Value>;
 
-/// The statement that fails.
+/// A statement that fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
-    /// Lines after the code's first.
+    /// Its line, counted from the first line of the code.
     pub line: usize,
     pub message: String,
-    /// It asks for what is not there, rather than being wrong.
+    /// The statement needs something that is not supported; otherwise it is wrong.
     pub unsupported: bool,
 }
 
@@ -27,7 +27,7 @@ enum Reason {
 
 use Reason::{Unsupported, Wrong};
 
-/// Runs the code; `Err` says which statement fails and why. Assignments stay in `names`.
+/// Runs the code. Assignments are stored in `names`. `Err` states which statement fails and why.
 pub(crate) fn run(code: &str, names: &mut Names) -> Result<(), Failure> {
     for (line, statement) in statements(code) {
         execute(&statement, names).map_err(|reason| match reason {
@@ -38,8 +38,8 @@ pub(crate) fn run(code: &str, names: &mut Names) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The statements and the lines where they begin: parted by newlines and semicolons outside strings and brackets, without
-/// comments.
+/// The statements and the lines where they begin. Newlines and semicolons separate them, except inside strings and
+/// brackets; comments are removed.
 fn statements(code: &str) -> Vec<(usize, String)> {
     let (mut found, mut current) = (Vec::new(), String::new());
     let (mut line, mut began, mut depth, mut quote, mut comment) = (0, 0, 0_i32, None, false);
@@ -120,7 +120,7 @@ fn assignment(statement: &str) -> Option<(&str, Option<&str>, &str)> {
     (plain && !rest.starts_with('=')).then_some((name, operator, rest))
 }
 
-/// The names in an expression with their values, for the message.
+/// The names in an expression with their values, for messages.
 fn seen(expression: &str, names: &Names) -> String {
     let mut shown: Vec<&str> = Vec::new();
     for word in expression.split(|c: char| !c.is_alphanumeric() && c != '_') {
@@ -136,7 +136,7 @@ fn seen(expression: &str, names: &Names) -> String {
     }
 }
 
-/// Each level of brackets, signs and `not` takes some of the program's stack.
+/// Each level of brackets, signs and `not` uses stack space, so their depth is limited.
 const MAX_DEPTH: u32 = 50;
 
 struct Parser<'a> {
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// What `inner` parses, one level deeper.
+    /// Parses with `inner`, one level deeper.
     fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Result<Value, Reason>) -> Result<Value, Reason> {
         if self.depth == MAX_DEPTH {
             return Err(Unsupported(format!("expressions may be nested at most {MAX_DEPTH} deep")));
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
         if self.take("not") {
             return Ok(f64::from(u8::from(self.nested(Self::negation)? == 0.0)));
         }
-        // Comparisons chain: a <= b <= c.
+        // Comparisons may be chained: a <= b <= c.
         let mut left = self.sum()?;
         let (mut compared, mut holds) = (false, true);
         while let Some(op) = self.take_one_of(&["<=", ">=", "==", "!=", "<", ">"]) {
@@ -235,7 +235,7 @@ impl<'a> Parser<'a> {
             holds &= match op {
                 "<=" => left <= right,
                 ">=" => left >= right,
-                // Integers, exact in a float.
+                // The values are integers, which a float represents exactly.
                 "==" => left.to_bits() == right.to_bits() || left - right == 0.0,
                 "!=" => left - right != 0.0,
                 "<" => left < right,

@@ -13,9 +13,9 @@ use crate::state::SocketCount;
 use cwndlab_tcp::{Connection, Flags, Header, Segment, TcpConfig};
 use cwndlab_units::Time;
 
-/// What fits into one IP packet next to 20 bytes of IP header and 60 of TCP header.
+/// Largest payload of an IP packet with 20 bytes of IP header and 60 of TCP header.
 const MAX_PAYLOAD: u32 = 65_535 - 80;
-/// How long an event without a time is waited for.
+/// How long to wait for an event without a time.
 const PATIENCE: Time = Time::from_secs(3600);
 
 /// How strictly the endpoint is compared with a script.
@@ -23,15 +23,16 @@ const PATIENCE: Time = Time::from_secs(3600);
 pub struct Strictness {
     /// Permitted deviation of event times; overrides `--tolerance_usecs` in the script.
     pub tolerance: Option<Time>,
-    /// Whether the windows offered (`win N` of expected segments) are left out, which depend on how an operating system
-    /// accounts for its buffers.
+    /// Whether advertised windows (`win N` of expected segments) are not compared: they depend on how an operating
+    /// system accounts for its buffers.
     pub ignore_windows: bool,
 }
 
-/// Runs the script `text` against endpoints of `cfg`, as its commands and socket options change it.
+/// Runs the script `text` against endpoints configured by `cfg`, as the script's commands and socket options change it.
 ///
 /// # Errors
-/// The first line that cannot be read, is not supported or is contradicted by the endpoint.
+///
+/// The first line that cannot be parsed, is not supported or is contradicted by the endpoint.
 pub fn run(text: &str, cfg: &TcpConfig) -> std::result::Result<(), ScriptError> {
     run_with(text, cfg, Strictness::default())
 }
@@ -100,7 +101,7 @@ impl Machine {
                     before: Vec::new(),
                 })?;
             }
-            // room in the queue is found out by the next attempt to send
+            // The next attempt to send finds out whether the queue has room.
             Action::Command(text) => return self.command(event.line, text),
             Action::Expect(_) => {}
         }
@@ -108,7 +109,7 @@ impl Machine {
         self.finish_calls()
     }
 
-    /// A command is not run, but what it sets is set.
+    /// A command is not run, but its settings are applied.
     fn command(&mut self, line: usize, text: &str) -> Result<()> {
         if let Some(count) = SocketCount::parse(text) {
             return count.check(line, &self.endpoints);
@@ -124,7 +125,7 @@ impl Machine {
         }
     }
 
-    /// Blocking calls must have returned, up to the latest time that the script gives one.
+    /// Checks that blocking calls have returned, up to the latest time that the script states for one.
     fn finish(&mut self) -> Result<()> {
         let Some(last) = self.pending.iter().map(|p| p.until + p.tolerance).max() else { return Ok(()) };
         let line = self.pending[0].line;
@@ -150,7 +151,7 @@ impl Machine {
             return unsupported(line, "a segment that arrives needs its sequence numbers");
         }
         if flags.has(Flags::SYN) && packet.len > 0 && self.receive_buffer.is_none() {
-            // BSD's scripts expect that such data is left out
+            // BSD's scripts expect such data to be ignored.
             return unsupported(line, "a SYN that carries data (TCP Fast Open) is not supported");
         }
         if flags.has(Flags::SYN) && !flags.has(Flags::ACK) || self.endpoints.is_empty() {
@@ -164,7 +165,7 @@ impl Machine {
         let echo = match endpoint.timestamps.live(ts_ecr) {
             Some(sent) => sent,
             None if self.options.echo_scaled => endpoint.timestamps.interpolated(ts_ecr),
-            // without ACK the echo is ignored (RFC 7323, section 3.2)
+            // Without the ACK flag the echo is ignored (RFC 7323, section 3.2).
             None if !flags.has(Flags::ACK) => ts_ecr,
             None => {
                 let message =
@@ -173,8 +174,8 @@ impl Machine {
             }
         };
         let whole = endpoint.inbound(packet, echo);
-        // what was merged arrives at one time, and is answered as one; what fills a hole or repeats is one piece, as its
-        // duplicate's report is of the whole
+        // Merged segments arrive at the same time and are acknowledged as one. Data that fills a hole or repeats
+        // earlier data stays in one piece, because a DSACK reports the whole duplicate.
         let beyond = packet.seq.is_some_and(|seq| seq >= endpoint.furthest);
         endpoint.furthest = endpoint.furthest.max(packet.seq.unwrap_or(0).saturating_add(whole.len));
         let size = self.options.merged_from.filter(|_| beyond).unwrap_or(whole.len).max(1);
@@ -194,14 +195,14 @@ impl Machine {
         }
     }
 
-    /// Nothing listens: what arrives is answered as by a port without a socket (RFC 9293, section 3.10.7.1).
+    /// No socket listens: a segment is answered as by a closed port (RFC 9293, section 3.10.7.1).
     fn add_closed_port(&mut self) {
         let mut connection = Connection::server(&self.cfg, LOCAL_ISS, self.now);
         connection.close();
         self.add_endpoint(self.cfg, connection, true);
     }
 
-    /// A SYN: a new endpoint if a socket listens, unless the last one still waits for its handshake's end.
+    /// On a SYN, creates an endpoint if a socket listens, unless the handshake of the last one has not ended.
     fn passive_open(&mut self) {
         let Some(listener) = self.descriptors.values().find(|d| d.kind == Kind::Listening) else { return };
         if self.endpoints.last().is_some_and(|e| !e.connection.is_finished()) {
@@ -213,7 +214,7 @@ impl Machine {
         self.apply_options(self.endpoints.len() - 1, corked, user_timeout_ms);
     }
 
-    /// Waits for a segment and compares it.
+    /// Waits for a segment and compares it with the expected one.
     fn expect(
         &mut self,
         line: usize,
@@ -240,7 +241,7 @@ impl Machine {
         self.now = self.now.max(first.at);
         let endpoint = &mut self.endpoints[first.endpoint];
         let mut found = endpoint.outbound(&first.segment, expected);
-        // A train of segments, as the kernel's TSO shows it.
+        // Combines several segments, as the kernel's TSO shows them.
         while found.len < expected.len && !self.options.strict_segments {
             let Some(next) = self.sent.front() else { break };
             let more = endpoint.outbound(&next.segment, expected);

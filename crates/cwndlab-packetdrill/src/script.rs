@@ -7,7 +7,7 @@ use cwndlab_units::Time;
 /// When an event takes place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct When {
-    /// Counted from the event before rather than from the script's beginning.
+    /// Counted from the previous event; otherwise from the script's beginning.
     pub relative: bool,
     /// `None`: any time (`*`).
     pub at: Option<Time>,
@@ -15,7 +15,7 @@ pub(crate) struct When {
     pub until: Option<Time>,
 }
 
-/// What takes place.
+/// An event.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Action {
     /// `<`: a segment arrives at the endpoint.
@@ -43,7 +43,7 @@ pub(crate) struct Event {
 pub(crate) struct Call {
     pub name: String,
     pub arguments: Vec<String>,
-    /// `None` where the script does not say (`= ?`).
+    /// `None` if the script does not state it (`= ?`).
     pub result: Option<i64>,
     pub errno: Option<String>,
 }
@@ -59,12 +59,12 @@ pub(crate) enum EcnBits {
     Ect01,
 }
 
-/// A segment as scripts write it; numbers relative to the initial sequence numbers.
+/// A segment as in scripts; numbers are relative to the initial sequence numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Packet {
     pub ecn: Option<EcnBits>,
     pub flags: u8,
-    /// `None` where the script does not say (`...(0)`).
+    /// `None` if the script does not state it (`...(0)`).
     pub seq: Option<u32>,
     pub len: u32,
     pub ack: Option<u32>,
@@ -74,7 +74,7 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Without what few scripts compare: the window and the ECN bits.
+    /// The segment without the fields that few scripts compare: the window and the ECN bits.
     pub fn without_details(self) -> Self {
         Packet { window: None, ecn: None, ..self }
     }
@@ -95,7 +95,7 @@ pub(crate) struct Options {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Script {
     pub options: ToolOptions,
-    /// The commands that come before the first event, and their lines.
+    /// The commands before the first event, with their lines.
     pub setup: Vec<(usize, String)>,
     pub events: Vec<Event>,
 }

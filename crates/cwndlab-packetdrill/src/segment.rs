@@ -1,4 +1,4 @@
-//! Segments as scripts write them.
+//! Segments in the syntax of scripts.
 
 use crate::error::{unsupported, wrong, Result};
 use crate::script::{EcnBits, Options, Packet};
@@ -129,7 +129,7 @@ fn parse_sequence(line: usize, text: &str) -> Result<(Option<u32>, u32)> {
 
 const OPTIONS: &str = "mss N, wscale N, sackOK, TS val N ecr N, sack A:B …, ECN e1b N ceb N e0b N and nop";
 
-/// Whether the numbers of a known option can be read.
+/// Whether the numbers of a known option can be parsed.
 fn well_formed(words: &[&str]) -> bool {
     match words {
         ["sackOK"] => true,

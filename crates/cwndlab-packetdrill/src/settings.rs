@@ -1,10 +1,10 @@
-//! What commands mean to the endpoint's knobs.
+//! Translates commands to the endpoint's knobs.
 
 use crate::sysctl::{self, Setting};
 use cwndlab_tcp::{CubicConfig, EcnKind, Profile, ReceiveTuning, RecoveryConfig, TcpConfig, WindowLawKind};
 
-/// What scripts run against: a profile's TCP. Those for `linux-6` were written on kernels, whose timers tick: HZ = 1000 unless
-/// said otherwise, 0 for timers to the nanosecond.
+/// The configuration against which scripts run: a profile's TCP. Scripts for `linux-6` were written on kernels, whose
+/// timers tick with HZ = 1000 unless stated otherwise; 0 means timers with a resolution of a nanosecond.
 #[must_use]
 pub fn config(profile: Profile, hz: Option<u32>) -> TcpConfig {
     let mut cfg = profile.config();
@@ -12,7 +12,7 @@ pub fn config(profile: Profile, hz: Option<u32>) -> TcpConfig {
     cfg
 }
 
-/// The window law by the kernel's name of it.
+/// Sets the window law with this name in the kernel.
 pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), String> {
     cfg.window_law = match name {
         "cubic" => WindowLawKind::CubicLinux(CubicConfig { fast_convergence: true }),
@@ -27,18 +27,19 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), 
     Ok(())
 }
 
-/// What a command changes beyond the knobs.
+/// The effects of a command in addition to the knobs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Effect {
-    /// Whether the interface's queue accepts segments from now on, if the command sets it.
+    /// Whether the interface's queue accepts segments from now on, if the command sets this.
     pub queue_takes: Option<bool>,
-    /// The receive buffer by the setting; the window offered then waits for reads, as BSD's scripts check.
+    /// The receive buffer according to the setting. The advertised window then depends on reads, as BSD's scripts
+    /// check.
     pub receive_buffer: Option<u64>,
     /// Settings without a knob that may change what is sent.
     pub unset: Vec<String>,
 }
 
-/// Takes the settings out of a shell command. An error names what of it is not supported.
+/// Applies the settings in a shell command. The error names the part that is not supported.
 pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Effect, String> {
     let mut effect = Effect::default();
     for words in simple_commands(text) {
@@ -52,13 +53,13 @@ pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Effect, String>
             }
             "echo" => echo(cfg, &mut effect, arguments)?,
             "tc" => queue(cfg, &mut effect, arguments)?,
-            // segments are always single here, regardless of the interface
+            // Segments are always single here, whatever the interface does.
             "ethtool"
                 if arguments
                     .iter()
                     .skip(2)
                     .all(|w| matches!(w.as_str(), "tso" | "gso" | "gro" | "lro" | "on" | "off")) => {}
-            // a kernel's memory of former connections: there are none
+            // A kernel's memory of former connections is always empty here.
             "ip" if arguments.iter().any(|word| word == "tcp_metrics") => {}
             "true" | "nstat" => {}
             program if program.starts_with("sysctl_restore") => {}
@@ -89,14 +90,14 @@ fn echo(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resul
     let [value, arrow, file] = arguments else { return Ok(()) };
     match (arrow.as_str(), file.strip_prefix("/proc/sys/")) {
         (">", Some(name)) => set(cfg, effect, &format!("{name}={value}")),
-        // both of HyStart's rules, the kernel's default
+        // Both of HyStart's rules, the kernel's default.
         (">", None) if file.ends_with("tcp_cubic/parameters/hystart_detect") && value == "3" => Ok(()),
         (">", None) if !file.starts_with("/dev/") => Err(format!("echo {value} > {file} is not supported")),
         _ => Ok(()),
     }
 }
 
-/// `tc qdisc add|replace|delete dev … root QUEUE …`: `fq` paces, and a limit of 0 takes nothing.
+/// `tc qdisc add|replace|delete dev … root QUEUE …`: `fq` paces, and a limit of 0 accepts nothing.
 fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let at = words.iter().position(|word| *word == "root").unwrap_or(words.len());
@@ -114,7 +115,7 @@ fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resu
     Ok(())
 }
 
-/// What the public collection's `defaults.sh` sets beyond the profile.
+/// Applies the settings of the public collection's `defaults.sh` that differ from the profile.
 fn defaults(cfg: &mut TcpConfig) {
     cfg.restart_after_idle = false;
     if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {
@@ -124,8 +125,8 @@ fn defaults(cfg: &mut TcpConfig) {
     cfg.ecn = EcnKind::Off;
 }
 
-/// The commands of a shell text, each in words: quotes and backslashes at a line's end are followed, redirections to
-/// `/dev/null` and comments left out.
+/// The commands of a shell text, each split into words. Quotes and backslashes at the end of a line are interpreted;
+/// redirections to `/dev/null` and comments are removed.
 fn simple_commands(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", " ").replace(" = ", "=");
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(takes(&mut cfg, "sysctl -q net.ipv4.tcp_sack=1"), None);
     }
 
-    /// `tcp_cwnd_validate` of Linux 6.12 asks it, too.
+    /// `tcp_cwnd_validate` of Linux 6.12 reads this setting, too.
     #[test]
     fn slow_start_after_idle_is_of_unused_windows_as_well() {
         let mut cfg = Profile::Linux6.config();

@@ -1,11 +1,11 @@
-//! The endpoint under test as its script sees it: relative numbers, file descriptors, what was read.
+//! The endpoint under test as its script sees it: relative numbers, file descriptors, bytes read.
 
 use crate::script::{EcnBits, Options, Packet};
 use crate::timestamps::Timestamps;
 use cwndlab_tcp::{CloseReason, Connection, Flags, Header, SackBlocks, Segment, TcpConfig};
 use cwndlab_units::Time;
 
-/// Initial sequence numbers of both sides lie just below the wrap, so that scripts cross it.
+/// The initial sequence numbers of both sides are just below the wrap, so that scripts cross it.
 pub(crate) const LOCAL_ISS: u32 = 0xffff_fc00;
 pub(crate) const PEER_ISS: u32 = 0xffff_f800;
 
@@ -26,7 +26,7 @@ impl Descriptor {
     }
 }
 
-/// What a descriptor is.
+/// The kind of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Unconnected,
@@ -42,23 +42,23 @@ pub(crate) struct Endpoint {
     /// Bytes that the script has read and written.
     pub read: u64,
     pub written: u64,
-    /// Whether a descriptor was made for it (a passive one waits for accept).
+    /// Whether it has a descriptor (a passive one waits for accept).
     pub accepted: bool,
     peer_scale: Option<u8>,
     own_scale: Option<u8>,
     /// Whether it has sent a SYN.
     opened: bool,
-    /// Where the data that arrived furthest on ends, in the script's numbers.
+    /// The highest end of data that arrived, in the script's numbers.
     pub furthest: u32,
     pub timestamps: Timestamps,
     /// Whether the application has shut down its sending and its receiving half.
     pub write_shut: bool,
     pub read_shut: bool,
-    /// Whether a call has returned why the connection ended.
+    /// Whether a call has returned the error that ended the connection.
     error_returned: bool,
 }
 
-/// What the endpoint sent, and when.
+/// A segment that the endpoint sent, and when.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
     pub at: Time,
@@ -85,7 +85,7 @@ impl Endpoint {
         }
     }
 
-    /// The error of the connection that no call has returned yet (`sk_err`), which is cleared by returning it.
+    /// The error of the connection, if no call has returned it yet (`sk_err`). Returning it clears it.
     pub fn take_error(&mut self) -> Option<&'static str> {
         if self.error_returned {
             return None;
@@ -100,12 +100,12 @@ impl Endpoint {
         Some(errno)
     }
 
-    /// Received bytes that were not read.
+    /// Number of received bytes that were not read.
     pub fn unread(&self) -> u64 {
         self.connection.received() - self.read
     }
 
-    /// The script's segment as it arrives; `echo` is its TS ecr as the endpoint knows it.
+    /// The script's segment as it arrives at the endpoint. `echo` is its TS ecr in the endpoint's numbers.
     pub fn inbound(&mut self, packet: &Packet, echo: u32) -> Segment {
         let flags = Flags(packet.flags);
         let options = packet.options.clone().unwrap_or_default();
@@ -125,7 +125,7 @@ impl Endpoint {
         let header = 40 + if options.timestamps.is_some() { 12 } else { 0 };
         let header = Header {
             seq: PEER_ISS.wrapping_add(packet.seq.unwrap_or(0)),
-            // an ACK without a number acknowledges 0, as in packetdrill
+            // An ACK without a number acknowledges 0, as in packetdrill.
             ack: if flags.has(Flags::ACK) { LOCAL_ISS.wrapping_add(packet.ack.unwrap_or(0)) } else { 0 },
             window: packet.window.unwrap_or(0) << scale,
             len: packet.len,
@@ -161,14 +161,15 @@ impl Endpoint {
         self.shown(segment)
     }
 
-    /// As [`Self::outbound`], without learning from it.
+    /// As [`Self::outbound`], without storing its timestamp.
     pub fn shown(&self, segment: &Segment) -> Packet {
         let syn = segment.flags.has(Flags::SYN);
         let scale = match (self.peer_scale, self.own_scale, syn) {
             (Some(_), Some(own), false) => own,
             _ => 0,
         };
-        // a closed port's RST to a segment without ACK: its number belongs to no connection (RFC 9293, section 3.10.7.1)
+        // The RST of a closed port to a segment without ACK: its number belongs to no connection (RFC 9293, section
+        // 3.10.7.1).
         let foreign = !self.opened && segment.flags.has(Flags::RST) && segment.flags.has(Flags::ACK);
         Packet {
             ecn: Some([EcnBits::NotEct, EcnBits::Ect1, EcnBits::Ect0, EcnBits::Ce][usize::from(segment.ecn & 3)]),

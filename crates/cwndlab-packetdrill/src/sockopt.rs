@@ -1,4 +1,4 @@
-//! Socket options: those that change what is sent are set, those without influence accepted, all others rejected.
+//! Socket options: those that change what is sent are applied, those without effect are accepted, all others rejected.
 
 use crate::calls::Returned;
 use crate::error::{unsupported, wrong, Result};
@@ -10,8 +10,8 @@ use crate::socket::{Descriptor, Kind};
 use cwndlab_tcp::State;
 use cwndlab_units::Time;
 
-/// Options that concern addresses, routes, the IP header's other fields or what a signal does; and the send buffer, which is
-/// not modelled: writes accept everything immediately, and those that should not are rejected.
+/// Options for addresses, routes, other fields of the IP header or signals; and the send buffer, which is not modelled:
+/// writes accept everything immediately, and calls that should not are rejected.
 const WITHOUT_EFFECT: [&str; 10] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -45,7 +45,7 @@ impl Machine {
             ("TCP_CORK", Some(n)) => descriptor.corked = n != 0,
             ("TCP_USER_TIMEOUT", Some(n)) if (0..=i64::from(i32::MAX)).contains(&n) => descriptor.user_timeout_ms = n,
             ("TCP_MAXSEG", Some(n)) if (8..=65_535).contains(&n) && !connected => descriptor.cfg.mss = n as u32,
-            // the kernel doubles it, and takes half of that for its own records
+            // The kernel doubles the value and uses half of the result for its own records.
             ("SO_RCVBUF", Some(n)) if (1..=1 << 30).contains(&n) && !connected => {
                 descriptor.cfg.receive_buffer_bytes = n as u64;
                 descriptor.cfg.receive_tuning = cwndlab_tcp::ReceiveTuning::None;
@@ -84,7 +84,7 @@ impl Machine {
         Ok(Returned::Value(0))
     }
 
-    /// Hands options to a connection that are no knobs of its configuration.
+    /// Passes options to a connection that are not knobs of its configuration.
     pub fn apply_options(&mut self, index: usize, corked: bool, user_timeout_ms: i64) {
         let connection = &mut self.endpoints[index].connection;
         connection.set_auto_read(self.receive_buffer.is_none());
@@ -97,10 +97,10 @@ impl Machine {
         let name = call.arguments.get(2).map_or("", String::as_str);
         let expected = call.arguments.get(3).map_or("", String::as_str).trim_matches(['[', ']']);
         let Descriptor { cfg, kind, corked, user_timeout_ms, .. } = *self.descriptor(line, call)?;
-        // simultaneous opens among them
+        // Including simultaneous opens.
         let opened = |index: usize| self.endpoints[index].connection.state() != State::SynSent;
         let found = match (name, kind) {
-            // BSD's buffer is rounded up to whole segments when the connection opens
+            // BSD rounds its buffer up to whole segments when the connection opens.
             ("SO_RCVBUF", Kind::Connected(index)) if self.receive_buffer.is_some() && opened(index) => {
                 cfg.receive_buffer_bytes.to_string()
             }

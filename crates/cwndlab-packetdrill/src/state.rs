@@ -29,7 +29,7 @@ pub(crate) fn value(state: State) -> f64 {
     STATES.iter().zip(0_u8..).find(|(row, _)| row.0 == state).map_or(0.0, |(_, value)| f64::from(value))
 }
 
-/// `sockstat … | grep -c STATE | grep N`: a script's assertion on how many connections are in a state.
+/// `sockstat … | grep -c STATE | grep N`: a script's assertion about the number of connections in a state.
 pub(crate) struct SocketCount {
     state: State,
     name: String,
@@ -37,7 +37,7 @@ pub(crate) struct SocketCount {
 }
 
 impl SocketCount {
-    /// `None` if the command is something else.
+    /// `None` if it is another command.
     pub fn parse(text: &str) -> Option<Self> {
         let mut commands = text.split('|').map(str::split_whitespace);
         (commands.next()?.next()? == "sockstat").then_some(())?;
@@ -54,7 +54,7 @@ impl SocketCount {
         Some(SocketCount { state, name: name.to_string(), expected: expected? })
     }
 
-    /// An error if another number of connections is in that state.
+    /// Returns an error if the number of connections in that state differs.
     pub fn check(&self, line: usize, endpoints: &[Endpoint]) -> Result<()> {
         let found = endpoints.iter().filter(|endpoint| endpoint.connection.state() == self.state).count();
         if found == self.expected {

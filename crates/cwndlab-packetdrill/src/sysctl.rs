@@ -1,20 +1,21 @@
-//! Kernels' settings (`sysctl`): those that are knobs here, those without influence on what is sent, and all others.
+//! Kernel settings (`sysctl`): those that are knobs here, those without effect on what is sent, and all others.
 
 use cwndlab_tcp::{AckPolicy, EcnKind, Profile, ReceiveTuning, RecoveryConfig, RecoveryKind, TcpConfig};
 use cwndlab_units::Time;
 
-/// What became of a setting.
+/// How a setting was handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
-    /// A knob was set, it has the value already, or it has no influence on what is sent.
+    /// A knob was set, already has the value, or the setting has no effect on what is sent.
     Taken,
-    /// As `Taken`; and the script checks windows that shrink until the application reads, and the size of this buffer.
+    /// As `Taken`. In addition, the script checks windows that shrink until the application reads, and the size of this
+    /// buffer.
     ReceiveBuffer(u64),
-    /// It is no knob here, and may change what is sent: a script that does not hold proves nothing.
+    /// The setting is not a knob here and may change what is sent, so a failure of the script proves nothing.
     MayMatter,
 }
 
-/// Linux's settings (`net.ipv4.…`) without influence on what a connection sends here: Fast Open and MD5 are rejected where
+/// Linux's settings (`net.ipv4.…`) without effect on what a connection sends here: Fast Open and MD5 are rejected where
 /// they are used, send buffers and the kernel's memory are not modelled, and there are no other connections.
 const WITHOUT_EFFECT: [&str; 23] = [
     "tcp_autocorking",
@@ -42,7 +43,7 @@ const WITHOUT_EFFECT: [&str; 23] = [
     "tcp_stdurg",
 ];
 
-/// Linux's settings at values that are this endpoint's behaviour.
+/// Linux's settings with the values that describe this endpoint's behaviour.
 const AS_HERE: [(&str, &[&str]); 12] = [
     ("tcp_abort_on_overflow", &["0"]),
     ("tcp_dsack", &["1"]),
@@ -58,15 +59,15 @@ const AS_HERE: [(&str, &[&str]); 12] = [
     ("tcp_thin_linear_timeouts", &["0"]),
 ];
 
-/// Linux's settings that may change what is sent, but seldom do: probes of a tail, and when its segmentation defers.
+/// Linux's settings that may change what is sent, but rarely do: probes of a tail, and when TSO defers.
 const MAY_MATTER: [&str; 2] = ["tcp_early_retrans", "tcp_tso_win_divisor"];
 
-/// Settings outside TCP without influence on what a connection sends here. FreeBSD's scripts set its largest buffer
-/// (`maxsockbuf`), from which its window scale follows; `--ignore-windows` leaves out both.
+/// Settings outside TCP without effect on what a connection sends here. FreeBSD's scripts set its largest buffer
+/// (`maxsockbuf`), which determines its window scale; `--ignore-windows` skips both.
 const ELSEWHERE_WITHOUT_EFFECT: [&str; 4] =
     ["net.core.default_qdisc", "net.core.wmem_max", "net.core.rmem_max", "kern.ipc.maxsockbuf"];
 
-/// FreeBSD's settings without influence on what a connection sends here.
+/// FreeBSD's settings without effect on what a connection sends here.
 const BSD_WITHOUT_EFFECT: [&str; 5] = [
     "hostcache.purgenow",
     "sendspace",
@@ -75,8 +76,8 @@ const BSD_WITHOUT_EFFECT: [&str; 5] = [
     "icmp_may_rst", // ICMP is rejected
 ];
 
-/// Sets the knob of a setting named `net.ipv4.tcp_sack`, `net/ipv4/tcp_sack` or `/proc/sys/net/ipv4/tcp_sack`; an error
-/// names one that cannot be followed.
+/// Sets the knob of a setting named `net.ipv4.tcp_sack`, `net/ipv4/tcp_sack` or `/proc/sys/net/ipv4/tcp_sack`. The
+/// error names a setting that cannot be applied.
 pub(crate) fn set(cfg: &mut TcpConfig, name: &str, value: &str) -> Result<Setting, String> {
     let name = name.strip_prefix("/proc/sys/").unwrap_or(name).replace('/', ".");
     let refused = || Err(format!("sysctl {name}={value} is not supported"));
@@ -112,7 +113,7 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
                 _ => return None,
             }
         }
-        // after tcp_ecn, as the kernel's scripts have it
+        // This comes after tcp_ecn, as in the kernel's scripts.
         "tcp_ecn_option" => match (value, cfg.ecn) {
             ("0", EcnKind::Accecn) => cfg.ecn = EcnKind::AccecnFlags,
             ("2", _) => {}
@@ -120,7 +121,7 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
             _ => {} // without AccECN
         },
         "tcp_window_scaling" => cfg.window_scale = on,
-        // of windows that were left idle, and of those that were not filled (`tcp_cwnd_validate`)
+        // For windows that were idle, and for those that were not fully used (`tcp_cwnd_validate`).
         "tcp_slow_start_after_idle" => {
             cfg.restart_after_idle = on;
             if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {
@@ -132,7 +133,7 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
         "tcp_congestion_control" => {
             return Some(crate::settings::congestion_control(cfg, value).map(|()| Setting::Taken));
         }
-        // RACK is the first bit; without it the kernel counts by RFC 6675
+        // RACK is the first bit; without it the kernel uses RFC 6675.
         "tcp_recovery" => match value {
             "1" => {}
             "0" if cfg.recovery.kind() == RecoveryKind::Rack => {
@@ -140,7 +141,7 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
             }
             _ => return None,
         },
-        // min, default, max: the first window and the window scale follow from the last two
+        // min, default, max: the initial window and the window scale follow from the last two.
         "tcp_rmem" => {
             let mut sizes = value.split_whitespace().skip(1).map(buffer);
             let (initial_bytes, most_bytes) = (sizes.next()??, sizes.next()??);
@@ -154,7 +155,7 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
     Some(Ok(Setting::Taken))
 }
 
-/// Bytes of a buffer; no window exceeds 2^30 (RFC 7323, section 2.3).
+/// Size of a buffer in bytes. No window exceeds 2^30 (RFC 7323, section 2.3).
 fn buffer(value: &str) -> Option<u64> {
     value.parse().ok().filter(|bytes| (1..=1 << 30).contains(bytes))
 }
@@ -178,7 +179,7 @@ fn bsd(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Setting> {
             let timeout_ns = Time::from_millis(value.parse::<u32>().ok()?.into());
             cfg.ack_policy = AckPolicy::Delayed { timeout_ns };
         }
-        // the buffer is rounded up to whole segments
+        // The buffer is rounded up to whole segments.
         "recvspace" => {
             let bytes = buffer(value)?;
             cfg.receive_buffer_bytes = bytes.next_multiple_of(u64::from(cfg.mss));

@@ -1,22 +1,22 @@
-//! Timestamps of the endpoint (microseconds) and what a script calls them.
+//! Converts between the endpoint's timestamps (microseconds) and those in a script.
 
 use std::collections::BTreeMap;
 
-/// A tick where the script does not state one: the kernel's, of 1 ms.
+/// The tick where the script states none: the kernel's, 1 ms.
 const DEFAULT_TICK_US: u32 = 1_000;
 
 /// Both clocks begin at the first timestamp that the script names.
 #[derive(Clone, Debug)]
 pub(crate) struct Timestamps {
     tick_us: u32,
-    /// The first one that the script named: the script's, the endpoint's.
+    /// The first timestamp in the script: the script's value and the endpoint's.
     first: Option<(u32, u32)>,
-    /// The endpoint's timestamp that the script named last by this number.
+    /// The endpoint's timestamp to which the script last gave this number.
     named: BTreeMap<u32, u32>,
 }
 
 impl Timestamps {
-    /// With ticks of `tick_us`; 0 for the kernel's.
+    /// Timestamps with ticks of `tick_us`; 0 for the kernel's tick.
     pub fn with_tick(tick_us: u32) -> Self {
         Timestamps {
             tick_us: if tick_us == 0 { DEFAULT_TICK_US } else { tick_us },
@@ -25,20 +25,20 @@ impl Timestamps {
         }
     }
 
-    /// The script calls the endpoint's timestamp `live` so.
+    /// Stores the number that the script gives to the endpoint's timestamp `live`.
     pub fn learn(&mut self, script: u32, live: u32) {
         self.first.get_or_insert((script, live));
         self.named.insert(script, live);
     }
 
-    /// What a script calls the endpoint's timestamp `live`, by the time since the first.
+    /// The script's number for the endpoint's timestamp `live`, by the time since the first timestamp.
     pub fn script(&self, live: u32) -> u32 {
         let Some((script, first)) = self.first else { return live };
         let passed_us = live.wrapping_sub(first) as i32;
         script.wrapping_add_signed((f64::from(passed_us) / f64::from(self.tick_us)).round() as i32)
     }
 
-    /// The endpoint's timestamp that a script names; `None` if it was not sent. 0 is none.
+    /// The endpoint's timestamp with this number in the script; `None` if it was not sent. 0 is no timestamp.
     pub fn live(&self, script: u32) -> Option<u32> {
         if script == 0 {
             return Some(0);
@@ -46,7 +46,7 @@ impl Timestamps {
         self.named.get(&script).copied()
     }
 
-    /// As [`Self::live`], one that was not sent interpolated.
+    /// As [`Self::live`], but interpolates a timestamp that was not sent.
     pub fn interpolated(&self, script: u32) -> u32 {
         self.live(script).unwrap_or_else(|| {
             let Some((first, live)) = self.first else { return script };

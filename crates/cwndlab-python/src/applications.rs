@@ -4,12 +4,12 @@ use cwndlab_traffic::{App, Event, Losses, Side};
 use cwndlab_units::Time;
 use pyo3::prelude::*;
 
-/// What an application asks for; see `cwndlab_traffic::Command`.
+/// A command of an application; see `cwndlab_traffic::Command`.
 #[pyclass(frozen, module = "cwndlab._core")]
 pub enum Command {
     /// Open a connection.
     Connect { conn: u32 },
-    /// Open a flow of datagrams.
+    /// Open a datagram flow.
     Open { conn: u32 },
     /// Send a datagram at once: bytes of the IP packet, payload bytes, ECN codepoint.
     Send { conn: u32, client: bool, bytes: u32, payload: u32, ecn: u8 },
@@ -19,13 +19,13 @@ pub enum Command {
     Close { conn: u32, client: bool },
     /// Call `delivered` as soon as the in-order bytes received at this end reach the total.
     NotifyAt { conn: u32, client: bool, total: u64 },
-    /// Bytes received at this end stay in its buffer until they are read.
+    /// Keep the bytes received at this end in its buffer until they are read.
     Hold { conn: u32, client: bool },
     /// Read bytes that have arrived at this end.
     Read { conn: u32, client: bool, bytes: u64 },
-    /// Call `timer` at this time, in place of the timer before.
+    /// Call `timer` at this time, replacing the previous timer.
     Timer { at_ns: u64 },
-    /// A page, file, transaction or object; without an end if it is unfinished.
+    /// A page, file, transaction or object; without an end time if it is unfinished.
     Record { kind: String, index: u32, start_ns: u64, end_ns: Option<u64>, bytes: u64, connections: u16 },
 }
 
@@ -83,7 +83,7 @@ fn side(client: bool) -> Side {
 
 #[pymethods]
 impl Application {
-    /// Its start time has come.
+    /// Called at its start time.
     fn start(&mut self, now_ns: u64) -> Vec<Command> {
         self.handle(now_ns, Event::Start)
     }
@@ -98,7 +98,7 @@ impl Application {
         self.handle(now_ns, Event::Established { conn, side: side(client) })
     }
 
-    /// The bytes received in order at one end have reached the total of NotifyAt.
+    /// The bytes received in order at one end have reached the total of `NotifyAt`.
     fn delivered(&mut self, now_ns: u64, conn: u32, client: bool, total: u64) -> Vec<Command> {
         self.handle(now_ns, Event::Delivered { conn, side: side(client), total, losses: Losses::default() })
     }
@@ -108,12 +108,12 @@ impl Application {
         self.handle(now_ns, Event::PeerClosed { conn, side: side(client) })
     }
 
-    /// Both ends of a connection are gone: closed, or failed.
+    /// Both ends of a connection have closed, or it has failed.
     fn finished(&mut self, now_ns: u64, conn: u32, failed: bool) -> Vec<Command> {
         self.handle(now_ns, Event::Finished { conn, failed, losses: Losses::default() })
     }
 
-    /// The run ends: what is under way is recorded as unfinished.
+    /// The run ends. Objects in progress are recorded as unfinished.
     fn end(&mut self, now_ns: u64) -> Vec<Command> {
         self.handle(now_ns, Event::End)
     }

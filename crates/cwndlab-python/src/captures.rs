@@ -24,15 +24,15 @@ const MOST_SCALE: u8 = 14;
 #[pyclass(frozen, get_all, module = "cwndlab._core")]
 #[derive(Clone, Copy)]
 pub struct CapturedSegment {
-    /// Since the first packet of the capture.
+    /// Time since the first packet of the capture.
     time_ns: i64,
     /// Whether the end that was seen first sent it.
     from_first: bool,
     seq: u32,
     ack: u32,
-    /// Bytes of payload, as the headers have it: the capture may hold fewer.
+    /// Bytes of payload according to the headers; the capture may contain fewer.
     len: u32,
-    /// As in the header, not scaled.
+    /// The header's value, without scaling.
     window: u16,
     flags: u8,
     mss: Option<u16>,
@@ -51,14 +51,14 @@ struct Connection {
 #[pyclass(frozen, module = "cwndlab._core")]
 pub struct Capture {
     connections: Vec<Connection>,
-    /// Why its end is missing, if it is.
+    /// Why the end of the capture is missing, if it is.
     #[pyo3(get)]
     cut: Option<String>,
 }
 
 #[pymethods]
 impl Capture {
-    /// Addresses and ports of a connection's ends; the one that was seen first comes first.
+    /// Addresses and ports of a connection's ends, the one that was seen first at the front.
     fn ends(&self, connection: usize) -> PyResult<(String, String)> {
         let [one, other] = self.at(connection)?.ends;
         Ok((one.to_string(), other.to_string()))
@@ -80,7 +80,7 @@ impl Capture {
     }
 }
 
-/// Reads a capture, up to so many segments and bytes.
+/// Reads a capture, up to the given numbers of segments and bytes.
 #[pyfunction]
 #[pyo3(signature = (path, *, most_segments, most_bytes))]
 #[allow(clippy::needless_pass_by_value)] // pyo3 hands over a PathBuf
@@ -117,7 +117,7 @@ impl From<std::io::Error> for Fault {
     }
 }
 
-/// How an interface's packets begin, and its clock.
+/// The link type of an interface's packets, and its clock.
 #[derive(Clone, Copy)]
 struct Interface {
     link: Linktype,
@@ -126,7 +126,7 @@ struct Interface {
     offset_s: i128,
 }
 
-/// Ends where reading fails, as in a broken gzip file: what comes before is good.
+/// A reader that ends where reading fails, as in a broken gzip file: the part before is usable.
 struct Sound<'a, R> {
     bytes: R,
     failed: &'a AtomicBool,
@@ -229,7 +229,7 @@ fn read(bytes: impl Read + Send, most_segments: usize, most_bytes: u64) -> Resul
     }
 }
 
-/// Ticks per second, of pcapng's option if_tsresol: a negative power of 10, or of 2 if the first bit is set.
+/// Ticks per second according to pcapng's option if_tsresol: a negative power of 10, or of 2 if the highest bit is set.
 fn resolution(if_tsresol: u8) -> i128 {
     let power = u32::from(if_tsresol & 0x7f).min(38);
     if if_tsresol & 0x80 == 0 {
@@ -241,7 +241,7 @@ fn resolution(if_tsresol: u8) -> i128 {
 
 struct Unknown;
 
-/// The headers of a packet up to IP's, as far as they are there.
+/// The headers of a packet up to the IP header, as far as they were captured.
 fn headers(link: Linktype, data: &[u8]) -> Result<Option<LaxSlicedPacket<'_>>, Unknown> {
     let of_type = |at: usize, header: usize| {
         let kind = data.get(at..at + 2)?;
@@ -258,7 +258,8 @@ fn headers(link: Linktype, data: &[u8]) -> Result<Option<LaxSlicedPacket<'_>>, U
     })
 }
 
-/// A segment and the addresses of its sender and receiver; None if the packet has none, or not its header.
+/// A TCP segment with the addresses of its sender and receiver; `None` if the packet has none, or its header was not
+/// captured.
 fn segment(
     time_ns: i64,
     data: &[u8],
@@ -293,7 +294,7 @@ fn segment(
     if header_len < 20 {
         return None;
     }
-    // Without a length the packet was too large for one: segmentation offload.
+    // A length of 0 means that the packet was too large for the field, because of segmentation offload.
     let length = if stated == 0 { (on_wire as usize).saturating_sub(before(data)) } else { stated };
     let mut segment = CapturedSegment {
         time_ns,
@@ -317,7 +318,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Reads TCP's options up to the first broken one (RFC 9293, section 3.2; RFC 2018; RFC 7323).
+/// Parses TCP's options up to the first malformed one (RFC 9293, section 3.2; RFC 2018; RFC 7323).
 fn options(mut rest: &[u8], segment: &mut CapturedSegment) {
     while let [kind, tail @ ..] = rest {
         if *kind == 0 {
@@ -346,12 +347,12 @@ fn options(mut rest: &[u8], segment: &mut CapturedSegment) {
 #[derive(Default)]
 struct Found {
     connections: Vec<Connection>,
-    /// The last connection between two ends, which are in ascending order.
+    /// The last connection between two ends. The ends are in ascending order.
     last: BTreeMap<[SocketAddr; 2], usize>,
 }
 
 impl Found {
-    /// Adds to the last connection of its ends, or to a new one if that was closed and a SYN comes.
+    /// Adds a segment to the last connection of its ends, or to a new one if that was closed and this is a SYN.
     fn add(&mut self, (mut segment, ends): (CapturedSegment, [SocketAddr; 2])) {
         const FIN: u8 = 1;
         const SYN: u8 = 2;

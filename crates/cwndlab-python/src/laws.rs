@@ -17,7 +17,7 @@ fn seconds(time: Time) -> f64 {
     time.as_nanos() as f64 / 1e9
 }
 
-/// What one ACK told the sender.
+/// The information from one ACK.
 #[pyclass(frozen, module = "cwndlab")]
 pub struct AckReport {
     report: cwndlab_tcp::AckReport,
@@ -37,8 +37,8 @@ impl AckReport {
     fn mss(&self) -> u32 {
         self.report.mss
     }
-    /// Bytes by which congestion avoidance may be credited for this ACK. The acknowledged bytes that may open the window:
-    /// 0 in recovery and where cwnd did not limit the sender, and less what the engine's slow start has used.
+    /// Acknowledged bytes for which congestion avoidance may open the window. 0 in recovery and where cwnd did not
+    /// limit the sender; reduced by what the engine's slow start has used.
     #[getter]
     fn growth_bytes(&self) -> u64 {
         self.growth_bytes
@@ -68,37 +68,37 @@ impl AckReport {
     fn prior_flight_bytes(&self) -> u64 {
         self.report.prior_flight_bytes
     }
-    /// Bytes thought to be in the network: neither acknowledged, nor reported by SACK, nor lost.
+    /// Estimated bytes in the network: neither acknowledged, nor reported by SACK, nor lost.
     #[getter]
     fn in_flight_bytes(&self) -> u64 {
         self.after.in_flight_bytes
     }
-    /// The same before this ACK.
+    /// The same estimate before this ACK.
     #[getter]
     fn prior_in_flight_bytes(&self) -> u64 {
         self.report.prior_in_flight_bytes
     }
-    /// Of `delivered_bytes`, those that the receiver reports as having met congestion (CE).
+    /// The part of `delivered_bytes` that the receiver reports as marked CE.
     #[getter]
     fn ce_bytes(&self) -> u64 {
         self.report.ce_bytes
     }
-    /// Round-trip time measured by this ACK, if it gives one.
+    /// Round-trip time measured by this ACK; None if it gives no measurement.
     #[getter]
     fn rtt_s(&self) -> Option<f64> {
         self.report.rtt.map(seconds)
     }
-    /// Smoothed round-trip time, this measurement included; 0 before the first.
+    /// Smoothed round-trip time, including this measurement; 0 before the first.
     #[getter]
     fn srtt_s(&self) -> f64 {
         seconds(self.report.srtt)
     }
-    /// The delivery rate, if this ACK gives a sample.
+    /// The delivery rate; None if this ACK gives no sample.
     #[getter]
     fn rate(&self) -> Option<RateSample> {
         self.report.rate.map(|sample| RateSample { sample })
     }
-    /// Position in the stream of the first unacknowledged byte, with this ACK; starts at 1.
+    /// Position in the stream of the first byte that is still unacknowledged after this ACK; starts at 1.
     #[getter]
     fn snd_una(&self) -> u64 {
         self.report.snd_una
@@ -113,7 +113,7 @@ impl AckReport {
     fn ece(&self) -> bool {
         self.report.ece
     }
-    /// Whether the sender is in loss recovery, with this ACK.
+    /// Whether the sender is in loss recovery after this ACK.
     #[getter]
     fn in_recovery(&self) -> bool {
         self.after.in_recovery
@@ -132,7 +132,7 @@ impl AckReport {
     }
 }
 
-/// How fast the network delivered, over the time from a segment's transmission to its acknowledgment.
+/// The delivery rate over the time from a segment's transmission to its acknowledgment.
 #[pyclass(frozen, module = "cwndlab")]
 pub struct RateSample {
     sample: cwndlab_tcp::RateSample,
@@ -140,12 +140,12 @@ pub struct RateSample {
 
 #[pymethods]
 impl RateSample {
-    /// Bytes delivered meanwhile.
+    /// Bytes delivered in this time.
     #[getter]
     fn delivered_bytes(&self) -> u64 {
         self.sample.delivered_bytes
     }
-    /// How long that took: the longer of the times to send it and to acknowledge it.
+    /// The length of this time: the longer of the times to send the bytes and to acknowledge them.
     #[getter]
     fn interval_s(&self) -> f64 {
         seconds(self.sample.interval)
@@ -156,30 +156,30 @@ impl RateSample {
         let interval = seconds(self.sample.interval);
         (interval > 0.0).then(|| self.sample.delivered_bytes as f64 * 8.0 / interval)
     }
-    /// Bytes delivered in all when the segment was sent, which delimits round trips.
+    /// Total bytes delivered when the segment was sent, which delimits round trips.
     #[getter]
     fn prior_delivered_bytes(&self) -> u64 {
         self.sample.prior_delivered_bytes
     }
-    /// Least round-trip time of the last 10 s.
+    /// Smallest round-trip time of the last 10 s.
     #[getter]
     fn min_rtt_s(&self) -> Option<f64> {
         let min_rtt = self.sample.min_rtt;
         (!min_rtt.is_never()).then(|| seconds(min_rtt))
     }
-    /// Whether the application limited the sender meanwhile.
+    /// Whether the application limited the sender in this time.
     #[getter]
     fn app_limited(&self) -> bool {
         self.sample.app_limited
     }
-    /// Whether the segment had been sent before.
+    /// Whether the segment was a retransmission.
     #[getter]
     fn retransmission(&self) -> bool {
         self.sample.retransmission
     }
 }
 
-/// Why the window must shrink.
+/// The reason for a reduction of the window.
 #[pyclass(frozen, module = "cwndlab")]
 pub struct LossEvent {
     event: cwndlab_tcp::LossEvent,
@@ -187,7 +187,7 @@ pub struct LossEvent {
 
 #[pymethods]
 impl LossEvent {
-    /// When it was found, in simulated seconds.
+    /// When it was detected, in simulated seconds.
     #[getter]
     fn now_s(&self) -> f64 {
         seconds(self.event.now)
@@ -201,7 +201,7 @@ impl LossEvent {
             CongestionEvent::Rto | CongestionEvent::RtoRepeat => "timeout",
         }
     }
-    /// Whether it is a further timeout of the same data.
+    /// Whether it is a repeated timeout for the same data.
     #[getter]
     fn repeated(&self) -> bool {
         self.event.event == CongestionEvent::RtoRepeat
@@ -249,19 +249,19 @@ impl CongestionControl {
     fn uses_slow_start() -> bool {
         true
     }
-    /// Class attribute: whether `cwnd_bytes` counts in recovery too. If not, the engine sets it there.
+    /// Class attribute: whether `cwnd_bytes` also applies in recovery. If not, the engine sets the window there.
     #[classattr]
     fn owns_recovery() -> bool {
         false
     }
-    /// Class attribute: whether it draws random numbers, so that replicates differ.
+    /// Class attribute: whether the law draws random numbers, so that replicates differ.
     #[classattr]
     fn uses_random() -> bool {
         false
     }
 
-    /// The congestion window. Whole bytes count, and at least one segment. In recovery, after timeouts and after idle
-    /// times the engine sets it, so read it at each call.
+    /// The congestion window, in whole bytes; at least one segment. The engine sets it in recovery, after timeouts and
+    /// after idle times, so read it at each call.
     #[getter]
     fn cwnd_bytes(&self) -> f64 {
         self.window.cwnd_bytes()
@@ -283,7 +283,7 @@ impl CongestionControl {
         Ok(())
     }
 
-    /// The rate at which data leaves, in bit/s. None: as the study's `pacing` says.
+    /// The pacing rate in bit/s. None: the study's `pacing` applies.
     #[getter]
     fn pacing_rate_bps(&self) -> Option<f64> {
         self.window.pacing_rate_bps
@@ -297,7 +297,7 @@ impl CongestionControl {
         Ok(())
     }
 
-    /// Random numbers of its own, seeded by seed, replicate and flow; needs `uses_random = True`.
+    /// A random number generator of the law's own, seeded by seed, replicate and flow; needs `uses_random = True`.
     #[getter]
     fn random(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let py = slf.py();
@@ -358,7 +358,7 @@ impl CongestionControl {
     fn on_undo(&self, now_s: f64) {}
 }
 
-/// What ends a run without being a fault of the law: Ctrl-C, `sys.exit`.
+/// An exception that ends a run without being an error of the law: Ctrl-C, `sys.exit`.
 pub type Interrupt = Arc<Mutex<Option<PyErr>>>;
 
 /// The classes of a run by the digests of their code.
@@ -367,7 +367,7 @@ pub struct Classes {
     pub interrupt: Interrupt,
 }
 
-/// Classes by the digests that a scenario names them by.
+/// Classes by the digests with which a scenario names them.
 pub fn by_id(classes: BTreeMap<String, Py<PyType>>) -> PyResult<BTreeMap<u128, Py<PyType>>> {
     let id = |text: &str| text.parse::<LawId>().map_err(|why| PyValueError::new_err(why.to_string()));
     classes.into_iter().map(|(digest, class)| Ok((id(&digest)?.0, class))).collect()
@@ -399,11 +399,11 @@ impl Laws for Classes {
     }
 }
 
-/// One object of a user's class, at one end of a connection.
+/// An instance of a user's class, at one end of a connection.
 #[derive(Debug)]
 struct PyLaw {
     object: Py<CongestionControl>,
-    /// The method, bound: it is called for each ACK.
+    /// The bound method, stored because it is called for each ACK.
     on_ack: Py<PyAny>,
     uses_slow_start: bool,
     owns_recovery: bool,
@@ -472,12 +472,12 @@ impl Contract for PyLaw {
     }
 }
 
-/// An exception in a user's code, with the file and line it came from.
+/// The message for an exception in a user's code, with the file and line where it was raised.
 fn failed(py: Python<'_>, error: PyErr, class: &str, method: &str, interrupt: &Interrupt) -> LawError {
     let place = error.traceback(py).and_then(|traceback| place(&traceback).ok());
     let place = place.map_or(String::new(), |(file, line)| format!("{file}:{line}: "));
     let kind = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |name| name.to_string());
-    // Python code of the user's computes the text, and may fail.
+    // The user's Python code computes the text, and may fail.
     let said = error.value(py).str().and_then(|text| text.extract::<String>());
     let text = format!("{place}{class}.{method}: {kind}: {}", said.as_deref().unwrap_or("its text cannot be shown"));
     if !error.is_instance_of::<PyException>(py) {
@@ -486,7 +486,7 @@ fn failed(py: Python<'_>, error: PyErr, class: &str, method: &str, interrupt: &I
     LawError(text)
 }
 
-/// File and line in the user's code: the last call in the file of the first, whatever that calls in libraries.
+/// File and line in the user's code: the last call in the file of the first call, whatever libraries it calls.
 fn place(traceback: &Bound<'_, PyTraceback>) -> PyResult<(String, u32)> {
     let at = |frame: &Bound<'_, PyAny>| -> PyResult<(String, u32)> {
         let file = frame.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?.extract()?;

@@ -1,4 +1,4 @@
-//! `cwndlab._core`: arguments, errors and the hand-over of Arrow columns. No logic lives here.
+//! `cwndlab._core`: converts arguments, errors and Arrow columns. It contains no logic.
 
 mod applications;
 mod captures;

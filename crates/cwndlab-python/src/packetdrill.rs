@@ -6,11 +6,11 @@ use cwndlab_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Where a script fails: line, message, whether it asks for what is not supported, the last events before.
+/// Where a script fails: line, message, whether it needs something unsupported, the last events before.
 type Failure = (usize, String, bool, Vec<String>);
 
-/// Runs a script with the profile of that name, on a kernel's clock of `hz`, within `tolerance_us` if given and without
-/// comparing windows if `ignore_windows`; None if it holds.
+/// Runs a script with the profile of this name on a kernel's clock of `hz`, within `tolerance_us` if given, and without
+/// comparing windows if `ignore_windows`. Returns None if the script succeeds.
 #[pyfunction]
 #[pyo3(signature = (script, profile, hz=None, tolerance_us=None, ignore_windows=false))]
 pub fn packetdrill(

@@ -18,13 +18,13 @@ pub fn tcp_profile(name: &str) -> PyResult<String> {
     serde_json::to_string(&config).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// What words stand for in the profile of that name, as JSON: `alternatives` by knob and word, and `switches` by knob.
+/// The meaning of words in the profile of this name, as JSON: `alternatives` by knob and word, and `switches` by knob.
 #[pyfunction]
 pub fn tcp_choices(name: &str) -> PyResult<String> {
     profile(name).map(cwndlab_tcp::choices_json)
 }
 
-/// Names that knobs had in earlier versions, and where they are now.
+/// Names of knobs in earlier versions, and their present names.
 #[pyfunction]
 pub fn tcp_renamed() -> Vec<(&'static str, &'static str)> {
     cwndlab_tcp::RENAMED.to_vec()

@@ -1,4 +1,4 @@
-//! What a run leaves behind, as seen from Python.
+//! The records of a run, as seen from Python.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,8 +17,8 @@ use pyo3::types::PyDict;
 use crate::scenario::parse;
 use crate::table::{batches, Table};
 
-/// The record tables of a run on a kernel, and their time 0 on the router's clock: from the testbed's result and the
-/// router's trace, next to which there may be a file of queue samples.
+/// The record tables of a run on a kernel, and their time 0 on the router's clock. The input is the testbed's result
+/// and the router's trace; a file of queue samples may exist next to the trace.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, testbed_json, trace, *, snapshots_ns, observed_port, everywhere, from_first_data, answer_ns))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
@@ -86,7 +86,7 @@ impl Records {
         cwndlab_records::Records::names().collect()
     }
 
-    /// Packets that crossed a link: what the engine's speed is measured in.
+    /// Packets that crossed a link: the unit of the engine's speed.
     #[getter]
     fn packets(&self) -> u64 {
         self.summary.hops
@@ -98,8 +98,8 @@ impl Records {
         py.detach(|| self.records.digest())
     }
 
-    /// The records of the same run with the probes off that fill these tables ("cwnd", "limits", "states", "timeouts",
-    /// "delays"); other tables stay.
+    /// The records of the same run without the probes that fill these tables ("cwnd", "limits", "states", "timeouts",
+    /// "delays"). Other tables stay.
     #[expect(clippy::needless_pass_by_value, reason = "the argument of a call from Python")]
     fn without(&self, names: Vec<String>) -> Records {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -133,7 +133,7 @@ impl Records {
         self.table(name)
     }
 
-    /// Writes the segments as seen at the observed node: "pcapng", "ns", or "xplot" of one connection's direction.
+    /// Writes the segments as seen at the observed node: "pcapng", "ns", or "xplot" for one direction of a connection.
     #[pyo3(signature = (path, format, connection = 0, from_client = true))]
     fn write_trace(
         &self,

@@ -1,4 +1,4 @@
-//! Scenarios: checked once, run as often as wanted.
+//! Scenarios: checked once, run any number of times.
 
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -18,14 +18,14 @@ use crate::records::Records;
 pyo3::create_exception!(_core, BudgetError, PyRuntimeError, "A run that needed more than its budget.");
 pyo3::create_exception!(_core, RunStopped, PyException, "A run that was asked to stop.");
 
-/// Python is called once in this many budget checks, about every 100 ms, because it takes the GIL.
+/// Python is called once per this many budget checks, about every 100 ms, because the call takes the GIL.
 const LOOKS_PER_QUESTION: u32 = 8;
 
 pub fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
     cwndlab_engine::Scenario::from_json(json).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Refuses a scenario that can't be run: ValueError with the place and what would be right.
+/// Rejects a scenario that cannot be run: ValueError with the place and what would be right.
 #[pyfunction]
 pub fn check_scenario(json: &str) -> PyResult<()> {
     parse(json).map(drop)
@@ -37,14 +37,14 @@ pub fn complete_scenario(json: &str) -> PyResult<String> {
     parse(json)?.to_json().map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// The budget of a run unless it is given another: events, and bytes of memory.
+/// The default budget of a run: events, and bytes of memory.
 #[pyfunction]
 pub fn default_budget() -> (u64, u64) {
     let Budget { events, memory_bytes } = Budget::default();
     (events, memory_bytes)
 }
 
-/// One run of a scenario; for several, make a [`Scenario`] once.
+/// One run of a scenario. For several runs, create a [`Scenario`] once.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None, laws=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
@@ -62,7 +62,7 @@ pub fn run(
     Scenario::new(scenario_json)?.run(py, seed, replicate, max_events, max_memory_bytes, max_seconds, stopped, laws)
 }
 
-/// A scenario that was read and checked.
+/// A scenario that was parsed and checked.
 #[pyclass(frozen, module = "cwndlab._core")]
 pub struct Scenario {
     scenario: cwndlab_engine::Scenario,
@@ -76,7 +76,7 @@ impl Scenario {
         Ok(Scenario { scenario: parse(json)?, json: json.to_owned() })
     }
 
-    /// Runs one replicate, without holding the GIL unless it has congestion controls in Python.
+    /// Runs one replicate. It releases the GIL unless the scenario has congestion controls in Python.
     #[pyo3(signature = (seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None, laws=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn run(
@@ -143,11 +143,11 @@ fn simulate(
     Ok(Records::new(recorder.finish(), summary))
 }
 
-/// What may end a run from outside: a signal (Ctrl-C), the caller, or wall-clock time.
+/// The reasons for which a run may be stopped: a signal (Ctrl-C), the caller, or a limit of wall-clock time.
 struct Watch {
     stopped: Option<Py<PyAny>>,
     deadline: Option<Instant>,
-    /// Python handles signals on its main thread alone.
+    /// Python handles signals only on its main thread.
     is_main: bool,
     looks: u32,
     raised: Option<PyErr>,
@@ -192,7 +192,7 @@ impl Watch {
         self.stopped.as_ref().map_or(Ok(false), |stopped| stopped.call0(py)?.is_truthy(py))
     }
 
-    /// The exception for a run that ended early; a budget error includes how far the run had progressed.
+    /// The exception for a run that ended early. A budget error includes how far the run had progressed.
     fn exception(&mut self, py: Python<'_>, error: &RunError) -> PyErr {
         if let Some(raised) = self.raised.take() {
             return raised;
@@ -212,7 +212,7 @@ impl Watch {
 }
 
 impl Scenario {
-    /// A broken invariant of the engine: the message carries what is needed to see it again.
+    /// A broken invariant of the engine. The message contains what is needed to reproduce it.
     fn broken(&self, py: Python<'_>, seed: u64, replicate: u64, panic: &(dyn std::any::Any + Send)) -> PyErr {
         let why = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         let why = why.unwrap_or("no message");

@@ -1,4 +1,4 @@
-//! Record tables as objects that speak the Arrow C stream interface.
+//! Record tables as objects with the Arrow C stream interface.
 
 use std::ffi::CStr;
 
@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyCapsule};
 /// The name that the Arrow PyCapsule interface gives to streams.
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// The batches of a table of any library that speaks the interface; their columns are not copied.
+/// The batches of a table from any library with this interface. Their columns are not copied.
 pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     let capsule = table.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
@@ -25,10 +25,10 @@ pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     batches.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// A column as numpy reads it: the type, the values, and the words if the values are codes.
+/// A column for numpy: the type, the values, and the words if the values are codes.
 type Values<'py> = (&'static str, Bound<'py, PyBytes>, Option<Vec<String>>);
 
-/// Whole numbers; with nulls they become -1, of type `i8`.
+/// Whole numbers. If there are nulls, the type is `i8` and they become -1.
 fn whole<'py, T>(py: Python<'py>, kind: &'static str, column: &PrimitiveArray<T>) -> Values<'py>
 where
     T: ArrowPrimitiveType,
@@ -62,8 +62,8 @@ impl Table {
         self.batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// A column as numpy reads it, copied: the type, the values, and the words if the values are codes. Null is -1 in
-    /// whole numbers and codes, NaN in others. None for lists, and for truth values with nulls.
+    /// A copy of a column for numpy: the type, the values, and the words if the values are codes. Null is -1 in whole
+    /// numbers and codes, NaN in others. None for lists, and for truth values with nulls.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Values<'py>>> {
         let column = self.batch.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         if let Some(column) = column.as_primitive_opt::<UInt64Type>() {

@@ -1,4 +1,4 @@
-//! Where the keys of a TOML text stand, for messages about a study.
+//! Places of the keys in a TOML text, for messages about a study.
 
 use pyo3::prelude::*;
 use toml_edit::{Document, Item, TableLike, Value};

@@ -1,4 +1,4 @@
-//! Quantities as people write them.
+//! Quantities with units.
 
 use cwndlab_units::{Quantity, Rate, Time};
 use pyo3::exceptions::PyValueError;
@@ -40,7 +40,7 @@ pub fn parse_quantity(py: Python<'_>, text: &str) -> PyResult<(&'static str, Py<
     })
 }
 
-/// The factor that turns a number in one unit into one in another.
+/// The factor that converts a number from one unit to another.
 #[pyfunction]
 pub fn unit_factor(unit: &str, wanted: &str) -> PyResult<f64> {
     cwndlab_units::conversion(unit, wanted).map_err(refuse)

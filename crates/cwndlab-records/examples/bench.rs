@@ -27,7 +27,7 @@ struct Workload {
     queue_packets: u64,
     duration: Time,
     stagger: Time,
-    /// Segments of each flow; none = without end.
+    /// Segments of each flow; `None`: unlimited.
     segments: Option<u64>,
     pairs: u32,
 }
@@ -142,7 +142,7 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
     }
 }
 
-/// Bytes delivered and drops at the bottleneck: only what is counted at the end of the run.
+/// Bytes delivered and drops at the bottleneck, counted only at the end of the run.
 #[derive(Default)]
 struct Totals {
     delivered_bytes: u64,
@@ -161,13 +161,13 @@ impl Probe for Totals {
     }
 }
 
-/// CPU seconds of this process: nanoseconds of run time from the scheduler.
+/// CPU seconds of this process, from the scheduler's run time in nanoseconds.
 fn cpu_s() -> f64 {
     let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
-/// The largest size that this process had, in MB.
+/// The peak resident size of this process, in MB.
 fn peak_mb() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
@@ -213,7 +213,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// One run of which nothing is recorded but totals.
+/// One run that records only totals.
 fn counted(workload: &Workload, scenario: Scenario) -> Result<(), Box<dyn Error>> {
     let duration = scenario.duration_ns;
     let mut simulation = Simulation::new(&scenario, 1, 0, Totals::default())?.with_budget(Budget::UNLIMITED);

@@ -1,4 +1,4 @@
-//! What a cell of a table can be, and how a column of such cells is kept and handed to Arrow.
+//! The types of a table's cells, and how a column of them is stored and passed to Arrow.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
 use cwndlab_tcp::AccEcnOption;
 
-/// A cell: while recording, a column of cells is a plain vector; Arrow takes the vector over without copying.
+/// A cell. While recording, a column of cells is a plain vector; Arrow takes over the vector without copying.
 pub trait Cell: Copy {
     /// A column under construction.
     type Column: Default + std::fmt::Debug;
@@ -21,9 +21,9 @@ pub trait Cell: Copy {
     type Array: Array + 'static;
     /// Whether the column may hold nulls.
     const NULLABLE: bool = false;
-    /// What it is called in the documentation.
+    /// Its name in the documentation.
     const TYPE: &'static str;
-    /// Memory of a cell while it is recorded, about.
+    /// Approximate memory of a cell while recording.
     const BYTES: usize = size_of::<Self>();
 
     /// Appends a cell.
@@ -34,10 +34,11 @@ pub trait Cell: Copy {
     fn get(array: &Self::Array, row: usize) -> Self;
     /// The column's Arrow type.
     fn data_type() -> DataType;
-    /// Whether a column from elsewhere holds only what a cell can be; else what it holds.
+    /// Checks that a column from elsewhere holds only values that a cell can have.
     ///
     /// # Errors
-    /// The foreign value.
+    ///
+    /// The invalid value.
     fn check(_array: &Self::Array) -> Result<(), String> {
         Ok(())
     }
@@ -96,7 +97,7 @@ primitive! {
     f64, Float64Array, Float64, "float64";
 }
 
-/// Booleans, packed while they are recorded.
+/// Booleans, packed while recording.
 #[derive(Debug)]
 pub struct Bits(BooleanBufferBuilder);
 
@@ -126,7 +127,7 @@ impl Cell for bool {
     }
 }
 
-/// One of a fixed set of words; a dictionary column, so a cell is a byte.
+/// One of a fixed set of words. The column is a dictionary, so a cell takes a byte.
 pub trait Label: Copy + 'static {
     /// The words, in the order of the codes.
     const WORDS: &'static [&'static str];
@@ -141,7 +142,8 @@ pub trait Label: Copy + 'static {
     }
 }
 
-/// A labelled column's cell. (A newtype, as a blanket `impl Cell for L: Label` would overlap with the others.)
+/// The cell of a labelled column. (A newtype, because a blanket `impl Cell for L: Label` would overlap with the
+/// others.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneOf<L>(pub L);
 
@@ -203,7 +205,7 @@ fn check_words<L: Label>(array: &DictionaryArray<UInt8Type>) -> Result<(), Strin
     words.find(|word| !L::WORDS.contains(word)).map_or(Ok(()), |word| Err(format!("the word {word:?}")))
 }
 
-/// By the word, not the code: a table that comes back from a file may have its words in another order.
+/// By the word, not the code: a table read from a file may have its words in another order.
 #[inline]
 fn label_at<L: Label>(array: &DictionaryArray<UInt8Type>, row: usize) -> L {
     let key = array.keys().value(row);
@@ -217,14 +219,14 @@ fn label_at<L: Label>(array: &DictionaryArray<UInt8Type>, row: usize) -> L {
 /// Up to four SACK blocks `[start, end)` as payload offsets, most recent first (RFC 2018, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
-    /// How many blocks are set.
+    /// Number of blocks.
     pub len: u8,
     /// The blocks.
     pub blocks: [(u64, u64); 4],
 }
 
 impl Sack {
-    /// The set blocks.
+    /// The blocks in use.
     pub fn as_slice(&self) -> &[(u64, u64)] {
         &self.blocks[..usize::from(self.len)]
     }
@@ -234,14 +236,14 @@ impl Sack {
 /// with ECT(1), CE and ECT(0), modulo 2^24.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccEcnCounts {
-    /// How many counters the option has, from the first on; 0 without an option.
+    /// Number of counters in the option, from the first on; 0 without an option.
     pub len: u8,
     /// The counters.
     pub counters: [u32; 3],
 }
 
 impl AccEcnCounts {
-    /// The counters that the option has.
+    /// The counters in the option.
     pub fn as_slice(&self) -> &[u32] {
         &self.counters[..usize::from(self.len)]
     }
@@ -253,7 +255,7 @@ impl From<AccEcnOption> for AccEcnCounts {
     }
 }
 
-/// A column of lists: where each ends, and the values of all.
+/// A column of lists: the end of each list, and the values of all of them.
 #[derive(Debug)]
 pub struct Lists<V> {
     ends: Vec<i32>,

@@ -18,13 +18,13 @@ pub fn digest<'a>(tables: impl Iterator<Item = (&'static str, &'a RecordBatch)>)
     format!("{:x}", hash.finalize())
 }
 
-/// Length first, so that two sequences of parts never hash alike.
+/// The length comes first, so that two different sequences of parts never have the same hash input.
 fn add(hash: &mut Sha256, bytes: &[u8]) {
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);
 }
 
-/// A recorded column is never a slice of another, so its buffers hold its values and nothing else.
+/// A recorded column is never a slice of another, so its buffers contain exactly its values.
 fn add_array(hash: &mut Sha256, array: &ArrayData) {
     debug_assert_eq!(array.offset(), 0, "recorded columns are whole");
     hash.update((array.len() as u64).to_le_bytes());

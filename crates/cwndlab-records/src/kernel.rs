@@ -1,4 +1,4 @@
-//! Runs on a kernel: what the router wrote and the testbed saw, filed by the simulator's [`Recorder`].
+//! Runs on a kernel: writes what the router traced and the testbed measured with the simulator's [`Recorder`].
 //!
 //! The router sees every packet enter and leave, so connections are followed there: a segment counts as sent when it
 //! enters and as received when it leaves. What only the hosts know (objects, windows) comes from the testbed.
@@ -31,32 +31,32 @@ pub enum KernelError {
     /// A file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A line of a trace that cannot be read.
+    /// A line of a trace cannot be parsed.
     #[error("line {line} of the router's trace: {why}")]
     Line {
-        /// Its number; the header is 1.
+        /// Its number; the header is line 1.
         line: usize,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A connection was opened from or to somewhere else than the study's hosts.
+    /// A connection was opened between other addresses than those of the study's hosts.
     #[error("line {line} of the router's trace: no traffic of the study is between {client} and {server}")]
     Stranger {
         /// The line's number.
         line: usize,
-        /// Who opened the connection.
+        /// The end that opened the connection.
         client: SocketAddrV4,
-        /// To where.
+        /// The other end.
         server: SocketAddrV4,
     },
 }
 
-/// What the testbed wrote about a run; other keys are ignored.
+/// The testbed's output for a run. Other keys are ignored.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Testbed {
     /// When the workload started, on the machine's clock.
     pub zero_ns: i64,
-    /// When the router did: its trace counts from there.
+    /// When the router started; its trace counts from there.
     pub router_start_ns: i64,
     /// The host at each of the router's ports, and its addresses.
     pub ports: Vec<(u32, Vec<Ipv4Addr>)>,
@@ -86,18 +86,18 @@ pub struct Object {
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Window(i64, Ipv4Addr, u16, Ipv4Addr, u16, u64, Option<u64>, u64, u64, u8);
 
-/// What the router counted.
+/// The router's counters.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Summary {
     /// How long it ran.
     pub wall_ns: u64,
     /// The links, in the scenario's order.
     pub links: Vec<LinkSummary>,
-    /// The same at each of the snapshots, and at the end of the scenario if the router ran so long.
+    /// The links at each of the snapshots, and at the end of the scenario if the router ran that long.
     pub link_snapshots: Vec<Vec<LinkSummary>>,
 }
 
-/// What a link counted: written by the router, read here.
+/// The counters of a link, written by the router and read here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinkSummary {
     /// Its name.
@@ -118,16 +118,16 @@ pub struct LinkSummary {
     pub marks: u64,
     /// Time its transmitter was busy.
     pub busy_ns: u64,
-    /// Time that all packets together were in it: over the run's length, their mean number (Little 1961).
+    /// Total time of all packets in the link. Divided by the length of the run, it is their mean number (Little 1961).
     pub sojourn_ns: u64,
     /// Largest number of packets in it.
     pub max_queue_packets: u32,
-    /// How long RED's average was below `min_th`, between its thresholds, at `max_th` or above.
+    /// Time that RED's average spent below `min_th`, between its thresholds, and at `max_th` or above.
     pub red_ns: Option<[u64; 3]>,
 }
 
 impl LinkSummary {
-    /// Of a link's counters, and RED's regions if it has them.
+    /// Summarizes a link's counters, and RED's regions if it has them.
     pub fn new(name: String, counters: &LinkCounters, regions: Option<Regions>) -> LinkSummary {
         LinkSummary {
             name,
@@ -168,27 +168,27 @@ impl LinkSummary {
     }
 }
 
-/// Whose packets are in the segments table.
+/// The hosts whose packets are in the segments table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Observed {
-    /// Nobody's.
+    /// None.
     Nothing,
-    /// Those of the host at this port of the router.
+    /// The host at this port of the router.
     Port(u32),
-    /// Every host's: a packet that arrives has two rows.
+    /// All hosts. A packet that arrives has two rows.
     Everywhere,
 }
 
-/// What of a run is a decision of the testbed, not of the scenario.
+/// The testbed's decisions about a run, which are not part of the scenario.
 #[derive(Clone, Debug)]
 pub struct Choices {
     /// When counters were taken.
     pub snapshots: Vec<Time>,
-    /// Whose packets are in the segments table.
+    /// The hosts whose packets are in the segments table.
     pub observed: Observed,
-    /// Whether the clock starts with the first data packet, not with the workload.
+    /// Whether the clock starts with the first data packet instead of the workload.
     pub from_first_data: bool,
-    /// A segment sent again within this time after another arrived is taken as its answer, not as a timer's.
+    /// A retransmission within this time after an arrival counts as a response to it, not as a timeout.
     pub answer: Time,
 }
 
@@ -256,7 +256,7 @@ impl Run<'_> {
         (router_ns as i64 - self.zero).max(0) as u64
     }
 
-    /// The objects that began before the end, and at each snapshot those unfinished then.
+    /// Records the objects that began before the end, and at each snapshot those that were unfinished then.
     fn file_objects(&self, recorder: &mut Recorder, snapshots: &[Time]) {
         let mut connections: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for connection in &self.reader.connections {
@@ -299,7 +299,7 @@ impl Run<'_> {
 
     fn file_links(&self, recorder: &mut Recorder, snapshots: &[Time]) {
         let Summary { wall_ns, links, link_snapshots } = &self.testbed.summary;
-        // the router stops a little after the scenario's end, and counts until then
+        // The router stops a little after the scenario's end, and counts until then.
         let (length, links) = match link_snapshots.get(snapshots.len()) {
             Some(at_end) => (self.scenario.duration_ns, at_end),
             None => (Time::from_nanos(*wall_ns), links),

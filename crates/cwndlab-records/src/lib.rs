@@ -1,5 +1,5 @@
-//! The one definition of every record: tables with typed columns, recorded into plain vectors and handed to
-//! Arrow without a copy; the trace formats that other tools read; and where the time of a run's objects went.
+//! The one definition of every record: tables with typed columns, recorded into plain vectors and passed to Arrow
+//! without a copy; the trace formats that other tools read; and the time budgets of a run's objects.
 #![forbid(unsafe_code)]
 
 pub mod cell;

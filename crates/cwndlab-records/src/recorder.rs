@@ -19,7 +19,7 @@ use crate::tables::{
 };
 use crate::trace::Flow;
 
-/// Files every record of one run. [`cwndlab_engine::NoProbe`] is the one that costs nothing.
+/// Records a run. [`cwndlab_engine::NoProbe`] records nothing and costs nothing.
 #[derive(Debug)]
 pub struct Recorder {
     segments: Segments,
@@ -36,22 +36,22 @@ pub struct Recorder {
     timeouts: Timeouts,
     delays: Delays,
     accecn: AccEcnCounters,
-    /// By connection, if segments are observed.
+    /// State of each connection, if segments are observed.
     watched: Vec<Watched>,
     place: Place,
     duration: Time,
     /// Client and server node of each traffic entry.
     ends: Vec<(u32, u32)>,
-    /// Payload bytes of a full segment from a client of one configuration to a server of another, by both indices.
+    /// Payload bytes of a full segment, by the client's and the server's configuration index.
     unit: Vec<Vec<u32>>,
 }
 
-/// What the recorder must remember of a connection to number its segments.
+/// The state of a connection that is needed to number its segments.
 #[derive(Debug)]
 struct Watched {
     flow: Flow,
     unit: u32,
-    /// Client's and server's.
+    /// The client's half and the server's.
     halves: [Half; 2],
 }
 
@@ -63,7 +63,7 @@ fn some(time: Time) -> Option<u64> {
 }
 
 impl Recorder {
-    /// For one run of a scenario.
+    /// A recorder for one run of a scenario.
     pub fn new(scenario: &Scenario) -> Recorder {
         let observed = scenario.probes.segments_at;
         let name = |node: u32| scenario.nodes.get(node as usize).cloned();
@@ -114,17 +114,17 @@ impl Recorder {
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
     }
 
-    /// Files a segment that was observed elsewhere.
+    /// Records a segment that was observed elsewhere.
     pub(crate) fn file_segment(&mut self, row: SegmentRow) {
         self.segments.push(row);
     }
 
-    /// Files what a link has counted in a run of another length than the scenario's.
+    /// Records a link's counters for a run whose length differs from the scenario's.
     pub(crate) fn file_link(&mut self, link: u32, length: Time, counters: &LinkCounters, regions: Option<Regions>) {
         self.links.push(Recorder::link_row(link, length, counters, regions));
     }
 
-    /// What a connection has counted so far.
+    /// The present counters of a connection.
     fn connection_row(&self, record: &ConnectionRecord) -> ConnectionRow {
         let (client, server) = self.ends[record.traffic as usize];
         ConnectionRow {
@@ -148,7 +148,7 @@ impl Recorder {
         }
     }
 
-    /// What a link has counted until `now`.
+    /// The counters of a link until `now`.
     fn link_row(link: u32, now: Time, counters: &LinkCounters, regions: Option<Regions>) -> LinkRow {
         let drops = |cause: DropCause| counters.drops[cause as usize];
         LinkRow {

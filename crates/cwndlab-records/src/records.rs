@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! The records of a run.
 
 use std::io::{self, Write};
 
@@ -9,12 +9,12 @@ use crate::table::Table as _;
 use crate::tables::{Delays, Limits, SegmentRow, Segments, States, Timeouts, Windows, TABLES};
 use crate::trace::{ns, pcapng, xplot, Flow};
 
-/// Names that traces show.
+/// Names for traces.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// The observed node, if there is one.
     pub node: Option<String>,
-    /// Each link's name, and the nodes it leaves and enters.
+    /// Name of each link, with the nodes at its ends.
     pub links: Vec<(String, (u32, u32))>,
 }
 
@@ -37,7 +37,7 @@ pub enum TraceFormat {
     Xplot {
         /// Serial number of the connection.
         connection: u32,
-        /// Whether the data is the client's.
+        /// Whether the client sends the data.
         from_client: bool,
     },
 }
@@ -60,7 +60,7 @@ impl Records {
         self.batches.get(index)
     }
 
-    /// The records of the same run with the probes of senders off that fill these tables; other tables stay.
+    /// The records of the same run without the probes of senders that fill these tables. Other tables stay.
     #[must_use]
     pub fn without(&self, names: &[&str]) -> Records {
         let batches = Self::names().zip(&self.batches).map(|(name, batch)| match name {
@@ -83,7 +83,8 @@ impl Records {
     /// Writes the segments as seen at the observed node.
     ///
     /// # Errors
-    /// Of the writer, or if the run observed no segments.
+    ///
+    /// If writing fails, or the run observed no segments.
     pub fn write_trace(&self, format: TraceFormat, out: &mut impl Write) -> io::Result<()> {
         let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
         let node = self.place.node.as_deref().ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! How both sources of segments, simulator and kernel, turn header fields into the columns of the segments table.
+//! Converts header fields to the columns of the segments table, for both sources of segments, simulator and kernel.
 
 use cwndlab_net::DropCause;
 use cwndlab_tcp::Flags;
@@ -6,37 +6,37 @@ use cwndlab_tcp::Flags;
 use crate::cell::{OneOf, Sack};
 use crate::tables::{DropReason, SegmentEvent};
 
-/// What is known of one direction. Positions count the SYN as 0 and the first byte of data as 1.
+/// The state of one direction. Positions count the SYN as 0 and the first byte of data as 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Half {
     /// One past the highest position seen.
     pub high: u64,
     /// Highest acknowledgment that this end sent, as the observed node saw it.
     pub ack: u64,
-    /// The window that came with it.
+    /// The window advertised with it.
     pub window: Option<u32>,
 }
 
 impl Half {
-    /// Notes an acknowledgment that passed the observed node.
+    /// Stores an acknowledgment that passed the observed node.
     pub fn acknowledged(&mut self, ack: u64, window: u32) {
         self.ack = self.ack.max(ack);
         self.window = Some(window);
     }
 }
 
-/// The position that a wire number means: the one nearest to a position already seen.
+/// The position with this number on the wire that is nearest to `near`.
 pub(crate) fn unwrap(wire: u32, near: u64) -> u64 {
     let ahead = wire.wrapping_sub(near as u32) as i32; // at most 2^31 away: windows are smaller (RFC 7323, section 2.2)
     near.saturating_add_signed(i64::from(ahead))
 }
 
-/// Payload offset of a position: the SYN has none and shares the first byte's.
+/// Payload offset of a position. The SYN, which has none, gets that of the first byte.
 pub(crate) const fn offset(position: u64) -> u64 {
     position.saturating_sub(1)
 }
 
-/// SACK blocks as payload offsets; `near` is a position of the data they speak of.
+/// SACK blocks as payload offsets. `near` is a position of the data to which they refer.
 pub(crate) fn sack(blocks: impl IntoIterator<Item = (u32, u32)>, near: u64) -> Sack {
     let mut sack = Sack::default();
     for (start, end) in blocks {
@@ -46,7 +46,7 @@ pub(crate) fn sack(blocks: impl IntoIterator<Item = (u32, u32)>, near: u64) -> S
     sack
 }
 
-/// What happened to a segment.
+/// The event of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Passage {
     /// The observed node sent it, for the first time or again.
@@ -59,7 +59,7 @@ pub(crate) enum Passage {
     Marked(u32),
 }
 
-/// A segment, its numbers as positions.
+/// A segment, with positions as its numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
     pub position: u64,
@@ -74,7 +74,7 @@ pub(crate) struct Numbers {
 impl Numbers {
     const CONTROL: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
 
-    /// One past its last position: SYN and FIN take one.
+    /// One past its last position. SYN and FIN take one each.
     pub fn end(&self) -> u64 {
         let takes_one = self.flags.0 & (Flags::SYN | Flags::FIN).0 != 0;
         self.position + u64::from(self.len) + u64::from(takes_one)
@@ -85,14 +85,14 @@ impl Numbers {
         self.len == 0 && self.flags.0 & Numbers::CONTROL == 0
     }
 
-    /// RFC 5681, section 2: no data, no SYN or FIN, nothing new acknowledged, same window, data outstanding.
+    /// RFC 5681, section 2: no data, no SYN or FIN, nothing newly acknowledged, the same window, and data outstanding.
     fn is_duplicate(&self, own: &Half, other: &Half) -> bool {
         let same_window = own.window.is_none_or(|window| window == self.window);
         self.is_pure_ack() && self.ack == own.ack && same_window && other.high > self.ack
     }
 
-    /// The packet's number where `unit` is the payload of a full segment: an acknowledgment has that of the last packet
-    /// it covers, a SYN 0.
+    /// The packet's number if `unit` is the payload of a full segment. An acknowledgment has the number of the last
+    /// packet that it covers, a SYN has 0.
     pub fn packet(&self, unit: u32) -> i64 {
         let unit = u64::from(unit);
         let number = if self.is_pure_ack() {
@@ -105,7 +105,7 @@ impl Numbers {
         number as i64
     }
 
-    /// The columns `event`, `link` and `cause`; `own` is the sender's half before this segment.
+    /// The columns `event`, `link` and `cause`. `own` is the sender's state before this segment.
     pub fn event(
         &self,
         passage: Passage,

@@ -1,4 +1,4 @@
-//! The macro by which a table is defined once: its row, its columns, its Arrow schema and its documentation.
+//! The macro that defines a table in one place: its row, its columns, its Arrow schema and its documentation.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -20,7 +20,7 @@ pub struct ColumnDoc {
 pub struct TableDoc {
     /// Its name.
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub about: &'static str,
     /// Its columns.
     pub columns: &'static [ColumnDoc],
@@ -35,7 +35,7 @@ pub trait Table: Default {
 
     /// Appends a row.
     fn push(&mut self, row: Self::Row);
-    /// Ends the columns; the vectors are handed over, not copied.
+    /// Ends the columns. The vectors are passed on, not copied.
     fn finish(self) -> RecordBatch;
     /// The Arrow schema.
     fn schema() -> SchemaRef;
@@ -46,7 +46,7 @@ pub trait Table: Default {
     fn rows(batch: &RecordBatch) -> Result<impl Iterator<Item = Self::Row> + '_, SchemaError>;
 }
 
-/// A batch that is not of the table it is taken for.
+/// A batch that does not belong to the expected table.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("table {table}: column {column:?} is {found}, it must be {kind}")]
 pub struct SchemaError {
@@ -101,7 +101,7 @@ macro_rules! table {
             pub fn is_empty(&self) -> bool {
                 self.rows == 0
             }
-            /// Memory of the rows, about.
+            /// Approximate memory of the rows.
             pub fn held_bytes(&self) -> u64 {
                 const ROW: usize = 0 $(+ <$cell as Cell>::BYTES)+;
                 (self.rows * ROW) as u64

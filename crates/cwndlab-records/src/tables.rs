@@ -1,4 +1,4 @@
-//! Every table that a run leaves behind. Units are part of the columns' names; times count from the start of the run.
+//! All tables of a run. Column names include the unit; times count from the start of the run.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ labels! {
     pub enum SegmentEvent {
         /// The observed node sent data, a SYN, FIN or RST for the first time.
         Send = "send",
-        /// The observed node sent it again.
+        /// The observed node retransmitted it.
         Retransmit = "retransmit",
-        /// A pure acknowledgment passed the observed node, either way.
+        /// A pure acknowledgment passed the observed node, in either direction.
         Ack = "ack",
         /// It was a duplicate by RFC 5681, section 2.
         DupAck = "dupack",
@@ -37,17 +37,17 @@ labels! {
         Loss = "loss",
     }
 
-    /// How a sender sees its path, in Linux's words (`tcpi_ca_state`).
+    /// The congestion state of a sender, in Linux's terms (`tcpi_ca_state`).
     pub enum SenderState {
         /// Nothing unusual.
         Open = "open",
-        /// Duplicate acknowledgments or SACK blocks, but no loss found.
+        /// Duplicate acknowledgments or SACK blocks, but no loss detected.
         Disorder = "disorder",
-        /// The window was reduced for an ECN echo or a local congestion.
+        /// The window was reduced in response to ECN or local congestion.
         Cwr = "cwr",
         /// Loss recovery after a fast retransmit.
         Recovery = "recovery",
-        /// Sending again after a timeout.
+        /// Retransmission after a timeout.
         Loss = "loss",
     }
 
@@ -57,7 +57,7 @@ labels! {
         Handshake = "handshake",
         /// The congestion window was full.
         Cwnd = "cwnd",
-        /// The endpoint's configured largest window was full.
+        /// The endpoint's configured maximum window was full.
         MaxWindow = "max-window",
         /// The peer's receive window was full.
         ReceiveWindow = "receive-window",
@@ -73,11 +73,11 @@ labels! {
         Idle = "idle",
         /// The sender's FIN was acknowledged, or the connection was over.
         Closed = "closed",
-        /// Silence until the retransmission timer expired.
+        /// Nothing was sent and nothing arrived until the retransmission timer expired.
         Timeout = "rto",
-        /// Silence until the timer of a tail loss probe expired.
+        /// Nothing was sent and nothing arrived until the timer of a tail loss probe expired.
         Probe = "probe",
-        /// Silence until the reordering timer of RACK expired.
+        /// Nothing was sent and nothing arrived until RACK's reordering timer expired.
         Reordering = "reordering",
     }
 
@@ -87,17 +87,17 @@ labels! {
         Start = "start",
         /// An ACK ended an episode.
         Ack = "ack",
-        /// Duplicate ACKs or SACK blocks that were not yet a loss.
+        /// Duplicate ACKs or SACK blocks that did not yet indicate a loss.
         Reports = "reports",
-        /// A loss was found by an ACK.
+        /// An ACK indicated a loss.
         Loss = "loss",
-        /// RACK's reordering timer found a loss.
+        /// RACK's reordering timer indicated a loss.
         ReorderingTimer = "reordering-timer",
         /// The retransmission timer expired.
         Timeout = "rto",
         /// An ECN echo.
         Ecn = "ecn",
-        /// The last reduction was found spurious.
+        /// The last reduction was found to be spurious.
         Undo = "undo",
     }
 
@@ -113,7 +113,7 @@ labels! {
         Persist = "persist",
     }
 
-    /// What an object is.
+    /// The kind of an object.
     pub enum ObjectKind {
         /// A web page: primary object and in-line objects.
         Page = "page",
@@ -129,7 +129,7 @@ labels! {
 table! {
     /// A segment that the observed node sent or received, or that a link dropped or marked (probe `segments_at`).
     "segments" Segments of SegmentRow {
-        /// When.
+        /// Time of the event.
         time_ns: u64,
         /// `send`, `retransmit`, `ack`, `dupack`, `drop`, `mark` or `recv`.
         event: OneOf<SegmentEvent>,
@@ -137,22 +137,22 @@ table! {
         connection: u32,
         /// Whether the client end sent it.
         from_client: bool,
-        /// Whether the observed node sent it; false where it arrived there, or was dropped or marked by a link.
+        /// Whether the observed node sent it; false if it arrived there, or was dropped or marked by a link.
         sent: bool,
-        /// Payload offset of the first byte: 0 is the first byte of data (and stands for a SYN).
+        /// Payload offset of the first byte: 0 is the first byte of data (and also stands for a SYN).
         seq: u64,
         /// Payload bytes.
         len: u32,
-        /// Payload offset up to which the segment acknowledges; a FIN counts one (0 without the ACK flag).
+        /// Payload offset up to which the segment acknowledges; a FIN counts as one byte (0 without the ACK flag).
         ack: u64,
-        /// Receive window offered, in bytes, already scaled.
+        /// Advertised receive window in bytes, scaled.
         window_bytes: u32,
         /// TCP flags as in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, AE 32 (in URG's place, which is not modelled),
         /// ECE 64, CWR 128.
         flags: u8,
         /// ECN field of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE.
         ecn: u8,
-        /// Whether it is what an expired retransmission timer made the observed node send again.
+        /// Whether an expired retransmission timer made the observed node retransmit this segment.
         timeout: bool,
         /// SACK blocks as payload offsets: start, end, start, end, … most recent first.
         sack: Sack,
@@ -168,12 +168,13 @@ table! {
         window_scale: Option<u8>,
         /// Whether a SYN permits SACK.
         sack_permitted: bool,
-        /// Identification of the IP header: its sending host counts its packets, one sent again has another. Null of a
-        /// kernel's runs, whose captures have it.
+        /// Identification of the IP header, counted by its sending host; a retransmission has a new one. Null for runs
+        /// on a kernel, whose captures contain it.
         ip_id: Option<u16>,
         /// Bytes of the IP packet.
         wire_bytes: u32,
-        /// Packet number, 1-based: of data its own, of an acknowledgment the highest it covers wholly or in part.
+        /// Packet number, from 1. Data has its own; an acknowledgment has that of the last packet that it covers wholly
+        /// or in part.
         segment: i64,
         /// Index of the link that dropped or marked it.
         link: Option<u32>,
@@ -183,10 +184,11 @@ table! {
 }
 
 counters! {
-    /// A connection or a flow of datagrams, as it ended or as it stood at the end of the run (probe `connections`).
-    /// A flow of datagrams has no end, and nothing of TCP.
+    /// A connection or a datagram flow, when it ended or at the end of the run (probe `connections`). A datagram flow
+    /// has no end and no values of TCP.
     "connections" Connections of ConnectionRow,
-    /// A connection that was open at an edge of a metric's window (`windows` of the scenario), as it stood then.
+    /// A connection that was open at the start or end of a metric's window (`windows` of the scenario), in its state at
+    /// that time.
     "connection_snapshots" ConnectionSnapshots of ConnectionSnapshotRow {
         both {
             /// Serial number, in the order of opening.
@@ -203,40 +205,41 @@ counters! {
             start_ns: u64,
             /// When the client end was established; null if never.
             established_ns: Option<u64>,
-            /// When both ends were gone; null if they were not.
+            /// When both ends had closed; null if they had not.
             end_ns: Option<u64>,
         }
         both {
-            /// Payload bytes delivered in order at the server; of datagrams, all that arrived.
+            /// Payload bytes delivered in order at the server; for datagrams, all that arrived.
             bytes_up: u64,
             /// The same at the client.
             bytes_down: u64,
             /// Segments or datagrams sent, both ends.
             segments_sent: u64,
-            /// Segments sent again, both ends.
+            /// Retransmitted segments, both ends.
             retransmits: u32,
             /// Retransmission timeouts, both ends.
             timeouts: u32,
             /// Fast retransmits, both ends.
             fast_retransmits: u32,
-            /// Reductions of the window for an ECN echo, both ends.
+            /// Window reductions in response to ECN, both ends.
             ecn_reductions: u32,
-            /// Its packets that links dropped, both ways.
+            /// Packets of the connection that links dropped, both directions.
             drops: u32,
-            /// Its packets that links marked CE, both ways.
+            /// Packets of the connection that links marked CE, both directions.
             marks: u32,
         }
         end {
-            /// Whether it was given up or reset.
+            /// Whether it was abandoned or reset.
             failed: bool,
         }
     }
 }
 
 counters! {
-    /// A page, file, transaction or object that an application asked for, as seen at the client.
+    /// A page, file, transaction or object that an application requested, as seen at the client.
     "objects" Objects of ObjectRow,
-    /// An object that was unfinished at an edge of a metric's window, as `objects` would have it if the run had ended then.
+    /// An object that was unfinished at the start or end of a metric's window, as `objects` would record it if the run
+    /// had ended then.
     "object_snapshots" ObjectSnapshots of ObjectSnapshotRow {
         both {
             /// Index of its traffic entry.
@@ -245,7 +248,7 @@ counters! {
             kind: OneOf<ObjectKind>,
             /// Number within the application, from 0.
             index: u32,
-            /// When its clock began.
+            /// When it was requested.
             start_ns: u64,
             /// When its last byte arrived in order; null if the run ended first.
             end_ns: Option<u64>,
@@ -253,9 +256,9 @@ counters! {
             bytes: u64,
             /// Connections used.
             connections: u16,
-            /// Segments sent again while it was under way, both directions.
+            /// Retransmitted segments while it was in progress, both directions.
             retransmits: u32,
-            /// Retransmission timeouts while it was under way, both directions.
+            /// Retransmission timeouts while it was in progress, both directions.
             timeouts: u32,
             /// Whether it was finished.
             finished: bool,
@@ -264,9 +267,9 @@ counters! {
 }
 
 counters! {
-    /// What a link counted over the run.
+    /// The counters of a link over the run.
     "links" Links of LinkRow,
-    /// What a link had counted at an edge of a metric's window.
+    /// The counters of a link at the start or end of a metric's window.
     "link_snapshots" LinkSnapshots of LinkSnapshotRow {
         both {
             /// Index of the link.
@@ -275,7 +278,7 @@ counters! {
             arrivals: u64,
             /// Packets accepted: sent, or still waiting.
             departures: u64,
-            /// Bytes of those, with the link's own header.
+            /// Bytes of those packets, including the link's own header.
             bytes: u64,
             /// Packets dropped by a full buffer.
             drops_full: u64,
@@ -295,11 +298,11 @@ counters! {
             max_queue_packets: u32,
         }
         both {
-            /// How long RED's average was below `min_th`; null of other queues.
+            /// Time that RED's average spent below `min_th`; null for other queues.
             red_below_ns: Option<u64>,
-            /// How long it was from `min_th` up to `max_th`.
+            /// Time that it spent from `min_th` up to `max_th`.
             red_between_ns: Option<u64>,
-            /// How long it was at `max_th` or above.
+            /// Time that it spent at `max_th` or above.
             red_above_ns: Option<u64>,
         }
     }
@@ -308,7 +311,7 @@ counters! {
 table! {
     /// A sample of a queue's length (probes `queues`, `queue_interval_ns`).
     "queues" Queues of QueueRow {
-        /// When.
+        /// Time of the sample.
         time_ns: u64,
         /// Index of the link.
         link: u32,
@@ -316,15 +319,15 @@ table! {
         packets: u32,
         /// Their bytes.
         bytes: u64,
-        /// The queue's own average where it keeps one (RED), in the unit of its thresholds.
+        /// The average that the queue computes (RED), in the unit of its thresholds; null for other queues.
         average: Option<f64>,
     }
 }
 
 table! {
-    /// A sender's window, whenever it or the sender's state changed (probe `cwnd`).
+    /// A sender's window, recorded whenever the window or the sender's state changes (probe `cwnd`).
     "cwnd" Windows of WindowRow {
-        /// When.
+        /// Time of the change.
         time_ns: u64,
         /// Serial number of the connection.
         connection: u32,
@@ -338,14 +341,14 @@ table! {
         srtt_ns: Option<u64>,
         /// Bytes sent and not yet acknowledged.
         in_flight_bytes: u64,
-        /// How the sender sees the path: `open`, `disorder`, `cwr` (with RACK, and kernels), `recovery` or `loss`.
+        /// The sender's congestion state: `open`, `disorder`, `cwr` (with RACK, and on kernels), `recovery` or `loss`.
         state: OneOf<SenderState>,
     }
 }
 
 table! {
-    /// What kept a sender from sending more (probe `limits`). For each end the intervals follow one another without a gap,
-    /// from the opening of the connection to its end or that of the run. Of kernels it is inferred.
+    /// What kept a sender from sending more (probe `limits`). For each end the intervals are contiguous, from the
+    /// opening of the connection to its end or that of the run. For kernels the limit is inferred.
     "limits" Limits of LimitRow {
         /// Serial number of the connection.
         connection: u32,
@@ -355,18 +358,20 @@ table! {
         from_ns: u64,
         /// End of the interval, later than its start.
         to_ns: u64,
-        /// `handshake`: not established. `cwnd`: the congestion window was full. `max-window`: the configured largest window was.
-        /// `receive-window`: the peer's was. `recovery`: fast recovery held data back, by pipe or allowance. `pacing`: the
-        /// pacer did. `small-segment`: less than a full segment waited (Nagle, or cork). `application`: everything written was
-        /// sent, and not all of it acknowledged. `idle`: everything was acknowledged. `closed`: the FIN, too. `rto`, `probe`,
-        /// `reordering`: nothing was sent and nothing arrived until this timer expired; it replaces what else is true then.
+        /// `handshake`: the connection was not established. `cwnd`: the congestion window was full. `max-window`: the
+        /// configured maximum window was full. `receive-window`: the peer's receive window was full. `recovery`: fast
+        /// recovery held data back, by pipe or allowance. `pacing`: the pacer held data back. `small-segment`: less
+        /// than a full segment waited (Nagle, or cork). `application`: everything written was sent, but not all of it
+        /// acknowledged. `idle`: everything was acknowledged. `closed`: the FIN was acknowledged, too. `rto`, `probe`,
+        /// `reordering`: nothing was sent and nothing arrived until this timer expired; these replace any other limit
+        /// in that time.
         limit: OneOf<SendLimit>,
     }
 }
 
 table! {
-    /// A state of a sender (probe `states`). For each end the intervals follow one another without a gap. An expired
-    /// retransmission timer or an undo begins a new row even if the state stays. Of kernels it is inferred.
+    /// A state of a sender (probe `states`). For each end the intervals are contiguous. A retransmission timeout or an
+    /// undo begins a new row even if the state stays the same. For kernels the state is inferred.
     "states" States of StateRow {
         /// Serial number of the connection.
         connection: u32,
@@ -374,34 +379,35 @@ table! {
         from_client: bool,
         /// When it was entered.
         from_ns: u64,
-        /// When it was left, or the connection or the run ended.
+        /// When it was left, or when the connection or the run ended.
         to_ns: u64,
         /// `open`, `disorder`, `cwr` (with RACK), `recovery` or `loss`.
         state: OneOf<SenderState>,
-        /// `start`: the connection began. `ack`: an ACK ended the state before. `reports`: duplicate ACKs or SACK blocks.
-        /// `loss`: an ACK showed a loss. `reordering-timer`: RACK's timer did. `rto`: the retransmission timer expired.
-        /// `ecn`: an ECN echo. `undo`: the last reduction was found spurious and taken back.
+        /// `start`: the connection began. `ack`: an ACK ended the previous state. `reports`: duplicate ACKs or SACK
+        /// blocks. `loss`: an ACK indicated a loss. `reordering-timer`: RACK's timer indicated a loss. `rto`: the
+        /// retransmission timer expired. `ecn`: an ECN echo. `undo`: the last reduction was found to be spurious and
+        /// undone.
         entered_by: OneOf<StateCause>,
-        /// By what the next state was entered; null if the connection or the run ended.
+        /// The cause of the next state; null if the connection or the run ended.
         left_by: Option<OneOf<StateCause>>,
     }
 }
 
 table! {
-    /// An expiry of one of a sender's timers (probe `states`). Of kernels it is inferred.
+    /// An expiry of one of a sender's timers (probe `states`). For kernels it is inferred.
     "timeouts" Timeouts of TimeoutRow {
-        /// When.
+        /// When the timer expired.
         time_ns: u64,
         /// Serial number of the connection.
         connection: u32,
         /// Whether the client end is the sender.
         from_client: bool,
-        /// `rto`: the retransmission timer, that of a SYN included; `probe`: tail loss probe; `reordering`: RACK; `persist`: closed
-        /// window.
+        /// `rto`: the retransmission timer, including that of a SYN; `probe`: tail loss probe; `reordering`: RACK;
+        /// `persist`: closed window.
         timer: OneOf<ExpiredTimer>,
-        /// When the timer was set to expire then.
+        /// When the timer was set to this expiry.
         set_ns: u64,
-        /// Expiries of `rto` or `persist` since the last progress, with this one.
+        /// Expiries of `rto` or `persist` since the last progress, including this one.
         backoffs: u32,
         /// Payload offset of the first unacknowledged byte.
         seq: u64,
@@ -417,7 +423,7 @@ table! {
         connection: u32,
         /// Whether the client end sent it.
         from_client: bool,
-        /// How long it was under way since its end sent it, to 16 ns; of more than 68 s the remainder.
+        /// Time since its end sent it, with a resolution of 16 ns, modulo 68 s.
         delay_ns: u64,
         /// Payload bytes.
         len: u32,
@@ -425,21 +431,23 @@ table! {
 }
 
 table! {
-    /// What AccECN (RFC 9768) had reported to a sender, whenever a counter changed (probe `accecn`). Kernels do not record it.
+    /// A sender's AccECN counters (RFC 9768), recorded whenever one changes (probe `accecn`). Kernels do not record
+    /// them.
     "accecn" AccEcnCounters of AccEcnRow {
-        /// When.
+        /// Time of the change.
         time_ns: u64,
         /// Serial number of the connection.
         connection: u32,
         /// Whether the client end is the sender.
         from_client: bool,
-        /// Packets of this sender that arrived with CE, as it concludes from the ACE field and the option (section 3.2.2.5).
+        /// Packets of this sender that arrived with CE, as it infers from the ACE field and the option (section
+        /// 3.2.2.5).
         ce_packets: u32,
-        /// Payload bytes that arrived with CE, by the option; null if the peer sends none.
+        /// Payload bytes that arrived with CE, according to the option; null if the peer sends none.
         ce_bytes: Option<u32>,
-        /// Payload bytes that arrived with ECT(0); null likewise.
+        /// Payload bytes that arrived with ECT(0); null if the peer sends no option.
         ect0_bytes: Option<u32>,
-        /// Payload bytes that arrived with ECT(1); null likewise.
+        /// Payload bytes that arrived with ECT(1); null if the peer sends no option.
         ect1_bytes: Option<u32>,
     }
 }

@@ -1,14 +1,18 @@
-//! Where the time of an object or a connection goes: its critical path, in parts that add up to its duration.
+//! Time budgets: how the time of an object or a connection divides along its critical path, in parts that add up to its
+//! duration.
 //!
-//! From the arrival that ends an object the path leads back, packet by packet, to what each one waited for
-//! (Barford and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000). A packet's journey is made of
-//! transmissions ([`Part::Serialization`]), waiting ([`Part::Queueing`]) and propagation, which belongs to the round that
-//! the packet is part of: to [`Part::SlowStart`] if the round let cwnd grow for the data that follows, and so on. The time
-//! between what arrived at an end and what the end sent next belongs to what limited the end (table `limits`).
+//! From the arrival that ends an object the path leads back, packet by packet, to what each packet waited for (Barford
+//! and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000). A packet's journey consists of
+//! transmissions ([`Part::Serialization`]), waiting ([`Part::Queueing`]) and propagation. Propagation counts for the
+//! round to which the packet belongs: as [`Part::SlowStart`] if the round let cwnd grow for the data that follows, and
+//! so on. The time between an arrival at an end and the end's next transmission counts for what limited the end (table
+//! `limits`).
 //!
-//! - [`run`]: what the tables say, by end and in order of time ([`timeline`]);
+//! - [`run`]: the content of the tables, by end and in order of time ([`timeline`]);
+//!
 //! - [`paths`]: the least time that a packet takes;
-//! - [`walk`]: the way back along the path, which writes its time into a [`book`].
+//!
+//! - [`walk`]: the walk back along the path, which writes its time into a [`book`].
 
 mod book;
 mod paths;
@@ -49,17 +53,17 @@ labels! {
         Request = "request",
         /// Waiting for the application at the server.
         Server = "server",
-        /// Propagation of the rounds that cwnd cost while it was below ssthresh.
+        /// Propagation of the rounds due to cwnd while it was below ssthresh.
         SlowStart = "slow-start",
-        /// Propagation of the rounds that cwnd cost otherwise.
+        /// Propagation of the rounds due to cwnd otherwise.
         Cwnd = "cwnd",
-        /// Propagation of the rounds that the configured largest window cost.
+        /// Propagation of the rounds due to the configured maximum window.
         MaxWindow = "max-window",
-        /// Waiting for the peer's receive window, propagation included.
+        /// Waiting for the peer's receive window, including propagation.
         ReceiveWindow = "receive-window",
-        /// Waiting for the pacer, and propagation of the rounds before.
+        /// Waiting for the pacer, and propagation of the rounds before it.
         Pacing = "pacing",
-        /// A small segment waiting for an ACK (Nagle), propagation included.
+        /// Waiting of a small segment for an ACK (Nagle), including propagation.
         SmallSegment = "small-segment",
         /// Waiting for an ACK that its sender delayed.
         DelayedAck = "delayed-ack",
@@ -71,11 +75,11 @@ labels! {
         Reordering = "reordering",
         /// Waiting for a retransmission timeout.
         Rto = "rto",
-        /// Waiting for a timeout after one that brought no progress.
+        /// Waiting for a timeout that follows one without progress.
         RtoRepeated = "rto-repeated",
         /// Transmission of the path's packets on each link.
         Serialization = "serialization",
-        /// What else delayed the path's packets: queues (also behind the flow's own packets), jitter.
+        /// Other delay of the path's packets: queues (including behind the flow's own packets), jitter.
         Queueing = "queueing",
         /// Propagation of data that the client waited for.
         Delivery = "delivery",
@@ -83,7 +87,7 @@ labels! {
         Closing = "closing",
     }
 
-    /// What a budget is of.
+    /// The subject of a budget.
     pub enum Kind {
         /// A web page.
         Page = "page",
@@ -112,7 +116,7 @@ impl From<ObjectKind> for Kind {
 /// Nanoseconds by [`Part`], in the order of its words.
 type Parts = [u64; Part::WORDS.len()];
 
-/// Where the time of one object or connection went.
+/// The time budget of one object or connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TimeBudget {
     kind: Kind,
@@ -132,13 +136,13 @@ impl TimeBudget {
     }
 }
 
-/// Tables that budgets cannot be made of.
+/// Why budgets cannot be computed from the tables.
 #[derive(Debug, Error)]
 pub enum TimeBudgetError {
-    /// A table that is needed is not among them.
+    /// A required table is missing.
     #[error("time budgets need the table {0:?}")]
     Missing(&'static str),
-    /// A table of another schema.
+    /// A table has another schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),
     /// A connection that does not fit the scenario.
@@ -150,22 +154,23 @@ pub enum TimeBudgetError {
         column: &'static str,
         /// The index that it holds.
         index: u32,
-        /// How many there are.
+        /// The number of such items in the scenario.
         count: usize,
     },
-    /// An explicit route that is none.
+    /// An explicit route is broken.
     #[error(transparent)]
     Route(#[from] ScenarioError),
 }
 
 /// The budgets of a run's finished objects and of its connections, or of one kind of them, in the order of the records.
 ///
-/// What happened at `until` or later is not looked at, unless that is the end of the run. Connections that were open then
-/// end with it; flows of datagrams have no budgets. A row has `traffic`, `kind`, `index`, `start_ns`, `end_ns` and the
-/// nanoseconds of each [`Part`], as `slow-start_ns`: these add up to `end_ns - start_ns`.
+/// Events at `until` or later are ignored, unless `until` is the end of the run. Connections that were open then end
+/// with it; datagram flows have no budgets. A row has `traffic`, `kind`, `index`, `start_ns`, `end_ns` and the
+/// nanoseconds of each [`Part`], as `slow-start_ns`; these add up to `end_ns - start_ns`.
 ///
 /// # Errors
-/// If a table is missing or does not fit.
+///
+/// If a table is missing or does not match the scenario.
 pub fn time_budgets(
     scenario: &Scenario,
     tables: &Tables,

@@ -7,7 +7,7 @@ pub mod xplot;
 
 pub use wire::FIRST_SERVER_PORT;
 
-/// Where the ends of a connection are: what the segments table does not repeat in every row.
+/// The ends of a connection, which the segments table does not repeat in every row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Node of the client end.
@@ -16,6 +16,6 @@ pub struct Flow {
     pub server: u32,
     /// Index of the traffic entry, which determines the server's port.
     pub traffic: u32,
-    /// Whether it sends datagrams and is no TCP connection.
+    /// Whether it sends datagrams instead of being a TCP connection.
     pub datagrams: bool,
 }

@@ -1,6 +1,5 @@
-//! Units of the laboratory: [`Time`] (integer nanoseconds), [`Bytes`] and [`Rate`] (bit/s),
-//! with strict parsing of what people write ("50ms", "64KiB", "1.5Mbps"), conversion between units and exact
-//! serialization times.
+//! Units: [`Time`] (integer nanoseconds), [`Bytes`] and [`Rate`] (bit/s), with strict parsing of values with units
+//! ("50ms", "64KiB", "1.5Mbps"), conversion between units and exact serialization times.
 #![forbid(unsafe_code)]
 
 mod parse;
@@ -14,7 +13,8 @@ pub use time::Time;
 /// A size in bytes.
 pub type Bytes = u64;
 
-/// `base` to a whole power by products alone: the same bits on every platform, which [`f64::powi`] does not promise.
+/// `base` to a whole power by multiplication only: the result has the same bits on every platform, unlike
+/// [`f64::powi`]'s.
 #[must_use]
 pub fn power(mut base: f64, mut exponent: u32) -> f64 {
     let mut result = 1.0;

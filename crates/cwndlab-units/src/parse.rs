@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::{Bytes, Rate, Time};
 
-/// Why a quantity was not understood; the message says what would be right.
+/// Why a quantity could not be parsed. The message says what would be right.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
 #[error("{text:?} is not a {what}: {why}; write a number and one of {units}, like {example:?}")]
 pub struct ParseUnitError {
@@ -17,7 +17,7 @@ pub struct ParseUnitError {
     example: &'static str,
 }
 
-/// What a quantity measures: its units and their sizes in the kind's base unit. The only table of units there is.
+/// A kind of quantity: its units and their sizes in the base unit. This is the only table of units.
 struct Kind {
     what: &'static str,
     example: &'static str,
@@ -72,7 +72,7 @@ const PACKETS: Kind = Kind {
     example: "25pkt",
     table: &[("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1), ("segment", 1), ("segments", 1)],
 };
-/// In per cent; "1" is the unit of a plain ratio and cannot follow a number.
+/// In per cent. The unit of a plain ratio is "1", which cannot follow a number.
 const SHARE: Kind = Kind { what: "share", example: "2%", table: &[("%", 1), ("1", 100)] };
 const BDP: Kind = Kind { what: "multiple of the bandwidth-delay product", example: "1BDP", table: &[("BDP", 1)] };
 
@@ -117,7 +117,7 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// The whole and fractional digits of a plain decimal, and the size of its unit.
+/// The whole and fractional digits of a plain decimal number, and the size of its unit.
 fn digits<'a>(text: &'a str, kind: &Kind) -> Result<(&'a str, &'a str, u64), ParseUnitError> {
     let fail = |why| kind.error(text, why);
     let (number, unit) = split(text);
@@ -138,7 +138,7 @@ fn digits<'a>(text: &'a str, kind: &Kind) -> Result<(&'a str, &'a str, u64), Par
     Ok((whole, fraction, scale))
 }
 
-/// Exact decimal arithmetic: "1.544" x 10^6 is 1 544 000, with no float in between.
+/// Exact decimal arithmetic: "1.544" x 10^6 is 1 544 000, without a floating-point number in between.
 fn parse(text: &str, kind: &Kind) -> Result<u64, ParseUnitError> {
     let too_large = || kind.error(text, "it is too large");
     let (whole, fraction, scale) = digits(text, kind)?;
@@ -149,7 +149,7 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, ParseUnitError> {
     u64::try_from(value).ok().filter(|&v| v < u64::MAX).ok_or_else(too_large)
 }
 
-/// The number alone, with its fraction.
+/// Only the number, with its fraction.
 fn parse_real(text: &str, kind: &Kind) -> Result<f64, ParseUnitError> {
     let (whole, fraction, _) = digits(text, kind)?;
     let value: f64 = format!("{whole}.{fraction}").parse().expect("the digits are a plain decimal");
@@ -181,20 +181,20 @@ pub fn parse_quantity(text: &str) -> Result<Quantity, ParseUnitError> {
     })
 }
 
-/// Why values in one unit cannot be given in another.
+/// Why values in one unit cannot be converted to another.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
 pub enum ConversionError {
-    /// They do not measure the same.
+    /// The units measure different kinds of quantity.
     #[error("{wanted:?} is not a unit of a {what}; write one of {units}")]
     OtherKind {
         /// The requested unit.
         wanted: String,
-        /// What the values measure.
+        /// The kind of the values.
         what: &'static str,
-        /// The units that fit.
+        /// The units of this kind.
         units: String,
     },
-    /// The values have a unit of their own.
+    /// The values have a unit without conversions.
     #[error("values in {from:?} are not converted to {wanted:?}; write {from:?} or no unit")]
     NoKind {
         /// The values' unit.
@@ -204,10 +204,11 @@ pub enum ConversionError {
     },
 }
 
-/// The factor that turns a number in the unit `from` into one in the unit `wanted`.
+/// The factor that converts a number in the unit `from` to the unit `wanted`.
 ///
 /// # Errors
-/// If the units are not of one kind.
+///
+/// If the units are not of the same kind.
 pub fn conversion(from: &str, wanted: &str) -> Result<f64, ConversionError> {
     if from == wanted {
         return Ok(1.0);
@@ -326,7 +327,7 @@ mod tests {
         fn the_reciprocal_gives_the_exact_serialization_time(bytes in 0_u32..65_536, bps in 1_000_u64..400_000_000_000) {
             let rate = Rate::from_bps(bps);
             let (exact, fast) = (rate.serialization_time(bytes).as_nanos(), Serializer::new(rate).time(bytes).as_nanos());
-            // a half nanosecond may round either way
+            // A time of half a nanosecond may be rounded either way.
             let twice = u128::from(bytes) * 16_000_000_000;
             let tie_distance = (twice + u128::from(bps)) % (2 * u128::from(bps));
             let near_tie = tie_distance <= u128::from(bps) / 1000 || tie_distance + u128::from(bps) / 1000 >= 2 * u128::from(bps);

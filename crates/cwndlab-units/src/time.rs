@@ -26,22 +26,23 @@ impl Time {
     pub const fn from_nanos(ns: u64) -> Time {
         Time(ns)
     }
-    /// From integer microseconds; too many become [`Time::MAX`].
+    /// From integer microseconds; values that are too large become [`Time::MAX`].
     #[inline]
     pub const fn from_micros(us: u64) -> Time {
         Time(us.saturating_mul(1_000))
     }
-    /// From integer milliseconds; too many become [`Time::MAX`].
+    /// From integer milliseconds; values that are too large become [`Time::MAX`].
     #[inline]
     pub const fn from_millis(ms: u64) -> Time {
         Time(ms.saturating_mul(1_000_000))
     }
-    /// From integer seconds; too many become [`Time::MAX`].
+    /// From integer seconds; values that are too large become [`Time::MAX`].
     #[inline]
     pub const fn from_secs(s: u64) -> Time {
         Time(s.saturating_mul(1_000_000_000))
     }
-    /// From seconds, rounded to the nearest nanosecond; negative and NaN become zero, too large becomes [`Time::MAX`].
+    /// From seconds, rounded to the nearest nanosecond. Negative values and NaN become zero; values that are too large
+    /// become [`Time::MAX`].
     #[inline]
     pub fn from_secs_f64(s: f64) -> Time {
         Time(rounded(s * 1e9))
@@ -87,8 +88,8 @@ impl Time {
     }
 }
 
-/// The nearest integer, halves up, 0 below zero and for NaN: as `f64::round`, which is a call into the C library, on
-/// all that a [`Time`] holds.
+/// The nearest integer, halves rounded up; 0 below zero and for NaN. Equal to `f64::round`, which calls the C library,
+/// on all values that a [`Time`] holds.
 #[inline]
 fn rounded(x: f64) -> u64 {
     if (0.0..9e18).contains(&x) {
@@ -124,7 +125,7 @@ impl Sub for Time {
     }
 }
 
-/// Out of line, so that the check costs a compare and a branch that is never taken.
+/// Kept out of line, so that the check costs one comparison and a branch that is never taken.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -170,7 +171,8 @@ impl fmt::Debug for Time {
 mod tests {
     use super::*;
 
-    /// `cargo test --release` runs it, too: a wrapped time would be 584 years, which a release build must not go on with.
+    /// This test runs under `cargo test --release`, too: a wrapped time would be 584 years, and a release build must
+    /// not continue with it.
     #[test]
     #[should_panic(expected = "1.000000000 s - 2.000000000 s is negative")]
     fn a_negative_span_panics_in_every_build() {

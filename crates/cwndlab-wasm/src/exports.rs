@@ -1,4 +1,4 @@
-//! The exported functions. They read and write their own buffers only and dereference no pointer that a page passes.
+//! The exported functions. They read and write only their own buffers and dereference no pointer from a page.
 
 use std::cell::RefCell;
 use std::panic;
@@ -8,12 +8,12 @@ use cwndlab_records::Records;
 use crate::layout::Tables;
 use crate::simulate;
 
-/// What outlives a call.
+/// State that is kept between calls.
 #[derive(Default)]
 struct State {
     input: Vec<u8>,
     text: String,
-    /// Keeps the columns where [`Tables`] says they are.
+    /// Keeps the columns alive at the addresses in [`Tables`].
     records: Option<Records>,
 }
 
@@ -36,7 +36,7 @@ pub extern "C" fn input(len: usize) -> *mut u8 {
 #[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
 #[no_mangle]
 pub extern "C" fn run(seed: u64, replicate: u64, with_digest: u32) -> u32 {
-    // A panic traps, and the page finds the message in `text`.
+    // A panic traps, and the page reads the message from `text`.
     panic::set_hook(Box::new(|info| set_text(format!("the engine failed: {info}"))));
     let json = STATE.with_borrow_mut(|state| std::mem::take(&mut state.input));
     let done = std::str::from_utf8(&json)
@@ -53,14 +53,14 @@ pub extern "C" fn run(seed: u64, replicate: u64, with_digest: u32) -> u32 {
     u32::from(succeeded)
 }
 
-/// Where the text of the last answer is.
+/// Address of the text of the last answer.
 #[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
 #[no_mangle]
 pub extern "C" fn text() -> *const u8 {
     STATE.with_borrow(|state| state.text.as_ptr())
 }
 
-/// How many bytes it has, in UTF-8.
+/// Length of this text in bytes of UTF-8.
 #[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
 #[no_mangle]
 pub extern "C" fn text_len() -> usize {

@@ -1,4 +1,4 @@
-//! Where the columns of the record tables are in the module's memory, for a page to read as typed arrays.
+//! Addresses of the columns of the record tables in the module's memory, for a page to read as typed arrays.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct Tables {
     tables: BTreeMap<&'static str, Rows>,
-    /// [`Records::digest`], if asked for.
+    /// [`Records::digest`], if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
 }
@@ -35,13 +35,13 @@ struct Column {
     /// Address of the validity bits (lowest bit first, 0 where the value is null); absent if no value is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     valid: Option<usize>,
-    /// What the values index, in a column of words.
+    /// The words to which the values of a column of words refer.
     #[serde(skip_serializing_if = "Option::is_none")]
     words: Option<Vec<String>>,
 }
 
 impl Tables {
-    /// The tables of `records`, which must outlive what reads them.
+    /// The tables of `records`, which must outlive the reader of the addresses.
     pub fn of(records: &Records, digest: Option<String>) -> Tables {
         let rows = |name| records.table(name).map(|batch| (name, Rows::of(batch)));
         Tables { tables: Records::names().filter_map(rows).collect(), digest }
@@ -51,7 +51,7 @@ impl Tables {
 impl Rows {
     fn of(batch: &RecordBatch) -> Rows {
         let fields = batch.schema_ref().fields().iter().zip(batch.columns());
-        // A column of lists (SACK blocks) has no fixed place for a row's value.
+        // In a column of lists (SACK blocks), the place of a row's value is not fixed, so such columns are left out.
         let columns = fields.filter_map(|(field, array)| Some((field.name().clone(), Column::of(array.as_ref())?)));
         Rows { rows: batch.num_rows(), columns: columns.collect() }
     }

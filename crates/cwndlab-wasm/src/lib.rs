@@ -1,9 +1,9 @@
-//! The engine as a WebAssembly module without imports: what a report runs in its reader's browser.
+//! The engine as a WebAssembly module without imports, which a report runs in its reader's browser.
 //!
-//! How a page uses it: [`exports::input`] reserves the bytes of a scenario (JSON), which the page writes there;
-//! [`exports::run`] runs one replicate; [`exports::text`] and [`exports::text_len`] give its answer. After a run this is the
-//! JSON of [`layout::Tables`], which says where in memory the columns of each record table are; after an error or a trap it
-//! is the message. A page makes a new instance for each run, so nothing is ever freed.
+//! A page uses it as follows. [`exports::input`] reserves the bytes of a scenario (JSON), which the page writes there;
+//! [`exports::run`] runs one replicate; [`exports::text`] and [`exports::text_len`] return its answer. After a run the
+//! answer is the JSON of [`layout::Tables`], the addresses of the columns of each record table; after an error or a
+//! trap it is the message. A page creates a new instance for each run, so memory is never freed.
 
 mod exports;
 mod layout;
@@ -14,7 +14,8 @@ use cwndlab_records::{Recorder, Records};
 /// The tables of one replicate.
 ///
 /// # Errors
-/// What is wrong with the scenario, or why the run ended early.
+///
+/// If the scenario is invalid, or the run ended early.
 fn simulate(json: &str, seed: u64, replicate: u64) -> Result<Records, String> {
     let scenario = Scenario::from_json(json).map_err(|error| error.to_string())?;
     let simulation = Simulation::new(&scenario, seed, replicate, Recorder::new(&scenario));

@@ -2,13 +2,13 @@
 
 use super::Source;
 
-/// Words in the map of days, and bits in a word: one word summarizes the whole map.
+/// Words in the bitmap of days. It equals the bits of a word, so that one word summarizes the whole bitmap.
 const WORDS: usize = 64;
 /// Days in a year.
 const DAYS: usize = WORDS * 64;
 /// The end of a list.
 const NIL: u32 = u32::MAX;
-/// Time of an own entry that is not in the calendar; kept up where assertions are checked.
+/// Time of an owned entry that is not in the calendar; maintained where assertions are checked.
 const IDLE: u64 = u64::MAX;
 /// A day lasts 2^13 ns at first.
 const FIRST_DAY_BITS: u32 = 13;
@@ -21,7 +21,7 @@ struct Entry {
     next: u32,
 }
 
-/// Events from today to the end of the year, `DAYS` days later.
+/// Events from today up to the end of the year, `DAYS` days later.
 #[derive(Debug)]
 pub(super) struct Calendar {
     /// A day lasts `2^day_bits` ns.
@@ -34,12 +34,12 @@ pub(super) struct Calendar {
     map: [u64; WORDS],
     /// First entry of each day.
     heads: Box<[u32; DAYS]>,
-    /// Last entry of each day that has several events: many events of one instant are entered without a walk.
+    /// Last entry of each day with several events, so that events of the same instant are added without a walk.
     tails: Box<[u32; DAYS]>,
-    /// First one for each of the sources below `owners`, then those that the others share.
+    /// First the entries of the sources below `owners`, one each, then those shared by the other sources.
     entries: Vec<Entry>,
     owners: u32,
-    /// First free entry of the shared ones.
+    /// First free shared entry.
     free: u32,
 }
 
@@ -76,7 +76,7 @@ impl Calendar {
         day.saturating_sub(DAYS as u64 - 1)
     }
 
-    /// Whether `day` has come, counted from [`Calendar::today`].
+    /// Whether `day` is today or earlier.
     #[inline]
     pub(super) fn has_come(&self, day: u64) -> bool {
         day <= self.today
@@ -85,7 +85,7 @@ impl Calendar {
     /// Whether `time` lies within the year.
     #[inline]
     pub(super) fn covers(&self, time: u64) -> bool {
-        // a day before today wraps to a large number
+        // A day before today wraps to a large number.
         self.day(time).wrapping_sub(self.today) < DAYS as u64
     }
 
@@ -100,8 +100,8 @@ impl Calendar {
         self.today = self.day(time);
     }
 
-    /// Enters an event of the year behind all that are not later. Returns how many entries it was compared with; `None`,
-    /// and nothing done, if the event lies outside the year.
+    /// Adds an event of the year behind all events that are not later. Returns the number of entries with which it was
+    /// compared; `None`, with no effect, if the event lies outside the year.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(super) fn insert(&mut self, time: u64, source: Source) -> Option<u32> {
@@ -112,7 +112,7 @@ impl Calendar {
         Some(self.insert_on(day, time, source))
     }
 
-    /// As [`Calendar::insert`], with the source's own entry, which must not be in the calendar.
+    /// As [`Calendar::insert`], but with the entry that the source owns, which must not be in the calendar.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(super) fn insert_own(&mut self, time: u64, source: Source) -> Option<u32> {
@@ -126,7 +126,7 @@ impl Calendar {
         Some(self.enter_on(day, source, time))
     }
 
-    /// Enters an event of the past today. Returns how many entries it was compared with.
+    /// Adds an event of the past to today. Returns the number of entries with which it was compared.
     #[cold]
     pub(super) fn insert_past(&mut self, time: u64, source: Source) -> u32 {
         self.insert_on(self.today, time, source)
@@ -142,7 +142,7 @@ impl Calendar {
         self.enter_on(day, at, time)
     }
 
-    /// Puts an entry into the list of its day. Returns how many others it was compared with.
+    /// Adds an entry to the list of its day. Returns the number of entries with which it was compared.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn enter_on(&mut self, day: u64, at: u32, time: u64) -> u32 {
@@ -179,7 +179,7 @@ impl Calendar {
             self.tails[slot] = tail;
             return 2;
         }
-        // the tail is later, so the walk ends before it
+        // The tail is later, so the walk ends before it.
         let (mut before, mut steps) = (head, 3);
         loop {
             let next = self.entries[before as usize].next;
@@ -205,14 +205,14 @@ impl Calendar {
         self.first_further()
     }
 
-    /// As [`Calendar::first`], if the rest of today's word of the map is empty.
+    /// As [`Calendar::first`], for the case that the rest of today's word of the bitmap is empty.
     #[inline]
     fn first_further(&self) -> Option<u64> {
         if self.summary == 0 {
             return None;
         }
         let slot = self.today as usize % DAYS;
-        // the words after this one, round the year; this word's own earlier days come last
+        // The words after this one, then around the year; the earlier days of this word come last.
         let ahead = self.summary.rotate_right(slot as u32 / 64 + 1).trailing_zeros() as usize + 1;
         let bit = self.map[(slot / 64 + ahead) % WORDS].trailing_zeros() as usize;
         Some((64 * ahead + bit - slot % 64) as u64)
@@ -277,7 +277,7 @@ impl Calendar {
         events
     }
 
-    /// How many events it holds. Takes time in proportion to the days of a year.
+    /// Number of events. Takes time in proportion to the number of days.
     pub(super) fn len(&self) -> usize {
         let entry = |at: u32| self.entries.get(at as usize);
         self.heads.iter().map(|&head| std::iter::successors(entry(head), |first| entry(first.next)).count()).sum()

@@ -1,4 +1,4 @@
-//! Applications of the run: events to them, commands from them.
+//! The applications of a run: their events and their commands.
 
 use cwndlab_traffic::{App, Command, Event, Side};
 use cwndlab_units::Time;
@@ -11,10 +11,11 @@ use crate::probe::Probe;
 /// One traffic entry.
 pub(super) struct AppSlot {
     pub(super) app: App,
-    /// Connection slot of the application's connection 0, and of its others; `u32::MAX` if closed. Most have but one.
+    /// Connection slots of the application's connection 0 and of its other connections; `u32::MAX` if closed. Most
+    /// applications have one connection.
     first_conn: u32,
     conns: Box<[u32]>,
-    /// Positions of the routes client to server and back.
+    /// Positions of the routes from client to server and back.
     pub(super) routes: [u32; 2],
     pub(super) nodes: [u32; 2],
     started: bool,
@@ -22,7 +23,7 @@ pub(super) struct AppSlot {
     armed: Time,
 }
 
-// There may be 100,000 of them.
+// A run may have 100,000 of them.
 const _: () = assert!(size_of::<AppSlot>() <= 80);
 
 impl AppSlot {
@@ -30,7 +31,7 @@ impl AppSlot {
         AppSlot { app, first_conn: u32::MAX, conns: Box::default(), routes, nodes, started: false, armed: start }
     }
 
-    /// The place of the slot of one of its connections; none if it has had no such connection.
+    /// The place that stores the slot of one of its connections; `None` if it has had no such connection.
     fn conn(&mut self, number: u32) -> Option<&mut u32> {
         match number.checked_sub(1) {
             None => Some(&mut self.first_conn),
@@ -119,7 +120,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A command to one end of a connection. The end is polled, unless nothing can follow.
+    /// Carries out a command to one end of a connection. The end is polled, unless that can have no effect.
     #[inline]
     fn change_end(&mut self, end: u32, command: Command) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
@@ -144,7 +145,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Notes the slot of an application's own number.
+    /// Stores the slot of the connection to which the application gave this number.
     fn number(&mut self, app: u32, conn: u32, slot: u32) {
         let app = &mut self.apps[app as usize];
         if app.conns.len() < conn as usize {
@@ -158,13 +159,13 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// The end that an application means; none if that connection is already over.
+    /// The end to which an application refers; `None` if that connection is already over.
     fn end(&mut self, app: u32, conn: u32, side: Side) -> Option<u32> {
         let slot = *self.apps[app as usize].conn(conn)?;
         (slot != u32::MAX).then_some(slot << 1 | u32::from(side == Side::Server))
     }
 
-    /// Records unfinished objects as they would be recorded if the run ended now, using copies of the applications.
+    /// Records unfinished objects as if the run ended now, using copies of the applications.
     pub(super) fn snapshot_apps(&mut self) {
         let mut commands = Vec::new();
         for app in 0..self.apps.len() {
@@ -177,7 +178,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// What is under way at the end of the run is recorded as unfinished.
+    /// Records the objects in progress at the end of the run as unfinished.
     pub(super) fn end_apps(&mut self) {
         for app in 0..self.apps.len() as u32 {
             self.handle(app, Event::End);

@@ -1,4 +1,4 @@
-//! A connection of the run: two endpoints, the routes between them, their timers.
+//! A connection of the run: two endpoints, the routes between them and their timers.
 
 use cwndlab_tcp::{Connection, State, TcpConfig};
 use cwndlab_traffic::Side;
@@ -14,27 +14,27 @@ pub(super) struct Conn {
     /// Position of each end's route.
     pub(super) routes: [u32; 2],
     pub(super) configs: [u16; 2],
-    /// In-order bytes at which the application wants to hear of each end.
+    /// Number of in-order bytes at each end at which the application is to be notified.
     pub(super) notify_at: [u64; 2],
-    /// Events of each end already delivered to the application.
+    /// Events of each end that have been reported to the application.
     pub(super) told: [Told; 2],
-    /// Packets inside links, both ways: the slot is not used again before they are gone.
+    /// Packets inside links, both directions. The slot is not reused before they are gone.
     pub(super) in_network: u32,
     pub(super) live: bool,
-    /// The flow of datagrams that this is, its endpoints unused; [`TCP`] of a connection.
+    /// The datagram flow in this slot, whose endpoints are unused; [`TCP`] for a connection.
     pub(super) datagrams: u32,
     pub(super) serial: u32,
     pub(super) app: u32,
-    /// The application's own number of this connection.
+    /// The number by which the application refers to this connection.
     pub(super) number: u32,
     pub(super) start: Time,
     pub(super) established: Time,
 }
 
-/// No flow of datagrams.
+/// Marks a slot that holds a connection, not a datagram flow.
 pub(super) const TCP: u32 = u32::MAX;
 
-// At most 1 kB for each live connection, excluding its links, with what it has on the heap.
+// At most 1 kB for each live connection including its memory on the heap, excluding its links.
 const _: () = assert!(size_of::<Conn>() <= 888);
 
 #[derive(Clone, Copy, Default)]
@@ -45,13 +45,13 @@ pub(super) struct Told {
 }
 
 impl Conn {
-    /// Whether it is not a flow of datagrams.
+    /// Whether the slot holds a connection, not a datagram flow.
     #[inline]
     pub(super) fn is_tcp(&self) -> bool {
         self.datagrams == TCP
     }
 
-    /// Hands a packet over to its end; the end's configuration.
+    /// Passes a packet to its end. Returns the end's configuration.
     #[allow(clippy::inline_always)] // once per delivered packet
     #[inline(always)]
     pub(super) fn take<'a>(
@@ -74,7 +74,7 @@ impl Conn {
         config
     }
 
-    /// Whether something happened at an end that the application may want to hear of, or the connection is over.
+    /// Whether the application may have to be notified of something at this end, or the connection is over.
     #[inline]
     pub(super) fn has_news(&self, end: u32) -> bool {
         let side = (end & 1) as usize;
@@ -82,7 +82,7 @@ impl Conn {
         !self.live || told.state != Some(tcp.state()) || tcp.received() >= self.notify_at[side] || tcp.peer_closed()
     }
 
-    /// When an end's timer is due, if that is before its event.
+    /// When an end's timer is due, if that is before the pending event.
     #[inline]
     pub(super) fn earlier_deadline(&self, end: u32) -> Option<Time> {
         let side = (end & 1) as usize;
@@ -91,7 +91,7 @@ impl Conn {
     }
 }
 
-/// The end that talks with this one.
+/// The other end of the connection.
 pub(super) const fn peer(end: u32) -> u32 {
     end ^ 1
 }
@@ -104,7 +104,7 @@ pub(super) const fn side_of(end: u32) -> Side {
     }
 }
 
-/// Congestion signals from links, in both directions; kept outside [`Conn`] because few packets meet congestion.
+/// Congestion signals from links, in both directions; stored outside [`Conn`] because few packets meet congestion.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Signals {
     pub(super) drops: u32,

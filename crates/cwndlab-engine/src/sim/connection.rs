@@ -1,4 +1,4 @@
-//! Connections of the run: opened, handed packets, polled, reported to their applications, closed.
+//! Connections of the run: opening, delivering packets, polling, notifying applications, closing.
 
 use cwndlab_tcp::{Connection, LawError, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
@@ -13,7 +13,7 @@ use crate::laws::Flow;
 use crate::packet::Packet;
 use crate::probe::{ConnectionRecord, Opened, Probe, SegmentEvent, Way, WindowSample};
 
-/// What an end's state change means to the application.
+/// The meaning of an end's new state for the application.
 pub(super) enum Notice {
     Established,
     PeerClosed,
@@ -22,8 +22,8 @@ pub(super) enum Notice {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Opens a connection for an application; both ends then have to be polled. None if there is no room for it, which
-    /// ends the run.
+    /// Opens a connection for an application; afterwards both ends have to be polled. Returns `None` if there is no
+    /// room for it, which ends the run.
     pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> Option<u32> {
         let slot = self.open(app, number, configs, None)?;
         if P::ENABLED && self.probes.traces_senders() {
@@ -31,7 +31,7 @@ impl<P: Probe> Simulation<P> {
         }
         self.attach_laws(slot);
         self.dirty.push_back(slot << 1);
-        // one that waits for a SYN has nothing to send, and nothing to tell
+        // An end that waits for a SYN has nothing to send and nothing to report.
         let waits = self.conns[slot as usize].ends[1].state() == State::Listen;
         if !waits || P::ENABLED && self.samples_senders {
             self.dirty.push_back(slot << 1 | 1);
@@ -39,7 +39,7 @@ impl<P: Probe> Simulation<P> {
         Some(slot)
     }
 
-    /// The slot of a new connection or flow of datagrams.
+    /// The slot of a new connection or datagram flow.
     pub(super) fn open(&mut self, app: u32, number: u32, configs: [u16; 2], datagrams: Option<u32>) -> Option<u32> {
         if self.free_conns.is_empty() && !self.has_room() {
             return None;
@@ -86,7 +86,7 @@ impl<P: Probe> Simulation<P> {
         Some(slot)
     }
 
-    /// Window laws from outside, for the ends whose configuration asks for one.
+    /// Attaches window laws from outside to the ends whose configuration requests one.
     fn attach_laws(&mut self, slot: u32) {
         for (side, name) in [(0, Side::Client), (1, Side::Server)] {
             let conn = &mut self.conns[slot as usize];
@@ -123,7 +123,7 @@ impl<P: Probe> Simulation<P> {
         self.after_delivery(packet.to);
     }
 
-    /// An end has taken a packet: all that can follow.
+    /// Does everything that can follow once an end has taken a packet.
     #[inline(never)]
     pub(super) fn after_delivery(&mut self, end: u32) {
         self.pump(end, false);
@@ -140,7 +140,7 @@ impl<P: Probe> Simulation<P> {
         conn.armed[side] = Time::MAX;
         let deadline = conn.ends[side].poll_timeout();
         if deadline > self.now {
-            // the deadline moved on since: the lazy entry follows it
+            // The deadline has moved since, so the entry is scheduled again.
             if !deadline.is_never() {
                 self.arm(end, deadline);
             }
@@ -155,7 +155,7 @@ impl<P: Probe> Simulation<P> {
         self.retire(slot as u32);
     }
 
-    /// Schedules an end's timer, if none is scheduled that is as early.
+    /// Schedules an end's timer, unless an entry at least as early is pending.
     pub(super) fn arm_end(&mut self, end: u32) {
         if let Some(deadline) = self.conns[(end >> 1) as usize].earlier_deadline(end) {
             self.arm(end, deadline);
@@ -169,7 +169,7 @@ impl<P: Probe> Simulation<P> {
         self.events.push(deadline, source);
     }
 
-    /// Looks at the ends to which applications have written.
+    /// Polls the ends that applications have called.
     #[inline]
     pub(super) fn settle(&mut self) {
         if !self.dirty.is_empty() {
@@ -184,8 +184,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Called after anything happened at an end: notifies the application, sends what may be sent, arms the timer. `expired`: its
-    /// retransmission timer expired, which is reported to the probe.
+    /// Called after anything has happened at an end: notifies the application, sends what may be sent, schedules the
+    /// timer. `expired`: its retransmission timer expired, which is reported to the probe.
     #[inline(never)]
     fn pump(&mut self, end: u32, mut expired: bool) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
@@ -211,7 +211,7 @@ impl<P: Probe> Simulation<P> {
         self.arm_end(end);
     }
 
-    /// Sends what an end may send; false if the run ends.
+    /// Sends what an end may send. Returns false if the run ends.
     #[inline]
     fn transmit(&mut self, end: u32, expired: &mut bool) -> bool {
         while let Some(mut packet) = self.send(end) {
@@ -222,7 +222,7 @@ impl<P: Probe> Simulation<P> {
         true
     }
 
-    /// A packet that [`super::exit::Exit::send`] returned; false if the run ends.
+    /// Sends a packet that [`super::exit::Exit::send`] returned. Returns false if the run ends.
     #[inline]
     fn transmit_one(&mut self, end: u32, packet: &mut Packet, expired: &mut bool) -> bool {
         if self.labels_packets {
@@ -232,7 +232,7 @@ impl<P: Probe> Simulation<P> {
         self.summary.injected < self.watch.look_at_packet || self.look_inside()
     }
 
-    /// As the end of [`Self::pump`], where [`super::exit::Exit::send`] gave a packet back.
+    /// As the end of [`Self::pump`], after [`super::exit::Exit::send`] returned a packet.
     #[inline(never)]
     pub(super) fn transmit_rest(&mut self, end: u32, packet: &mut Packet) {
         let mut expired = false;
@@ -249,7 +249,7 @@ impl<P: Probe> Simulation<P> {
         exit_of!(self).send(conn, end, config)
     }
 
-    /// What a class-based queue or an observed node needs to know of a packet that is sent.
+    /// Labels a packet for a class-based queue or an observed node when it is sent.
     #[inline(never)]
     pub(super) fn label(&mut self, end: u32, packet: &mut Packet, expired: &mut bool) {
         let conn = &self.conns[(end >> 1) as usize];
@@ -276,14 +276,14 @@ impl<P: Probe> Simulation<P> {
         self.probe.delay(self.now, way, packet.age(self.now), payload);
     }
 
-    /// The identification of a host's next packet: one counter a host.
+    /// The identification of a host's next packet, from one counter per host.
     fn next_ip_id(&mut self, node: u32) -> u16 {
         let id = &mut self.ip_ids[node as usize];
         *id = id.wrapping_add(1);
         *id
     }
 
-    /// Tells the application everything that is new at an end; what it does in answer may be new again.
+    /// Notifies the application of everything that is new at an end, including what its own answers cause.
     #[inline(never)]
     fn attend(&mut self, end: u32) {
         self.notified = end;
@@ -336,7 +336,7 @@ impl<P: Probe> Simulation<P> {
         None
     }
 
-    /// Takes bytes out of an end's receive buffer.
+    /// Reads bytes from an end's receive buffer.
     pub(super) fn read(&mut self, end: u32, bytes: u64) {
         let conn = &mut self.conns[(end >> 1) as usize];
         let side = (end & 1) as usize;
@@ -345,7 +345,7 @@ impl<P: Probe> Simulation<P> {
         debug_assert_eq!(read, bytes, "the application read what had not arrived");
     }
 
-    /// Frees a slot whose connection is over and whose packets are gone.
+    /// Frees a slot whose connection is over and whose packets have left the network.
     #[inline]
     pub(super) fn retire(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];
@@ -355,7 +355,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Losses of a connection so far, both ends together.
+    /// Losses of a connection so far, at both ends.
     pub(super) fn losses(&self, slot: u32) -> Losses {
         let [a, b] = &self.conns[slot as usize].ends;
         Losses {

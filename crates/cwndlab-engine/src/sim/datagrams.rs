@@ -1,4 +1,4 @@
-//! Flows of datagrams: no endpoint answers, so a flow is what it sent and what arrived.
+//! Datagram flows. No endpoint answers, so a flow consists of what was sent and what arrived.
 
 use cwndlab_tcp::{Header, Segment};
 use cwndlab_traffic::EcnField;
@@ -8,19 +8,19 @@ use super::Simulation;
 use crate::packet::Packet;
 use crate::probe::Probe;
 
-/// What a flow has sent and received.
+/// Counters of a flow.
 #[derive(Clone, Copy, Default)]
 pub(super) struct DatagramFlow {
     /// Datagrams sent, both ends.
     pub(super) sent: u64,
     /// Payload bytes sent by each end.
     offset: [u64; 2],
-    /// Payload bytes that arrived at each end, copies made by duplication included.
+    /// Payload bytes that arrived at each end, including copies made by duplication.
     pub(super) received: [u64; 2],
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Opens a flow for an application. None if there is no room for it, which ends the run.
+    /// Opens a flow for an application. Returns `None` if there is no room for it, which ends the run.
     pub(super) fn open_datagrams(&mut self, app: u32, number: u32) -> Option<u32> {
         self.datagrams.push(DatagramFlow::default());
         self.open(app, number, [0; 2], Some(self.datagrams.len() as u32 - 1))
@@ -31,7 +31,7 @@ impl<P: Probe> Simulation<P> {
         let (side, route) = ((end & 1) as usize, conn.routes[(end & 1) as usize]);
         let flow = &mut self.datagrams[conn.datagrams as usize];
         conn.in_network += 1;
-        // numbered as TCP's data is: position 1 is the first byte
+        // Numbered like TCP's data: position 1 is the first byte.
         let seq = (flow.offset[side] as u32).wrapping_add(1);
         flow.offset[side] += u64::from(payload);
         flow.sent += 1;

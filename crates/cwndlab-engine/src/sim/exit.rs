@@ -1,4 +1,4 @@
-//! Where packets leave their endpoint: the parts of a run that sending needs, while the connection is borrowed.
+//! The way of a packet out of its endpoint: the parts of a run that sending needs while the connection is borrowed.
 
 use cwndlab_net::Packet as _;
 use cwndlab_tcp::{Polled, Quick, TcpConfig};
@@ -9,7 +9,7 @@ use super::{Summary, Wire};
 use crate::events::EventQueue;
 use crate::packet::{Packet, SackTable};
 
-/// The parts of [`super::Simulation`] that a packet meets as it is sent.
+/// The parts of [`super::Simulation`] that are needed to send a packet.
 pub(super) struct Exit<'a> {
     pub(super) wires: &'a mut [Wire],
     pub(super) hops: &'a [u32],
@@ -17,11 +17,12 @@ pub(super) struct Exit<'a> {
     pub(super) sacks: &'a mut SackTable,
     pub(super) summary: &'a mut Summary,
     pub(super) now: Time,
-    /// As many packets are sent as only their links see: then labels, or the budget, come in.
+    /// The short path applies until this many packets have been sent: beyond it packets need labels, or the budget has
+    /// to be checked.
     pub(super) plain_below: u64,
 }
 
-/// Those of a simulation: a macro, since a connection of it is borrowed meanwhile.
+/// Borrows these parts of a simulation. A macro, because a connection of the simulation is borrowed at the same time.
 macro_rules! exit_of {
     ($simulation:expr) => {
         $crate::sim::exit::Exit {
@@ -38,8 +39,8 @@ macro_rules! exit_of {
 pub(super) use exit_of;
 
 impl Exit<'_> {
-    /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else is to be done. A packet
-    /// that meets more comes back; it has been counted as sent.
+    /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else has to be done. Any
+    /// other packet is returned; it has been counted as sent.
     #[allow(clippy::inline_always)] // once per delivered packet
     #[inline(always)]
     pub(super) fn send(&mut self, conn: &mut Conn, end: u32, config: &TcpConfig) -> Option<Packet> {
@@ -66,7 +67,7 @@ impl Exit<'_> {
         }
     }
 
-    /// Whether a packet could enter the first link of its route as most do.
+    /// Whether a packet can enter the first link of its route on the short path.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn enter(&mut self, route: u32, packet: &Packet) -> bool {

@@ -1,4 +1,4 @@
-//! Keeps a run within its budget: looks at it every so many events, and inside an event that does a lot.
+//! Keeps a run within its budget: checks it at regular numbers of events, and inside an event that does a lot.
 
 use cwndlab_units::Time;
 
@@ -8,32 +8,33 @@ use crate::events::EventQueue;
 use crate::packet::Packet;
 use crate::probe::Probe;
 
-/// Events between two checks: about 10 ms, so that a run stops soon after a request to stop.
+/// Events between two checks: about 10 ms of real time, so that a run stops soon after a request to stop.
 const EVENTS: u64 = 1 << 16;
 /// The same with laws from outside, which take longer and may fail.
 const EVENTS_WITH_LAWS: u64 = 1 << 10;
-/// Packets sent between two looks: one acknowledgment may open a window of millions of segments.
+/// Packets sent between two checks: one acknowledgment may open a window of millions of segments.
 const PACKETS: u64 = 1 << 20;
-/// Connections between two looks: one page may open thousands.
+/// Connections opened between two checks: one page may open thousands.
 const CONNECTIONS: usize = 1 << 14;
-/// Simulated time counts as stuck after this many events at one instant, plus some for each event source: all may start at once.
+/// Simulated time counts as stuck after this many events at one instant, plus some for each event source, since all of
+/// them may start at the same time.
 const STANDSTILL: u64 = 1_000_000;
 const STANDSTILL_PER_SOURCE: u64 = 8;
-/// Memory of a packet under way: its place in a link's ring, and the sender's record of its segment.
+/// Memory of a packet in flight: its slot in a link's ring, and the sender's record of its segment.
 const PACKET_BYTES: u64 = (size_of::<Time>() + size_of::<Packet>()) as u64 + 48;
 
-/// What is left of the budget, and what was seen at the last look.
+/// The rest of the budget, and the state at the last check.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     pub(super) budget: Budget,
     /// Memory of the applications.
     pub(super) fixed_bytes: u64,
-    /// Time at the last look, and how many events have been handled without its moving.
+    /// Simulated time at the last check, and the number of events handled since it last advanced.
     last: Time,
     standing: u64,
-    /// When so many packets have been sent, look inside the event.
+    /// When this many packets have been sent, check inside the event.
     pub(super) look_at_packet: u64,
-    /// What was wrong inside an event: the first that was.
+    /// The first error found inside an event.
     broken: Option<RunError>,
 }
 
@@ -81,7 +82,7 @@ impl<P: Probe> Simulation<P> {
         self.check_memory()
     }
 
-    /// A check inside an event. Returns whether to continue it; if not, the run ends with it.
+    /// A check inside an event. Returns whether to continue the event; if not, the run ends with it.
     #[cold]
     #[inline(never)]
     pub(super) fn look_inside(&mut self) -> bool {
@@ -106,7 +107,7 @@ impl<P: Probe> Simulation<P> {
         self.watch.broken.is_none()
     }
 
-    /// Ends the run: scheduled events are discarded, and an endpoint that still has to be polled sends at most one packet.
+    /// Ends the run: discards scheduled events. An endpoint that still has to be polled sends at most one packet.
     pub(super) fn break_off(&mut self, error: RunError) {
         self.watch.broken.get_or_insert(error);
         self.watch.look_at_packet = 0;

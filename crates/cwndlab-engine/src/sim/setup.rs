@@ -1,4 +1,4 @@
-//! From a scenario to a simulation that is ready to run.
+//! Makes a simulation that is ready to run from a scenario.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,7 +20,8 @@ impl<P: Probe> Simulation<P> {
     /// One replicate of a scenario.
     ///
     /// # Errors
-    /// If the scenario does not pass [`Scenario::check`], or two nodes that talk are not connected.
+    ///
+    /// If the scenario does not pass [`Scenario::check`], or there is no path between the two nodes of a traffic entry.
     pub fn new(scenario: &Scenario, seed: u64, replicate: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
         scenario.check()?;
         let streams = Streams::new(seed, replicate);
@@ -93,10 +94,10 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
-/// Stamps count microseconds in 32 bits: the age of one is known up to half of that.
+/// Timestamps count microseconds in 32 bits, so the age of one is known up to half of that range.
 const LONGEST_ROUND_TRIP: Time = Time::from_micros(1 << 31);
 
-/// Refuses a path whose round trips TCP could not measure.
+/// Rejects a path whose round-trip time TCP could not measure.
 fn check_round_trip(scenario: &Scenario, index: usize, path: impl Iterator<Item = u32>) -> Result<(), ScenarioError> {
     let traffic = &scenario.traffic[index];
     let trip = path.fold(Time::ZERO, |sum, link| sum + scenario.links[link as usize].delay_ns);
@@ -108,11 +109,12 @@ fn check_round_trip(scenario: &Scenario, index: usize, path: impl Iterator<Item 
 }
 
 impl Scenario {
-    /// The application of a traffic entry for another driver than the simulator: it draws the same numbers from the same
-    /// streams. `segment_bytes` is the payload of a full segment there.
+    /// The application of a traffic entry, for another driver than the simulator. It draws the same numbers from the
+    /// same streams. `segment_bytes` is the payload of that driver's full segment.
     ///
     /// # Errors
-    /// If there is no such entry, or its specification is wrong.
+    ///
+    /// If there is no such entry, or its specification is invalid.
     pub fn application(
         &self,
         traffic: usize,
@@ -153,7 +155,7 @@ fn application(
     App::new(&traffic.app, &mut setup).map_err(|why| invalid(format!("traffic[{index}] ({}).app", traffic.name), why))
 }
 
-/// What class-based queues know each application's packets by; empty where there is no such queue.
+/// The number by which class-based queues identify each application's packets; empty without such a queue.
 fn traffic_numbers(scenario: &Scenario) -> Vec<u8> {
     let names = scenario.classified();
     if names.is_empty() {
@@ -163,7 +165,7 @@ fn traffic_numbers(scenario: &Scenario) -> Vec<u8> {
     scenario.traffic.iter().map(|traffic| number(traffic).map_or(0, |at| at as u8 + 1)).collect()
 }
 
-/// Names of the traffic entries, where a window law draws random numbers.
+/// Names of the traffic entries, if a window law draws random numbers.
 fn traffic_names(scenario: &Scenario) -> Vec<String> {
     if scenario.tcp.iter().any(|tcp| tcp.window_law.needs().draws) {
         scenario.traffic.iter().map(|traffic| traffic.name.clone()).collect()

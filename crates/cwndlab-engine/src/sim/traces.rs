@@ -1,4 +1,4 @@
-//! What senders go through, followed for the probe.
+//! Traces of senders for the probe.
 
 use cwndlab_tcp::{DeliveredCe, Trace, Traced};
 use cwndlab_units::Time;
@@ -8,17 +8,17 @@ use crate::probe::{Probe, Way};
 use crate::scenario::ProbeSpec;
 
 impl ProbeSpec {
-    /// Whether senders are followed at all.
+    /// Whether senders are traced.
     pub(super) fn traces_senders(&self) -> bool {
         self.limits || self.states
     }
 
-    /// Whether anything of senders is recorded.
+    /// Whether anything about senders is recorded.
     pub(super) fn samples_senders(&self) -> bool {
         self.cwnd || self.accecn || self.traces_senders()
     }
 
-    /// Whether the probe wants these traces.
+    /// Whether the probe records this kind of trace.
     fn asks_for(&self, traced: &Traced) -> bool {
         match traced {
             Traced::Limited { .. } => self.limits,
@@ -27,12 +27,12 @@ impl ProbeSpec {
     }
 }
 
-/// One trace for each end of a live connection; empty if none is wanted.
+/// One trace for each end of a live connection; empty if none is requested.
 #[derive(Default)]
 pub(super) struct Traces(Vec<Option<(u32, Trace)>>);
 
 impl Traces {
-    /// A connection is opened in this slot.
+    /// Begins the traces of a connection that is opened in this slot.
     pub(super) fn begin(&mut self, slot: u32, serial: u32, now: Time) {
         let first = (slot << 1) as usize;
         if self.0.len() < first + 2 {
@@ -43,7 +43,7 @@ impl Traces {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// After an end has sent all that it sends: what the probes ask of it.
+    /// Reports to the probe what it records about senders, after an end has sent all that it sends.
     #[inline(never)]
     pub(super) fn sample_sender(&mut self, end: u32) {
         if self.probes.cwnd {
@@ -85,7 +85,7 @@ impl<P: Probe> Simulation<P> {
         });
     }
 
-    /// A connection is over, or the run is.
+    /// Ends the traces of a connection that is over, or of any at the end of the run.
     pub(super) fn end_traces(&mut self, slot: u32) {
         for end in [slot << 1, slot << 1 | 1] {
             let Some((serial, trace)) = self.traces.0.get_mut(end as usize).and_then(Option::take) else { continue };

@@ -1,4 +1,4 @@
-//! A link in the run loop: its events, and what may be left out where nothing looks.
+//! A link in the run loop: its events, and the short paths where nothing is recorded.
 
 use cwndlab_net::Link;
 use cwndlab_units::Time;
@@ -15,21 +15,21 @@ pub(super) struct Wire {
     pub(super) service_armed: Time,
     /// Node at its far end.
     pub(super) to: u32,
-    /// Whether its queue is recorded at every arrival.
+    /// Whether its queue is recorded at each arrival.
     pub(super) watched: bool,
-    /// Whether [`Link::offer_plain`] may be asked, and nothing is recorded of it.
+    /// Whether [`Link::offer_plain`] may be called and nothing about the packet is recorded.
     pub(super) ordinary: bool,
-    /// Whether [`Link::arrive_plain`] may be asked, and nothing is recorded of what arrives.
+    /// Whether [`Link::arrive_plain`] may be called and nothing about the arrival is recorded.
     pub(super) passes: bool,
 }
 
-// A power of two: an index costs a shift.
+// The size is a power of two, so that indexing needs only a shift.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Wire>() == 256);
 
 impl Wire {
-    /// Takes a packet of these bytes if the link is plain and its queue has room: whether it has. Only if it is
-    /// [`Wire::ordinary`].
+    /// Accepts a packet of this size if the link is plain and its queue has room. Returns whether it did. Call it only
+    /// if the link is [`Wire::ordinary`].
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(super) fn take(
@@ -41,7 +41,7 @@ impl Wire {
         write: impl FnOnce(&mut Packet),
     ) -> bool {
         let Some(arrival) = self.link.offer_plain(now, wire_bytes, write) else { return false };
-        // behind another packet it changes nothing
+        // A packet behind another one changes nothing.
         if self.arrival_armed.is_never() {
             self.arrival_armed = arrival;
             events.push_own(arrival, index);
@@ -49,7 +49,7 @@ impl Wire {
         true
     }
 
-    /// Schedules this link's next arrival, if none is scheduled that is as early.
+    /// Schedules this link's next arrival, unless an entry at least as early is pending.
     #[inline]
     pub(super) fn arm_arrival(&mut self, events: &mut EventQueue, index: u32) {
         let next = self.link.next_arrival();

@@ -1,4 +1,4 @@
-//! What the router reads of a packet, and the CE mark.
+//! The header fields that the router reads, and the CE mark.
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use cwndlab_net::Ecn;
 pub const TCP: u8 = 6;
 /// The protocol number of UDP.
 pub const UDP: u8 = 17;
-/// The flag whose place is AE's in [`Tcp::flags`].
+/// The flag in whose place [`Tcp::flags`] has AE.
 const URG: u8 = 0x20;
 
 /// An IPv4 packet's header, and its TCP header if it is TCP (RFC 791, RFC 9293).
@@ -52,11 +52,11 @@ pub struct Tcp {
     pub seq: u32,
     /// Acknowledgment number.
     pub ack: u32,
-    /// Flags from high to low: CWR, ECE, AE (RFC 9768; URG is left out), ACK, PSH, RST, SYN, FIN.
+    /// Flags from high to low: CWR, ECE, AE (RFC 9768) in place of URG, ACK, PSH, RST, SYN, FIN.
     pub flags: u8,
     /// Window as on the wire, unscaled.
     pub window: u16,
-    /// Where the options begin and end in the packet.
+    /// Start and end of the options in the packet.
     pub options: (u16, u16),
     /// Bytes of payload.
     pub payload: u32,
@@ -68,7 +68,8 @@ impl Tcp {
 }
 
 impl Header {
-    /// Reads a packet; `None` if it is not IPv4 or shorter than it says. Fragments have no TCP or UDP header.
+    /// Parses a packet. `None` if it is not IPv4 or shorter than its length field says. Fragments have neither a TCP
+    /// nor a UDP header.
     pub fn parse(packet: &[u8]) -> Option<Header> {
         let ip = packet.first_chunk::<20>()?;
         let header_bytes = usize::from(ip[0] & 0x0f) * 4;
@@ -90,7 +91,7 @@ impl Header {
         })
     }
 
-    /// A number for the flow: of addresses, ports and protocol (FNV-1a, so that runs are alike).
+    /// A hash of addresses, ports and protocol (FNV-1a, so that it is the same in every run).
     pub fn flow_key(&self) -> u64 {
         let (source, destination) = match (self.tcp, self.udp) {
             (Some(tcp), _) => (tcp.source_port, tcp.destination_port),

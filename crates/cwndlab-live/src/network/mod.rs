@@ -19,21 +19,21 @@ const DELIVER: u32 = u32::MAX;
 /// A packet inside the router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LivePacket {
-    /// Number of the packet in order of entry, from 0; a duplicate has its original's.
+    /// Serial number of the packet in order of entry, from 0. A duplicate has the number of its original.
     pub id: u64,
     pub(crate) buffer: u32,
     wire_bytes: u32,
     flow_key: u64,
     payload: (u32, u32),
-    /// Place in the routes of the link it is on, or of [`DELIVER`].
+    /// Position in the routes of the link that it is on, or of [`DELIVER`].
     hop: u32,
-    /// The port that it leaves by.
+    /// The port by which it leaves.
     pub(crate) port: u32,
     ecn: Ecn,
 }
 
 impl LivePacket {
-    /// Whether it carries CE by now.
+    /// Whether it carries CE now.
     pub fn is_ce(&self) -> bool {
         self.ecn == Ecn::Ce
     }
@@ -64,11 +64,11 @@ pub enum Event {
     Dropped(u32, DropCause),
     /// A link's queue marked it CE.
     Marked(u32),
-    /// It has come to its port and is to be written.
+    /// It has reached its port and is to be written.
     Delivered,
 }
 
-/// Least times of a link, of a packet of an IP header alone.
+/// Lower bounds on the times of a link, for a packet that is only an IP header.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
     /// From the start of its transmission to its arrival at the link's far end.
@@ -80,21 +80,21 @@ struct Ahead {
 /// The smallest packet: an IPv4 header.
 const LEAST_BYTES: u32 = 20;
 
-/// Links, routes and the packets on them. The driver calls, in non-decreasing order of time:
-/// [`Network::advance`] up to the time at which a packet was read, then [`Network::inject`] at that time;
-/// and waits no longer than [`Network::next_exit`].
+/// Links, routes and the packets on them. The driver calls, in non-decreasing order of time: [`Network::advance`] up to
+/// the time at which a packet was read, then [`Network::inject`] at that time. It waits no longer than
+/// [`Network::next_exit`].
 #[derive(Debug)]
 pub struct Network {
     links: Vec<Link<LivePacket>>,
-    /// For each link the next time at which it is to be asked.
+    /// For each link, the next time at which it is to be polled.
     due: Vec<Time>,
-    /// For each link what a packet on it has before it at least.
+    /// For each link, the shortest time that a packet on it still needs.
     ahead: Vec<Ahead>,
-    /// For each link a time before which no packet on it can be delivered.
+    /// For each link, a time before which no packet on it can be delivered.
     exits: Vec<Time>,
     /// Links of each route, each ended by [`DELIVER`].
     hops: Vec<u32>,
-    /// Start in `hops` of the route from port to port.
+    /// Start in `hops` of the route between two ports.
     routes: BTreeMap<(u32, u32), u32>,
     port_of: BTreeMap<Ipv4Addr, u32>,
     /// Initial sequence numbers by flow, if losses scripted by sequence need them.
@@ -105,9 +105,10 @@ pub struct Network {
 }
 
 impl Network {
-    /// For a checked scenario and the node and addresses of each port.
+    /// The network of a checked scenario. Each port is given by its node and addresses.
     ///
     /// # Errors
+    ///
     /// If an explicit route of the scenario is broken. Ports without a path between them are left unconnected.
     pub fn new(
         scenario: &Scenario,
@@ -155,14 +156,14 @@ impl Network {
         Ok(network)
     }
 
-    /// A time before which nothing can be delivered of what is inside; [`Time::MAX`] if that is nothing. Whatever happens
-    /// until then is not visible outside and has its scheduled time no matter when it is processed.
+    /// A time before which no packet inside can be delivered; [`Time::MAX`] if there are no packets. Until then nothing
+    /// is visible from outside, and events have their scheduled times whenever they are processed.
     pub fn next_exit(&self) -> Time {
         self.exits.iter().copied().min().unwrap_or(Time::MAX)
     }
 
-    /// Takes a packet that was read from `port` at `now`, up to which [`Network::advance`] has been called. Returns its
-    /// number, or `None` if no port has its destination.
+    /// Accepts a packet that was read from `port` at `now`. [`Network::advance`] must have been called up to `now`.
+    /// Returns the packet's number, or `None` if no port has its destination address.
     pub fn inject(
         &mut self,
         now: Time,
@@ -190,7 +191,7 @@ impl Network {
         Some(id)
     }
 
-    /// Lets everything happen that is scheduled up to `now`, in the order of the schedule (ties: by link).
+    /// Processes everything that is scheduled up to `now`, in the order of the schedule (ties: by link).
     pub fn advance(&mut self, now: Time, mut report: impl FnMut(&Network, Time, &LivePacket, Event)) {
         while let Some((index, at)) = self.earliest().filter(|&(_, at)| at <= now) {
             self.now = self.now.max(at);
@@ -211,7 +212,7 @@ impl Network {
         self.due.iter().copied().enumerate().min_by_key(|&(_, at)| at)
     }
 
-    /// Onto the link of the packet's hop, or out.
+    /// Passes a packet to the link of its hop, or out.
     fn forward(&mut self, at: Time, packet: LivePacket, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
         let index = self.hops[packet.hop as usize];
         if index == DELIVER {
@@ -249,7 +250,7 @@ impl Network {
         }
     }
 
-    /// What a queue that decides at departure dropped or marked at its last call.
+    /// Reports what a queue that decides at departure dropped or marked at its last call.
     fn after_queue(&mut self, index: usize, at: Time, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
         if !self.links[index].is_served() {
             return;
@@ -271,8 +272,8 @@ impl Network {
         self.exits[index] = arrival.min(service + here) + beyond;
     }
 
-    /// Offset in the stream and length of the TCP payload. Offsets count from the flow's SYN; without losses scripted
-    /// by sequence nobody needs them.
+    /// Offset in the stream and length of the TCP payload. Offsets count from the flow's SYN, and are known only if
+    /// losses are scripted by sequence number.
     fn payload(&mut self, header: &Header) -> (u32, u32) {
         let (Some(initial), Some(tcp)) = (&mut self.initial, header.tcp) else { return (0, 0) };
         let key = header.flow_key();
@@ -283,15 +284,15 @@ impl Network {
         (tcp.seq.wrapping_sub(first), tcp.payload)
     }
 
-    /// The bytes of a packet that an event is about, as it was read.
+    /// The bytes of a packet, as it was read.
     pub fn bytes(&self, packet: &LivePacket) -> &[u8] {
         self.buffers.bytes(packet.buffer)
     }
-    /// Packets that have entered: the number of the next one.
+    /// Number of packets that have entered, which is the number of the next one.
     pub fn entered(&self) -> u64 {
         self.entered
     }
-    /// Packets inside.
+    /// Number of packets inside.
     pub fn packets_inside(&self) -> usize {
         self.buffers.in_use()
     }
@@ -299,12 +300,12 @@ impl Network {
     pub fn counters(&mut self, link: usize, now: Time) -> LinkCounters {
         self.links[link].counters_at(now)
     }
-    /// A link's queue now: packets and bytes, the one in service included, and the queue's own average.
+    /// A link's queue now: packets and bytes, including the one in service, and the average that the queue computes.
     pub fn queue(&mut self, link: usize, now: Time) -> (u32, u64, Option<f64>) {
         let backlog = self.links[link].backlog(now);
         (backlog.packets, backlog.bytes, self.links[link].average())
     }
-    /// How long a link's RED average was below, between and above its thresholds.
+    /// The time that a link's RED average spent below, between and above its thresholds.
     pub fn regions(&mut self, link: usize, now: Time) -> Option<Regions> {
         self.links[link].regions(now)
     }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::schedule::{self, ScheduleError};
 
-/// One impairment as a scenario states it. A link has a list of them; those of one end act in the list's order.
+/// One impairment as a scenario states it. A link has a list of them. Those at the same end act in the list's order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ImpairmentConfig {
@@ -18,9 +18,9 @@ pub enum ImpairmentConfig {
     /// Entrance: a two-state Markov chain (Gilbert 1960, Elliott 1963) that starts in the good state. Each packet is
     /// lost with its state's probability, and then the state may change.
     GilbertElliott {
-        /// Probability a packet of good to bad.
+        /// Probability, for each packet, of a change from good to bad.
         p_good_bad: f64,
-        /// Probability a packet of bad to good; the mean burst is its reciprocal.
+        /// Probability, for each packet, of a change from bad to good. The mean length of a burst is its reciprocal.
         p_bad_good: f64,
         /// Loss probability in the good state; 0 in Gilbert's model.
         #[serde(default)]
@@ -31,40 +31,40 @@ pub enum ImpairmentConfig {
     },
     /// Entrance: drops the packets with these numbers, counted from 1 as they arrive at the link.
     DropNth {
-        /// Numbers, in rising order.
+        /// Numbers, in increasing order.
         packets: Vec<u64>,
     },
-    /// Entrance: periodic loss, the packets number `first`, `first + every`, …
+    /// Entrance: periodic loss of the packets numbered `first`, `first + every`, …
     DropEvery {
         /// Period in packets.
         every: u64,
-        /// The first that is dropped, counted from 1; `every` if left out.
+        /// Number of the first packet dropped, counted from 1; `every` if left out.
         #[serde(default)]
         first: Option<u64>,
     },
     /// Entrance: drops the packets that carry these payload bytes.
     DropSeq {
-        /// Stream offsets of payload bytes, 0 being the first; each names the packet that holds it.
+        /// Stream offsets of payload bytes, counted from 0. The packet that carries such a byte is dropped.
         offsets: Vec<u64>,
-        /// How many transmissions of each are dropped; 2 loses the first retransmission as well.
+        /// How many transmissions of each byte are dropped. With 2, the first retransmission is lost as well.
         #[serde(default = "once")]
         occurrences: u32,
     },
     /// Entrance: drops each packet with a probability that changes at stated times.
     LossSteps {
-        /// When each probability begins; the first is 0, and they rise.
+        /// Start of each probability. The first is 0, and they increase.
         at_ns: Vec<Time>,
         /// The probabilities.
         p: Vec<f64>,
-        /// The steps begin again after this time.
+        /// Period after which the steps repeat.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repeat_ns: Option<Time>,
     },
-    /// Entrance: a token bucket that starts full and drops the packets for which it has too few tokens.
+    /// Entrance: a token bucket, full at the start, that drops the packets for which it has too few tokens.
     Policer {
-        /// Bits per second at which tokens come; those of the link's own header are not counted.
+        /// Rate of the tokens, in bit/s. The link's own header does not use tokens.
         rate_bps: u64,
-        /// Bytes that the bucket holds.
+        /// Size of the bucket in bytes.
         burst_bytes: u64,
     },
     /// Entrance: sends a copy after the packet, with probability `p`.
@@ -74,7 +74,7 @@ pub enum ImpairmentConfig {
     },
     /// Exit: delays the packets with these numbers, counted from 1 as they leave the queue.
     DelayNth {
-        /// Numbers, in rising order.
+        /// Numbers, in increasing order.
         packets: Vec<u64>,
         /// The extra delay, in nanoseconds.
         extra_ns: Time,
@@ -83,41 +83,43 @@ pub enum ImpairmentConfig {
     Jitter {
         /// Longest extra delay, in nanoseconds.
         max_ns: Time,
-        /// Whether a packet waits for those before it; otherwise they may overtake each other.
+        /// Whether a packet waits for those ahead of it. Otherwise packets may overtake each other.
         #[serde(default = "yes")]
         keep_order: bool,
     },
-    /// Exit: an extra delay for each packet from a normal distribution that is cut at both sides (drawn again outside).
+    /// Exit: an extra delay for each packet from a normal distribution truncated at both sides: a value outside is
+    /// drawn again.
     NormalJitter {
-        /// Standard deviation before the cut, in nanoseconds.
+        /// Standard deviation before truncation, in nanoseconds.
         sigma_ns: Time,
-        /// The cut, in standard deviations from the mean.
+        /// Distance of the truncation from the mean, in standard deviations.
         #[serde(default = "three")]
         cut: f64,
         /// Mean; defaults to `cut` times `sigma_ns`, the smallest value for which no delay is negative.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mean_ns: Option<Time>,
-        /// Whether a packet waits for those before it; otherwise they may overtake each other, as with netem.
+        /// Whether a packet waits for those ahead of it. Otherwise packets may overtake each other, as with netem.
         #[serde(default = "yes")]
         keep_order: bool,
     },
-    /// Exit: an extra delay that changes at stated times, looked up as a packet leaves the transmitter.
+    /// Exit: an extra delay that changes at stated times. A packet gets the delay of the time at which it leaves the
+    /// transmitter.
     DelaySteps {
-        /// When each delay begins; the first is 0, and they rise.
+        /// Start of each delay. The first is 0, and they increase.
         at_ns: Vec<Time>,
         /// The extra delays, in nanoseconds.
         extra_ns: Vec<Time>,
-        /// The steps begin again after this time.
+        /// Period after which the steps repeat.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repeat_ns: Option<Time>,
-        /// Whether a packet waits for those before it where the delay falls; otherwise it overtakes them.
+        /// Whether a packet waits for those ahead of it when the delay decreases. Otherwise it overtakes them.
         #[serde(default)]
         keep_order: bool,
     },
-    /// Exit: packets leave in bursts, as over Wi-Fi. The first of a burst waits for `hold_ns`, and those that come
-    /// meanwhile leave with it.
+    /// Exit: packets leave in bursts, as over Wi-Fi. The first packet of a burst waits for `hold_ns`; packets that
+    /// arrive in this time leave with it.
     Aggregate {
-        /// How long the first waits, in nanoseconds.
+        /// How long the first packet waits, in nanoseconds.
         hold_ns: Time,
     },
     /// Exit: delays a packet with probability `p`, so that later ones overtake it.
@@ -142,36 +144,36 @@ fn yes() -> bool {
     true
 }
 
-/// An impairment that no link can have; the message says what would be right.
+/// An impairment that a link cannot have. The message says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum ImpairmentError {
-    /// The steps make no schedule.
+    /// The times and values are not a valid schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// Not a probability.
+    /// A value that is not a probability.
     #[error("{name} is {value}; a probability lies in 0..=1")]
     Probability {
         /// The parameter.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
     },
-    /// Numbers of packets out of order, or 0.
+    /// Packet numbers that do not increase, or start at 0.
     #[error("packets must be numbers from 1 in rising order")]
     Numbers,
-    /// A period or a first packet of 0.
+    /// `every` or `first` is 0.
     #[error("every and first must be at least 1")]
     Period,
-    /// Loses nothing.
+    /// `occurrences` is 0, so that nothing is lost.
     #[error("occurrences is 0; it must be at least 1")]
     Occurrences,
-    /// A policer that lets nothing pass.
+    /// A policer that lets no packet pass.
     #[error("rate and burst must be above 0")]
     Policer,
-    /// Most draws must lie within the cut, so that one is found soon.
+    /// A cut outside its range. Most draws must lie within it, or drawing would take too long.
     #[error("cut is {0}; it must lie in 1..=10")]
     Cut(f64),
-    /// The mean is too small for the cut.
+    /// A mean that is too small for the cut.
     #[error("with this mean a delay may be negative; it must be at least {0}")]
     Mean(Time),
 }
@@ -234,7 +236,7 @@ impl ImpairmentConfig {
     }
 }
 
-/// The least mean of a normal jitter with which no delay is negative.
+/// The smallest mean of a normal jitter for which no delay is negative.
 pub(super) fn least_mean(sigma: Time, cut: f64) -> Time {
     Time::from_secs_f64(sigma.as_secs_f64() * cut)
 }

@@ -1,4 +1,4 @@
-//! What a link counts, and what of it lies before an instant.
+//! Counters of a link, in total and up to an instant.
 
 use cwndlab_units::Time;
 
@@ -6,35 +6,36 @@ use super::{Discipline, Link};
 use crate::queue::Dropped;
 use crate::{DropCause, Packet};
 
-/// What a link counts. Departures follow: arrivals less drops less what is still queued.
+/// Counters of a link. The number of departures is arrivals less drops less packets still queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets offered.
     pub arrivals: u64,
     /// Packets accepted and sent, or still waiting to be sent.
     pub accepted: u64,
-    /// Bytes of those, with the link's header.
+    /// Bytes of those packets, including the link's header.
     pub bytes: u64,
     /// Packets dropped, by [`DropCause`].
     pub drops: [u64; DropCause::COUNT],
     /// Packets marked CE.
     pub marks: u64,
-    /// Time the transmitter is busy with, pauses of a rate of 0 included, the accepted packets (to the end of the last one).
+    /// Time for which the accepted packets keep the transmitter busy, up to the end of the last one, including pauses
+    /// at a rate of 0.
     pub busy: Time,
-    /// Sum over packets of the time from arrival to departure: divided by the run's length it is the
-    /// mean number of packets in the system (Little 1961).
+    /// Sum over packets of the time from arrival to departure. Divided by the length of the run, it is the mean number
+    /// of packets in the system (Little 1961).
     pub sojourn: Time,
     /// Largest number of packets in the system.
     pub max_packets: u32,
 }
 
-/// What a link keeps of [`LinkCounters`]: the numbers of arrivals and of accepted packets follow.
+/// The stored part of [`LinkCounters`]. The numbers of arrivals and of accepted packets follow from it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pub(super) bytes: u64,
     pub(super) drops: [u64; DropCause::COUNT],
     pub(super) marks: u64,
-    /// In nanoseconds, modulo 2^64: what the transmitter still has ahead is taken off again.
+    /// In nanoseconds, modulo 2^64; the service time still ahead is subtracted when it is read.
     pub(super) busy_ns: u64,
     pub(super) sojourn_ns: u64,
     pub(super) max_packets: u32,
@@ -47,7 +48,7 @@ impl Sums {
         }
     }
 
-    /// A packet is in the system from `from` to `to`.
+    /// Counts a packet that is in the system from `from` to `to`.
     #[inline]
     pub(super) fn add_sojourn(&mut self, to: Time, from: Time) {
         self.sojourn_ns = self.sojourn_ns.wrapping_add(to.as_nanos().wrapping_sub(from.as_nanos()));
@@ -55,7 +56,7 @@ impl Sums {
 }
 
 impl<P: Packet + Copy> Link<P> {
-    /// What was counted so far; `busy` and `sojourn` include the rest of the service of what is queued.
+    /// Counters including the future: `busy` and `sojourn` contain the remaining service of queued packets.
     pub fn counters(&self) -> LinkCounters {
         self.reported(self.counters)
     }
@@ -65,7 +66,7 @@ impl<P: Packet + Copy> Link<P> {
             Discipline::AtArrival(_) | Discipline::Bounded(_) => 0,
             Discipline::AtDeparture(served) => u64::from(served.queue.packets()),
         };
-        // every accepted packet has had a place in the ring
+        // Every accepted packet has had a place in the ring.
         let accepted = self.ring.tail();
         let Sums { bytes, drops, marks, busy_ns, sojourn_ns, max_packets } = sums;
         let (busy, sojourn) = (Time::from_nanos(busy_ns), Time::from_nanos(sojourn_ns));
@@ -73,12 +74,12 @@ impl<P: Packet + Copy> Link<P> {
         LinkCounters { arrivals, accepted, bytes, drops, marks, busy, sojourn, max_packets }
     }
 
-    /// What was counted up to `now`: no time after it is in `busy` and `sojourn`.
+    /// Counters up to `now`: `busy` and `sojourn` contain no later time.
     pub fn counters_at(&mut self, now: Time) -> LinkCounters {
         self.forget_departed(now);
         let mut sums = self.counters;
         let departure = |position| self.ring.at(position).arrival - self.delay;
-        // What the transmitter still has ahead; without a break but for a bounded class.
+        // The service time still ahead. It has no gaps except with a bounded class.
         let mut ahead = self.free_at.saturating_sub(now);
         let mut waiting = 0;
         match &mut self.discipline {
@@ -101,7 +102,7 @@ impl<P: Packet + Copy> Link<P> {
             sums.add_sojourn(now, departure(position));
         }
         let counters = self.reported(sums);
-        // a class counts a packet as accepted once it is sent, as all queues with classes do
+        // As in all queues with classes, a packet counts as accepted once it is sent.
         LinkCounters { accepted: counters.accepted - waiting, ..counters }
     }
 }

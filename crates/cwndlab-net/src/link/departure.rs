@@ -19,7 +19,7 @@ impl<P: Packet + Copy> Link<P> {
         self.counters.max_packets =
             self.counters.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
         if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
-            // Nothing that waits may be sent before it is due.
+            // No waiting packet may be sent before it is due.
         } else if now >= self.free_at {
             self.serve_next(now, waited);
         } else {
@@ -43,7 +43,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Whether the queue decides at departure or a service is due, so that [`Link::serve`] and its kin matter.
+    /// Whether the queue decides at departure or a service is due: only then need [`Link::serve`] and the calls that
+    /// follow it be made.
     #[inline]
     pub fn is_served(&self) -> bool {
         match &self.discipline {
@@ -53,7 +54,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Sends the next packet of a queue that decides at departure. Then ask [`Link::pop_dropped`] and [`Link::take_marked`].
+    /// Sends the next packet of a queue that decides at departure. Afterwards call [`Link::pop_dropped`] and
+    /// [`Link::take_marked`].
     pub fn serve(&mut self, now: Time) {
         match &mut self.discipline {
             Discipline::AtArrival(_) => {}
@@ -62,7 +64,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// `waited`: the packet was in the queue before now.
+    /// `waited`: the packet was in the queue before `now`.
     fn serve_next(&mut self, now: Time, waited: bool) {
         self.forget_departed(now);
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
@@ -98,7 +100,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Packets that such a queue dropped since the last call, an offered one included.
+    /// Packets that such a queue has dropped since the last call, including the one just offered.
     #[inline]
     pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
         match &mut self.discipline {
@@ -107,7 +109,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The packet that such a queue marked as it left, if it did since the last call.
+    /// The packet that such a queue has marked at departure since the last call.
     #[inline]
     pub fn take_marked(&mut self) -> Option<P> {
         match &mut self.discipline {

@@ -1,4 +1,4 @@
-//! The path of most packets: links without impairments, whose queue has room.
+//! The short path for most packets: links without impairments whose queue has room.
 
 use cwndlab_units::Time;
 
@@ -6,10 +6,10 @@ use super::Link;
 use crate::Packet;
 
 impl<P: Packet + Copy> Link<P> {
-    /// As [`Link::offer`] to a plain link whose queue takes any packet now: when the packet will arrive at the far end.
-    /// `None`, and nothing done, if the queue must be asked. Call only if [`Link::is_plain`].
+    /// As [`Link::offer`] for a plain link whose queue accepts any packet now. Returns when the packet will arrive at
+    /// the far end; `None`, with no effect, if the queue has to decide. Call it only if [`Link::is_plain`].
     ///
-    /// `write` writes the packet, of `wire_bytes`, into its place.
+    /// `write` writes the packet, of `wire_bytes`, into its slot.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub fn offer_plain(&mut self, now: Time, wire_bytes: u32, write: impl FnOnce(&mut P)) -> Option<Time> {
@@ -22,27 +22,27 @@ impl<P: Packet + Copy> Link<P> {
         Some(self.accept::<true>(now, now, packets, wire_bytes + self.header_bytes, write))
     }
 
-    /// The packet that arrives next, if the link is not impaired; one must be under way.
+    /// The packet that arrives next on a link that is not impaired. There must be one.
     #[inline]
     pub fn first(&self) -> &P {
         &self.ring.at(self.ring.head()).packet
     }
 
-    /// As [`Link::arrive`] at exactly [`Link::next_arrival`], which must not be [`Time::MAX`]: the packet, and when the
-    /// one after it arrives. Call only if the link is not impaired.
+    /// As [`Link::arrive`] at exactly [`Link::next_arrival`], which must not be [`Time::MAX`]. Returns the packet, and
+    /// when the one after it arrives. Call it only if the link is not impaired.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub fn arrive_plain(&mut self) -> (&P, Time) {
         debug_assert!(!self.is_impaired() && !self.ring.is_empty());
         let head = self.ring.head();
         if self.undeparted == head {
-            // the head packet has already departed; the ring is updated lazily
+            // The head packet has departed, although the lazy position may not say so yet.
             self.undeparted += 1;
             self.backlog_bytes -= u64::from(self.wire_bytes(head));
         }
         self.ring.drop_first();
         let next = self.ring.front().map_or(Time::MAX, |next| next.arrival);
-        // its place in the ring stays as it is until another packet enters
+        // The slot is not overwritten until another packet enters.
         (&self.ring.at(head).packet, next)
     }
 }

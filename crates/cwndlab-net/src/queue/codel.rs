@@ -1,5 +1,5 @@
-//! `CoDel`, controlled delay (RFC 8289): drops at departure, at intervals that shrink with the square root of the
-//! number of drops, while every packet of the last interval waited for longer than the target.
+//! `CoDel`, controlled delay (RFC 8289). While every packet of the last interval waited for longer than the target, it
+//! drops packets at departure, at intervals that shrink with the square root of the number of drops.
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,24 @@ use super::fifo::Fifo;
 use super::{Dequeued, Dropped, QueueError};
 use crate::{DropCause, Ecn, Packet};
 
-/// Parameters of [`Codel`]; the defaults are those of RFC 8289, section 4.4 and 5.2, and of Linux where it has none.
+/// Parameters of [`Codel`]. The defaults are those of RFC 8289, sections 4.4 and 5.2, and Linux's where the RFC has
+/// none.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CodelConfig {
-    /// The standing delay that is accepted, in nanoseconds; 5 ms.
+    /// Acceptable standing delay, in nanoseconds; 5 ms.
     pub target_ns: Time,
-    /// Over which time the delay must have come down once, in nanoseconds; about a round trip, 100 ms.
+    /// Time within which the delay must fall below the target at least once, in nanoseconds; about a round trip, 100
+    /// ms.
     pub interval_ns: Time,
-    /// Packets that may wait; a further one is dropped as it arrives. Linux has 1000.
+    /// Maximum number of waiting packets; a further one is dropped at arrival. Linux has 1000.
     pub limit: u32,
     /// No drop while at most this many bytes are left in the queue (MAXPACKET of section 5.5).
     pub mtu: u32,
     /// Marks ECN-capable packets where others are dropped.
     pub ecn: bool,
-    /// Marks all ECN-capable packets that waited longer, whatever `ecn` says (Linux: `ce_threshold`); off without it.
+    /// Marks all ECN-capable packets that waited for longer than this, whatever `ecn` says (Linux: `ce_threshold`). Off
+    /// if left out.
     pub ce_threshold_ns: Option<Time>,
 }
 
@@ -51,7 +54,7 @@ impl CodelConfig {
     }
 }
 
-/// A FIFO under `CoDel`.
+/// A FIFO controlled by `CoDel`.
 #[derive(Clone, Debug)]
 pub struct Codel<P> {
     config: CodelConfig,
@@ -60,7 +63,7 @@ pub struct Codel<P> {
 }
 
 impl<P: Packet> Codel<P> {
-    /// Takes a packet that arrives at `now`, or drops it if the queue is full. Never marks on the way in.
+    /// Accepts a packet that arrives at `now`, or drops it if the queue is full. Never marks.
     pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
         if self.fifo.len() >= self.config.limit {
             dropped.push((DropCause::Full, packet));
@@ -77,7 +80,7 @@ impl<P: Packet> Codel<P> {
 }
 
 impl<P> Codel<P> {
-    /// Empty, with a checked configuration.
+    /// An empty queue, from a checked configuration.
     pub fn new(config: CodelConfig) -> Codel<P> {
         Codel { config, fifo: Fifo::default(), law: ControlLaw::default() }
     }
@@ -91,10 +94,10 @@ impl<P> Codel<P> {
     }
 }
 
-/// `CoDel`'s state over one FIFO (RFC 8289, section 5.3); FQ-CoDel has one a flow.
+/// `CoDel`'s state for one FIFO (RFC 8289, section 5.3). FQ-CoDel has one for each flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ControlLaw {
-    /// When the delay will have been above target for an interval; `None` while it is below.
+    /// When the delay will have been above the target for an interval; `None` while it is below.
     first_above: Option<Time>,
     drop_next: Time,
     /// Drops since the dropping state was entered.
@@ -144,7 +147,7 @@ impl ControlLaw {
                 }
             }
         } else if ok_to_drop {
-            // Enter the dropping state, near the last rate if that was left not long ago.
+            // Enter the dropping state, at nearly the last drop rate if the state was left a short time ago.
             let delta = self.count.wrapping_sub(self.last_count);
             self.dropping = true;
             let recently = now.saturating_sub(self.drop_next) < config.interval_ns * 16;
@@ -185,7 +188,7 @@ fn control_law(config: &CodelConfig, from: Time, count: u32) -> Time {
     from + config.interval_ns.mul_f64(1.0 / f64::from(count).sqrt())
 }
 
-/// Marks the packet if the queue marks and the packet allows it.
+/// Marks the packet if marking is on and the packet is ECN-capable.
 fn instead_of_drop<P: Packet>(config: &CodelConfig, packet: &mut P) -> Option<bool> {
     if config.ecn {
         mark(packet)
@@ -194,7 +197,8 @@ fn instead_of_drop<P: Packet>(config: &CodelConfig, packet: &mut P) -> Option<bo
     }
 }
 
-/// Marks an ECN-capable packet; whether the mark is new: one from before is as good.
+/// Marks an ECN-capable packet. Returns whether the mark is new; a packet that already carries CE needs no other
+/// signal.
 fn mark<P: Packet>(packet: &mut P) -> Option<bool> {
     if packet.ecn() == Ecn::NotEct {
         return None;

@@ -9,11 +9,11 @@ use super::{
     QueueError, Red, RedConfig,
 };
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// Packets of any size.
+    /// Packets, whatever their size.
     #[default]
     Packets,
     /// Wire bytes.
@@ -77,7 +77,7 @@ impl QueueConfig {
         }
     }
 
-    /// Gives the traffic that a class-based queue names the numbers that packets carry ([`crate::Packet::traffic`]).
+    /// Sets the numbers that packets carry ([`crate::Packet::traffic`]) for the traffic named by a class-based queue.
     pub fn number_traffic(&mut self, number: impl Fn(&str) -> u8) {
         if let QueueConfig::Cbq(config) = self {
             for class in &mut config.classes {
@@ -86,8 +86,8 @@ impl QueueConfig {
         }
     }
 
-    /// The queue for a link of `rate`. The configuration must have passed [`QueueConfig::check`].
-    /// `seed` fixes what the queue draws itself (FQ-CoDel's hash perturbation, the signals of Linux's `DualPi2`).
+    /// The queue for a link of `rate`. The configuration must have passed [`QueueConfig::check`]. `seed` determines the
+    /// queue's own random numbers (FQ-CoDel's hash perturbation, the signals of Linux's `DualPi2`).
     pub fn build<P>(&self, rate: Rate, seed: u64) -> Queue<P> {
         match self {
             QueueConfig::Infinite {} => Queue::Arrival(ArrivalQueue::Infinite),
@@ -128,7 +128,8 @@ pub(super) fn positive(name: &'static str, value: u64) -> Result<(), QueueError>
     Err(QueueError::Zero(name))
 }
 
-/// `Ok` if a controller's update interval is at least 0.1 ms. No update is skipped, so a shorter interval would take too long.
+/// `Ok` if a controller's update interval is at least 0.1 ms. Every update is carried out, so a shorter interval would
+/// take too long.
 pub(super) fn interval(name: &'static str, value: Time) -> Result<(), QueueError> {
     if value >= Time::from_micros(100) {
         return Ok(());

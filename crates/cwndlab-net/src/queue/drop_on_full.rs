@@ -1,6 +1,5 @@
-//! A queue that makes room when it is full: it drops the packet at its front, or one at random, not the one that arrives.
-//!
-//! RFC 2884, section 2, names both as alternatives to tail drop.
+//! A queue that makes room when it is full: it drops the packet at its front or a random one instead of the arriving
+//! one. RFC 2884, section 2, names both as alternatives to tail drop.
 
 use cwndlab_units::Time;
 use rand::Rng as _;
@@ -11,13 +10,13 @@ use super::fifo::Fifo;
 use super::{Dequeued, Dropped, QueueError};
 use crate::{DropCause, Packet, Rng};
 
-/// Which packet makes room.
+/// The packet that is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Victim {
     /// The one that has waited longest.
     Front,
-    /// Any that waits, each with the same probability; the one that arrives has its place then.
+    /// Any waiting packet, each with the same probability. The arriving packet takes its place.
     Random,
 }
 
@@ -25,9 +24,9 @@ pub enum Victim {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropOnFullConfig {
-    /// Packets that may wait.
+    /// Maximum number of waiting packets.
     pub limit: u32,
-    /// Which packet makes room for one that arrives.
+    /// Which packet is dropped for an arriving one.
     pub victim: Victim,
 }
 
@@ -37,7 +36,7 @@ impl DropOnFullConfig {
     }
 }
 
-/// First in, first out, as long as there is room.
+/// First in, first out, while there is room.
 #[derive(Clone, Debug)]
 pub struct DropOnFull<P> {
     config: DropOnFullConfig,
@@ -45,7 +44,7 @@ pub struct DropOnFull<P> {
 }
 
 impl<P> DropOnFull<P> {
-    /// Empty, with a checked configuration.
+    /// An empty queue, from a checked configuration.
     pub fn new(config: DropOnFullConfig) -> DropOnFull<P> {
         DropOnFull { config, fifo: Fifo::default() }
     }
@@ -60,7 +59,7 @@ impl<P> DropOnFull<P> {
 }
 
 impl<P: Packet> DropOnFull<P> {
-    /// Takes a packet that arrives at `now`; if the queue is full, drops another. Never marks.
+    /// Accepts a packet that arrives at `now`. If the queue is full, drops another one. Never marks.
     pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         if self.fifo.len() >= self.config.limit {
             let place = match self.config.victim {

@@ -10,13 +10,13 @@ use crate::DropCause;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropTailConfig {
-    /// The most that the queue holds, in `unit`.
+    /// Capacity, in `unit`.
     pub limit: u64,
-    /// What `limit` counts.
+    /// The unit of `limit`.
     #[serde(default)]
     pub unit: Unit,
-    /// Whether `limit` counts the packet in service as well. Both meanings exist: ns-2's limit of 3 holds two waiting
-    /// and one in service (`true`), a router's transmit queue usually counts those that wait (`false`).
+    /// Whether `limit` includes the packet in service. Both meanings exist: with ns-2's limit of 3, two packets wait
+    /// and one is in service (`true`); a router's transmit queue usually counts only waiting packets (`false`).
     #[serde(default = "yes")]
     pub counts_in_service: bool,
 }
@@ -38,7 +38,8 @@ impl DropTailConfig {
 /// Drop-tail over the link's own ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropTail {
-    /// Packets in the link, the one in service included, at which an arrival is dropped; `u32::MAX` if bytes decide.
+    /// With so many packets in the link, including the one in service, an arriving packet is dropped; `u32::MAX` if
+    /// bytes decide.
     full_at_packets: u32,
     counts_in_service: bool,
     /// Bytes that fit; `u64::MAX` if packets decide.
@@ -50,7 +51,7 @@ impl DropTail {
     pub fn new(config: &DropTailConfig) -> DropTail {
         let counts_in_service = config.counts_in_service;
         match config.unit {
-            // Not counting the packet in service is a limit one higher that counts it: an idle link holds neither.
+            // A limit without the packet in service equals a limit one higher with it: an idle link holds neither.
             Unit::Packets => DropTail {
                 full_at_packets: config.limit as u32 + u32::from(!counts_in_service),
                 counts_in_service,
@@ -60,7 +61,7 @@ impl DropTail {
         }
     }
 
-    /// Packets below which every arrival fits; 0 if bytes decide.
+    /// With fewer packets than this every arriving packet fits; 0 if bytes decide.
     pub fn takes_any_below(&self) -> u32 {
         if self.byte_limit == u64::MAX {
             self.full_at_packets

@@ -1,43 +1,43 @@
-//! What can be wrong with a queue's parameters.
+//! Errors in a queue's parameters.
 
 use cwndlab_units::Time;
 use thiserror::Error;
 
-/// A queue that cannot be built; the message names the parameter and what would be right.
+/// A queue that cannot be built. The message names the parameter and says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum QueueError {
-    /// A number outside its range (or not a number).
+    /// A number outside its range, or NaN.
     #[error("{name} is {value}; it must lie in {least}..={most}")]
     OutOfRange {
         /// The parameter.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
-        /// The least that it may be.
+        /// The smallest valid value.
         least: f64,
-        /// The most that it may be.
+        /// The largest valid value.
         most: f64,
     },
     /// A count, size or time of 0.
     #[error("{0} is 0; it must be at least 1")]
     Zero(&'static str),
-    /// The interval of a controller's updates is too short: all of them are carried out.
+    /// The interval of a controller's updates is too short: every update is carried out.
     #[error("{name} is {}; it must be at least 100000 (0.1 ms)", .value.as_nanos())]
     UpdatesTooOften {
         /// The parameter.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: Time,
     },
-    /// More packets than are counted.
+    /// The limit exceeds the range of the packet counter.
     #[error("limit is {0} packets; it must be below 2^32 - 1, or use kind infinite")]
     TooManyPackets(u64),
     /// RED's thresholds are in the wrong order.
     #[error("max_th is {max_th}; it must be above min_th, {min_th}")]
     Thresholds {
-        /// The upper one.
+        /// The upper threshold.
         max_th: f64,
-        /// The lower one.
+        /// The lower threshold.
         min_th: f64,
     },
     /// RED's weight is given twice.
@@ -68,9 +68,9 @@ pub enum QueueError {
     /// A class of CBQ is wrong.
     #[error("class {index}: {error}")]
     Class {
-        /// Its place.
+        /// Its index.
         index: usize,
-        /// What is wrong.
+        /// The error.
         error: Box<ClassError>,
     },
     /// CBQ's default is not a leaf.
@@ -93,27 +93,27 @@ pub enum ClassError {
     /// The burst is outside its range.
     #[error("max_burst is {0}; it must be in 1..=1000 packets")]
     Burst(u32),
-    /// It comes before its parent.
+    /// The class comes before its parent.
     #[error("parent is {0}; a class stands after its parent")]
     Parent(usize),
-    /// Its children have a higher rate.
+    /// Its children together have a higher rate.
     #[error("rate_bps is {rate_bps}; its children have {children_bps} together")]
     ChildrenTooFast {
         /// Its own rate.
         rate_bps: u64,
-        /// The sum of theirs.
+        /// The sum of the children's rates.
         children_bps: u64,
     },
     /// A leaf without a queue.
     #[error("it has no children and needs a queue")]
     NoQueue,
-    /// Only leaves have queues.
+    /// A class with children has a queue.
     #[error("it has children, so it has no queue")]
     QueueOfParent,
-    /// Only leaves have traffic.
+    /// A class with children has traffic of its own.
     #[error("it has children, so it has no flows or traffic of its own")]
     TrafficOfParent,
-    /// A queue that decides at departure.
+    /// The queue of a leaf decides at departure.
     #[error("its queue must be infinite, drop-tail, red or linux-red")]
     QueueKind,
 }

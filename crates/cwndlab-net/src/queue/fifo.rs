@@ -1,4 +1,4 @@
-//! The store of a queue that decides at departure.
+//! The packet store of queues that decide at departure.
 
 use std::collections::VecDeque;
 
@@ -43,7 +43,7 @@ impl<P: Packet> Fifo<P> {
         self.bytes -= u64::from(packet.wire_bytes());
         Some((arrived, packet))
     }
-    /// Takes out the packet at a place from the head.
+    /// Removes the packet at position `place`, counted from the head.
     pub(super) fn remove(&mut self, place: u32) -> Option<P> {
         let (_, packet) = self.packets.remove(place as usize)?;
         self.bytes -= u64::from(packet.wire_bytes());

@@ -1,11 +1,13 @@
-//! Queues of a link, in two families, chosen by [`QueueConfig`] and dispatched through enums.
+//! Queues of a link, in two families, chosen by [`QueueConfig`] and dispatched by enums.
 //!
-//! - [`ArrivalQueue`] (drop-tail, infinite, RED, Linux's RED) decides at the packet's arrival and stores nothing: the link's own
-//!   ring holds the packets, so the departure time is known at once and a hop costs one event.
-//! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, CBQ) depends on how packets leave; it stores them with their arrival
-//!   times, and the link asks it for the next packet whenever it is free.
+//! - [`ArrivalQueue`] (drop-tail, infinite, RED, Linux's RED) decides when a packet arrives and stores nothing: the
+//!   link's ring holds the packets. The departure time is known at once, and a hop costs one event.
 //!
-//! A CBQ of a single bounded class is a third kind, [`BoundedClass`], with the results of the second at nearly the cost of the first.
+//! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, CBQ) decides when packets leave. It stores them with
+//!   their arrival times, and the link asks it for the next packet whenever the link is free.
+//!
+//! A CBQ with a single bounded class is a third kind, [`BoundedClass`]: it gives the results of the second family at
+//! nearly the cost of the first.
 
 mod cbq;
 mod codel;
@@ -36,32 +38,32 @@ use cwndlab_units::Time;
 
 use crate::{DropCause, Ecn, Packet, Rng};
 
-/// What a link holds when a packet arrives, before that packet.
+/// The content of a link when a packet arrives, without that packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
-    /// Packets, the one in service included.
+    /// Packets, including the one in service.
     pub packets: u32,
-    /// Bytes, the whole packet in service included.
+    /// Bytes, including the whole packet in service.
     pub bytes: u64,
     /// Wire bytes of the packet in service; 0 if the link is idle.
     pub in_service_bytes: u32,
-    /// When the link will have sent all of this; once `packets` is 0, since when it has been idle
-    /// ([`Time::ZERO`] if it never sent a packet).
+    /// When the link will have sent all of this. If `packets` is 0: since when it has been idle ([`Time::ZERO`] if it
+    /// has never sent a packet).
     pub free_at: Time,
 }
 
 impl Backlog {
-    /// Since when the link has been idle, if it is.
+    /// Start of the link's idle time, if it is idle.
     #[inline]
     pub fn idle_since(&self) -> Option<Time> {
         (self.packets == 0).then_some(self.free_at)
     }
-    /// Packets that wait, without the one in service.
+    /// Waiting packets, without the one in service.
     #[inline]
     pub fn waiting_packets(&self) -> u32 {
         self.packets - u32::from(self.in_service_bytes > 0)
     }
-    /// Bytes that wait, without the packet in service.
+    /// Waiting bytes, without the packet in service.
     #[inline]
     pub fn waiting_bytes(&self) -> u64 {
         self.bytes - u64::from(self.in_service_bytes)
@@ -71,7 +73,7 @@ impl Backlog {
 /// A queue's decision on an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admit {
-    /// Take it as it is.
+    /// Accept the packet unchanged.
     Enqueue,
     /// Set CE ([`Packet::mark_ce`]) and accept the packet. Returned only for ECN-capable packets.
     Mark,
@@ -113,7 +115,7 @@ impl ArrivalQueue {
         }
     }
 
-    /// With fewer packets in the link than this, [`ArrivalQueue::on_arrival`] always says [`Admit::Enqueue`].
+    /// With fewer packets than this in the link, [`ArrivalQueue::on_arrival`] always returns [`Admit::Enqueue`].
     pub fn takes_any_below(&self) -> u32 {
         match self {
             ArrivalQueue::Infinite => u32::MAX,
@@ -122,7 +124,7 @@ impl ArrivalQueue {
         }
     }
 
-    /// The queue's own average length, in the unit of its limit, if it keeps one (RED).
+    /// The average length that the queue computes (RED), in the unit of its limit.
     pub fn average(&self) -> Option<f64> {
         match self {
             ArrivalQueue::Red(queue) => Some(queue.average()),
@@ -171,8 +173,8 @@ pub enum DepartureQueue<P> {
 }
 
 impl<P: Packet> DepartureQueue<P> {
-    /// Hands over a packet that arrives at `now`. Whatever the queue drops for it, that packet or others, is appended
-    /// to `dropped`. Returns whether the packet was marked CE on its way in.
+    /// Offers a packet that arrives at `now`. Packets that the queue drops, this one or others, are appended to
+    /// `dropped`. Returns whether the packet was marked CE.
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         match self {
@@ -185,8 +187,8 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// The packet to send at `now`, the link being free; what is dropped on the way to it is appended to `dropped`.
-    /// `None` if there is none, or none that may be sent yet: see [`DepartureQueue::next_ready`].
+    /// The packet to send at `now` on a free link. Packets dropped before it are appended to `dropped`. `None` if the
+    /// queue is empty, or if it may not send a packet yet: see [`DepartureQueue::next_ready`].
     #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
         match self {
@@ -199,8 +201,8 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// When to call [`DepartureQueue::dequeue`] again if it gave nothing: `None` if the queue is empty, later than
-    /// `now` if it holds only packets of classes over their limit (CBQ), else `now`.
+    /// When to call [`DepartureQueue::dequeue`] again if it returned nothing: `None` if the queue is empty, a time
+    /// after `now` if it holds only packets of classes over their limit (CBQ), else `now`.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_ready(now),
@@ -209,7 +211,7 @@ impl<P: Packet> DepartureQueue<P> {
     }
 
     /// When to call [`DepartureQueue::dequeue`] after a packet whose service ends at `free_at`, if packets wait: then,
-    /// or later if those that wait may not be sent by then.
+    /// or later if no waiting packet may be sent by then.
     #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
         match self {
@@ -218,8 +220,8 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// Classes with packets waiting. As long as their number stays the same while packets only arrive,
-    /// [`DepartureQueue::next_ready`] does.
+    /// Number of classes with waiting packets. While packets only arrive, [`DepartureQueue::next_ready`] changes only
+    /// with this number.
     pub fn waiting_classes(&self) -> u32 {
         match self {
             DepartureQueue::Cbq(queue) => queue.waiting_classes(),
@@ -239,7 +241,7 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// The average length that the queue keeps, if it does (the first RED leaf of a CBQ), in its own unit.
+    /// The average length that the queue computes (the first RED leaf of a CBQ), in its own unit.
     pub fn average(&self) -> Option<f64> {
         match self {
             DepartureQueue::Cbq(queue) => queue.average(),

@@ -1,4 +1,5 @@
-//! Whatever a script holds, running it ends in success or in an error with its line: no panic, no endless run.
+//! Whatever a script contains, running it ends in success or in an error with its line, without a panic or an endless
+//! loop.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 
 use super::{run, run_with, Strictness, Time};
 
-/// The crate's own scripts, which the fuzzer damages.
+/// The crate's own scripts, which the fuzzer modifies.
 static SCRIPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
     let folders = Profile::ALL.map(|profile| root.join(profile.name()));
@@ -17,7 +18,7 @@ static SCRIPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     paths.into_iter().map(|entry| std::fs::read_to_string(entry.expect("a file").path()).expect("a script")).collect()
 });
 
-/// Words at the edges of what the syntax and the endpoint take.
+/// Words at the limits of what the syntax and the endpoint accept.
 const WORDS: &[&str] = &[
     "0",
     "-1",
@@ -94,7 +95,7 @@ const WORDS: &[&str] = &[
     "setsockopt(4, SOL_TCP, TCP_MAXSEG, [1], 4) = 0",
 ];
 
-/// Puts `word` in place of the `length` words from the `at`-th on; what is between the words stays.
+/// Replaces `length` words from word number `at` on by `word`. The text between the words stays.
 fn replace_words(text: &str, at: usize, length: usize, word: &str) -> String {
     let pieces: Vec<&str> = text.split_inclusive(char::is_whitespace).collect();
     let at = at % pieces.len().max(1);

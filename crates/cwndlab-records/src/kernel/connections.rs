@@ -1,4 +1,4 @@
-//! Goes through a trace once: the connections in it, what became of them, and what one host saw.
+//! Reads a trace once: the connections in it, their fate, and what one host saw.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -19,56 +19,56 @@ use crate::trace::FIRST_SERVER_PORT;
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
     iss: Option<u32>,
-    /// Sent anywhere; acknowledged as the observed host saw it.
+    /// Positions sent, seen anywhere; acknowledgments, as the observed host saw them.
     seen: sequence::Half,
-    /// Highest acknowledgment it ever sent: what it has in order.
+    /// Highest acknowledgment that it has sent: what it has received in order.
     got: u64,
     /// The shift of a SYN's window scale option.
     scale: Option<u8>,
-    /// When something last arrived at this end.
+    /// When a packet last arrived at this end.
     heard: Option<u64>,
     fin: Option<u64>,
     fin_acked: bool,
-    /// Whether an echo of congestion has come since the last CWR, and where that began.
+    /// Whether an ECN echo has arrived since the last CWR, and where that window began.
     echoed: bool,
     reduced_from: u64,
-    /// The highest position sent as the last recovery or timeout began (RFC 6582, section 3.2: recover).
+    /// The highest position sent when the last recovery or timeout began (`recover` of RFC 6582, section 3.2).
     recover: u64,
 }
 
 impl Half {
-    /// Payload bytes of this end that the other has in order; the SYN and the FIN take a number each.
+    /// Payload bytes of this end that the other end has in order. The SYN and the FIN take a number each.
     fn bytes_at(&self, other: &Half) -> u64 {
         let fin = self.fin.is_some_and(|fin| other.got >= fin);
         other.got.saturating_sub(1 + u64::from(fin))
     }
 }
 
-/// A connection in the trace. Times are the router's.
+/// A connection in the trace. Times are on the router's clock.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     /// Its client's address and port.
     pub client_end: SocketAddrV4,
-    /// When segments were sent again.
+    /// Times of retransmissions.
     pub retransmits: Vec<u64>,
-    /// When a timer's expiry was the reason.
+    /// Times of those that were caused by a timeout.
     pub timeouts: Vec<u64>,
     start: u64,
     established: Option<u64>,
     end: Option<u64>,
     reset: bool,
-    /// Counters alone; times are put in when the clock's zero is known.
+    /// Only counters; times are added once the clock's zero is known.
     counts: ConnectionRecord,
-    /// The smallest MSS option that a SYN had.
+    /// The smallest MSS option in a SYN.
     mss: Option<u16>,
     timestamps: bool,
-    /// Client's and server's.
+    /// The client's half and the server's.
     halves: [Half; 2],
-    /// Of a flow of datagrams the payload sent and received by each end.
+    /// For a datagram flow, the payload sent and received by each end.
     datagrams: Option<[Datagrams; 2]>,
 }
 
-/// What one end of a flow of datagrams sent, and got.
+/// Payload that one end of a datagram flow sent and received.
 #[derive(Clone, Copy, Debug, Default)]
 struct Datagrams {
     sent: u64,
@@ -90,7 +90,7 @@ impl Connection {
         u32::from(self.mss.unwrap_or(536)).saturating_sub(options).max(1)
     }
 
-    /// What it has counted by now; its times are set by [`Self::record`].
+    /// Its counters at present. [`Self::record`] adds the times.
     fn counts(&self) -> ConnectionRecord {
         let [client, server] = &self.halves;
         let bytes = match &self.datagrams {
@@ -106,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// As it stood at the run's end, with times since `zero`.
+    /// Its record at the end of the run, with times since `zero`.
     pub fn record(&self, zero: i64, end: i64) -> ConnectionRecord {
         let since = |at: u64| at as i64 - zero;
         let time = |at: Option<u64>| {
@@ -134,15 +134,15 @@ pub(super) struct Reader<'a> {
     start: i64,
     first_data: Option<u64>,
     pub connections: Vec<Connection>,
-    /// The latest connection between two ends, by both orders.
+    /// The latest connection between two ends, under both orders of the ends.
     current: BTreeMap<Ends, usize>,
-    /// With times of the router's clock.
+    /// Segments, with times on the router's clock.
     pub segments: Vec<SegmentRow>,
     /// Packets that arrived, if the study wants their delays.
     pub delivered: Vec<Delivery>,
-    /// When each packet entered, by its number, and the position of a datagram in its flow.
+    /// When each packet entered, by packet number, and the position of a datagram in its flow.
     entered: Vec<(u64, u64)>,
-    /// The connections that were open at each of the snapshots so far.
+    /// The connections that were open at each of the past snapshots.
     pub snapshots: Vec<(Time, ConnectionRecord)>,
     taken: usize,
 }
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         Some(Way { connection: index as u32, from_client: self.connections[index].client_end == sender })
     }
 
-    /// Takes the snapshots up to a time since zero, or all that are left.
+    /// Takes the snapshots up to a time since zero, or all remaining ones.
     fn snapshots_before(&mut self, now: Option<i64>) {
         while let Some(&at) = self.choices.snapshots.get(self.taken) {
             if now.is_some_and(|now| now < at.as_nanos() as i64) {
@@ -211,13 +211,13 @@ impl<'a> Reader<'a> {
         Ok(known)
     }
 
-    /// The traffic entry that this is the port of.
+    /// The traffic entry that uses this port.
     fn traffic_of(&self, port: u16) -> Option<u32> {
         let traffic = u32::from(port.checked_sub(FIRST_SERVER_PORT)?);
         ((traffic as usize) < self.scenario.traffic.len()).then_some(traffic)
     }
 
-    /// Whether one of the ends is the server's of a flow of datagrams: the client's, then.
+    /// If one end is the server of a datagram flow, the client's end and whether the client sent the packet.
     fn datagram_client(&self, packet: &Packet) -> Option<(SocketAddrV4, SocketAddrV4)> {
         let is_server = |port| {
             let traffic = self.traffic_of(port)?;
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A packet of a flow of datagrams between these ends.
+    /// Records a packet of a datagram flow between these ends.
     fn datagram(
         &mut self,
         line: usize,
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Notes when a packet entered, or how long it took.
+    /// Stores when a packet entered, or records its delay.
     fn delivery(&mut self, index: usize, packet: &Packet, from_client: bool) {
         if !self.scenario.probes.delays {
             return;
@@ -384,7 +384,8 @@ impl<'a> Reader<'a> {
             Line::Marked(_) => connection.counts.marks += 1,
             Line::Out(_) => {
                 other.heard = Some(packet.at);
-                // What acknowledges nothing behind the last CWR still echoes what that answered (RFC 3168, section 6.1.2).
+                // An ACK of nothing beyond the last CWR still echoes the congestion to which that CWR responded (RFC
+                // 3168, section 6.1.2).
                 let echoes = flags.has(Flags::ECE) && !is_syn;
                 if echoes && peer_iss.is_some() && numbers.ack > other.reduced_from {
                     other.echoed = true;
@@ -413,7 +414,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Files what the observed host saw, and what links did to any segment.
+    /// Records what the observed host saw, and what links did to any segment.
     fn segment(&mut self, index: usize, packet: &Packet, from_client: bool, numbers: &Numbers, again: Again) {
         let observed = self.choices.observed;
         if observed == Observed::Nothing {
@@ -467,20 +468,20 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a segment was sent before, and what made the sender send it again.
+/// Whether a segment was sent before, and why it was sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Again {
     No,
-    /// A timer's expiry.
+    /// A timeout.
     Timeout,
-    /// Duplicate ACKs: the first segment that a recovery sends again.
+    /// Duplicate ACKs: the first retransmission of a recovery.
     Recovery,
-    /// The recovery or timeout that is under way.
+    /// The recovery or timeout in progress.
     Same,
 }
 
 impl Half {
-    /// Judges a segment that enters the router.
+    /// Classifies a segment that enters the router.
     fn enters(&mut self, at: u64, numbers: &Numbers, answer: Time) -> Again {
         let end = numbers.end();
         let mut again = Again::No;

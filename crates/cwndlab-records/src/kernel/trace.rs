@@ -1,4 +1,4 @@
-//! The format of the router's trace: a CSV line for each thing that happened to a packet, and each sample of a queue.
+//! The format of the router's trace: a CSV line for each event of a packet, and for each sample of a queue.
 
 use std::io::BufRead;
 use std::net::SocketAddrV4;
@@ -9,15 +9,15 @@ use cwndlab_net::DropCause;
 use super::options::Options;
 use super::KernelError;
 
-/// Times are scheduled times since the start of the router. `place` is the port of `in` and `out`, else the link.
-/// `packet` numbers packets in the order of their entry. `options` are the TCP options in hexadecimal. Of UDP's
-/// packets the fields of TCP's header are 0; of a packet of another protocol they and the ports are empty.
+/// Times are scheduled times since the start of the router. `place` is the port for `in` and `out`, otherwise the link.
+/// `packet` numbers packets in the order of their entry. `options` are the TCP options in hexadecimal. For UDP the
+/// fields of TCP's header are 0; for other protocols they and the ports are empty.
 pub const COLUMNS: &str = "time_ns,event,place,packet,source,destination,source_port,destination_port,\
                            flags,seq,ack,window,payload_bytes,wire_bytes,ecn,options";
-/// Columns of the file of samples; `average` is empty where the queue keeps none.
+/// Columns of the file of samples. `average` is empty if the queue does not compute one.
 pub const QUEUE_COLUMNS: &str = "time_ns,link,packets,bytes,average";
 
-/// What a line is about.
+/// The event of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line {
     /// Read from a port.
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Calls `each` with the fields of every line behind the header.
+/// Calls `each` with the fields of every line after the header.
 fn lines(
     mut file: impl BufRead,
     columns: &str,
@@ -116,7 +116,7 @@ fn lines(
     Ok(())
 }
 
-/// Calls `each` with the number and the time of every line, and with the packet if it is TCP's or UDP's.
+/// Calls `each` with the number and the time of every line, and with the packet if it is TCP or UDP.
 pub(super) fn packets(
     file: impl BufRead,
     mut each: impl FnMut(usize, u64, Option<Packet>) -> Result<(), KernelError>,

@@ -1,4 +1,4 @@
-//! The time of one path, written down from its end back to its start.
+//! The time of one path, booked from its end back to its start.
 
 use super::{Part, Parts};
 use crate::cell::Label as _;
@@ -24,7 +24,7 @@ impl Book {
         self.end
     }
 
-    /// The time that is reached: what is later is booked.
+    /// The time reached so far: all later time is booked.
     pub(super) fn now(&self) -> i64 {
         self.now
     }
@@ -34,12 +34,12 @@ impl Book {
         &self.parts
     }
 
-    /// Whether time is left.
+    /// Whether any time is left to book.
     pub(super) fn is_open(&self) -> bool {
         self.now > self.start
     }
 
-    /// Books the time since `begin`, as far as it is left.
+    /// Books the time since `begin`, if it is not booked yet.
     pub(super) fn until(&mut self, begin: i64, part: Part) {
         let begin = begin.max(self.start);
         if begin < self.now {
@@ -48,7 +48,7 @@ impl Book {
         }
     }
 
-    /// Books a packet's journey; what exceeds its propagation and transmission is queueing.
+    /// Books a packet's journey. Time beyond its propagation and transmission is queueing.
     pub(super) fn journey(&mut self, sent: i64, propagation: i64, transmission: i64, propagation_is: Part) {
         let moved = sent.max(self.now - propagation);
         self.until(moved, propagation_is);

@@ -7,20 +7,20 @@ use cwndlab_tcp::TIMESTAMPS_BYTES;
 
 use super::run::nanoseconds;
 
-/// What a packet of one sender needs on its way. A link whose rate changes counts with `rate_bps`.
+/// The time that a packet of one sender needs on its path. A link with a changing rate counts with `rate_bps`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
     propagation: i64,
     /// Transmission of the links' own headers.
     fixed_ns: f64,
     ns_per_byte: f64,
-    /// Bytes that a packet has besides its payload: with payload, and without.
+    /// Bytes of a packet besides its payload: for a packet with payload, and for one without.
     header_bytes: u32,
     ack_bytes: u32,
 }
 
 impl Way {
-    /// Propagation and transmission in nanoseconds of a packet.
+    /// Propagation and transmission of a packet, in nanoseconds.
     pub(super) fn least(&self, payload: u32) -> (i64, i64) {
         let header = if payload == 0 { self.ack_bytes } else { self.header_bytes };
         let size = f64::from(payload) + f64::from(header);
@@ -28,11 +28,11 @@ impl Way {
     }
 }
 
-/// The ways of a scenario, each found once.
+/// The paths of a scenario, each computed once.
 pub(super) struct Paths<'a> {
     scenario: &'a Scenario,
     routes: Routes,
-    /// Without headers, which belong to the traffic.
+    /// Without headers, which depend on the traffic.
     found: BTreeMap<(u32, u32), Way>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Paths<'a> {
         Paths { scenario, routes: Routes::new(scenario), found: BTreeMap::new() }
     }
 
-    /// The way between two nodes for an endpoint of this configuration; without a path, one that takes no time.
+    /// The path between two nodes for an endpoint of this configuration. If there is none, one that takes no time.
     pub(super) fn way(&mut self, from: u32, to: u32, tcp: u16) -> Result<Way, ScenarioError> {
         let way = match self.found.get(&(from, to)) {
             Some(&way) => way,

@@ -1,4 +1,4 @@
-//! What the record tables say of one run, up to a time: connections and objects, and what happened at each end.
+//! The content of one run's record tables up to a time: connections and objects, and the events at each end.
 
 use arrow_array::RecordBatch;
 use cwndlab_engine::Scenario;
@@ -21,14 +21,14 @@ pub(super) struct Object {
     pub(super) end: i64,
 }
 
-/// A connection, or a flow of datagrams.
+/// A connection, or a datagram flow.
 pub(super) struct Connection {
     pub(super) serial: u32,
     pub(super) traffic: u32,
     pub(super) start: i64,
-    /// None: it was open to the end.
+    /// `None` if it was open to the end.
     pub(super) end: Option<i64>,
-    /// Of packets from the client, and of those to it.
+    /// The path of packets from the client, and of those to it.
     from_client: Way,
     to_client: Way,
 }
@@ -40,7 +40,7 @@ pub(super) struct Arrived {
     pub(super) len: u32,
 }
 
-/// The same among all of a traffic entry.
+/// A packet among all those of a traffic entry.
 #[derive(Clone, Copy)]
 pub(super) struct OfTraffic {
     /// Where it arrived.
@@ -62,10 +62,10 @@ pub(super) struct Run {
     end: i64,
     connections: Vec<Connection>,
     objects: Vec<Object>,
-    /// Packets by the end where they arrived: of each connection, and of each traffic entry.
+    /// Packets by the end where they arrived, for each connection and for each traffic entry.
     pub(super) arrivals: Timeline<Arrived>,
     pub(super) by_traffic: Timeline<OfTraffic>,
-    /// By sender, each from its beginning on.
+    /// Limits by sender, each from its beginning on.
     pub(super) limits: Timeline<SendLimit>,
     pub(super) states: Timeline<SenderState>,
     pub(super) timeouts: Timeline<Expired>,
@@ -74,13 +74,13 @@ pub(super) struct Run {
 
 /// When senders were in slow start.
 enum SlowStart {
-    /// By samples of cwnd: whether it was below ssthresh.
+    /// From samples of cwnd: whether it was below ssthresh.
     Sampled(Timeline<bool>),
-    /// Without them (a kernel's runs), until the first reduction of each sender's window.
+    /// Without samples (runs on a kernel): until the first reduction of each sender's window.
     Until(Vec<i64>),
 }
 
-/// Nanoseconds with room for sums: a foreign table may hold anything.
+/// Nanoseconds, limited so that sums fit: a table from elsewhere may hold any value.
 pub(super) fn nanoseconds(value: u64) -> i64 {
     const LARGEST: u64 = 1 << 60;
     value.min(LARGEST) as i64
@@ -132,7 +132,7 @@ impl Run {
         })
     }
 
-    /// The end of the run, or of what is looked at.
+    /// The end of the run, or of the considered part.
     pub(super) fn end(&self) -> i64 {
         self.end
     }
@@ -150,7 +150,7 @@ impl Run {
         &self.connections[end.owner()]
     }
 
-    /// The way of a sender's packets.
+    /// The path of a sender's packets.
     pub(super) fn way(&self, sender: End) -> &Way {
         let connection = self.connection(sender);
         if sender.is_client() {
@@ -186,7 +186,8 @@ impl SlowStart {
 struct Positions(Vec<Option<usize>>);
 
 impl Positions {
-    /// Serial numbers count what was opened. One far beyond is not found: a foreign table may hold anything.
+    /// Serial numbers count connections in order. A number far beyond their count is not found: a table from elsewhere
+    /// may hold any value.
     fn new(connections: &[Connection]) -> Positions {
         let most = 16 * connections.len() + 65_536;
         let serials =
@@ -209,7 +210,7 @@ impl Positions {
 struct Reader<'a> {
     tables: &'a Tables,
     end: i64,
-    /// Whether `end` is the end of the run, where things still happen.
+    /// Whether `end` is the end of the run, at which events still count.
     is_whole: bool,
 }
 

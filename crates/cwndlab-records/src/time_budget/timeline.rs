@@ -1,4 +1,4 @@
-//! Rows of a table by the end that they belong to, each end's in order of time.
+//! Rows of a table grouped by end, in order of time.
 
 use std::ops::Range;
 
@@ -33,14 +33,14 @@ impl End {
 /// Rows by end and time.
 #[derive(Debug)]
 pub(super) struct Timeline<R> {
-    /// Where each end's rows begin, and where the last one's stop.
+    /// Start of each end's rows, and the end of the last one's.
     starts: Vec<usize>,
     times: Vec<i64>,
     rows: Vec<R>,
 }
 
 impl<R: Copy> Timeline<R> {
-    /// Of so many owners; rows of one end and time stay in their order.
+    /// A timeline for this number of owners. Rows of the same end and time stay in their order.
     pub(super) fn new(owners: usize, entries: &[(End, i64, R)]) -> Timeline<R> {
         let Some(&(_, _, any)) = entries.first() else {
             return Timeline { starts: vec![0; 2 * owners + 1], times: Vec::new(), rows: Vec::new() };
@@ -58,7 +58,7 @@ impl<R: Copy> Timeline<R> {
             (times[*at], rows[*at]) = (time, row);
             *at += 1;
         }
-        // The recorder files what happens at one end in order of time; a table from elsewhere may not be.
+        // The recorder writes the events at one end in order of time; a table from elsewhere may have another order.
         for end in starts.windows(2).map(|edge| edge[0]..edge[1]) {
             if !times[end.clone()].is_sorted() {
                 let mut mine: Vec<_> = end.clone().map(|at| (times[at], rows[at])).collect();
@@ -98,7 +98,7 @@ impl<R: Copy> Timeline<R> {
         self.last(end, |at| at <= time)
     }
 
-    /// An end's last row of which this is true, as it is of all earlier ones.
+    /// An end's last row for which the condition holds; it must hold for all earlier ones.
     fn last(&self, end: End, is_early: impl Fn(i64) -> bool) -> Option<usize> {
         let range = self.of(end);
         let early = self.times[range.clone()].partition_point(|&time| is_early(time));

@@ -1,4 +1,4 @@
-//! The way back along a critical path.
+//! The walk back along a critical path.
 
 use super::book::Book;
 use super::run::{Object, Run};
@@ -6,10 +6,10 @@ use super::timeline::End;
 use super::{Kind, Part, TimeBudget};
 use crate::tables::{ExpiredTimer, SendLimit, SenderState};
 
-/// `delay_ns` is recorded in steps of this, rounded either way.
+/// `delay_ns` is recorded in steps of this size, rounded up or down.
 const STEP_NS: i64 = 16;
 
-/// A packet where it arrived.
+/// A packet at its arrival.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Arrival {
     /// Its row in the arrivals.
@@ -17,11 +17,11 @@ struct Arrival {
     at: End,
 }
 
-/// What follows on the way back from a packet.
+/// The next step on the walk back from a packet.
 struct Step {
-    /// The arrival that let the packet's sender send; None where the connection began.
+    /// The arrival that let the packet's sender send; `None` where the connection began.
     cause: Option<usize>,
-    /// What the propagation of the rounds before belongs to.
+    /// The part for which the propagation of the preceding rounds counts.
     label: Part,
 }
 
@@ -47,7 +47,7 @@ impl Run {
         TimeBudget::new(object.kind, object.index, object.traffic, &book)
     }
 
-    /// The budget of a connection; a flow of datagrams, of which no limits are recorded, has none.
+    /// The budget of a connection. A datagram flow has none, because its limits are not recorded.
     pub(super) fn of_connection(&self, owner: usize) -> Option<TimeBudget> {
         let connection = &self.connections()[owner];
         let ends = [End::new(owner, false), End::new(owner, true)];
@@ -88,7 +88,7 @@ impl Run {
         self.arrival(row)
     }
 
-    /// An arrival of a traffic entry as one of its connection.
+    /// An arrival of a traffic entry as an arrival of its connection.
     fn arrival(&self, row: usize) -> Option<Arrival> {
         let at = self.by_traffic.row(row).at;
         Some(Arrival { row: self.arrivals.until(at, self.by_traffic.time(row))?, at })
@@ -104,10 +104,10 @@ impl Run {
                 (found, label) = (Some(Arrival { row, at: arrival.at.peer() }), step.label);
                 continue;
             }
-            // The connection began here, after what its client had waited for on another one.
+            // The connection began here, after its client had waited for something on another connection.
             label = Part::Delivery;
             found = self.delivered(End::new(traffic, true), book.now());
-            // A capture may have packets before the start of their connection: the same one leads no further.
+            // A capture may have packets before the start of their connection. The same packet again leads no further.
             found = found.filter(|next| *next != arrival);
             if let Some(next) = found {
                 book.until(self.arrivals.time(next.row), Part::Client);
@@ -116,7 +116,7 @@ impl Run {
         book.until(book.start(), Part::Client);
     }
 
-    /// Books a packet's journey, and its sender's wait for it; the last one of the path may be a FIN.
+    /// Books a packet's journey, and its sender's wait for it. The last packet of the path may be a FIN.
     fn packet(&self, arrival: Arrival, label: Part, is_last: bool, book: &mut Book) -> Step {
         let (now, packet, sender) = (book.now(), self.arrivals.row(arrival.row), arrival.at.peer());
         let sent = self.exactly(sender, (now - packet.delay).max(0), now);
@@ -126,7 +126,7 @@ impl Run {
         let cause = self.arrivals.until(sender, sent.min(now - 1));
         let begin = cause.map_or(self.connection(sender).start, |row| self.arrivals.time(row));
         if packet.len == 0 && !is_last {
-            // An acknowledgment belongs to the round of what it releases.
+            // An acknowledgment belongs to the round of the data that it releases.
             let part = if label == Part::ReceiveWindow { label } else { Part::DelayedAck };
             self.wait(sender, begin, part, book);
             return Step { cause, label };
@@ -138,7 +138,7 @@ impl Run {
         }
     }
 
-    /// When a packet was sent: when something happened at its sender, if that is less than a step away.
+    /// The time at which a packet was sent: that of an event at its sender, if one is less than a step away.
     fn exactly(&self, sender: End, sent: i64, now: i64) -> i64 {
         let latest = sent + STEP_NS;
         let (bound, is_near) = (latest.min(now - 1), |time: &i64| latest - time < 2 * STEP_NS);
@@ -148,7 +148,7 @@ impl Run {
         expired().or_else(arrived).or_else(limited).unwrap_or(sent)
     }
 
-    /// Books the waits for the timers that made an end send; when the first of them was set.
+    /// Books the waits for the timers that made an end send. Returns when the first of them was set.
     fn timers(&self, sender: End, mut sent: i64, book: &mut Book) -> i64 {
         while let Some(at) = self.timeouts.until(sender, sent) {
             let expired = self.timeouts.row(at);
@@ -179,7 +179,7 @@ impl Run {
             label = None; // data that came with the handshake's last segment
         }
         while label.is_none() && !has_data(cause) {
-            // It had nothing to send, and no data arrived: the wait began when it had sent everything.
+            // The sender had nothing to send and no data arrived, so the wait began when it had sent everything.
             let arrived = self.arrivals.time(cause);
             let quiet_since = self.limits.before(sender, arrived).map(|at| self.limits.time(at));
             let earlier = self.arrivals.before(sender, arrived);
@@ -199,7 +199,7 @@ impl Run {
         Step { cause: Some(cause), label: label.unwrap_or(of_data) }
     }
 
-    /// What the round that an arrival at `time` ended belongs to; None if its end had nothing to send.
+    /// The part for the round that an arrival at `time` ended; `None` if its end had nothing to send.
     fn round(&self, sender: End, time: i64, sent: i64) -> Option<Part> {
         let limit = self.limits.before(sender, time).map_or(SendLimit::Idle, |at| *self.limits.row(at));
         let state = self.states.until(sender, sent).map(|at| *self.states.row(at));
@@ -207,13 +207,13 @@ impl Run {
             return Some(Part::Recovery);
         }
         match limit {
-            // Before a timer expired, the round repairs a loss.
+            // The round before a timer's expiry repairs a loss.
             SendLimit::Timeout | SendLimit::Probe | SendLimit::Reordering => Some(Part::Recovery),
             limit => self.part_of(limit, sender, time),
         }
     }
 
-    /// Books the time back to `begin` by what limited an end; `quiet` is for one with nothing to send.
+    /// Books the time back to `begin` by what limited an end. `quiet` is the part for an end with nothing to send.
     fn wait(&self, sender: End, begin: i64, quiet: Part, book: &mut Book) {
         while book.is_open() && book.now() > begin {
             let now = book.now();
@@ -226,7 +226,7 @@ impl Run {
         }
     }
 
-    /// The part that a limit before this time belongs to; None of an end that has nothing to send.
+    /// The part for a limit before this time; `None` for an end that has nothing to send.
     fn part_of(&self, limit: SendLimit, sender: End, time: i64) -> Option<Part> {
         Some(match limit {
             SendLimit::Application | SendLimit::Idle | SendLimit::Closed => return None,

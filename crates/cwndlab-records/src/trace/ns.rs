@@ -1,9 +1,9 @@
-//! The text format of ns-2's traces, for the scripts that people have for it.
+//! The text format of ns-2's traces, for existing scripts.
 //!
-//! `event time from to type size flags flow source.port destination.port sequence packet`, with `+` a packet that
-//! the observed node sent, `r` one that it received, `d` one that a link dropped. Marks are shown as ns-2 shows
-//! them, by the flags of later packets only. `from` and `to` of a sent or received packet are the connection's
-//! ends; of a dropped one those of the link. Packets are numbered from 0, as ns-2 does.
+//! `event time from to type size flags flow source.port destination.port sequence packet`, where the event is `+` for a
+//! packet that the observed node sent, `r` for one that it received, `d` for one that a link dropped. As in ns-2, marks
+//! show only in the flags of later packets. `from` and `to` of a sent or received packet are the connection's ends; of
+//! a dropped one, those of the link. Packets are numbered from 0, as in ns-2.
 
 use std::io::{self, Write};
 
@@ -11,10 +11,11 @@ use crate::cell::OneOf;
 use crate::tables::{SegmentEvent, SegmentRow};
 use crate::trace::Flow;
 
-/// Writes the rows; `flows` by connection, `links` the two nodes of each link.
+/// Writes the rows. `flows` are by connection, `links` the two nodes of each link.
 ///
 /// # Errors
-/// Of the writer, or if a row's connection or link is not known.
+///
+/// If writing fails, or a row's connection or link is unknown.
 pub fn write(out: &mut impl Write, rows: &[SegmentRow], flows: &[Flow], links: &[(u32, u32)]) -> io::Result<()> {
     let unknown =
         |what: &str, index: u32| io::Error::new(io::ErrorKind::InvalidInput, format!("{what} {index} is not known"));

@@ -1,11 +1,10 @@
-//! pcapng, as Wireshark, tshark, tcpdump and tcptrace read it.
+//! pcapng, for Wireshark, tshark, tcpdump and tcptrace.
 //!
-//! One interface and one vantage point a file: the observed node. Link type RAW (the packet begins with its IP
-//! header), nanoseconds, headers captured whole. The packet block's original length is the IP total length, which
-//! is computed from headers, options and payload; it equals the segments table's `wire_bytes` unless the study
-//! gives its packets other headers than IP and TCP have (the profile `ns2-1998` gives them none).
-//! Drops and marks are comments on the packet where the observed node saw it. A packet that a link dropped before it
-//! reached the observed node was not seen there and is not in the file.
+//! A file has one interface and one vantage point, the observed node. Link type RAW (packets begin with their IP
+//! header), nanoseconds, complete headers. The packet block's original length is the IP total length, computed from
+//! headers, options and payload. It equals the segments table's `wire_bytes` unless the study's packets have other
+//! header sizes than IP and TCP (the profile `ns2-1998` gives them none). Drops and marks are comments on the packet at
+//! the observed node. A packet that a link dropped before it reached the observed node is not in the file.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,10 +14,10 @@ use crate::tables::{DropReason, SegmentEvent, SegmentRow};
 use crate::trace::wire::{headers, Scaling};
 use crate::trace::Flow;
 
-/// 2001-09-09 01:46:40 UTC, 10^9 s: tools take a time of 0 for "unset".
+/// 2001-09-09 01:46:40 UTC, 10^9 s: tools interpret a time of 0 as "unset".
 const EPOCH_NS: u64 = 1_000_000_000 * 1_000_000_000;
 const LINKTYPE_RAW: u16 = 101;
-/// Room for the longest headers (20 + 60) and a little payload.
+/// Room for the longest headers (20 + 60) and some payload.
 const SNAPLEN: u32 = 96;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
@@ -30,12 +29,12 @@ pub struct Capture<W> {
     block: Vec<u8>,
 }
 
-/// A packet as it passed the vantage point.
+/// A packet that passes the vantage point.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// When, from the start of the run.
+    /// When it passes, from the start of the run.
     pub time_ns: u64,
-    /// Its bytes; what is beyond the headers may be left out.
+    /// Its bytes; those beyond the headers may be missing.
     pub bytes: &'a [u8],
     /// Its IP total length.
     pub total_bytes: u32,
@@ -46,10 +45,11 @@ pub struct Packet<'a> {
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins the file: what was seen at `node`.
+    /// Begins the file of the packets at `node`.
     ///
     /// # Errors
-    /// Of the writer.
+    ///
+    /// If writing fails.
     pub fn begin(out: W, node: &str) -> io::Result<Capture<W>> {
         let mut capture = Capture { out, block: Vec::new() };
         capture.block.extend(0x1A2B_3C4D_u32.to_le_bytes());
@@ -69,10 +69,11 @@ impl<W: Write> Capture<W> {
         Ok(capture)
     }
 
-    /// Adds a packet; its bytes are cut where the headers must have ended.
+    /// Adds a packet, cut after the longest possible headers.
     ///
     /// # Errors
-    /// Of the writer.
+    ///
+    /// If writing fails.
     pub fn packet(&mut self, packet: Packet<'_>) -> io::Result<()> {
         let bytes = &packet.bytes[..packet.bytes.len().min(SNAPLEN as usize)];
         let time = EPOCH_NS + packet.time_ns;
@@ -91,7 +92,7 @@ impl<W: Write> Capture<W> {
         self.end_block(6)
     }
 
-    /// Hands the writer back.
+    /// Returns the writer.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -118,14 +119,16 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// A packet under way: its connection and direction, its IP identification, and what it says, as identifications wrap.
+/// The identity of a packet in flight: connection and direction, IP identification, and header fields, because
+/// identifications wrap.
 type Identity = (u32, bool, Option<u16>, u64, u32, u64, u8);
 
 fn identity(row: &SegmentRow) -> Identity {
     (row.connection, row.from_client, row.ip_id, row.seq, row.len, row.ack, row.flags)
 }
 
-/// What the timer and the links did to packets, by the row of the packet at the observed node; a mark may come before it, a drop after.
+/// What timeouts and links did to packets, by the row of the packet at the observed node. A mark may come before that
+/// row, a drop after it.
 fn comments(rows: &[SegmentRow], links: &[String]) -> BTreeMap<usize, String> {
     let mut seen = BTreeMap::new();
     let mut coming: BTreeMap<Identity, String> = BTreeMap::new();
@@ -159,10 +162,11 @@ fn comments(rows: &[SegmentRow], links: &[String]) -> BTreeMap<usize, String> {
     found
 }
 
-/// Writes the rows seen at the observed node, called `node`; `flows` by connection, `links` by index.
+/// Writes the rows seen at the observed node, which is called `node`. `flows` are by connection, `links` by index.
 ///
 /// # Errors
-/// Of the writer, or if a row's connection is not among the flows.
+///
+/// If writing fails, or a row's connection is not among the flows.
 pub fn write(
     out: &mut impl Write,
     node: &str,

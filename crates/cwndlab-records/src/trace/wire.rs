@@ -1,7 +1,7 @@
-//! The IPv4 and TCP headers of a recorded segment, bit for bit.
+//! The IPv4 and TCP headers of a recorded segment, bit by bit.
 //!
-//! Initial sequence numbers are 0 and the payload is zeros, so the checksums can be true. Each node has one
-//! address, each connection its own client port, each traffic entry its own server port.
+//! Initial sequence numbers are 0 and the payload is zeros, so the checksums can be correct. Each node has one address,
+//! each connection its own client port, each traffic entry its own server port.
 
 use crate::tables::SegmentRow;
 use crate::trace::Flow;
@@ -10,7 +10,8 @@ const SYN: u8 = 0x02;
 const AE: u8 = 0x20;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
-/// Server port of the first traffic entry; the others follow. It is iperf's, for which tools show any payload as data.
+/// Server port of the first traffic entry; the others follow. It is iperf's port, for which tools show any payload as
+/// data.
 pub const FIRST_SERVER_PORT: u16 = 5001;
 const FIRST_CLIENT_PORT: u32 = 10_000;
 const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;
@@ -22,10 +23,10 @@ pub fn address(node: u32) -> [u8; 4] {
     [10, b, c, d]
 }
 
-/// Window scaling of one direction, learnt from the SYNs as the ends do.
+/// Window scaling of each direction, learnt from the SYNs as the ends do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scaling {
-    /// What each end's SYN offered: \[server, client\].
+    /// The offer in each end's SYN: \[server, client\].
     offered: [Option<u8>; 2],
 }
 
@@ -36,7 +37,7 @@ impl Scaling {
         }
     }
 
-    /// RFC 7323, section 2.2: scaled only if both offered it, and never on a SYN.
+    /// RFC 7323, section 2.2: windows are scaled only if both SYNs offered it, and never in a SYN.
     fn field(self, row: &SegmentRow) -> u16 {
         let shift = match self.offered {
             [Some(server), Some(client)] if row.flags & SYN == 0 => {
@@ -127,7 +128,7 @@ fn checksum(bytes: &[u8], start: u32) -> u16 {
     !(sum as u16)
 }
 
-/// The headers of a segment; the payload, zeros, follows. The answer's second part is the IP total length.
+/// The headers of a segment, which a payload of zeros follows, and the IP total length.
 pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scaling) -> (Vec<u8>, u32) {
     if flow.datagrams {
         return udp_headers(row, connection, flow);
@@ -145,13 +146,13 @@ pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scal
     out.extend(seq.to_be_bytes());
     let ack = if row.flags & ACK != 0 { sequence(row.ack) } else { 0 };
     out.extend(ack.to_be_bytes());
-    // AE is the lowest bit of the byte before the flags (RFC 9768)
+    // AE is the lowest bit of the byte before the flags (RFC 9768).
     out.extend([(tcp_bytes as u8 / 4) << 4 | u8::from(row.flags & AE != 0), row.flags & !AE]);
     let window = if row.flags & RST != 0 { 0 } else { scaling.field(row) };
     out.extend(window.to_be_bytes());
     out.extend([0; 4]);
     out.extend(tcp_options);
-    // the pseudo-header; a payload of zeros adds nothing but its length
+    // The pseudo-header. A payload of zeros adds only its length.
     let tcp_length = tcp_bytes as u32 + row.len;
     let pseudo = [&from.0[..], &to.0[..], &[0, 6], &(tcp_length as u16).to_be_bytes()].concat();
     let pseudo_sum = u32::from(!checksum(&pseudo, 0));
@@ -176,7 +177,7 @@ fn ends(row: &SegmentRow, connection: u32, flow: Flow) -> (End, End) {
 fn ip_header(row: &SegmentRow, total: u32, protocol: u8, from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
     let mut out = Vec::with_capacity(80);
     out.extend([0x45, row.ecn & 3]);
-    // A segment beyond 64 KiB (a study of jumbo packets) has length 0, as segmentation offload writes it.
+    // A segment beyond 64 KiB (a study of jumbo packets) has length 0, as with segmentation offload.
     let length_field = u16::try_from(total).unwrap_or(0);
     out.extend(length_field.to_be_bytes());
     out.extend(row.ip_id.unwrap_or(0).to_be_bytes());
@@ -201,7 +202,7 @@ fn udp_headers(row: &SegmentRow, connection: u32, flow: Flow) -> (Vec<u8>, u32) 
     out.extend([0; 2]);
     let pseudo = [&from.0[..], &to.0[..], &[0, 17], &length].concat();
     let udp_checksum = checksum(&out[20..], u32::from(!checksum(&pseudo, 0)));
-    // 0 would say that there is none
+    // A checksum of 0 would mean that there is none.
     out[26..28].copy_from_slice(&if udp_checksum == 0 { u16::MAX } else { udp_checksum }.to_be_bytes());
     (out, total)
 }

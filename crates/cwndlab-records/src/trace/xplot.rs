@@ -1,5 +1,5 @@
-//! Time-sequence graphs for xplot, drawn as tcptrace draws them: data as vertical lines with arrows, the
-//! acknowledged and the offered edge as steps, SACK blocks, retransmissions, marks and drops by letter.
+//! Time-sequence graphs for xplot in the style of tcptrace: data as vertical lines with arrows, the acknowledged and
+//! the advertised edge as steps, SACK blocks, and retransmissions, marks and drops by letter.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,8 @@ use crate::tables::{SegmentEvent, SegmentRow};
 /// Writes the graph of one direction of one connection.
 ///
 /// # Errors
-/// Of the writer.
+///
+/// If writing fails.
 pub fn write(
     out: &mut impl Write,
     title: &str,

@@ -1,4 +1,4 @@
-//! CBQ with a single leaf class that is bounded: when each packet begins to be sent is known as it arrives.
+//! CBQ with a single leaf class that is bounded: when a packet begins to be sent is known when it arrives.
 
 use std::collections::VecDeque;
 
@@ -8,27 +8,29 @@ use super::{estimator_of, CbqConfig, Estimator};
 use crate::queue::{Admit, ArrivalQueue, Backlog, Queue, Regions};
 use crate::{Ecn, Rng};
 
-/// The class. Its packets are in the link's ring; here are the times at which those that wait begin to be sent.
+/// The class. The link's ring holds its packets; the class stores when the waiting ones begin to be sent.
 ///
-/// Nothing but its own estimator ever holds the class back, so no event is needed to serve it, but for ties. With an event for each
-/// packet's beginning, an arrival at the same instant comes before or after it in the order of scheduling:
+/// Only its own estimator delays the class, so no event is needed to serve it, except for ties. If each transmission
+/// began with an event, a packet that arrives at the same instant would come before or after it in the order of
+/// scheduling:
 ///
-/// - A packet that waits although it found none waiting: its event is scheduled as it arrives, at nearly the same time as the next
-///   arrival may be. It has that event ([`BoundedClass::due`]).
-/// - Any other: its event would be scheduled when the packet ahead of it begins, which is earlier, unless the arrival follows
-///   another back to back: then the arrival's is scheduled with that one.
+/// - A packet that waits although it found no other waiting: its event would be scheduled at its arrival, at nearly the
+///   same time as the next arrival may be. It has that event ([`BoundedClass::due`]).
+///
+/// - Any other packet: its event would be scheduled when the packet ahead of it begins. This is earlier than the
+///   arrival is scheduled, unless the arrival follows another one back to back: then both are scheduled together.
 #[derive(Clone, Debug)]
 pub struct BoundedClass {
     queue: ArrivalQueue,
     estimator: Estimator,
     waiting: VecDeque<Turn>,
     waiting_bytes: u64,
-    /// When [`BoundedClass::serve`] is due: for the first that waits, if it found none waiting.
+    /// When [`BoundedClass::serve`] is due for the first waiting packet, if it found no other waiting.
     due: Time,
     /// When the last packet began to be sent.
     begun: Time,
     last_arrival: Time,
-    /// Until when its last packet is in service, as a link of the class's rate would serve it.
+    /// The time up to which a link of the class's rate would have its last packet in service.
     in_service_until: Time,
     in_service_bytes: u32,
 }
@@ -67,7 +69,7 @@ impl BoundedClass {
         })
     }
 
-    /// Packets that begin to be sent by `until` no longer wait.
+    /// Removes the packets that begin to be sent by `until` from those that wait.
     #[inline]
     fn advance(&mut self, until: Time) {
         while let Some(&Turn { begin, class_end, bytes }) = self.waiting.front().filter(|turn| turn.begin <= until) {
@@ -94,13 +96,14 @@ impl BoundedClass {
         admit
     }
 
-    /// Whether a packet of `bytes` has come back to back with the one before it, which came before the last one began to be sent.
+    /// Whether a packet of `bytes` arrived back to back with the one before it, which arrived before the last one began
+    /// to be sent.
     #[cold]
     fn follows(&self, now: Time, bytes: u32) -> bool {
         self.begun > self.last_arrival && now <= self.last_arrival + self.estimator.link_time(bytes)
     }
 
-    /// When the packet of `bytes` that was taken at `now` begins to be sent, on a link that is free at `free_at`.
+    /// When the packet of `bytes` accepted at `now` begins to be sent, if the link is free at `free_at`.
     #[inline]
     pub fn begin(&mut self, now: Time, free_at: Time, bytes: u32) -> Time {
         let begin = now.max(free_at).max(self.estimator.undertime);
@@ -120,28 +123,29 @@ impl BoundedClass {
         self.due
     }
 
-    /// Packets that begin to be sent at `now` have begun.
+    /// Starts the packets that begin to be sent at `now`.
     pub fn serve(&mut self, now: Time) {
         if self.due <= now {
-            // once the link is free the class may still be over its limit
+            // The class may still be over its limit when the link becomes free.
             let first = self.waiting.front().map_or(Time::MAX, |turn| turn.begin);
             self.due = if first > now { first } else { Time::MAX };
         }
         self.advance(now);
     }
 
-    /// The bytes of the packets that wait at `now`, and when each begins to be sent, the last of the link's ring.
+    /// The bytes of the packets that wait at `now`, and when each begins to be sent. They are the last ones of the
+    /// link's ring.
     pub fn waiting(&mut self, now: Time) -> (u64, impl ExactSizeIterator<Item = Time> + '_) {
         self.advance(now.saturating_sub(Time::from_nanos(1)));
         (self.waiting_bytes, self.waiting.iter().map(|turn| turn.begin))
     }
 
-    /// The average that the queue keeps, if it does (RED).
+    /// The average length that the class's queue computes (RED).
     pub fn average(&self) -> Option<f64> {
         self.queue.average()
     }
 
-    /// The regions of that average up to `now`.
+    /// The time in each region of that average, up to `now`.
     pub fn regions(&mut self, now: Time) -> Option<Regions> {
         self.advance(now);
         self.queue.regions(now, self.backlog(now).idle_since())

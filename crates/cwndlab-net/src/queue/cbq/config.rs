@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::queue::config::positive;
 use crate::queue::{ClassError, QueueConfig, QueueError};
 
-/// Which classes a class over its limit may borrow from.
+/// The ancestors from which a class over its limit may borrow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
@@ -24,9 +24,9 @@ pub enum Sharing {
 pub struct CbqConfig {
     /// The classes, each after its parent.
     pub classes: Vec<CbqClassConfig>,
-    /// The leaf class, by its place in `classes` from 0, of packets that no class claims.
+    /// Index in `classes` of the leaf class for packets that no class claims.
     pub default: usize,
-    /// Who may borrow when.
+    /// When a class may borrow.
     #[serde(default)]
     pub sharing: Sharing,
 }
@@ -35,36 +35,36 @@ pub struct CbqConfig {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CbqClassConfig {
-    /// The class it is a part of, by its place in `classes`; none for a root.
+    /// Index in `classes` of the parent; none for a root.
     #[serde(default)]
     pub parent: Option<usize>,
     /// Its share of the link, in bit/s.
     pub rate_bps: Rate,
-    /// Leaf classes of a lower number are served first; those of the same share by weighted round robin.
+    /// Leaf classes with a lower number are served first; those with the same number by weighted round robin.
     #[serde(default)]
     pub priority: u8,
-    /// Never sends above its rate. Otherwise the class may borrow and may use an idle link.
+    /// The class never sends above its rate. Otherwise it may borrow and may use an idle link.
     #[serde(default)]
     pub bounded: bool,
-    /// Names of the traffic whose packets are its, for a leaf; both ways, and in the simulator only.
+    /// For a leaf: names of the traffic whose packets belong to it, in both directions. In the simulator only.
     #[serde(default)]
     pub traffic: Vec<String>,
-    /// Their numbers ([`crate::Packet::traffic`]), by [`QueueConfig::number_traffic`].
+    /// The numbers of this traffic ([`crate::Packet::traffic`]), set by [`QueueConfig::number_traffic`].
     #[serde(skip)]
     pub numbers: Vec<u8>,
-    /// Flow keys of its packets, for a leaf.
+    /// For a leaf: flow keys of its packets.
     #[serde(default)]
     pub flows: Vec<u64>,
-    /// A leaf's queue, of a kind that decides at arrival: infinite, drop-tail or red. To it, its class looks like a link
-    /// of the class's rate, a packet sent being in service for its time at that rate.
+    /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail or red). The queue sees a link of the
+    /// class's rate, on which a sent packet is in service for its time at that rate.
     #[serde(default)]
     pub queue: Option<Box<QueueConfig>>,
-    /// Packets of `max_packet_bytes` that may follow each other at the link's speed after a pause; it determines the
+    /// How many packets of `max_packet_bytes` may follow each other at the link's speed after a pause. Determines the
     /// estimator's upper bound `maxidle`.
     #[serde(default = "default_max_burst")]
     pub max_burst: u32,
-    /// The estimator's lower bound `minidle`, below zero, in nanoseconds: how much of its excess a class that borrowed has
-    /// to pay back. Unbounded if left out.
+    /// The estimator's lower bound `minidle`, below zero, in nanoseconds: how much of its excess a class has to repay
+    /// after borrowing. Unbounded if left out.
     #[serde(default)]
     pub min_idle_ns: Option<Time>,
     /// The largest packet, in bytes.

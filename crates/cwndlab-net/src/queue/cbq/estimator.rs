@@ -4,12 +4,12 @@ use cwndlab_units::Time;
 
 /// Weight of one packet in the average.
 const GAIN: f64 = 1.0 / 16.0;
-/// An average up to this counts as zero, in seconds: times are rounded to nanoseconds, and a class that waited until its average is
-/// zero must not take the rounding for a credit and send two packets in a row.
+/// An average up to this counts as zero, in seconds. Times are rounded to nanoseconds: without the tolerance, a class
+/// that waited until its average is zero could take the rounding for credit and send two packets in a row.
 const ZERO_S: f64 = 100e-9;
 
-/// Whether a class keeps to its rate: an average of `idle`, the time from the end of one packet to the end of the
-/// next less the time that the packet takes at the class's rate. Negative means over the limit.
+/// Measures whether a class keeps to its rate. It averages `idle`: the time from the end of one packet to the end of
+/// the next, less the packet's time at the class's rate. A negative average means over the limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimator {
     /// Seconds per byte at the class's rate.
@@ -21,23 +21,23 @@ pub(super) struct Estimator {
     min_idle_s: f64,
     /// End of the last packet.
     last: Time,
-    /// From when on the class is within its limit: a packet sent then brings the average back to zero.
+    /// From this time on the class is within its limit: a packet sent then brings the average back to zero.
     pub(super) undertime: Time,
-    /// What the last size of packet takes: sizes repeat.
+    /// Transmission times of the last packet size: sizes repeat.
     sized: Sized,
-    /// The last time between two ends, in seconds, and the last wait, rounded: with packets waiting they repeat too.
+    /// The last time between two ends, in seconds, and the last wait, rounded. While packets wait, they repeat too.
     between: (Time, f64),
     wait: (f64, Time),
 }
 
-/// What a packet of one size takes.
+/// Transmission times of a packet of one size.
 #[derive(Clone, Copy, Debug)]
 struct Sized {
     bytes: u32,
     /// Seconds at the class's rate and at the link's.
     class_s: f64,
     link_s: f64,
-    /// The same, rounded.
+    /// The same, rounded to nanoseconds.
     class_time: Time,
     link_time: Time,
 }
@@ -51,7 +51,7 @@ impl Sized {
 }
 
 impl Estimator {
-    /// `max_burst` packets of `max_packet_bytes` at the link's speed use up the largest average.
+    /// `max_burst` packets of `max_packet_bytes` sent at the link's speed use up the largest average.
     pub(super) fn new(class_bps: f64, link_bps: f64, max_burst: u32, max_packet_bytes: u32, min_idle_s: f64) -> Self {
         let (class_s, link_s) = (8.0 / class_bps, 8.0 / link_bps);
         let keep = cwndlab_units::power(1.0 - GAIN, max_burst);
@@ -80,7 +80,7 @@ impl Estimator {
         self.sized
     }
 
-    /// A packet of `bytes` of this class, or of a descendant, begins to be sent at `now`.
+    /// Updates the average when a packet of `bytes` of this class, or of a descendant, begins to be sent at `now`.
     #[inline]
     pub(super) fn on_send(&mut self, now: Time, bytes: u32) {
         let Sized { class_s, link_s, link_time, .. } = self.sized(bytes);
@@ -92,14 +92,14 @@ impl Estimator {
         let idle_s = self.between.1 - class_s;
         let average = self.avgidle_s + GAIN * (idle_s - self.avgidle_s);
         // Back-to-back packets at exactly the class's rate let the average decay without end. Subnormal numbers cost
-        // hundreds of cycles per operation, and here they mean the same as zero.
+        // hundreds of cycles per operation, and zero is as good here.
         let average = if average.abs() < f64::MIN_POSITIVE / GAIN { 0.0 } else { average };
         self.avgidle_s = average.clamp(self.min_idle_s, self.max_idle_s);
         self.last = end;
         self.undertime = if self.avgidle_s > ZERO_S {
             now
         } else {
-            // The next packet, if it is as large, must bring an idle of (1/GAIN - 1) times the debt.
+            // The next packet, if as large, must contribute an idle time of (1/GAIN - 1) times the debt.
             let wait_s = class_s - link_s - (1.0 / GAIN - 1.0) * self.avgidle_s;
             if wait_s.to_bits() != self.wait.0.to_bits() {
                 self.wait = (wait_s, Time::from_secs_f64(wait_s));

@@ -21,15 +21,15 @@ use estimator::Estimator;
 pub struct Cbq<P> {
     classes: Vec<Class>,
     leaves: Vec<Leaf<P>>,
-    /// For each class the place of its leaf in `leaves`, if it is one.
+    /// For each class, its index in `leaves` if it is a leaf.
     leaf_of: Vec<Option<usize>>,
     /// Flow key and leaf, sorted.
     flows: Vec<(u64, usize)>,
-    /// The leaf of each numbered traffic; of 0 none.
+    /// The leaf of each numbered traffic. Number 0 has none.
     traffic: Vec<Option<usize>>,
     default: usize,
     sharing: Sharing,
-    /// Places in `leaves` by priority, each with the place whose turn it is.
+    /// Indices in `leaves` by priority, each list with the index whose turn it is.
     rounds: Vec<Round>,
     packets: u32,
     bytes: u64,
@@ -55,10 +55,10 @@ struct Leaf<P> {
     free: bool,
     queue: ArrivalQueue,
     fifo: Fifo<P>,
-    /// Bytes it may send in its turn, and what is left of them.
+    /// Bytes that the leaf may send in its turn, and how many of them are left.
     weight: i64,
     allotment: i64,
-    /// Until when its last packet is in service, as a link of the class's rate would serve it.
+    /// The time up to which a link of the class's rate would have its last packet in service.
     in_service_until: Time,
     in_service_bytes: u32,
 }
@@ -111,7 +111,7 @@ impl<P> Cbq<P> {
         };
         for index in (0..cbq.classes.len()).filter(is_leaf) {
             let class = &config.classes[index];
-            // The slowest class of all may send one full packet in its turn, the others in proportion.
+            // The slowest class may send one full packet in its turn, the others in proportion to their rates.
             let weight = f64::from(class.max_packet_bytes.max(1500)) * bps(class.rate_bps) / slowest;
             cbq.add_leaf(index, class, weight as i64);
         }
@@ -169,16 +169,16 @@ impl<P> Cbq<P> {
     pub fn class_packets(&self, class: usize) -> u32 {
         self.leaf_of[class].map_or(0, |leaf| self.leaves[leaf].fifo.len())
     }
-    /// The average of the first leaf whose queue keeps one.
+    /// The average of the first leaf whose queue computes one.
     pub fn average(&self) -> Option<f64> {
         self.leaves.iter().find_map(|leaf| leaf.queue.average())
     }
-    /// The regions of that average up to `now`.
+    /// The time in each region of that average, up to `now`.
     pub fn regions(&self, now: Time) -> Option<Regions> {
         self.leaves.iter().find_map(|leaf| leaf.queue.regions(now, leaf.backlog(now).idle_since()))
     }
 
-    /// When a packet may be sent: `now`, or later if all that wait are in bounded classes over their limit.
+    /// When a packet may be sent: `now`, or later if all waiting packets belong to bounded classes over their limit.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         let mut earliest = None;
         for leaf in self.leaves.iter().filter(|leaf| leaf.fifo.len() > 0) {
@@ -190,7 +190,7 @@ impl<P> Cbq<P> {
                 earliest = Some(earliest.map_or(own, |other: Time| other.min(own)));
                 continue;
             }
-            // Time alone permits a class to send only when it, or a class that it may borrow from, comes within its
+            // As time passes, a class may send only once it, or a class from which it may borrow, comes within its
             // limit.
             let within = self.lenders(leaf.class).map(|at| self.classes[at].estimator.undertime);
             let next = within.filter(|&at| at > now).min();
@@ -199,9 +199,9 @@ impl<P> Cbq<P> {
         earliest
     }
 
-    /// When to choose next after a packet whose service ends at `free_at`.
+    /// When to choose again after a packet whose service ends at `free_at`.
     ///
-    /// A choice that finds nothing ends the turns of all leaves, so it is left out only where no leaf takes turns.
+    /// A choice without result ends the turns of all leaves, so it may be skipped only where no leaves take turns.
     #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
         if self.takes_turns {
@@ -215,7 +215,7 @@ impl<P> Cbq<P> {
         self.waiting
     }
 
-    /// A class and those that it may borrow from.
+    /// A class and those from which it may borrow.
     fn lenders(&self, class: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(Some(class), |&at| self.classes[at].parent.filter(|_| !self.classes[at].bounded))
     }
@@ -252,7 +252,7 @@ impl<P> Cbq<P> {
         }
     }
 
-    /// Within its limit, and it or a descendant that may borrow from it has packets waiting.
+    /// Whether the class is within its limit, and it or a descendant that may borrow from it has packets waiting.
     fn is_unsatisfied(&self, class: usize, now: Time) -> bool {
         self.classes[class].estimator.undertime < now && self.leaves.iter().any(|leaf| self.demands(leaf, class))
     }
@@ -275,7 +275,7 @@ impl<P> Cbq<P> {
     #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
         if let [leaf] = &self.leaves[..] {
-            // alone it has no turns to wait for
+            // A single leaf of its priority has no turns to wait for.
             let ready = leaf.fifo.len() > 0 && (leaf.free || self.permitted(leaf.class, now));
             return ready.then_some(0);
         }
@@ -327,7 +327,8 @@ impl<P> Cbq<P> {
 }
 
 impl<P: Packet> Cbq<P> {
-    /// Takes, marks or drops a packet that arrives at `now`, as its class's queue decides. Returns whether it was marked.
+    /// Accepts, marks or drops a packet that arrives at `now`, as the queue of its class decides. Returns whether it
+    /// was marked.
     #[inline]
     pub fn enqueue(&mut self, now: Time, mut packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         let place = self.classify(&packet);
@@ -372,7 +373,7 @@ impl<P: Packet> Cbq<P> {
         Some(Dequeued { packet, marked: false })
     }
 
-    /// The leaf of a packet: that of its traffic, or of its flow, or the default.
+    /// The leaf of a packet: by its traffic, else by its flow, else the default.
     fn classify(&self, packet: &P) -> usize {
         let named = self.traffic[usize::from(packet.traffic())];
         named.unwrap_or_else(|| {
@@ -385,7 +386,7 @@ impl<P: Packet> Cbq<P> {
 impl<P> Leaf<P> {
     fn backlog(&self, now: Time) -> Backlog {
         let in_service = if now < self.in_service_until { self.in_service_bytes } else { 0 };
-        // With packets waiting past the service time the class is held up by others, which is not idle.
+        // With packets waiting past its service time, the class is delayed by other classes, and not idle.
         Backlog {
             packets: self.fifo.len() + u32::from(in_service > 0),
             bytes: self.fifo.bytes + u64::from(in_service),

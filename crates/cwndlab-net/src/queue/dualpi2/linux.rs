@@ -10,7 +10,7 @@ use crate::{DropCause, Ecn, Packet};
 /// `psched_mtu` of a link of IP packets.
 const MTU_BYTES: f64 = 1500.0;
 
-/// What becomes of a packet that a queue has chosen to send.
+/// The decision on a packet that a queue has chosen to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Pass,
@@ -18,15 +18,15 @@ enum Verdict {
     Drop,
 }
 
-/// The scheduler's credit when both queues are empty: the low-latency queue begins
+/// The scheduler's credit when both queues are empty, with which the low-latency queue is served first
 /// (`dualpi2_calculate_c_protection`).
 pub(super) fn first_credit(config: &DualPi2Config) -> f64 {
     MTU_BYTES * (config.classic_share - (1.0 - config.classic_share))
 }
 
 impl<P> DualPi2<P> {
-    /// The credit is reset when both queues are found empty, and kept while only one of them is (`dequeue_packet`). The
-    /// kernel asks the queue again after each packet, so it finds an empty queue before the next arrival.
+    /// The credit is reset when both queues are found empty, but not when only one of them is (`dequeue_packet`). The
+    /// kernel polls the queue after each packet, so it finds an empty queue before the next arrival.
     pub(super) fn note_arrival_linux(&mut self) {
         if self.packets() == 0 {
             self.owed = first_credit(&self.config);
@@ -38,7 +38,7 @@ impl<P> DualPi2<P> {
         self.rng.random::<f64>() < probability
     }
 
-    /// `must_drop`, with the packet itself no longer in the backlog.
+    /// `must_drop`; the packet itself no longer counts in the backlog.
     fn pi_verdict(&mut self, low: bool, ecn: Ecn) -> Verdict {
         if (self.bytes() as f64) < 2.0 * MTU_BYTES {
             return Verdict::Pass; // "Never mark/drop if we have a standing queue of less than 2 MTUs."

@@ -1,6 +1,6 @@
-//! `DualPI2`, a dual-queue coupled AQM for L4S (RFC 9332, appendix A): a low-latency queue for packets with ECT(1) or CE,
-//! a classic one for all others, and one PI controller whose output marks the one and, squared, drops from the other.
-//! Two forms: the RFC's pseudocode, and Linux's `sch_dualpi2`.
+//! `DualPI2`, a dual-queue coupled AQM for L4S (RFC 9332, appendix A): a low-latency queue for packets with ECT(1) or
+//! CE, a classic queue for all others, and one PI controller. Its output marks packets of the low-latency queue and,
+//! squared, drops those of the classic one. There are two forms: the RFC's pseudocode and Linux's `sch_dualpi2`.
 
 mod linux;
 
@@ -13,7 +13,7 @@ use super::fifo::Fifo;
 use super::{Dequeued, Dropped, QueueError};
 use crate::{DropCause, Ecn, Packet, Rng};
 
-/// Whose signals and scheduler [`DualPi2`] has. The controller is the same in both.
+/// The signals and scheduler of [`DualPi2`]. Both forms have the same controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DualPi2Form {
@@ -28,9 +28,9 @@ pub enum DualPi2Form {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DualPi2Config {
-    /// Whose signals and scheduler.
+    /// The form of signals and scheduler.
     pub form: DualPi2Form,
-    /// Packets that may wait in both queues together. Linux has 10000.
+    /// Maximum number of packets waiting in both queues together. Linux has 10000.
     pub limit: u32,
     /// Target delay, in nanoseconds; 15 ms.
     pub target_ns: Time,
@@ -40,18 +40,20 @@ pub struct DualPi2Config {
     pub alpha: f64,
     /// Proportional gain, in Hz; 3.2.
     pub beta: f64,
-    /// Coupling factor k: a mark in the low-latency queue k times as likely as the square root of a classic drop.
+    /// Coupling factor k: a mark in the low-latency queue is k times as likely as the square root of the probability of
+    /// a classic drop.
     pub coupling: f64,
-    /// Below this delay the low-latency queue marks nothing of its own, in nanoseconds; 800 µs. At least the time of one
-    /// packet of 1500 bytes. Only in the form of RFC 9332.
+    /// Delay below which the low-latency queue marks nothing by itself, in nanoseconds; 800 µs. At least the
+    /// transmission time of a packet of 1500 bytes. Only in the RFC's form.
     pub min_th_ns: Time,
-    /// From `min_th_ns` to all packets marked, in nanoseconds; 400 µs. Only in the form of RFC 9332.
+    /// Width of the ramp from `min_th_ns` to the delay at which all packets are marked, in nanoseconds; 400 µs. Only in
+    /// the RFC's form.
     pub range_ns: Time,
-    /// Above this delay the low-latency queue marks all packets, in nanoseconds; 1 ms. Only in Linux's form.
+    /// Delay above which the low-latency queue marks all packets, in nanoseconds; 1 ms. Only in Linux's form.
     pub step_ns: Time,
-    /// Share of the link that the classic queue is sure of; 0.1.
+    /// Share of the link guaranteed to the classic queue; 0.1.
     pub classic_share: f64,
-    /// Marks classic packets with ECT(0) where others are dropped, short of overload.
+    /// Marks classic packets with ECT(0) instead of dropping them, except under overload.
     pub ecn: bool,
 }
 
@@ -103,18 +105,19 @@ pub struct DualPi2<P> {
     /// The controller's output p'.
     base: f64,
     delay_old_s: f64,
-    /// Updates are made up for at the next packet. One at a packet's own instant precedes it.
+    /// The next update of the controller. Updates that are due are carried out when the next packet arrives; one at the
+    /// packet's own instant precedes it.
     next_update: Time,
-    /// Bytes by which the classic queue is behind its share (positive), weighted.
+    /// Weighted bytes by which the classic queue is behind its share (if positive).
     owed: f64,
-    /// Draws Linux's signals.
+    /// Random numbers for Linux's signals.
     rng: Rng,
 }
 
 #[derive(Clone, Debug)]
 struct Lane<P> {
     fifo: Fifo<P>,
-    /// Sum of the probabilities since the last signal: A.1's `recur`, which spaces signals evenly.
+    /// Sum of the probabilities since the last signal (`recur` of appendix A.1), which spaces signals evenly.
     accumulated: f64,
 }
 
@@ -136,7 +139,8 @@ impl<P> Lane<P> {
 }
 
 impl<P> DualPi2<P> {
-    /// Empty, for a link of `rate`, with a checked configuration. `seed` begins the random numbers of Linux's form.
+    /// An empty queue for a link of `rate`, from a checked configuration. `seed` starts the random numbers of Linux's
+    /// form.
     pub fn new(mut config: DualPi2Config, rate: Rate, seed: u64) -> DualPi2<P> {
         config.min_th_ns = config.min_th_ns.max(rate.serialization_time(1500));
         DualPi2 {
@@ -176,7 +180,8 @@ impl<P> DualPi2<P> {
                 && self.delay_old_s == 0.0
                 && self.packets() == 0
             {
-                // At rest, at 0 or with an alpha of 0: all further updates until now do nothing either.
+                // The controller is at rest (its output is 0, or alpha is 0), so the remaining updates until now have
+                // no effect.
                 let skipped = (now - at).as_nanos() / self.config.update_ns.as_nanos();
                 self.next_update += self.config.update_ns * (skipped + 1);
                 return;
@@ -202,7 +207,7 @@ impl<P> DualPi2<P> {
 }
 
 impl<P: Packet> DualPi2<P> {
-    /// A.1, `dualpi2_enqueue`: takes a packet that arrives at `now`, or drops it if the buffer is full.
+    /// A.1, `dualpi2_enqueue`: accepts a packet that arrives at `now`, or drops it if the buffer is full.
     pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
         self.update_until(now);
         if self.packets() >= self.config.limit {

@@ -1,5 +1,5 @@
-//! FQ-CoDel (RFC 8290): flows hashed to queues of their own, each under `CoDel`, served by deficit round robin with
-//! priority for flows that have just become active.
+//! FQ-CoDel (RFC 8290): flows are hashed to queues, each controlled by `CoDel` and served by deficit round robin. Flows
+//! that have just become active have priority.
 
 use std::collections::VecDeque;
 
@@ -16,14 +16,14 @@ use crate::{DropCause, Packet};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FqCodelConfig {
-    /// Number of queues that flows are hashed to (5.2.4).
+    /// Number of queues to which flows are hashed (5.2.4).
     pub flows: u32,
     /// Bytes a flow may send in its turn (5.2.2).
     pub quantum: u32,
-    /// Packets in all queues together (5.2.3).
+    /// Limit on the packets in all queues together (5.2.3).
     pub limit: u32,
-    /// Maximum number of packets dropped at once from the flow with the most bytes when the limit is exceeded (4.1.2; half of the
-    /// flow's packets if that is less).
+    /// Maximum number of packets dropped at once when the limit is exceeded, from the flow with the most bytes (4.1.2).
+    /// At most half of the flow's packets are dropped.
     pub drop_batch: u32,
     /// `CoDel`'s target, in nanoseconds.
     pub target_ns: Time,
@@ -33,9 +33,9 @@ pub struct FqCodelConfig {
     pub mtu: u32,
     /// Marks ECN-capable packets where `CoDel` drops others. On by default, as in the RFC.
     pub ecn: bool,
-    /// `CoDel`'s threshold above which all ECN-capable packets are marked; off without it.
+    /// `CoDel`'s threshold above which all ECN-capable packets are marked; off if left out.
     pub ce_threshold_ns: Option<Time>,
-    /// Perturbation of the hash. From the link's random stream if left out.
+    /// Perturbation of the hash; drawn from the link's random stream if left out.
     pub perturbation: Option<u64>,
 }
 
@@ -98,14 +98,15 @@ pub struct FqCodel<P> {
 struct Flow<P> {
     fifo: Fifo<P>,
     law: ControlLaw,
-    /// Bytes it may still send in its turn; negative after a packet larger than what was left.
+    /// Bytes that the flow may still send in its turn; negative after a packet that was larger than the rest.
     deficit: i64,
-    /// Whether the flow is on one of the two lists.
+    /// Whether the flow is in one of the two lists.
     listed: bool,
 }
 
 impl<P> FqCodel<P> {
-    /// Empty, with a checked configuration; `seed` perturbs the hash unless the configuration does.
+    /// An empty queue, from a checked configuration. `seed` perturbs the hash unless the configuration states the
+    /// perturbation.
     pub fn new(config: FqCodelConfig, seed: u64) -> FqCodel<P> {
         let flow = || Flow { fifo: Fifo::default(), law: ControlLaw::default(), deficit: 0, listed: false };
         FqCodel {
@@ -128,7 +129,8 @@ impl<P> FqCodel<P> {
         self.bytes
     }
 
-    /// The queue of a flow: a mix of key and perturbation (the finalizer of splitmix64), scaled to the range.
+    /// The queue of a flow: key and perturbation, mixed by the finalizer of splitmix64 and scaled to the number of
+    /// queues.
     fn index(&self, flow_key: u64) -> u32 {
         let mut x = flow_key ^ self.perturbation.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -139,7 +141,8 @@ impl<P> FqCodel<P> {
 }
 
 impl<P: Packet> FqCodel<P> {
-    /// Section 4.1: takes a packet that arrives at `now`. Past the limit the fattest flow pays, from its head.
+    /// Section 4.1: accepts a packet that arrives at `now`. Above the limit, packets are dropped from the head of the
+    /// flow with the most bytes.
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
         let index = self.index(packet.flow_key());
@@ -182,7 +185,8 @@ impl<P: Packet> FqCodel<P> {
             }
             list.pop_front();
             if from_new {
-                // A flow that ran empty stays listed for a round; otherwise it could always return as a new flow.
+                // A flow that became empty stays in the list for a round; otherwise it could always return as a new
+                // flow.
                 self.old_flows.push_back(index);
             } else {
                 flow.listed = false;
@@ -190,7 +194,7 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// Section 4.1.2.
+    /// Section 4.1.2: drops a batch from the flow with the most bytes.
     fn drop_from_fattest(&mut self, dropped: &mut Vec<Dropped<P>>) {
         let Some(fattest) = self.flows.iter_mut().rev().max_by_key(|flow| flow.fifo.bytes) else { return };
         let batch = (fattest.fifo.len() / 2).clamp(1, self.config.drop_batch);

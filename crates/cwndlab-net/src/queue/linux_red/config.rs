@@ -1,4 +1,4 @@
-//! Parameters of [`super::LinuxRed`], and what `tc` makes of them (iproute2, `tc/tc_red.c` and `tc/q_red.c`).
+//! Parameters of [`super::LinuxRed`], and how `tc` converts them (iproute2, `tc/tc_red.c` and `tc/q_red.c`).
 
 use cwndlab_units::{power, Rate};
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,12 @@ use crate::queue::QueueError;
 /// Versions of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum LinuxRedVersion {
-    /// Linux 2.2.4 to 2.3.14: the average after an idle time comes from the table alone.
+    /// Linux 2.2.4 to 2.3.14: the decay of the average during an idle time comes from the table alone.
     #[default]
     #[serde(rename = "2.2.5")]
     V2_2_5,
-    /// From Linux 2.3.15 on: idle times for which the table has no entry shrink it in proportion to their length.
+    /// From Linux 2.3.15 on: idle times that are too long for the table reduce the average in proportion to their
+    /// length.
     #[serde(rename = "2.3.15")]
     V2_3_15,
 }
@@ -28,25 +29,26 @@ pub struct LinuxRedConfig {
     pub limit: u64,
     /// Below this average nothing is dropped or marked.
     pub min_th: u32,
-    /// From this average on everything is dropped (see `hard_drop`).
+    /// From this average on every packet is dropped (see `hard_drop`).
     pub max_th: u32,
-    /// The probability wanted at `max_th` (tc's probability). The kernel's is the next smaller `(max_th - min_th) / 2^k`.
+    /// The requested probability at `max_th` (tc's `probability`). The kernel uses the next smaller `(max_th - min_th)
+    /// / 2^k`.
     #[serde(default = "default_max_p")]
     pub max_p: f64,
-    /// The burst in packets that may pass unharmed, from which the weight follows as a power of two.
+    /// The burst, in packets, that may pass without drops. It determines the weight, a power of two.
     pub burst: u32,
     /// A typical packet (tc's avpkt).
     pub mean_packet_bytes: u32,
-    /// The link's rate as given to `tc`. Only the decay during idle times depends on it.
+    /// The link's rate as passed to `tc`. It affects only the decay during idle times.
     #[serde(default = "default_bandwidth")]
     pub bandwidth_bps: Rate,
     /// Marks ECN-capable packets where others are dropped.
     #[serde(default)]
     pub ecn: bool,
-    /// Whether ECN-capable packets are dropped too from `max_th` on, as in RFC 2884. Linux 2.3.49 marks them there.
+    /// Whether ECN-capable packets too are dropped from `max_th` on, as in RFC 2884. Linux 2.3.49 marks them there.
     #[serde(default = "yes")]
     pub hard_drop: bool,
-    /// Which version of the algorithm.
+    /// The version of the algorithm.
     #[serde(default)]
     pub version: LinuxRedVersion,
 }
@@ -98,17 +100,17 @@ impl LinuxRedConfig {
         ewma_log(burst, min_packets).ok_or(QueueError::BurstTooShort { burst, min_packets })
     }
 
-    /// k of the greatest probability `(max_th - min_th) / 2^k`: the least at which it is below `max_p` (`tc_red_eval_P`).
+    /// k of the largest probability `(max_th - min_th) / 2^k` that is below `max_p` (`tc_red_eval_P`).
     pub(super) fn probability_log(&self) -> u32 {
         let per_byte = self.max_p / f64::from(self.max_th - self.min_th);
         (0..31).find(|&k| per_byte * power(2.0, k) > 1.0).unwrap_or(31)
     }
 
-    /// The table of idle times, by how many bits each shortens the average, and the logarithm of an entry's ticks
-    /// (`tc_red_eval_idle_damping`).
+    /// The table of idle times, with the number of bits by which each shifts the average, and the binary logarithm of
+    /// the ticks per entry (`tc_red_eval_idle_damping`).
     pub(super) fn idle_table(&self, weight_log: u32) -> ([u8; 256], u32) {
         let packet_s = self.bandwidth_bps.serialization_time(self.mean_packet_bytes).as_secs_f64();
-        // The kernel shifts by these natural logarithms, so it forgets as 2^-x where e^-x was meant.
+        // The kernel uses these natural logarithms as shifts, so the average decays as 2^-x where e^-x was meant.
         let per_tick = -libm::log1p(-(power(0.5, weight_log))) / (packet_s * TICKS_PER_S as f64);
         let longest = 31.0 / per_tick;
         let cell_log = (0..32).find(|&k| longest / power(2.0, k) < 512.0).unwrap_or(31);

@@ -1,7 +1,7 @@
-//! RED as Linux 2.2 and 2.3 had it: `net/sched/sch_red.c`, whose `red_enqueue` is meant where no other place is named.
+//! RED of Linux 2.2 and 2.3, from `net/sched/sch_red.c`. Where no function is named, the rule is in `red_enqueue`.
 //!
-//! It counts bytes, keeps the average as a fixed-point number, allows only powers of two as weight and as slope of the
-//! probability, and takes the decay during an idle time from a table.
+//! It counts bytes and stores the average as a fixed-point number. The weight and the slope of the probability are
+//! powers of two, and the decay during an idle time comes from a table.
 
 mod config;
 
@@ -14,10 +14,10 @@ use super::red::{signal, Regions};
 use super::{Admit, Backlog};
 use crate::{DropCause, Ecn, Rng};
 
-/// A jiffy of i386: the scheduler's clock advances with it (`PSCHED_JIFFIES`, the default of 2.2.5's
+/// A jiffy on i386, the resolution of the scheduler's clock (`PSCHED_JIFFIES`, the default of 2.2.5's
 /// `include/net/pkt_sched.h`).
 const JIFFY: Time = Time::from_millis(10);
-/// Ticks of that clock in a jiffy: `PSCHED_JSCALE` is 13.
+/// Ticks of that clock in a jiffy (`PSCHED_JSCALE` is 13).
 const TICKS_PER_JIFFY: u64 = 1 << 13;
 const TICKS_PER_S: u64 = 100 * TICKS_PER_JIFFY;
 
@@ -25,18 +25,19 @@ const TICKS_PER_S: u64 = 100 * TICKS_PER_JIFFY;
 #[derive(Clone, Debug)]
 pub struct LinuxRed {
     config: LinuxRedConfig,
-    /// The weight is 2^-`weight_log`, and the averages have their binary point there.
+    /// The weight is 2^-`weight_log`. The averages have their binary point at this bit.
     weight_log: u32,
     average: u64,
     min_th: u64,
     max_th: u64,
-    /// Random numbers are drawn from 0 to this.
+    /// Random numbers are drawn from 0 up to this value.
     random_mask: u64,
-    /// Packets since the last signal; `None` until the first that finds the average between the thresholds.
+    /// Packets since the last signal; `None` until a packet first finds the average between the thresholds.
     count: Option<u64>,
-    /// Drawn with each signal: the next comes once `count` times the average's distance from `min_th` reaches it.
+    /// Drawn with each signal. The next signal is due once `count` times the average's distance from `min_th` reaches
+    /// it.
     random: u64,
-    /// Since when the queue has been idle, if a packet was dropped meanwhile.
+    /// The start of the idle time, if a packet has been dropped since.
     idle_from: Time,
     idle_table: [u8; 256],
     cell_log: u32,
@@ -74,7 +75,7 @@ impl LinuxRed {
         self.average as f64 * cwndlab_units::power(0.5, self.weight_log)
     }
 
-    /// How long the average was in which region, up to `now`. It stays the same from one arrival to the next: the
+    /// The time that the average spent in each region, up to `now`. The average is constant between arrivals: the
     /// kernel computes the decay of an idle time when the next packet arrives.
     pub fn regions(&self, now: Time) -> Regions {
         let mut regions = self.regions;
@@ -86,7 +87,7 @@ impl LinuxRed {
     pub fn on_arrival(&mut self, now: Time, backlog: Backlog, ecn: Ecn, rng: &mut Rng) -> Admit {
         self.regions = self.regions(now);
         self.last_arrival = now;
-        // `red_dequeue` starts the idle clock when it is asked for a packet and has none.
+        // `red_dequeue` starts the idle time when it is called with an empty queue.
         match backlog.idle_since().filter(|&since| since > Time::ZERO) {
             Some(since) => self.decay(now, since.max(self.idle_from)),
             None => self.average = self.average - (self.average >> self.weight_log) + backlog.waiting_bytes(),
@@ -126,7 +127,7 @@ impl LinuxRed {
         self.enqueue(backlog, Admit::Enqueue)
     }
 
-    /// Whether this packet gets the next signal. Signals at a constant average are 1 to 1/p packets apart.
+    /// Whether the next signal is due with this packet. At a constant average, signals are 1 to 1/p packets apart.
     fn is_due(&mut self, rng: &mut Rng) -> bool {
         let count = self.count.map_or(0, |count| count + 1);
         let above = (self.average - self.min_th) >> self.weight_log;
@@ -138,7 +139,7 @@ impl LinuxRed {
         due
     }
 
-    /// A packet that is not dropped yet finds its place if no more than the limit waits.
+    /// A packet that was not dropped is accepted unless more than the limit waits.
     fn enqueue(&self, backlog: &Backlog, admit: Admit) -> Admit {
         match admit {
             Admit::Enqueue | Admit::Mark if backlog.waiting_bytes() > self.config.limit => Admit::Drop(DropCause::Full),

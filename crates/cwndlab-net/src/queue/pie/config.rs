@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::queue::config::{interval, positive, within};
 use crate::queue::QueueError;
 
-/// How PIE learns the queueing delay.
+/// The source of PIE's estimate of the queueing delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayEstimate {
-    /// The time that the packet sent last had waited; 0 once the queue is empty (RFC 8033, section 4.2; Linux).
+    /// The waiting time of the last packet sent; 0 once the queue is empty (RFC 8033, section 4.2; Linux).
     #[default]
     Timestamp,
     /// The backlog divided by the measured departure rate (section 5.2).
@@ -21,9 +21,9 @@ pub enum DelayEstimate {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PieConfig {
-    /// Packets that may wait; a further one is dropped. Linux has 1000.
+    /// Maximum number of waiting packets; a further one is dropped. Linux has 1000.
     pub limit: u32,
-    /// The delay aimed at (`QDELAY_REF`), in nanoseconds; 15 ms.
+    /// Target delay (`QDELAY_REF`), in nanoseconds; 15 ms.
     pub target_ns: Time,
     /// Interval of the updates (`T_UPDATE`), in nanoseconds; 15 ms.
     pub update_ns: Time,
@@ -31,21 +31,22 @@ pub struct PieConfig {
     pub alpha: f64,
     /// Weight of the trend, in Hz; 1 + 1/4.
     pub beta: f64,
-    /// A burst of this length passes unharmed when there was no congestion (`MAX_BURST`), in nanoseconds; 150 ms.
+    /// Length of a burst that passes without drops when there was no congestion (`MAX_BURST`), in nanoseconds; 150 ms.
     pub max_burst_ns: Time,
     /// A typical packet, in bytes: nothing is dropped while at most two of them wait.
     pub mean_packet_bytes: u32,
-    /// How the delay is learnt.
+    /// The source of the delay.
     pub estimate: DelayEstimate,
     /// Marks ECN-capable packets where others are dropped (section 5.1).
     pub ecn: bool,
     /// From this probability on ECN-capable packets are dropped too (`mark_ecnth`); 10 %.
     pub ecn_threshold: f64,
-    /// Spaces the drops: none before the probabilities since the last one add up to 0.85, one at 8.5 (section 5.4).
+    /// Spaces drops: none until the probabilities since the last one add up to 0.85, and always one at 8.5 (section
+    /// 5.4).
     pub derandomize: bool,
-    /// Raises the probability by at most 2 % a step once it is 10 % (section 5.5).
+    /// Limits the increase of the probability to 2 % per update once it is 10 % (section 5.5).
     pub cap_adjustment: bool,
-    /// PIE sleeps until this share of `limit` is filled (section 5.3 says a third); always awake if left out.
+    /// PIE is inactive until this share of `limit` is filled (a third in section 5.3); always active if left out.
     pub activate_at: Option<f64>,
 }
 

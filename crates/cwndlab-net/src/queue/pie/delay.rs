@@ -1,4 +1,4 @@
-//! PIE's knowledge of the queueing delay.
+//! PIE's estimate of the queueing delay.
 
 use cwndlab_units::Time;
 
@@ -6,7 +6,7 @@ use super::DelayEstimate;
 
 /// Bytes over which the departure rate is measured (`DQ_THRESHOLD` of RFC 8033, section 5.2).
 const MEASURED_BYTES: u64 = 1 << 14;
-/// Weight of a measurement (`DQ_THRESHOLD` / 2^16).
+/// Weight of one measurement (`DQ_THRESHOLD` / 2^16).
 const WEIGHT: f64 = 0.25;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(super) enum DelayEstimator {
     /// Sojourn of the last packet sent, in seconds.
     Timestamp { last_s: f64 },
     Rate {
-        /// Start and bytes of the measurement under way.
+        /// Start and bytes of the current measurement.
         measuring: Option<(Time, u64)>,
         /// Smoothed time in which `MEASURED_BYTES` leave, in seconds; `None` before the first measurement.
         average_s: Option<f64>,
@@ -29,7 +29,7 @@ impl DelayEstimator {
         }
     }
 
-    /// A packet of `bytes` leaves a queue that held `queued_bytes`, itself among them.
+    /// A packet of `bytes` leaves a queue that held `queued_bytes`, including this packet.
     pub(super) fn on_departure(&mut self, now: Time, arrived: Time, bytes: u32, queued_bytes: u64) {
         let bytes = u64::from(bytes);
         match self {
@@ -41,7 +41,7 @@ impl DelayEstimator {
                     *measuring = Some((now, 0));
                 }
                 let Some((start, sent)) = measuring else { return };
-                // Excludes this packet, which has not left yet.
+                // This packet is excluded: it has not left yet.
                 if *sent >= MEASURED_BYTES {
                     let sample_s = (now - *start).as_secs_f64() * MEASURED_BYTES as f64 / *sent as f64;
                     *average_s = Some(average_s.map_or(sample_s, |old| old + WEIGHT * (sample_s - old)));

@@ -1,5 +1,5 @@
-//! PIE, proportional integral controller enhanced (RFC 8033): drops at arrival with a probability that a controller
-//! adapts to the queueing delay and its trend, at fixed intervals.
+//! PIE, proportional integral controller enhanced (RFC 8033). Drops packets at arrival with a probability that a
+//! controller updates at fixed intervals from the queueing delay and its trend.
 
 mod config;
 mod delay;
@@ -14,15 +14,15 @@ use super::{Dequeued, Dropped};
 use crate::{DropCause, Ecn, Packet, Rng};
 use delay::DelayEstimator;
 
-/// A FIFO under PIE.
+/// A FIFO controlled by PIE.
 #[derive(Clone, Debug)]
 pub struct Pie<P> {
     config: PieConfig,
     fifo: Fifo<P>,
     delay: DelayEstimator,
     controller: Controller,
-    /// The next update of the drop probability. Updates are made up for at the first packet after them, which comes
-    /// to the same: between packets nothing changes that they depend on. One at a packet's own instant precedes it.
+    /// The next update of the drop probability. Updates that are due are carried out at the next packet. This is
+    /// equivalent, since their input does not change between packets. An update at a packet's own instant precedes it.
     next_update: Time,
 }
 
@@ -70,7 +70,8 @@ impl<P> Pie<P> {
             let period = self.config.update_ns.as_nanos();
             let mut steps = 1;
             if self.controller == before {
-                // At rest (as when idle for long): all further updates until now do nothing either.
+                // The controller is at rest (as after a long idle time), so the remaining updates until now have no
+                // effect.
                 steps += (now - self.next_update).as_nanos() / period;
             }
             self.next_update += self.config.update_ns * steps;
@@ -79,7 +80,7 @@ impl<P> Pie<P> {
 }
 
 impl<P: Packet> Pie<P> {
-    /// Section 4.1: takes, marks or drops a packet that arrives at `now`. Returns whether it was marked.
+    /// Section 4.1: accepts, marks or drops a packet that arrives at `now`. Returns whether it was marked.
     pub fn enqueue(&mut self, now: Time, mut packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         self.update_until(now);
         if self.fifo.len() >= self.config.limit {
@@ -123,7 +124,7 @@ impl Controller {
         Controller { drop_prob: 0.0, delay_old_s: 0.0, burst_allowance: config.max_burst_ns, accumulated: 0.0, active }
     }
 
-    /// Section 5.3: becomes active when the queue fills beyond the given share of the buffer.
+    /// Section 5.3: activates PIE once the given share of the buffer is filled.
     fn activate(&mut self, config: &PieConfig, packets: u32) {
         if !self.active && config.activate_at.is_some_and(|share| f64::from(packets) >= share * f64::from(config.limit))
         {
@@ -177,7 +178,7 @@ impl Controller {
         self.delay_old_s = delay_s;
         self.burst_allowance = self.burst_allowance.saturating_sub(config.update_ns);
         if calm {
-            // Section 4.4: the congestion is over; a new burst may pass. Section 5.3: and PIE rests.
+            // Section 4.4: the congestion is over, so a new burst may pass. Section 5.3: PIE becomes inactive.
             *self = Controller { delay_old_s: delay_s, ..Controller::new(config, config.activate_at.is_none()) };
         }
     }

@@ -7,16 +7,17 @@ use serde::{Deserialize, Serialize};
 use crate::queue::config::{positive, within};
 use crate::queue::{QueueError, Unit};
 
-/// Readings of the algorithm.
+/// Interpretations of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedRules {
-    /// The paper's text: spacings uniform on 1..1/p, idle times in real numbers of packets.
+    /// The paper's text: spacings are uniform on 1..1/p, and idle times count as real numbers of packets.
     #[default]
     Paper,
-    /// ns-2.35, for comparisons with it: the arriving packet counts too among those that have passed, so spacings are uniform
-    /// on 1..1/p - 1 (as the paper's figure 2 has it); no signal while at most one packet waits, nor for the first packet that
-    /// finds more after that or above `min_th`; idle times rounded down to packets, and one more.
+    /// ns-2.35, for comparisons with it. The arriving packet counts among those that have passed, so spacings are
+    /// uniform on 1..1/p - 1 (as in the paper's figure 2). There is no signal while at most one packet waits, nor for
+    /// the first packet that finds more after that or above `min_th`. Idle times are rounded down to whole packets,
+    /// plus one.
     Ns2,
 }
 
@@ -26,52 +27,55 @@ pub enum RedRules {
 pub struct RedConfig {
     /// Capacity; a packet that exceeds it is dropped regardless of the average.
     pub limit: u64,
-    /// What thresholds, average and limit count. With bytes, large packets are also dropped with a probability in
-    /// proportion to their size (section 7 of the paper).
+    /// The unit of thresholds, average and limit. With bytes, the drop probability of a packet is in proportion to its
+    /// size (section 7 of the paper).
     #[serde(default)]
     pub unit: Unit,
     /// Below this average nothing is dropped or marked.
     pub min_th: f64,
-    /// From this average on everything is dropped (see `gentle`, `hard_drop`).
+    /// From this average on every packet is dropped (see `gentle`, `hard_drop`).
     pub max_th: f64,
-    /// The probability of a drop as the average reaches `max_th`.
+    /// The drop probability as the average reaches `max_th`.
     #[serde(default = "default_max_p")]
     pub max_p: f64,
-    /// Weight of one arrival in the average. Default 0.002, the paper's; not together with `burst`.
+    /// Weight of one arrival in the average; 0.002, the paper's value, if neither this nor `burst` is given. Mutually
+    /// exclusive with `burst`.
     #[serde(default)]
     pub w_q: Option<f64>,
-    /// Linux's way to state the weight: the burst in packets that may pass unharmed, from which the weight
-    /// follows as a power of two ([`weight_for_burst`]).
+    /// Linux's form of the weight: the burst, in packets, that may pass without drops. It determines the weight, a
+    /// power of two ([`weight_for_burst`]).
     #[serde(default)]
     pub burst: Option<u32>,
-    /// A typical packet, in bytes: its transmission time is the step of the average while the link is idle, and it
-    /// turns bytes into packets for `burst` (Linux's avpkt).
+    /// A typical packet, in bytes. Its transmission time is the step of the average while the link is idle, and it
+    /// converts bytes to packets for `burst` (Linux's avpkt).
     #[serde(default = "default_mean_packet_bytes")]
     pub mean_packet_bytes: u32,
-    /// The packet size that is dropped with the full probability, with `unit` bytes (`MaximumPacketSize` of the paper).
+    /// With `unit` bytes: the packet size that has the full drop probability (`MaximumPacketSize` of the paper).
     #[serde(default = "default_max_packet_bytes")]
     pub max_packet_bytes: u32,
-    /// Marks ECN-capable packets where others are dropped with some probability.
+    /// Marks ECN-capable packets instead of dropping them.
     #[serde(default)]
     pub ecn: bool,
-    /// Whether ECN-capable packets are dropped too once the average is past the thresholds (RFC 2884, and Linux's
-    /// "harddrop"); if not, they are marked there as well. A full buffer drops in either case.
+    /// Whether ECN-capable packets too are dropped once the average exceeds the thresholds (RFC 2884, and Linux's
+    /// "harddrop"). Otherwise they are marked. A full buffer drops in either case.
     #[serde(default = "yes")]
     pub hard_drop: bool,
-    /// The drop probability rises from `max_p` to 1 between `max_th` and twice `max_th`, in place of the jump.
+    /// The drop probability rises from `max_p` to 1 between `max_th` and twice `max_th`, instead of jumping to 1 at
+    /// `max_th`.
     #[serde(default)]
     pub gentle: bool,
-    /// ns-2's `wait_`, on by default there: at least 1/p packets pass between two drops or marks, so that their spacing
-    /// is uniform on 1/p..2/p.
+    /// ns-2's `wait_`, on by default there: at least 1/p packets pass between two drops or marks, so that spacings are
+    /// uniform on 1/p..2/p.
     #[serde(default)]
     pub wait: bool,
-    /// Whether `max_p` adapts: a third when the average falls below `min_th`, twice when it rises to `max_th`, at most 1.
+    /// Whether `max_p` adapts: it is divided by three when the average falls below `min_th`, and doubled, to at most 1,
+    /// when it reaches `max_th`.
     #[serde(default)]
     pub adaptive: bool,
-    /// Where the paper leaves room: its text, or ns-2's reading.
+    /// The interpretation where the paper leaves a choice: its text, or ns-2's.
     #[serde(default)]
     pub rules: RedRules,
-    /// Whether average and limit count the packet in service. ns-2 and Linux do not.
+    /// Whether average and limit include the packet in service. In ns-2 and Linux they do not.
     #[serde(default)]
     pub counts_in_service: bool,
 }
@@ -93,7 +97,7 @@ fn yes() -> bool {
 const DEFAULT_WEIGHT: f64 = 0.002;
 
 impl RedConfig {
-    /// RED with the paper's weight and `max_p` of 0.1, over packets, without ECN.
+    /// RED over packets, without ECN, with the paper's weight and a `max_p` of 0.1.
     pub fn new(limit: u64, min_th: f64, max_th: f64) -> RedConfig {
         RedConfig {
             limit,
@@ -147,8 +151,8 @@ impl RedConfig {
     }
 }
 
-/// The weight by Linux's rule: the largest 2^-k at which a burst of `burst` packets into an empty queue does not bring
-/// the average to `min_th`, that is `burst + 1 - min_th <= (1 - (1 - w)^burst) / w`. `None` if the burst is shorter
+/// The weight by Linux's rule: the largest 2^-k for which a burst of `burst` packets into an empty queue does not raise
+/// the average to `min_th`, that is, `burst + 1 - min_th <= (1 - (1 - w)^burst) / w`. `None` if the burst is shorter
 /// than `min_th`.
 pub fn weight_for_burst(burst: u32, min_th_packets: f64) -> Option<f64> {
     ewma_log(burst, min_th_packets).map(|k| power(0.5, k))

@@ -14,7 +14,7 @@ use rand::Rng as _;
 use super::{Admit, Backlog, Unit};
 use crate::{DropCause, Ecn, Rng};
 
-/// Value of `count` that lets the next packet pass regardless of the probability (`RedRules::Ns2`).
+/// Value of `count` that lets the next packet pass whatever the probability (`RedRules::Ns2`).
 const SKIP_ONE: u32 = u32::MAX;
 
 /// RED over the link's own ring.
@@ -27,20 +27,21 @@ pub struct Red {
     /// Transmission time of a packet of mean size, in seconds (`s` of section 4).
     step_s: f64,
     average: f64,
-    /// The probability as the average reaches `max_th`, which adapts if asked to, and where the average last made it.
+    /// The drop probability as the average reaches `max_th`. It may adapt; then the region in which it last did is
+    /// stored as well.
     max_p: f64,
     adapted: Ordering,
     /// Packets that passed since the last drop or mark, while the average was between the thresholds.
     count: u32,
     /// `count` after a drop or mark.
     after_signal: u32,
-    /// The last drop from an empty queue; the average has decayed up to there.
+    /// Time of the last drop from an empty queue. The average has decayed up to this time.
     idle_from: Time,
     last_arrival: Time,
     regions: Regions,
 }
 
-/// How long the average was where.
+/// Time that the average spent in each region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Regions {
     /// Below `min_th`.
@@ -58,7 +59,7 @@ impl Regions {
         (total > Time::ZERO).then(|| self.between.as_secs_f64() / total.as_secs_f64())
     }
 
-    /// The region that an average lies in.
+    /// The region of an average.
     #[inline]
     pub(super) fn holding<T: PartialOrd + Copy>(&mut self, average: T, min_th: T, max_th: T) -> &mut Time {
         if average < min_th {
@@ -99,8 +100,8 @@ impl Red {
         self.average
     }
 
-    /// How long the average was where, up to `now`. It is taken to stay between two arrivals, except that
-    /// it decays while the link is idle, as the algorithm assumes.
+    /// Time that the average spent in each region, up to `now`. Between arrivals it is taken as constant, but while the
+    /// link is idle it decays, as the algorithm assumes.
     pub fn regions(&self, now: Time, idle_since: Option<Time>) -> Regions {
         let mut regions = self.regions;
         self.account(&mut regions, now, idle_since);
@@ -125,7 +126,7 @@ impl Red {
         }
         let admit = self.decide(&backlog, length, wire_bytes, ecn, rng);
         if backlog.packets == 0 && matches!(admit, Admit::Drop(_)) {
-            // The packet does not end the idle time, but its part before now has been counted.
+            // The packet does not end the idle time, but the part up to now has been counted.
             self.idle_from = now;
         }
         admit
@@ -141,8 +142,8 @@ impl Red {
         }
     }
 
-    /// Section 4: a moving average over arrivals; an idle time counts as the `m` small packets that could have been
-    /// sent in it, each finding an empty queue.
+    /// Section 4: a moving average over arrivals. An idle time counts as the `m` small packets that could have been
+    /// sent in it, each of which would have found an empty queue.
     fn update_average(&mut self, now: Time, backlog: &Backlog, length: u64) {
         if let Some(since) = backlog.idle_since() {
             let idle = now.saturating_sub(since.max(self.idle_from)).as_secs_f64();
@@ -154,8 +155,8 @@ impl Red {
         }
     }
 
-    /// Self-configuring RED (Feng, Kandlur, Saha and Shin 1997), by the rule and with the factors that ns-3's
-    /// `RedQueueDisc::UpdateMaxPFeng` has; the report itself was not found.
+    /// Self-configuring RED (Feng, Kandlur, Saha and Shin 1997). The rule and its factors are those of ns-3's
+    /// `RedQueueDisc::UpdateMaxPFeng`; the report itself was not available.
     fn adapt(&mut self) {
         let RedConfig { min_th, max_th, .. } = self.config;
         let side = match self.average {
@@ -234,7 +235,7 @@ impl Red {
         if idle_from == now {
             return; // not idle
         }
-        // While idle the average decays through the thresholds at instants that follow from its law.
+        // During an idle time the average decays through the thresholds at times that follow from its decay law.
         let to_max = self.time_to_decay(max_th, idle_from, now);
         let to_min = self.time_to_decay(min_th, idle_from, now);
         regions.above += to_max - idle_from;
@@ -242,7 +243,7 @@ impl Red {
         regions.below += now.max(to_min) - to_min;
     }
 
-    /// When the average, decaying from `from` on, falls below `threshold`; at most `until`.
+    /// When an average that decays from `from` on falls below `threshold`; at most `until`.
     fn time_to_decay(&self, threshold: f64, from: Time, until: Time) -> Time {
         if self.average <= threshold {
             return from;
@@ -252,7 +253,7 @@ impl Red {
     }
 }
 
-/// A mark if it may be one (nothing to do if the packet carries CE already), else a drop.
+/// Marks the packet if marking is allowed (nothing to do if it already carries CE), otherwise drops it.
 pub(super) fn signal(may_mark: bool, ecn: Ecn) -> Admit {
     match (may_mark, ecn) {
         (true, Ecn::Ce) => Admit::Enqueue,
