@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cwndlab
-from cwndlab.report.judge import Judged, judge
+from cwndlab.report.judge import judge
 from cwndlab.report.study import outputs_of
 from cwndlab.stats.verdict import Incompatible, Verdict
 from cwndlab.study import Study
@@ -194,13 +194,9 @@ def outcome(
         memo,
         model,
         Counter(judged.verdicts),
-        _incompatible(judged),
+        judged.incompatible,
         Counter(c.verdict for c in judged.claims),
     )
-
-
-def _incompatible(judged: Judged) -> Incompatible | None:
-    return Incompatible.of([bool(j.compatible) for j in judged.judgements if j.counts])
 
 
 def outcomes(only: Sequence[str] = (), replicates: int = REPLICATES) -> Iterator[Outcome]:

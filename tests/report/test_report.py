@@ -25,6 +25,7 @@ from cwndlab.converter import submit
 from cwndlab.errors import OutputError
 from cwndlab.report import Fact, Outputs, ReportView, Variation, canvas, formula, render, write, write_index
 from cwndlab.report.definitions import definitions
+from cwndlab.report.index import incompatible
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
 from cwndlab.report.view import estimate_text, interval_text
@@ -147,13 +148,27 @@ def test_the_converter_draws_while_verdicts_and_the_markdown_are_written(
     assert len(asked) == 1 and (tmp_path / "figures/power.svg").stat().st_size > 4000
 
 
+def test_the_csv_says_which_numbers_the_line_that_counts_counts(
+    written: tuple[Path, ReportView], tmp_path: Path
+) -> None:
+    """Whoever reads the file does not decide again: not by intervals or verdicts."""
+    lines = (written[0] / "verdicts.csv").read_text().splitlines()
+    found = incompatible(written[0] / "verdicts.csv")
+    assert found is not None and found.text == written[1].chance and 0 < found.judged < len(lines) - 1
+    (tmp_path / "verdicts.csv").write_text(
+        "\n".join([lines[0], lines[1].removesuffix("yes") + "no", *lines[2:]])
+    )
+    fewer = incompatible(tmp_path / "verdicts.csv")
+    assert lines[1].endswith("yes") and fewer is not None and fewer.judged == found.judged - 1
+
+
 def test_verdicts_csv_has_the_agreed_columns_and_a_line_for_every_number(
     written: tuple[Path, ReportView],
 ) -> None:
     rows = list(csv.DictReader(io.StringIO((written[0] / "verdicts.csv").read_text())))
     assert tuple(rows[0]) == CSV_COLUMNS
     columns = "table,cell,quantity,unit,measured,ci_low,ci_high,replicates,published,verdict,note"
-    assert ",".join(CSV_COLUMNS) == f"{columns},compatible,close"
+    assert ",".join(CSV_COLUMNS) == f"{columns},compatible,close,counted"
     assert len(rows) == 6
     assert rows[0]["verdict"] == "agrees"
     assert rows[4]["verdict"] == "source suspect"

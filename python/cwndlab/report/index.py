@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cwndlab.errors import OutputError
-from cwndlab.stats.verdict import MARKED, Incompatible, Verdict
+from cwndlab.stats.verdict import Incompatible, Verdict
 
 from . import render
 from .model import CountView
@@ -79,20 +79,15 @@ def _counts(path: Path) -> tuple[CountView, ...]:
 
 
 def incompatible(path: Path) -> Incompatible | None:
-    """How many of the numbers in a CSV file of verdicts are incompatible; None without such numbers.
-
-    Numbers whose interval has no width, as those of cells without randomness, are left out.
+    """How many of the numbers that count in a CSV file of verdicts are incompatible; None without such
+    numbers.
     """
-    flags = []
-    marked = {verdict.value for verdict in MARKED}
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if row.get("compatible") and row["verdict"] not in marked and row["ci_low"] != row["ci_high"]:
-                    flags.append(row["compatible"] == "yes")
-    except (OSError, csv.Error, KeyError, UnicodeDecodeError):
+            rows = [row for row in csv.DictReader(file) if row.get("counted") == "yes"]
+    except (OSError, csv.Error, UnicodeDecodeError):
         return None
-    return Incompatible.of(flags)
+    return Incompatible.of([row.get("compatible") == "yes" for row in rows])
 
 
 def tally(path: Path) -> tuple[dict[str, int], dict[str, list[str]]]:

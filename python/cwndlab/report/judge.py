@@ -13,6 +13,7 @@ from cwndlab.spec.outputs import Mark as StudyMark
 from cwndlab.spec.values import label
 from cwndlab.stats.results import Results, listed, was_not_run
 from cwndlab.stats.tables import JudgedTable, judge_table
+from cwndlab.stats.verdict import Incompatible
 
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity
@@ -110,6 +111,11 @@ class Judged:
             rows = table.cells if isinstance(table, JudgedTable) else table.lines
             found += [c.judgement for row in rows for c in row if c.judgement is not None]
         return found
+
+    @property
+    def incompatible(self) -> Incompatible | None:
+        """How many of the numbers that count are incompatible; None without such numbers."""
+        return Incompatible.of([bool(j.compatible) for j in self.judgements if j.counts])
 
 
 def judge(outputs: Outputs, results: Results) -> Judged:

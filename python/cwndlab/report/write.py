@@ -13,7 +13,7 @@ from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import csv_text
 from cwndlab.spec.outputs import Listing, Margin, Table
 from cwndlab.stats.tables import JudgedCell, JudgedTable, derived_unit, margin_of
-from cwndlab.stats.verdict import Incompatible, Judgement, Verdict, rule_text
+from cwndlab.stats.verdict import Judgement, Verdict, rule_text
 
 from . import render
 from .finding import counted, finding_text
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 CSV_COLUMNS = (
     *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
-    *("replicates", "published", "verdict", "note", "compatible", "close"),
+    *("replicates", "published", "verdict", "note", "compatible", "close", "counted"),
 )
 
 CLAIM_RULE = (
@@ -257,8 +257,7 @@ def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:
 
 def _incompatible(judged: Judged) -> str:
     """How many of the judged numbers are incompatible, and how many would be by chance."""
-    counted = Incompatible.of([bool(j.compatible) for j in judged.judgements if j.counts])
-    return counted.text if counted else ""
+    return judged.incompatible.text if judged.incompatible else ""
 
 
 def _margins(grids: Sequence[Table], results: Results) -> str:
@@ -405,15 +404,17 @@ def _table_lines(table: JudgedTable) -> list[list[str]]:
                 _text(cell.published.value) if cell.published else "",
                 cell.judgement.verdict.value if cell.judgement else "",
                 _note(cell),
-                *_two_parts(cell.judgement),
+                *_parts(cell.judgement),
             ]
         )
     return lines
 
 
-def _two_parts(judgement: Judgement | None) -> list[str]:
-    """`yes`, `no`, or nothing where it is unknown: compatible, close."""
-    parts = (judgement.compatible, judgement.close) if judgement is not None else (None, None)
+def _parts(judgement: Judgement | None) -> list[str]:
+    """`yes`, `no`, or nothing where it is unknown: compatible, close, counted."""
+    if judgement is None:
+        return ["", "", ""]
+    parts = (judgement.compatible, judgement.close, judgement.counts)
     return [{True: "yes", False: "no", None: ""}[part] for part in parts]
 
 
@@ -452,7 +453,7 @@ def _listing_lines(listing: JudgedListing) -> list[list[str]]:
                     line.time.text,
                     verdict,
                     entry.note,
-                    *_two_parts(entry.judgement),
+                    *_parts(entry.judgement),
                 ]
             )
     return lines

@@ -117,7 +117,10 @@ class Judgement(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether it is one of the numbers some of which are incompatible by chance."""
+        """Whether it is one of the numbers some of which are incompatible by chance.
+
+        Not so without randomness, and for what the study marks.
+        """
         return (
             self.verdict not in MARKED
             and self.compatible is not None
