@@ -68,6 +68,14 @@ def test_every_kind_of_figure_is_drawn_and_fits_into_the_page(keys: dict[str, An
     assert drawing.png()[:4] == b"\x89PNG"
 
 
+def test_a_time_sequence_of_nothing_is_an_error_that_names_connection_and_time() -> None:
+    """A run of few cells may lack the connection that the study's figure shows."""
+    empty = figure(kind="time-sequence", where={**TAHOE, "iw": 1}, connection=7, start=2.0, until=9.0)
+    with pytest.raises(StudyError, match="no packets of connection 7 from 2 to 9 s were recorded"):
+        draw(empty, TRACE)
+
+
+
 def test_a_time_sequence_graph_has_a_mark_for_every_event() -> None:
     svg = draw(figure(kind="time-sequence", where={**TAHOE, "iw": 1}), TRACE).svg
     labels = re.findall(r'aria-label="[^"]*?event: (\w+)"', svg)

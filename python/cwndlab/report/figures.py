@@ -371,6 +371,9 @@ def _time_sequence(spec: Figure, results: Results) -> tuple[Spec, dict[str, list
         if min((row["segment"] for row in panel if row["event"] == EDGE), default=0) > high + 1:
             rows[name] = [row for row in panel if row["event"] != EDGE]
     events = [row for panel in rows.values() for row in panel]
+    if not events:
+        which = f"connection {spec.connection or 0} from {window[0]:g} to {window[1]:g} s"
+        raise StudyError(f"no packets of {which} were recorded", key=f"figures.{spec.id}")
     present = {row["event"] for row in events}
     shown = [e for e in DRAWN if e[0] in present]
     domain = [e[0] for e in shown]
