@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cwndlab.backends.linux import stack
+from cwndlab.report.beside import Beside
 from cwndlab.report.judge import Outputs
 from cwndlab.report.write import write
 from cwndlab.runs.agreement import beside
@@ -55,6 +58,32 @@ def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_to
         assert "packet 7 sent again" in text
         assert "First line that differs, as traced: dupack 6" in text
     assert "First event that differs in the first replicate: simulator: at 8.277926 s packet 7" in text
+
+
+def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path: Path) -> None:
+    """A reader who sees `recovery=reno` next to a kernel's number would take it for Reno's."""
+    study = Study.load("rfc2884").set(
+        {
+            "grid": "fairness",
+            "background": "plain",
+            "flows": 2,
+            "max_p": 0.1,
+            "run.duration": "30s",
+            "run.replicates": 3,
+        }
+    )
+    made = study.run()
+    default = made.plan.cells[0].compiled.scenario["tcp"][0]
+    reno = stack.other_recovery(stack.load("linux-1998"), [default])
+    assert reno == "reno in the study, NewReno with PRR on the kernel"
+    kernel = replace(made.results, remark=lambda cell: reno)
+    outputs = Outputs("t", study.folder or tmp_path, tables=study.outline.tables)
+    write(outputs, kernel, tmp_path, beside=Beside(made.results))
+    section = (
+        (tmp_path / "report.md").read_text().partition("## Simulator and kernel")[2].partition("\n## ")[0]
+    )
+    tables = section.split("\n### ")[1:-1]
+    assert tables and all(table.count(f"({reno})") == 1 for table in tables)
 
 
 def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Path) -> None:

@@ -181,8 +181,13 @@ def view(
     budgets = _Budgets(beside.results, kernel, quantities)
     groups = []
     for table in dict.fromkeys(row.table for row in rows):
+        named = dict.fromkeys(row.cell for row in rows if row.table == table)
+        # A cell's remark once in each table: a table has a row for each of its quantities.
+        remarks = {cell: f" ({remark})" for cell in named if (remark := kernel.remark(cell))}
         shown = tuple(
-            _row(row, kernel, parted.get(row.cell, ""), budgets) for row in rows if row.table == table
+            _row(row, kernel, remarks.pop(row.cell, ""), parted.get(row.cell, ""), budgets)
+            for row in rows
+            if row.table == table
         )
         groups.append(BesideGroup(titles.get(table, table) or "Numbers of no table", shown, not table))
     known = [row for row in rows if math.isfinite(row.difference_low)]
@@ -235,7 +240,7 @@ def _parted(parting: Parting) -> str:
     return f"First event that differs in the first replicate: {sides} ({before})."
 
 
-def _row(row: Row, results: Results, parted: str, budgets: _Budgets) -> BesideRow:
+def _row(row: Row, results: Results, remark: str, parted: str, budgets: _Budgets) -> BesideRow:
     differs = row.difference_low > 0 or row.difference_high < 0
     explained = differs or row.kernel_verdict == Verdict.DIFFERS
     why = (parted, budgets.of(row.cell, row.quantity)) if explained else ()
@@ -247,7 +252,7 @@ def _row(row: Row, results: Results, parted: str, budgets: _Budgets) -> BesideRo
         else None
     )
     return BesideRow(
-        row.cell,
+        row.cell + remark,
         (f"{name} ({row.unit})" if row.unit else name) + (f"; kernel: {row.note}" if row.note else ""),
         _text(row.simulator, row.sim_low, row.sim_high, digits),
         marks[0],
