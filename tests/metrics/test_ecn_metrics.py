@@ -291,6 +291,77 @@ def test_an_ack_number_repeated_three_times_counts_once_as_tcptrace_counts_it() 
     assert math.isnan(measure("triple_duplicate_acks", run(), traffic="nobody"))
 
 
+#: Seconds, event and offset; of "ack" and "dupack" what they acknowledge. The first loss is of 100; 300 and
+#: 500 are dropped before an acknowledgment covers it, 300 twice. 700 is dropped after it.
+DROPS = [
+    (30.0, "drop", 100),
+    (30.1, "drop", 300),
+    (30.2, "dupack", 100),
+    (30.3, "drop", 500),
+    (30.5, "drop", 300),
+    (31.0, "ack", 300),
+    (31.1, "drop", 300),
+    (31.5, "ack", 700),
+    (40.0, "drop", 700),
+    (41.0, "ack", 800),
+]
+
+
+def packets(rows: list[tuple[float, str, int]], connection: int) -> dict[str, Any]:
+    acks = np.array([event in ("ack", "dupack") for _, event, _ in rows])
+    at = np.array([number for *_, number in rows])
+    return {
+        "time_ns": np.array([round(time * S) for time, *_ in rows]),
+        "connection": np.full(len(rows), connection),
+        "from_client": acks,
+        "event": np.array([event for _, event, _ in rows]),
+        "seq": np.where(acks, 0, at),
+        "ack": np.where(acks, at, 0),
+        "len": np.where(acks, 0, 100),
+    }
+
+
+def test_drops_are_of_one_window_until_the_first_of_them_is_acknowledged() -> None:
+    """Windows of three, one and one packets: one dropped again counts once, or begins the next window."""
+    view = run(segments=packets(DROPS, 4))
+    found = {n: measure("windows_with_drops", view, traffic="plain", at_least=n) for n in (1, 2, 3, 4)}
+    assert found == {1: 3, 2: 1, 3: 1, 4: 0}
+    assert measure("windows_with_drops", view, traffic="plain", at_least=2, share=True) == pytest.approx(
+        1 / 3
+    )
+
+
+def test_windows_are_those_of_connections_that_the_observation_point_sees() -> None:
+    unseen = [row for row in DROPS if row[1] == "drop"]
+    view = run(segments=packets(unseen, 4))
+    assert measure("windows_with_drops", view, traffic="plain") == 0
+    assert math.isnan(measure("windows_with_drops", view, traffic="plain", share=True))
+    assert measure("windows_with_drops", run(segments=packets(DROPS, 4)), traffic="ecn") == 0
+    assert math.isnan(measure("windows_with_drops", run(), traffic="nobody"))
+
+
+def test_a_timer_that_expired_ran_since_the_last_ack_or_retransmission() -> None:
+    """The first timeout is that of 33 s, 2 s after an ACK; the second doubles, from the retransmission on."""
+    rows = [
+        (30.5, "ack", 1),
+        (31.0, "ack", 2),
+        (31.5, "dupack", 2),
+        (33.0, "retransmit", 3),
+        (37.0, "retransmit", 3),
+    ]
+    segments = {
+        "time_ns": np.array([round(time * S) for time, *_ in rows]),
+        "connection": np.zeros(5, dtype=np.int64),
+        "event": np.array([event for _, event, _ in rows]),
+        "segment": np.array([number for *_, number in rows]),
+        "len": np.array([0, 0, 0, 100, 100]),
+        "timeout": np.array([False, False, False, True, True]),
+    }
+    view = run(segments=segments)
+    assert [measure("timeout_wait", view, nth=n) for n in (1, 2)] == pytest.approx([2.0, 4.0])
+    assert math.isnan(measure("timeout_wait", view, nth=3))
+
+
 def test_a_queues_length_and_reds_average_are_its_samples() -> None:
     queues = {
         "time_ns": np.array([30, 30, 40, 50]) * S,

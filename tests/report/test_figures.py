@@ -75,7 +75,6 @@ def test_a_time_sequence_of_nothing_is_an_error_that_names_connection_and_time()
         draw(empty, TRACE)
 
 
-
 def test_a_time_sequence_graph_has_a_mark_for_every_event() -> None:
     svg = draw(figure(kind="time-sequence", where={**TAHOE, "iw": 1}), TRACE).svg
     labels = re.findall(r'aria-label="[^"]*?event: (\w+)"', svg)

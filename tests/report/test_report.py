@@ -151,7 +151,7 @@ def test_the_converter_draws_while_verdicts_and_the_markdown_are_written(
 def test_the_csv_says_which_numbers_the_line_that_counts_counts(
     written: tuple[Path, ReportView], tmp_path: Path
 ) -> None:
-    """Whoever reads the file does not decide again: not by intervals or verdicts."""
+    """The index and `run` read the column; they decide nothing by intervals or verdicts."""
     lines = (written[0] / "verdicts.csv").read_text().splitlines()
     found = incompatible(written[0] / "verdicts.csv")
     assert found is not None and found.text == written[1].chance and 0 < found.judged < len(lines) - 1

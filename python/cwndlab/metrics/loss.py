@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
+
 from . import RunView
 from ._connections import delivered_bytes, of_traffic, per_segment_sent
 from ._links import of_link
-from ._options import Number
+from ._options import Number, Position
 from ._own import metric
 from ._segments import events
 
@@ -101,3 +103,60 @@ def congestion_signals(
         return signals
     delivered = float(delivered_bytes(rows).sum())
     return 1e6 * signals / delivered if delivered else math.nan
+
+
+@metric(unit="1", low=0, count=True, ranges={"share": (0, 1)}, tables=["segments", "connections"])
+def windows_with_drops(
+    run: RunView, *, traffic: str | None = None, at_least: Position = 1, share: bool = False
+) -> float:
+    """Windows of data in which links dropped at least so many packets.
+
+    A window is what a sender has sent beyond its highest acknowledgment. It begins here with the first
+    packet dropped and ends with the first acknowledgment for this packet that is seen at the observation
+    point. A packet dropped twice in the window counts once.
+
+    With `share` as a share of the windows in which anything was dropped (NaN without these).
+
+    Of one traffic entry of the study, or of all, as far as the observation point sees its connections; NaN
+    if the cell has none.
+    """
+    if traffic is not None and not run.traffic(traffic):
+        return math.nan
+    packets = run.once(("drops by window", traffic), lambda: _drops_by_window(run, traffic))
+    found = sum(number >= at_least for number in packets)
+    if not share:
+        return float(found)
+    return found / len(packets) if packets else math.nan
+
+
+def _drops_by_window(run: RunView, traffic: str | None) -> list[int]:
+    """How many packets were dropped in each window in which one was."""
+    connections = of_traffic(run, traffic)["connection"].tolist()
+    return [
+        packets
+        for connection in connections
+        for client in (True, False)
+        for packets in _of_sender(run, connection, client)
+    ]
+
+
+def _of_sender(run: RunView, connection: int, from_client: bool) -> list[int]:
+    table = run.columns("segments")
+    event, time = np.asarray(table["event"]), np.asarray(table["time_ns"])
+    mine = np.asarray(table["connection"]) == connection
+    forward = np.asarray(table["from_client"], dtype=np.bool_) == from_client
+    dropped = np.flatnonzero(mine & forward & (event == "drop") & (np.asarray(table["len"]) > 0))
+    acks = np.flatnonzero(mine & ~forward & ~np.isin(event, ("drop", "mark")))
+    if not len(acks):
+        return []  # not seen at the observation point
+    times, acknowledged = time[acks], np.maximum.accumulate(np.asarray(table["ack"])[acks])
+    windows: list[set[int]] = []
+    end = -math.inf
+    for when, offset in zip(time[dropped].tolist(), np.asarray(table["seq"])[dropped].tolist(), strict=True):
+        if when < end:
+            windows[-1].add(offset)
+            continue
+        windows.append({offset})
+        covered = int(np.searchsorted(acknowledged, offset, side="right"))
+        end = times[covered] if covered < len(times) else math.inf
+    return [len(offsets) for offsets in windows]

@@ -133,3 +133,24 @@ def timeout_time(run: RunView, *, nth: Position = 1, connection: Number = 0) -> 
     again = events(run, "retransmit", connection=connection)
     times = np.unique(again["time_s"][again["timeout"]])
     return float(times[nth - 1]) if 1 <= nth <= len(times) else math.nan
+
+
+@metric(unit="s", low=0, tables=["segments"])
+def timeout_wait(run: RunView, *, nth: Position = 1, connection: Number = 0) -> float:
+    """How long the retransmission timer of the nth timeout had run, as far as it can be seen; not measurable
+    if there are fewer.
+
+    From the last ACK of new data or the last retransmission before the timeout, seen at the observation
+    point, both of which restart the timer (RFC 6298, section 5.3). The sender's timeout, if the observation
+    point is at the sender.
+
+    The nth timeout, from 1.
+    """
+    seen = events(run, "retransmit", "ack", connection=connection, history=True)
+    again = (seen["event"] == "retransmit") & seen["timeout"] & (seen["time_s"] >= run.start_s)
+    times = np.unique(seen["time_s"][again])
+    if not 1 <= nth <= len(times):
+        return math.nan
+    expired = times[nth - 1]
+    before = seen["time_s"][seen["time_s"] < expired]
+    return float(expired - before[-1]) if len(before) else math.nan
