@@ -34,7 +34,7 @@ TRAINING = f"""
 import sys
 sys.path.insert(0, sys.argv[1])
 from cwndlab import Study, _core
-from cwndlab.spec.load import shipped
+from cwndlab.spec.document import shipped
 assert _core.__file__.startswith(sys.argv[1]), _core.__file__
 for name in shipped():
     cells = Study.load(name).plan().cells

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from cwndlab.runs.options import OptionFields, RunOptions
     from cwndlab.runs.records import RecordTables
     from cwndlab.runs.result import RunResult
-    from cwndlab.runs.run import open_results
     from cwndlab.runs.stream import Replicate, Stream
     from cwndlab.spec.outputs import Claim, Column, Compare, Figure, Table
     from cwndlab.spec.schema import (
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
         Traffic,
     )
     from cwndlab.spec.shorthand import Dumbbell, Flow, ParkingLot
-    from cwndlab.study import Study
+    from cwndlab.study import Study, open_results
 
     open = open_results
 
@@ -108,12 +107,11 @@ _HOMES = {
     "cwndlab.metrics._own": ("metric",),
     "cwndlab.diagnosis.diagnosis": ("Diagnosis",),
     "cwndlab.runs.explain": ("explain_capture",),
-    "cwndlab.runs.run": ("open", "open_results"),
     "cwndlab.runs.result": ("RunResult",),
     "cwndlab.runs.stream": ("Replicate", "Stream"),
     "cwndlab.runs.records": ("RecordTables",),
     "cwndlab.runs.options": ("RunOptions",),
-    "cwndlab.study": ("Study",),
+    "cwndlab.study": ("Study", "open", "open_results"),
     "cwndlab.plan.plan": ("Cell", "Plan"),
     "cwndlab.spec.outputs": ("Claim", "Column", "Compare", "Figure", "Table"),
     "cwndlab.spec.schema": (

@@ -8,6 +8,10 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
+from typing import Any, TypeAlias
+
+#: Keys and indices that lead to a value in the tables of a study.
+KeyPath: TypeAlias = tuple[str | int, ...]
 
 
 class CwndlabError(Exception):
@@ -17,10 +21,12 @@ class CwndlabError(Exception):
 
 
 class StudyError(CwndlabError):
-    """A study file that does not say what it must.
+    """A problem of a study: what is wrong, where, and what would be right.
 
     Attributes:
         problem: what is wrong.
+        path: the keys and indices that lead to it in the tables of the study. `cwndlab.spec.place` derives
+            `file`, `key`, `line` and `column` from it.
         file: the file that contains it, if any.
         key: the dotted key, for instance ``topology.links.modem.rate``.
         line: line of the key in the file, 1-based, if it could be found.
@@ -39,6 +45,7 @@ class StudyError(CwndlabError):
         line: int | None = None,
         column: int | None = None,
         right: str | None = None,
+        path: KeyPath | None = None,
         others: Sequence[StudyError] = (),
     ) -> None:
         self.problem = problem
@@ -47,6 +54,7 @@ class StudyError(CwndlabError):
         self.line = line
         self.column = column
         self.right = right
+        self.path = path
         self.others = tuple(others)
         super().__init__(self._text())
 
@@ -55,55 +63,43 @@ class StudyError(CwndlabError):
         if self.file:
             numbers = [str(number) for number in (self.line, self.column) if number is not None]
             place = ":".join([self.file, *numbers]) + ": "
-        if self.key:
-            place += f"{self.key}: "
+        if key := self.key or ".".join(map(str, self.path or ())):
+            place += f"{key}: "
         own = place + self.problem + (f"; {self.right}" if self.right else "")
         return "\n".join([own, *map(str, self.others)])
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles whole, so that a worker's error arrives as it was."""
-        place = (self.file, self.key, self.line, self.column)
-        return (_rebuild_study_error, (self.problem, *place, self.right, self.others))
+        return (_rebuild_study_error, (self._fields(),))
 
-    def with_others(self, others: Sequence[StudyError]) -> StudyError:
-        """The same error with these as its others."""
-        return StudyError(
-            self.problem,
-            file=self.file,
-            key=self.key,
-            line=self.line,
-            column=self.column,
-            right=self.right,
-            others=others,
-        )
+    def _fields(self) -> dict[str, Any]:
+        names = ("problem", "file", "key", "line", "column", "right", "path", "others")
+        return {name: getattr(self, name) for name in names}
+
+    def replace(self, **fields: object) -> StudyError:
+        """The same error with other values of these attributes."""
+        return _rebuild_study_error({**self._fields(), **fields})
 
     def alone(self) -> StudyError:
         """The same error without others."""
-        return self.with_others(())
+        return self.replace(others=())
 
     def located(self, *, file: Path | str | None, line: int | None, key: str | None = None) -> StudyError:
         """The same error with its place filled in."""
-        return StudyError(
-            self.problem,
+        return self.replace(
             file=self.file or file,
             key=self.key or key,
             line=self.line if self.line is not None else line,
-            column=self.column,
-            right=self.right,
-            others=self.others,
         )
 
 
-def _rebuild_study_error(
-    problem: str,
-    file: str | None,
-    key: str | None,
-    line: int | None,
-    column: int | None,
-    right: str | None,
-    others: Sequence[StudyError],
-) -> StudyError:
-    return StudyError(problem, file=file, key=key, line=line, column=column, right=right, others=others)
+def _rebuild_study_error(fields: Mapping[str, Any]) -> StudyError:
+    return StudyError(**fields)
+
+
+def problem_at(path: KeyPath, problem: str, right: str | None = None) -> StudyError:
+    """What is wrong at a path of a study's tables."""
+    return StudyError(problem, right=right, path=path)
 
 
 class ArgumentError(CwndlabError, TypeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from cwndlab.errors import OutputError, StudyError, check_mapping
 from cwndlab.files import write_atomic, writing
-from cwndlab.metrics._study import MeasuredStudy
-from cwndlab.plan.plan import Cell, Plan, make_plan
+from cwndlab.metrics._catalogue import CATALOGUE
+from cwndlab.plan.check import checked, rebuilt
+from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.runs import run
 from cwndlab.runs.folder import files_of
-from cwndlab.runs.run import run_study, stream
-from cwndlab.spec import load as spec
 from cwndlab.spec import toml
-from cwndlab.spec.build import Keys, Sections, plain
+from cwndlab.spec.document import CLAIMS, Document, document_of_text, is_short, read_document
+from cwndlab.spec.files import STUDY
+from cwndlab.spec.modify import modify
+from cwndlab.spec.sections import Keys, Sections, plain
+from cwndlab.spec.study import StudySpec
 
 if TYPE_CHECKING:
     from cwndlab.explore.page import ExplorePage
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
     from cwndlab.runs.stream import Stream
 
 
-class Study(MeasuredStudy):
+class Study(StudySpec):
     """A study: what is simulated, what is varied, what is measured and shown.
 
     Make one with `Study.load("rfc2416")`, `Study.load("my/study.toml")` or `Study.build("title", …)`;
@@ -42,7 +46,7 @@ class Study(MeasuredStudy):
             StudyError: there is no such study, or it is invalid; with file, line, column and key.
 
         """
-        return spec.load(cls, name_or_path)
+        return checked(cls, read_document(name_or_path), CATALOGUE)
 
     @classmethod
     def build(cls, title: str, *, name: str = "study", **sections: Unpack[Sections]) -> Self:
@@ -83,7 +87,8 @@ class Study(MeasuredStudy):
         """
         check_mapping("raw", raw)
         tables = {key: plain(value) for key, value in raw.items()}
-        return spec.from_dict(cls, tables, name=name, folder=folder, claims=claims)
+        file = Path(folder) / STUDY if folder is not None else None
+        return checked(cls, Document(name, tables, file=file, claims=tuple(claims)), CATALOGUE)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
@@ -93,7 +98,7 @@ class Study(MeasuredStudy):
             StudyError: the text is invalid; with line, column and key.
 
         """
-        return spec.from_toml(cls, text, name=name)
+        return checked(cls, document_of_text(text, name=name), CATALOGUE)
 
     def set(self, changes: Keys) -> Self:
         """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
@@ -103,7 +108,28 @@ class Study(MeasuredStudy):
             StudyError: there is no such axis, axis value or key, or the changed study is invalid.
 
         """
-        return spec.changed(self, changes)
+        check_mapping("changes", changes)
+        # What a short form expands to decides which axes there are.
+        short = {key: value for key, value in changes.items() if is_short(key)}
+        others = {key: value for key, value in changes.items() if not is_short(key)}
+        study = self
+        for part in (short, others) if short and others else (changes,):
+            study = rebuilt(study, modify(study, part))
+        return study
+
+    def with_laws(self, laws: Mapping[str, LawCode]) -> Self:
+        """The study in which these names can be used for `window_law`.
+
+        A name that the study does not use becomes one more value of the axis that varies the window law.
+
+        Raises:
+            StudyError: there is no such axis.
+
+        """
+        from cwndlab.spec.laws import naming_laws  # few studies have such laws
+
+        study = rebuilt(self, naming_laws(self, laws))
+        return replace(study, catalogue=replace(self.catalogue, laws={**self.laws, **laws}))
 
     def configured(self, changes: Keys, controls: Sequence[LawCode] = ()) -> Self:
         """The study with congestion controls of the user's own and changes, which may use their names.
@@ -116,10 +142,7 @@ class Study(MeasuredStudy):
         keys = {key: value for key, value in changes.items() if "." in key}
         axes = {key: value for key, value in changes.items() if "." not in key}
         study = self.set(keys) if keys else self
-        if controls:
-            from cwndlab.spec.laws import with_laws
-
-            study = with_laws(study, {control.name: control for control in controls})
+        study = study.with_laws({control.name: control for control in controls}) if controls else study
         return study.set(axes) if axes else study
 
     def to_toml(self) -> str:
@@ -133,23 +156,23 @@ class Study(MeasuredStudy):
             StudyError: a restriction to some cells cannot be written as a file.
 
         """
-        if not self.changed and not self.chosen:
-            return self.text if self.text is not None else toml.dumps(self.written or self.raw)
-        from cwndlab.spec.edit import candidates  # only a changed study needs it
+        document = self.document
+        if not document.changes and not document.chosen:
+            return document.text if document.text is not None else toml.dumps(document.tables)
+        from cwndlab.spec import edit  # only a changed study needs it
 
-        wanted = self._cells()
-        for text in candidates(self):
+        for text in edit.texts(self):
             with suppress(StudyError):
-                made = spec.from_toml(type(self), text, name=self.name, file=self.file)
-                if replace(made, laws=self.laws)._cells() == wanted:
+                made = rebuilt(self, document_of_text(text, name=self.name, file=self.file))
+                if edit.content(made) == edit.content(self) and made._cells() == self._cells():
                     return text
         raise StudyError(
-            f"the restriction to {', '.join(self.chosen)} cannot be written as a study file",
+            f"the restriction to {', '.join(document.chosen)} cannot be written as a study file",
             right="save the study without it, and run that with the same changes",
         )
 
-    def _cells(self) -> list[tuple[str, str, int]]:
-        return [(cell.id, cell.scenario, cell.replicates) for cell in self.plan().cells]
+    def _cells(self) -> list[tuple[str, int | None]]:
+        return [(cell.id, cell.own_replicates) for cell in self.plan().cells]
 
     def save(self, path: str | Path) -> Path:
         """Writes the study as a file ("question.toml"), or into a folder as its study.toml; the file's path.
@@ -166,7 +189,7 @@ class Study(MeasuredStudy):
         text = self.to_toml()
         beside = {name: source.read_bytes() for name, source in files_of(self).items()}
         if self.file is None and self.claims.claims:
-            beside[spec.CLAIMS] = toml.dumps({"claims": plain(self.claims.claims)}).encode()
+            beside[CLAIMS] = toml.dumps({"claims": plain(self.claims.claims)}).encode()
         for name, content in beside.items():
             target = file.parent / name
             if target.exists() and (not target.is_file() or target.read_bytes() != content):
@@ -180,17 +203,6 @@ class Study(MeasuredStudy):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(file, text.encode())
         return file
-
-    def check_first_cell(self) -> None:
-        """Compiles the cell of the first value of every axis, whatever is asked of it.
-
-        Raises:
-            StudyError: everything that is wrong with it.
-
-        """
-        first = {name: axis.names[0] for name, axis in self.outline.axes.items()}
-        unasked = replace(self, outline=self.outline.model_copy(update={"quantities": []}))
-        Cell("", first, unasked).check()
 
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
@@ -210,7 +222,7 @@ class Study(MeasuredStudy):
             StudyError, ClusterError, OutputError: as `cwndlab.run`.
 
         """
-        return run_study(self, out=out, **options)
+        return run.run_study(self, out=out, **options)
 
     def explore(self) -> ExplorePage:
         """A page with a slider for each parameter and graphs that follow, as `cwndlab explore` opens it.
@@ -240,4 +252,14 @@ class Study(MeasuredStudy):
             StudyError: the study or an option is wrong. The iteration raises what ends the run.
 
         """
-        return stream(self, out=out, **options)
+        return run.stream(self, out=out, **options)
+
+
+def open_results(folder: str | Path) -> RunResult:
+    """The results in a folder that `run` wrote. Takes no lock, writes nothing.
+
+    Raises:
+        OutputError: the folder has no results.
+
+    """
+    return run.open_results(folder, Study)

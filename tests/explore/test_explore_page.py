@@ -252,4 +252,4 @@ def test_the_server_listens_on_the_loopback_interface_alone(server: PageServer) 
 def test_a_page_of_a_study_of_python_laws_is_refused() -> None:
     study = Study.load("rfc2416")
     with pytest.raises(cwndlab.StudyError, match="Python do not run on a page"):
-        explored(replace(study, laws={"mine": None}))  # type: ignore[dict-item]
+        explored(replace(study, catalogue=replace(study.catalogue, laws={"mine": None})))  # type: ignore[dict-item]

@@ -11,7 +11,7 @@ import pytest
 
 import cwndlab
 from cwndlab import Study, _core
-from cwndlab.spec.load import shipped
+from cwndlab.spec.document import shipped
 
 LIVE = Path(cwndlab.__file__).parent / "report" / "live"
 MODULE = LIVE / "engine.wasm.gz"

@@ -12,8 +12,7 @@ from cwndlab.plan.plan import make_plan
 from cwndlab.records import view
 from cwndlab.records.view import Columns, EngineColumns, RunView, to_numpy
 from cwndlab.records.window import Rows, equals
-from cwndlab.spec.load import changed, load
-from cwndlab.spec.study import StudySpec
+from cwndlab.study import Study
 from cwndlab.tables import read_table
 
 NUMBERS = list(range(20))
@@ -70,7 +69,7 @@ def test_a_column_is_not_copied():
 @pytest.fixture(scope="module")
 def traced():
     """A run with segments, queue samples and files that its end cuts short."""
-    plan = make_plan(changed(load(StudySpec, "rfc2884"), {"workload": "traced", "run.duration": "30s"}))
+    plan = make_plan(Study.load("rfc2884").set({"workload": "traced", "run.duration": "30s"}))
     (cell,) = plan.cells
     return core().Scenario(cell.scenario).run(plan.seed, 0), cell.compiled.scenario
 

@@ -11,7 +11,7 @@ from budget_accuracy import Budget, budgets, tables_of
 
 from cwndlab import Study
 from cwndlab.records.budget import PARTS
-from cwndlab.spec.load import shipped
+from cwndlab.spec.document import shipped
 
 MS = 1_000_000
 DROP: dict[str, Any] = {"kind": "drop-nth"}

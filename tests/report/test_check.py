@@ -11,7 +11,7 @@ import pytest
 import cwndlab
 from cwndlab.errors import StudyError
 from cwndlab.report.study import check_outputs
-from cwndlab.spec.load import shipped
+from cwndlab.spec.document import shipped
 from cwndlab.study import Study
 from small_study import TEXT, edited
 

@@ -16,8 +16,9 @@ import cwndlab
 from cwndlab import OutputError, Study, metrics
 from cwndlab.errors import CwndlabError
 from cwndlab.metrics import _own
-from cwndlab.runs.run import open_results, report_again
+from cwndlab.runs.run import report_again
 from cwndlab.store.lines import _checksum
+from cwndlab.study import open_results
 from fuzzing import tries
 from small_study import edited
 

@@ -19,7 +19,6 @@ from cwndlab.backends.threads import Threads
 from cwndlab.commands.new_cc import write_cc
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.laws import from_file, given, load
-from cwndlab.spec.laws import with_laws
 from cwndlab.study import Study
 from small_study import edited
 
@@ -86,13 +85,13 @@ def test_a_law_joins_the_axis_that_varies_the_window_law(
 
 def test_a_study_that_names_the_law_is_run_as_it_is(law: Path) -> None:
     study = Study.from_toml(STUDY.replace('"cubic"', '"mine"'))
-    assert with_laws(study, given({"mine": str(law)})).outline.axes["law"].names == ["reno", "mine"]
+    assert study.with_laws(given({"mine": str(law)})).outline.axes["law"].names == ["reno", "mine"]
     by_key = Study.from_toml(edited()).configured({"tcp.window_law": "mine"}, [from_file(f"{law}:Mine")])
     assert [cell.compiled.scenario["tcp"][0]["window_law"] for cell in by_key.plan().cells] == [
         from_file(str(law)).knob
     ] * 2
     by_name = Study.from_toml(edited(('profile = "rfc5681"', 'profile = "rfc5681"\ncc = "mine"')))
-    named = with_laws(by_name, given({"mine": str(law)}))
+    named = by_name.with_laws(given({"mine": str(law)}))
     assert named.plan().cells[0].compiled.laws == [from_file(str(law)).digest]
 
 
@@ -101,7 +100,7 @@ def test_a_value_with_several_settings_is_copied_from_the_first(law: Path) -> No
     study = Study.from_toml(
         STUDY.replace('sets = "tcp.window_law"\nvalues = ["reno", "cubic"]', f"values = {several}")
     )
-    cell = with_laws(study, given({"mine": str(law)})).plan().cells[1]
+    cell = study.with_laws(given({"mine": str(law)})).plan().cells[1]
     assert cell.id == "law=mine"
     assert cell.compiled.scenario["tcp"][0]["initial_window"] == {"segments": 3}
 
@@ -127,7 +126,7 @@ def test_the_code_is_part_of_the_key_and_nothing_else_of_the_file_system_is(
     assert from_file(str(law)).digest != first.digest
     study = Study.from_toml(STUDY)
     scenarios = [
-        with_laws(study, {"mine": code}).plan().cells[2].completed for code in (first, from_file(str(law)))
+        study.with_laws({"mine": code}).plan().cells[2].completed for code in (first, from_file(str(law)))
     ]
     assert scenarios[0] != scenarios[1] and first.digest in scenarios[0]
 

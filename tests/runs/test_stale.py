@@ -17,12 +17,12 @@ from test_store import content
 import cwndlab
 from cwndlab.errors import ClusterError
 from cwndlab.metrics import _code, built_in
-from cwndlab.runs.run import open_results, run_study
+from cwndlab.runs.run import run_study
 from cwndlab.runs.work import WORTH_KEEPING, Measure
 from cwndlab.store import shared
 from cwndlab.store.folder import FolderStore
 from cwndlab.store.provenance import Commit, git_hash
-from cwndlab.study import Study
+from cwndlab.study import Study, open_results
 from fake_core import FakeCore
 from small_study import TEXT
 

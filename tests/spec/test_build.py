@@ -30,7 +30,7 @@ from cwndlab import (
     Traffic,
 )
 from cwndlab.errors import OutputError
-from cwndlab.spec.load import shipped
+from cwndlab.spec.document import shipped
 from small_study import TEXT
 
 COMMENTED = """\
@@ -89,7 +89,7 @@ def test_a_wrong_section_is_named_with_the_nearest_right_one() -> None:
 def test_an_unchanged_study_is_its_own_text() -> None:
     for name in shipped():
         study = Study.load(name)
-        assert study.to_toml() == study.text
+        assert study.to_toml() == study.document.text
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_save_copies_what_the_study_names_and_overwrites_nothing_else(tmp_path: 
     study = Study.load("rfc2416")
     file = study.save(tmp_path / "copy")
     again = Study.load(file)
-    assert again.text == study.text and again.claims == study.claims
+    assert again.document.text == study.document.text and again.claims == study.claims
     assert (tmp_path / "copy/published/listing.csv").is_file()
     study.save(tmp_path / "copy")
     (tmp_path / "copy/claims.toml").write_text("")

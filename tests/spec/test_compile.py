@@ -9,7 +9,7 @@ import pytest
 
 from cwndlab import _core
 from cwndlab.errors import StudyError
-from cwndlab.spec.load import shipped
+from cwndlab.spec.document import shipped
 from cwndlab.study import Study
 from small_study import edited
 

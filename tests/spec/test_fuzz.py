@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cwndlab.errors import StudyError
 from cwndlab.spec import toml
 from cwndlab.spec.expr import evaluate
-from cwndlab.spec.locate import place_of
+from cwndlab.spec.place import place_of
 from cwndlab.study import Study
 from fuzzing import tries
 from small_study import TEXT
@@ -142,7 +142,7 @@ def test_no_expression_does_anything_but_compute(text: str) -> None:
 @QUICK
 @given(st.text(max_size=200), st.lists(st.one_of(st.text(max_size=5), st.integers(0, 3)), max_size=4))
 def test_finding_a_line_never_fails(text: str, path: list[Any]) -> None:
-    place = place_of(text, path)
+    place = place_of(text, tuple(path))
     assert place is None or (1 <= place[0] <= text.count("\n") + 1 and place[1] >= 1)
 
 

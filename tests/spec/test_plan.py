@@ -74,7 +74,7 @@ def test_an_axis_value_is_the_same_however_it_is_written() -> None:
     free = study('[[grids]]\naxes = ["iw", "flows"]\n', *half)
     for chosen in (1, "1", "1.0", [1.0, "1"]):
         assert ids(free.set({"flows": chosen})) == whole
-    assert free.set({"flows": "7,7.0"}).chosen["flows"] == (7,)
+    assert free.set({"flows": "7,7.0"}).document.chosen["flows"] == (7,)
     with pytest.raises(StudyError, match="value '1' stands twice"):
         study("", ("values = [1, 2, 3]", "values = [1, 1.0]"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cwndlab.spec import schema
-from cwndlab.spec.load import shipped
+from cwndlab.spec.document import shipped
 
 jsonschema = pytest.importorskip("jsonschema")
 

@@ -388,7 +388,7 @@ def test_set_changes_a_short_form_and_keeps_other_changes() -> None:
     scenario = json.loads(cells[0].scenario)
     assert scenario["duration_ns"] == 10_000_000_000
     assert scenario["links"][0]["rate_bps"] == 20_000_000
-    assert set(changed.changed) == {"run.duration", "dumbbell.rate"}
+    assert set(changed.document.changes) == {"run.duration", "dumbbell.rate"}
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def explain(
 def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: bool) -> None:
     """The numbers of a finished run that are not the paper's, of the cells with these axis values."""
     from cwndlab.report.discrepancies import explained_text
-    from cwndlab.runs.run import open_results
+    from cwndlab.study import open_results
 
     result = open_results(folder)
     results = result.results

@@ -22,7 +22,7 @@ def parsed(text: str, parse: Callable[[str], T], option: str) -> T:
 
 def studies(incomplete: str) -> list[str]:
     """The shipped studies whose names begin with this, for the shell's completion."""
-    from cwndlab.spec.load import shipped
+    from cwndlab.spec.document import shipped
 
     return [name for name in shipped() if name.startswith(incomplete)]
 

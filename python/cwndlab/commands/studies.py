@@ -13,7 +13,7 @@ from .output import columns, echo
 
 def list_studies(json_: JsonOption = False) -> None:
     """List the shipped studies."""
-    from cwndlab.spec.load import titles
+    from cwndlab.spec.document import titles
 
     found = titles()
     if json_:

@@ -12,10 +12,10 @@ from pydantic import Field, StringConstraints, model_validator
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.base import Label, Strict
+from cwndlab.spec.document import read_toml
 from cwndlab.spec.files import read_text
-from cwndlab.spec.load import read_toml
-from cwndlab.spec.study import Place
-from cwndlab.spec.validate import Invalid, validate
+from cwndlab.spec.place import Place
+from cwndlab.spec.validate import validate
 from cwndlab.stats.expression import ExpressionError, parse
 from cwndlab.study import Study
 
@@ -141,8 +141,8 @@ def load(name_or_path: str | Path) -> Pack:
     raw = read_toml(text, path)
     try:
         file = validate(PackFile, raw)
-    except Invalid as invalid:
-        raise Place(raw, path, text).of(invalid) from None
+    except StudyError as error:
+        raise Place(raw, path, text).locate(error) from None
     for position, criterion in enumerate(file.criteria):
         for key in ("value", "requires", "applies"):
             written = getattr(criterion, key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
@@ -11,9 +10,8 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.laws import LawCode, built_in, from_file
+from cwndlab.plan.check import rebuilt
 from cwndlab.spec.congestion import NAMES
-from cwndlab.spec.laws import with_laws
-from cwndlab.spec.load import rebuilt
 from cwndlab.study import Study
 
 from .pack import AXIS, Kind
@@ -100,20 +98,18 @@ def with_subjects(
     They are followed by the references and by the other values that the study declares for its claims, except
     those in `without`.
     """
-    raw = copy.deepcopy(dict(study.raw))
-    declared = {_name(value): value for value in raw["axes"][AXIS]["values"]}
+    declared = {_name(value): value for value in study.raw["axes"][AXIS]["values"]}
     if missing := [name for name in references if name not in declared]:
         right = nearest(missing[0], declared)
         raise study.place.error(("axes", AXIS, "values"), f'the reference "{missing[0]}" is missing', right)
     first = next(iter(declared.values()))
-    places = list(_places(raw["tcp"], "tcp")) if any(subject.kernel for subject in subjects) else []
+    places = list(_places(study.raw["tcp"], "tcp")) if any(subject.kernel for subject in subjects) else []
     values = [_value(subject, declared, first, places) for subject in subjects]
     names = [subject.name for subject in subjects]
     others = [name for name in dict.fromkeys((*references, *declared)) if name not in (*names, *without)]
-    raw["axes"][AXIS]["values"] = [*values, *(declared[name] for name in others)]
-    made = rebuilt(study, raw, study.changed)
-    laws = {subject.name: subject.law for subject in subjects if subject.law is not None}
-    return with_laws(made, laws) if laws else made
+    values += [declared[name] for name in others]
+    made = rebuilt(study, study.document.change({f"axes.{AXIS}.values": values}))
+    return made.with_laws({subject.name: subject.law for subject in subjects if subject.law is not None})
 
 
 def _places(table: dict[str, Any], key: str) -> Iterator[str]:

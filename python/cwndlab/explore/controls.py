@@ -13,8 +13,10 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab.errors import StudyError
+from cwndlab.plan.check import rebuilt
 from cwndlab.plan.plan import Cell, make_plan
-from cwndlab.spec import load, schema
+from cwndlab.spec import schema
+from cwndlab.spec.document import Document, is_short
 from cwndlab.spec.expand import SHORT
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.values import label, same_value, text
@@ -153,7 +155,7 @@ def explored(study: StudySpec) -> Explored:
     start = make_plan(study).cells[0]
     start.check()
     raw, groups = _derived(study, start)
-    derived = load.from_dict(type(study), raw, name=study.name, folder=study.folder)
+    derived = rebuilt(study, Document(study.name, raw, file=study.file))
     axes = dict(start.axes)
     if any(name in raw for name in SHORT):  # a list in a short form is an axis of every cell
         axes = {name: axes.get(name, axis.names[0]) for name, axis in derived.outline.axes.items()}
@@ -169,8 +171,10 @@ def explored(study: StudySpec) -> Explored:
 
 def _derived(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, str]]:
     """The tables of the derived study, and the groups of the axes that are new."""
-    in_short_form = study.written is not None and all(key.split(".")[0] in SHORT for key in study.changed)
-    raw: dict[str, Any] = copy.deepcopy(dict((in_short_form and study.written) or study.raw))
+    document = study.document
+    raw: dict[str, Any] = copy.deepcopy(
+        dict(document.written if all(map(is_short, document.changes)) else study.raw)
+    )
     for key in DROPPED:
         raw.pop(key, None)
     groups: dict[str, str] = {}

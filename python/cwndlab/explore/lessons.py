@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cwndlab.metrics._study import MeasuredStudy
+from cwndlab.metrics._catalogue import CATALOGUE
+from cwndlab.plan.check import checked
 from cwndlab.report import render
 from cwndlab.report.index import LIST
-from cwndlab.spec import load
+from cwndlab.spec.document import read_document, read_toml
 from cwndlab.spec.files import read_text
+from cwndlab.spec.study import StudySpec
 
 from . import page as pages_of
 from .controls import explored
@@ -22,15 +24,15 @@ NAMES = ("slow-start", "loss-recovery", "bufferbloat", "cubic-bbr", "queues", "e
 INDEX = "index.html"
 
 
-def study(name: str) -> MeasuredStudy:
+def study(name: str) -> StudySpec:
     """The study of a lesson."""
-    return load.load(MeasuredStudy, FOLDER / name)
+    return checked(StudySpec, read_document(FOLDER / name), CATALOGUE)
 
 
 def tries(name: str) -> list[Mapping[str, Any]]:
     """What a lesson suggests: `text`, the values to `set`, and those to `compare` with."""
     file = FOLDER / name / "lesson.toml"
-    found: list[Mapping[str, Any]] = load.read_toml(read_text(file, what="a lesson"), file)["try"]
+    found: list[Mapping[str, Any]] = read_toml(read_text(file, what="a lesson"), file)["try"]
     return found
 
 

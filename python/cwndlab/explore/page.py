@@ -142,7 +142,7 @@ def content(found: Explored, tables: Sequence[Table]) -> dict[str, Any]:
     pool: dict[str, int] = {"": 0}
     rows = [[[pool.setdefault(value, len(pool)) for value in row] for row in table.rows] for table in tables]
     study = found.study
-    file = {key: value for key, value in (study.written or study.raw).items() if key != "grids"}
+    file = {key: value for key, value in study.document.tables.items() if key != "grids"}
     return {
         "name": study.name,
         "seed": str(study.base.run.seed),

@@ -9,26 +9,24 @@ import json
 from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path as FilePath
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any
 
 from cwndlab._core import parse_quantity
 from cwndlab.core import Core
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
 from cwndlab.laws import LawCode
 from cwndlab.spec import congestion, knobs, schema
 from cwndlab.spec.base import Drawn
+from cwndlab.spec.catalogue import Catalogue
 from cwndlab.spec.files import read_csv
+from cwndlab.spec.findings import Findings
 from cwndlab.spec.unresponsive import is_unresponsive
-from cwndlab.spec.validate import Collected, Invalid
 from cwndlab.spec.windows import named_windows
 
 from .direction import direction
-from .probes import TablesOf, switch_on
+from .probes import switch_on
 from .scenario import Compiled, not_finite, origin
-
-Path = tuple[str | int, ...]
 
 #: RED's thresholds, in what its limit counts.
 RED_KINDS = ("red", "linux-red")
@@ -45,22 +43,22 @@ MAX_LINKS = 100_000
 def compile_model(
     model: schema.Model,
     core: Core,
-    folder: FilePath | None = None,
+    folder: Path | None = None,
     quantities: Sequence[schema.Quantity] = (),
-    tables_of: TablesOf = lambda quantity: (),
-    laws: Mapping[str, LawCode] = MappingProxyType({}),
+    catalogue: Catalogue | None = None,
 ) -> Compiled:
     """The scenario of a model, with the windows of the quantities and the probes that they need.
 
-    `tables_of` gives the record tables that a quantity's metric reads; `laws` what names of window laws mean
-    next to the engine's own. Invalid says what in the model is
-    wrong.
+    `catalogue` says which record tables their metrics read, and what names of window laws mean next to the
+    engine's own. StudyError says what in the model is wrong.
     """
+    laws = catalogue.laws if catalogue is not None else {}
     compiled = _Compiler(model, core, folder, laws).compile(named_windows(model, quantities))
-    switch_on(compiled.scenario, model, quantities, tables_of)
+    if catalogue is not None:
+        switch_on(compiled.scenario, model, quantities, catalogue.metrics.tables_of)
     if not compiled.is_finite:
         place = origin(compiled, not_finite(compiled.scenario))
-        raise Invalid(place, "this number is not finite", "write a plain number", 0)
+        raise problem_at(place, "this number is not finite", "write a plain number")
     return compiled
 
 
@@ -72,7 +70,7 @@ def _read_profile(core: Core, name: str) -> tuple[Mapping[str, Any], knobs.Choic
 
 class _Compiler:
     def __init__(
-        self, model: schema.Model, core: Core, folder: FilePath | None, laws: Mapping[str, LawCode]
+        self, model: schema.Model, core: Core, folder: Path | None, laws: Mapping[str, LawCode]
     ) -> None:
         self.model = model
         self.laws = laws
@@ -84,14 +82,14 @@ class _Compiler:
         self.directions: dict[str, int] = {}
         self.leaving: list[list[int]] = [[] for _ in model.topology.nodes]
         self.limits: list[tuple[int, float]] = []  # links whose limit is a multiple of the BDP
-        self.origins: dict[str, Path] = {
+        self.origins: dict[str, KeyPath] = {
             "duration_ns": ("run", "duration"),
             "probes": ("probes",),
             "probes.queue_interval_ns": ("probes", "queue_interval"),
         }
         self.tcp_groups: list[dict[str, Any]] = []
         self.reach: dict[tuple[int, int], list[int] | None] = {}
-        self.wrong = Collected()
+        self.wrong = Findings()
         #: Whether every link was made, so that paths can be looked for.
         self.joined = True
 
@@ -99,11 +97,11 @@ class _Compiler:
         topology = self.model.topology
         if len(self.nodes) < len(topology.nodes):
             twice = next(name for i, name in enumerate(topology.nodes) if self.nodes[name] != i)
-            raise Invalid(("topology", "nodes"), f'node "{twice}" stands twice', None, 0)
+            raise problem_at(("topology", "nodes"), f'node "{twice}" stands twice')
         for index, link in enumerate(topology.links):
             with self.wrong:
                 self._link(link, ("topology", "links", index))
-        self.joined = not self.wrong.found
+        self.joined = not self.wrong.errors
         groups: dict[str, int] = {}
         with self.wrong:
             groups = self._tcp()
@@ -135,33 +133,33 @@ class _Compiler:
             scenario["distributions"] = distributions
         return Compiled(scenario, self.origins)
 
-    def _node(self, name: str, at: Path) -> int:
+    def _node(self, name: str, at: KeyPath) -> int:
         if name not in self.nodes:
-            raise Invalid(at, f'there is no node "{name}"', nearest(name, self.nodes), 0)
+            raise problem_at(at, f'there is no node "{name}"', nearest(name, self.nodes))
         return self.nodes[name]
 
     # ── links ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _link(self, link: schema.Link, at: Path) -> None:
+    def _link(self, link: schema.Link, at: KeyPath) -> None:
         ends = [[end] if isinstance(end, str) else list(end) for end in link.between]
         for position, end in enumerate(ends):
             for name in end:
                 self._node(name, (*at, "between", position))
         if len(self.links) + 2 * len(ends[0]) * len(ends[1]) > MAX_LINKS:
-            raise Invalid((*at, "between"), "these are too many links", f"at most {MAX_LINKS // 2}", 0)
+            raise problem_at((*at, "between"), "these are too many links", f"at most {MAX_LINKS // 2}")
         for a in ends[0]:
             for b in ends[1]:
                 if a == b:
-                    raise Invalid((*at, "between"), f'the link joins "{a}" with itself', "name two nodes", 0)
+                    raise problem_at((*at, "between"), f'the link joins "{a}" with itself', "name two nodes")
                 self._direction(link, link.forward, a, b, at, "forward")
                 self._direction(link, link.reverse, b, a, at, "reverse")
 
     def _direction(
-        self, link: schema.Link, own: schema.Direction, a: str, b: str, at: Path, which: str
+        self, link: schema.Link, own: schema.Direction, a: str, b: str, at: KeyPath, which: str
     ) -> None:
         name = f"{a}>{b}"
         if name in self.directions:
-            raise Invalid((*at, "between"), f"there is a second link {name}", "two nodes are joined once", 0)
+            raise problem_at((*at, "between"), f"there is a second link {name}", "two nodes are joined once")
         part = direction(link, own, self.folder, at, which)
         queue, queue_at = (
             (own.queue, (*at, which, "queue")) if own.queue is not None else (link.queue, (*at, "queue"))
@@ -187,7 +185,7 @@ class _Compiler:
             }
         )
 
-    def _queue(self, queue: schema.Queue, index: int, at: Path) -> dict[str, Any]:
+    def _queue(self, queue: schema.Queue, index: int, at: KeyPath) -> dict[str, Any]:
         given = dict(queue.knobs())
         levels = {key: given.pop(key) for key in RED_LEVELS if queue.kind in RED_KINDS and key in given}
         made: dict[str, Any] = {"kind": queue.kind, **knobs.free(given, at)}
@@ -201,11 +199,11 @@ class _Compiler:
                 right = 'write limit and thresholds in packets ("15pkt") or all of them in bytes ("22kB")'
                 counts = "bytes" if in_bytes else "packets"
                 wrong = f"the limit of this queue counts {counts}, {level!r} does not"
-                raise Invalid((*at, key), wrong, right, 0)
+                raise problem_at((*at, key), wrong, right)
             made[key] = value
         return made
 
-    def _room(self, kind: str, limit: str, index: int, at: Path) -> dict[str, Any]:
+    def _room(self, kind: str, limit: str, index: int, at: KeyPath) -> dict[str, Any]:
         """A queue's limit, and what it counts; a multiple of the BDP waits until the paths are known."""
         try:
             counts, value = parse_quantity(limit)
@@ -213,18 +211,18 @@ class _Compiler:
                 raise ValueError
         except ValueError:
             right = 'write packets "25pkt", bytes "64KiB" or a multiple of the bandwidth-delay product "1BDP"'
-            raise Invalid(at, f"{limit!r} is no queue limit", right, 0) from None
+            raise problem_at(at, f"{limit!r} is no queue limit", right) from None
         if counts == "bdp":
             self.limits.append((index, value))
             return self._limit(kind, 0)
         if counts == "size":
             made = self._limit(kind, int(value))
         elif kind == "linux-red":
-            raise Invalid(at, f"the limit of this queue counts bytes, {limit!r} does not", 'write "60kB"', 0)
+            raise problem_at(at, f"the limit of this queue counts bytes, {limit!r} does not", 'write "60kB"')
         else:
             made = {"limit": value} | ({"unit": "packets"} if kind == "drop-tail" else {})
         if made["limit"] < 1:
-            raise Invalid(at, "a queue of no room drops every packet", "it must be at least 1", 0)
+            raise problem_at(at, "a queue of no room drops every packet", "it must be at least 1")
         return made
 
     def _bdp(self, index: int, multiple: float, traffic: Sequence[Mapping[str, Any]]) -> None:
@@ -239,7 +237,7 @@ class _Compiler:
         if limit < 1:
             at = self.origins[f"links.{index}.queue"]
             right = 'give [topology] rtt = "100ms" (say)'
-            raise Invalid((*at, "limit"), "the bandwidth-delay product of this link is 0", right, 0)
+            raise problem_at((*at, "limit"), "the bandwidth-delay product of this link is 0", right)
         queue = self.links[index]["queue"]
         queue |= self._limit(queue["kind"], limit)
 
@@ -270,7 +268,7 @@ class _Compiler:
             link_index = came[self.links[link_index]["from"]]
         return path[::-1]
 
-    def _route(self, route: schema.Route, at: Path) -> dict[str, Any]:
+    def _route(self, route: schema.Route, at: KeyPath) -> dict[str, Any]:
         nodes = [self._node(name, (*at, "path", i)) for i, name in enumerate(route.path)]
         via: list[int] = []
         for a, b in itertools.pairwise(nodes):
@@ -278,19 +276,19 @@ class _Compiler:
             found = self.directions.get(f"{names[a]}>{names[b]}")
             if found is None:
                 right = "a route passes only joined nodes"
-                raise Invalid((*at, "path"), f'no link joins "{names[a]}" and "{names[b]}"', right, 0)
+                raise problem_at((*at, "path"), f'no link joins "{names[a]}" and "{names[b]}"', right)
             via.append(found)
         return {"from": nodes[0], "to": nodes[-1], "via": via}
 
     # ── endpoints and traffic ─────────────────────────────────────────────────────────────────────────────
 
-    def _profile(self, name: str, at: Path) -> tuple[dict[str, Any], knobs.Choices]:
+    def _profile(self, name: str, at: KeyPath) -> tuple[dict[str, Any], knobs.Choices]:
         """The profile's configuration, and what its words stand for."""
         try:
             profile, choices = _read_profile(self.core, name)
             return dict(profile), choices
         except ValueError as error:
-            raise Invalid((*at, "profile"), str(error), None, 0) from None
+            raise problem_at((*at, "profile"), str(error)) from None
 
     def _tcp(self) -> dict[str, int]:
         """Index of each group's configuration."""
@@ -302,7 +300,7 @@ class _Compiler:
         groups = {"default": self._group(base, ("tcp",))}
         inheriting = [base]
         for name, group in default.groups.items():
-            at: Path = ("tcp", "groups", name)
+            at: KeyPath = ("tcp", "groups", name)
             groups[name] = 0
             with self.wrong:
                 start, words = (base, choices) if group.profile is None else self._profile(group.profile, at)
@@ -316,7 +314,7 @@ class _Compiler:
         return groups
 
     def _configured(
-        self, start: Mapping[str, Any], given: Mapping[str, Any], at: Path, choices: knobs.Choices
+        self, start: Mapping[str, Any], given: Mapping[str, Any], at: KeyPath, choices: knobs.Choices
     ) -> dict[str, Any]:
         """A configuration with a group's knobs, its congestion control among them."""
         choices = choices.with_words("window_law", self.laws)
@@ -324,7 +322,9 @@ class _Compiler:
         own = self.laws.get(knobs.word(made["window_law"]))
         return made if own is None else {**made, "window_law": own.knob}
 
-    def _check_effect(self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: Path) -> None:
+    def _check_effect(
+        self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: KeyPath
+    ) -> None:
         """Rejects a knob that the study sets and that changes nothing in any configuration that has it.
 
         A knob that only the profile sets may be without effect.
@@ -342,9 +342,9 @@ class _Compiler:
                 continue
             for key in inside:
                 if knobs.plain_name(key) == knobs.plain_name(name):
-                    raise Invalid((*at, *table, key), f"{knob} has no effect here", f"it needs {needs}", 0)
+                    raise problem_at((*at, *table, key), f"{knob} has no effect here", f"it needs {needs}")
 
-    def _group(self, config: dict[str, Any], at: Path) -> int:
+    def _group(self, config: dict[str, Any], at: KeyPath) -> int:
         if config not in self.tcp_groups:
             self.origins[f"tcp.{len(self.tcp_groups)}"] = at
             self.tcp_groups.append(config)
@@ -355,7 +355,7 @@ class _Compiler:
         names = [entry.name for entry in self.model.traffic]
         total = sum(entry.count for entry in self.model.traffic)
         if total > MAX_INSTANCES:
-            raise Invalid(("traffic",), f"{total} applications are too many", f"at most {MAX_INSTANCES}", 0)
+            raise problem_at(("traffic",), f"{total} applications are too many", f"at most {MAX_INSTANCES}")
         for index, entry in enumerate(self.model.traffic):
             with self.wrong:
                 self._entry(entry, index, names, groups, made)
@@ -370,27 +370,27 @@ class _Compiler:
         made: list[dict[str, Any]],
     ) -> None:
         """Adds the instances of a traffic entry to those that are made."""
-        at: Path = ("traffic", index)
+        at: KeyPath = ("traffic", index)
         if names.index(entry.name) != index:
-            raise Invalid(
-                (*at, "name"), f'traffic "{entry.name}" stands twice', "give each a name of its own", 0
+            raise problem_at(
+                (*at, "name"), f'traffic "{entry.name}" stands twice', "give each a name of its own"
             )
         tcp: dict[str, int] = {}
         for side, own in (("tcp_client", entry.tcp_client), ("tcp_server", entry.tcp_server)):
             group = own if own is not None else entry.tcp
             if groups and group not in groups:
                 key = side if own is not None else "tcp"
-                raise Invalid((*at, key), f'there is no TCP group "{group}"', nearest(group, groups), 0)
+                raise problem_at((*at, key), f'there is no TCP group "{group}"', nearest(group, groups))
             tcp[side] = groups.get(group, 0)
         app = {"kind": entry.app.kind, **knobs.app(entry.app.knobs(), (*at, "app"))}
         groups_named = {"tcp", "tcp_client", "tcp_server"} & entry.model_fields_set
         if is_unresponsive(app) and groups_named:
-            raise Invalid((*at, min(groups_named)), "datagrams have no TCP", "leave it out", 0)
+            raise problem_at((*at, min(groups_named)), "datagrams have no TCP", "leave it out")
         start = entry.start
         if isinstance(start, Drawn):
             if "first_s" in app:
                 right = "leave out one of them"
-                raise Invalid((*at, "start"), "app.first_s draws the start already", right, 0)
+                raise problem_at((*at, "start"), "app.first_s draws the start already", right)
             low, high = start.seconds
             app["first_s"] = {"kind": "uniform", "low": low, "high": high}
             start = 0
@@ -399,12 +399,12 @@ class _Compiler:
             for key, end in (("client", entry.client), ("server", entry.server))
         )
         if not clients or not servers:
-            raise Invalid(at, "it has no node at one end", "name at least one client and one server", 0)
+            raise problem_at(at, "it has no node at one end", "name at least one client and one server")
         for instance in range(entry.count):
             client, server = clients[instance % len(clients)], servers[instance % len(servers)]
             if client == server:
                 name = self.model.topology.nodes[client]
-                raise Invalid((*at, "server"), f'client and server are both "{name}"', "name two nodes", 0)
+                raise problem_at((*at, "server"), f'client and server are both "{name}"', "name two nodes")
             for pair in ((client, server), (server, client)) if self.joined else ():
                 if pair not in self.reach:
                     self.reach[pair] = self._path(*pair)
@@ -422,7 +422,7 @@ class _Compiler:
                 }
             )
 
-    def _unreachable(self, pair: tuple[int, int], at: Path) -> None:
+    def _unreachable(self, pair: tuple[int, int], at: KeyPath) -> None:
         names = self.model.topology.nodes
         reached = [
             name for i, name in enumerate(names) if i != pair[0] and self._path(pair[0], i) is not None
@@ -432,11 +432,10 @@ class _Compiler:
             if reached
             else f"no link leaves {names[pair[0]]}"
         )
-        raise Invalid(
+        raise problem_at(
             (*at, "server"),
             f'node "{names[pair[1]]}" cannot be reached from "{names[pair[0]]}" ({shown})',
             "join them by [[topology.links]]",
-            0,
         )
 
     # ── the rest ──────────────────────────────────────────────────────────────────────────────────────────
@@ -447,12 +446,12 @@ class _Compiler:
         queues: list[int] = []
         for position, name in enumerate(probes.queues):
             if name not in links:
-                at: Path = ("probes", "queues", position)
-                raise Invalid(at, f'there is no direction "{name}"', nearest(name, links), 0)
+                at: KeyPath = ("probes", "queues", position)
+                raise problem_at(at, f'there is no direction "{name}"', nearest(name, links))
             queues.append(links[name])
         if probes.queue_interval == 0:
-            raise Invalid(
-                ("probes", "queue_interval"), "an interval of no time", 'write for instance "10ms"', 0
+            raise problem_at(
+                ("probes", "queue_interval"), "an interval of no time", 'write for instance "10ms"'
             )
         segments_at = None
         if probes.segments_at is not None:
@@ -470,7 +469,7 @@ class _Compiler:
         }
 
     def _distribution(self, name: str, given: schema.Distribution) -> dict[str, Any]:
-        at: Path = ("distributions", name)
+        at: KeyPath = ("distributions", name)
         self.origins[f"distributions.{name}"] = at
         made: dict[str, Any] = {"kind": given.kind, **given.knobs()}
         if given.file is None:
@@ -482,21 +481,21 @@ class _Compiler:
         try:
             table = read_csv(self.folder, given.file)
         except StudyError as error:
-            raise Invalid((*at, "file"), error.problem, error.right, 0) from None
+            raise problem_at((*at, "file"), error.problem, error.right) from None
         wanted = {"values": given.values, "counts": given.counts}
         for key, column in wanted.items():
             if not isinstance(column, str):
-                raise Invalid(
-                    at, f"which column has the {key}?", f'write {key} = "{table.columns[0]}" (say)', 0
+                raise problem_at(
+                    at, f"which column has the {key}?", f'write {key} = "{table.columns[0]}" (say)'
                 )
             if column not in table.columns:
-                raise Invalid(
-                    (*at, key), f'{given.file} has no column "{column}"', nearest(column, table.columns), 0
+                raise problem_at(
+                    (*at, key), f'{given.file} has no column "{column}"', nearest(column, table.columns)
                 )
             try:
                 made[key] = table.numbers(column, float if key == "values" else int)
             except ValueError as error:
-                raise Invalid(
-                    (*at, key), f'{given.file}, column "{column}": {error}', "it must hold numbers", 0
+                raise problem_at(
+                    (*at, key), f'{given.file}, column "{column}": {error}', "it must hold numbers"
                 ) from None
         return made

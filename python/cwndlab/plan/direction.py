@@ -1,12 +1,11 @@
 """One direction of a link: what it takes from the link and what it has of its own."""
 
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from cwndlab.errors import KeyPath
 from cwndlab.spec import knobs, schema
 from cwndlab.spec.changes import DelaySteps, capacity
-
-Path = tuple[str | int, ...]
 
 
 class Direction(NamedTuple):
@@ -20,15 +19,15 @@ class Direction(NamedTuple):
     first_delay_ns: int
     impairments: list[dict[str, Any]]
     #: Part of the scenario's link -> path in the study.
-    origins: dict[str, Path]
+    origins: dict[str, KeyPath]
 
 
 def direction(
-    link: schema.Link, own: schema.Direction, folder: FilePath | None, at: Path, which: str
+    link: schema.Link, own: schema.Direction, folder: Path | None, at: KeyPath, which: str
 ) -> Direction:
-    """A direction's part of a link; Invalid says what does not fit."""
+    """A direction's part of a link; StudyError says what does not fit."""
 
-    def place(key: str) -> Path:
+    def place(key: str) -> KeyPath:
         return at if getattr(own, key) is None else (*at, which)
 
     rate = link.rate if own.rate is None else own.rate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cwndlab.errors import StudyError, problem_at
 from cwndlab.spec import schema
-from cwndlab.spec.validate import Invalid
 
 from .probes import TablesOf
 
@@ -14,14 +14,13 @@ from .probes import TablesOf
 SIMULATED = frozenset({"limits", "states", "timeouts", "accecn"})
 
 
-def refusal(quantities: Sequence[schema.Quantity], tables_of: TablesOf) -> Invalid | None:
+def refusal(quantities: Sequence[schema.Quantity], tables_of: TablesOf) -> StudyError | None:
     """The first quantity that only the simulator can measure, at the study's own key."""
     for position, quantity in enumerate(quantities):
         if missing := sorted(SIMULATED.intersection(tables_of(quantity))):
-            return Invalid(
+            return problem_at(
                 ("quantities", position, "metric"),
                 f"metric {quantity.metric} reads {', '.join(missing)}, which runs on a kernel do not record",
                 "run it with --backend simulator",
-                0,
             )
     return None

@@ -15,7 +15,8 @@ from cwndlab.spec import schema
 from cwndlab.spec.choices import Wanted, around, wanted
 from cwndlab.spec.expr import evaluate
 from cwndlab.spec.resolve import Names
-from cwndlab.spec.study import GRID, StudySpec
+from cwndlab.spec.schema import GRID
+from cwndlab.spec.study import StudySpec
 from cwndlab.spec.values import label, same_value, text
 
 from .compile import compile_model
@@ -55,9 +56,7 @@ class Cell:
             self.axes,
             lambda model: CompiledCell(
                 model,
-                compile_model(
-                    model, core(), study.folder, study.outline.quantities, study.tables_of, study.laws
-                ),
+                compile_model(model, core(), study.folder, study.outline.quantities, study.catalogue),
             ),
         )
 
@@ -96,8 +95,8 @@ class Cell:
         try:
             _ = self.completed
         except ValueError as error:
-            invalid = core_error(self.compiled, self.scenario, str(error))
-            raise self.study.refused(invalid, self.axes) from None
+            refused = core_error(self.compiled, self.scenario, str(error))
+            raise self.study.refused(refused, self.axes) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +158,9 @@ class Plan:
 
     def check_kernel(self) -> None:
         """StudyError for the first quantity that only the simulator can measure."""
-        invalid = refusal(self.study.outline.quantities, self.study.tables_of)
-        if invalid is not None:
-            raise self.study.place.of(invalid)
+        error = refusal(self.study.outline.quantities, self.study.catalogue.metrics.tables_of)
+        if error is not None:
+            raise self.study.place.locate(error)
 
 
 def make_plan(
@@ -220,8 +219,9 @@ def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
 
 def _grids(study: StudySpec) -> Sequence[schema.Grid]:
     grids = study.outline.grids or [schema.Grid.model_construct(axes=list(study.outline.axes))]
-    if GRID in study.chosen and GRID not in study.outline.axes:
-        grids = [grid for grid in grids if grid.name in study.chosen[GRID]]
+    chosen = study.document.chosen
+    if GRID in chosen and GRID not in study.outline.axes:
+        grids = [grid for grid in grids if grid.name in chosen[GRID]]
     return grids
 
 
@@ -230,11 +230,8 @@ def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scala
     values = list(study.outline.axes[axis].names)
     if axis in grid.restrict:
         values = [v for v in values if any(same_value(v, w) for w in grid.restrict[axis])]
-    if axis in study.chosen:
-        extra = [
-            v for v in study.chosen[axis] if axis in grid.restrict and v not in study.outline.axes[axis].names
-        ]
-        values = [v for v in values if any(same_value(v, w) for w in study.chosen[axis])] + extra
+    if axis in study.document.chosen:
+        values = [v for v in values if any(same_value(v, w) for w in study.document.chosen[axis])]
     return values
 
 
@@ -316,7 +313,7 @@ def _canonical(study: StudySpec, axis: str, value: schema.Scalar) -> schema.Scal
 def _chosen(study: StudySpec, axes: Mapping[str, schema.Scalar]) -> bool:
     return all(
         any(same_value(axes[name], v) for v in values)
-        for name, values in study.chosen.items()
+        for name, values in study.document.chosen.items()
         if name in axes
     )
 

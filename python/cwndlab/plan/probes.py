@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from cwndlab.errors import problem_at
 from cwndlab.spec import schema
-from cwndlab.spec.validate import Invalid
 
 from .scenario import bottleneck
 
@@ -31,8 +31,8 @@ def switch_on(
 ) -> None:
     """Switches on, in a compiled scenario, what the metrics of these quantities read.
 
-    A quantity of traffic that this cell lacks needs nothing. Invalid for one that reads `segments` where the
-    study names no node: which side is observed changes the result, so the study has to say.
+    A quantity of traffic that this cell lacks needs nothing. StudyError for one that reads `segments` where
+    the study names no node: which side is observed changes the result, so the study has to say.
     """
     probes = scenario["probes"]
     names = {link["name"]: index for index, link in enumerate(scenario["links"])}
@@ -42,11 +42,10 @@ def switch_on(
         if not _about(quantity.options.get("traffic"), present):
             continue
         if "segments" in tables and probes["segments_at"] is None:
-            raise Invalid(
+            raise problem_at(
                 ("quantities", position, "metric"),
                 f"metric {quantity.metric} needs the segments seen at a node, and none is observed",
                 'set [probes] segments_at = "NODE"',
-                0,
             )
         if "connections" in tables:
             probes["connections"] = True

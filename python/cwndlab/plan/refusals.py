@@ -7,13 +7,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from cwndlab.errors import nearest
-from cwndlab.spec.validate import Invalid
+from cwndlab.errors import StudyError, nearest, problem_at
 
 from .scenario import Compiled, origin
 
 
-def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
+def core_error(compiled: Compiled, text: str, message: str) -> StudyError:
     """What the core says of a scenario, at the study's own key (of several errors, at that of the first)."""
     message, *others = message.split("\n")
     column = re.search(r" at line 1 column (\d+)", message)
@@ -28,8 +27,8 @@ def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
     if not unknown:
         if others or place[:1] == ["tcp"]:
             path = tuple(map(_plain, origin(compiled, place)))
-            return Invalid(path, "; also ".join([plain, *map(_as_written, others)]), None, 0)
-        return Invalid(origin(compiled, place), plain, None, 0)
+            return problem_at(path, "; also ".join([plain, *map(_as_written, others)]))
+        return problem_at(origin(compiled, place), plain)
     # The core reads a table with a `kind` whole before it looks inside: its place may be some levels too
     # high.
     place += _search(_at(compiled.scenario, place), unknown[2], key=unknown[1] == "field")
@@ -40,9 +39,9 @@ def core_error(compiled: Compiled, text: str, message: str) -> Invalid:
     if given in known:  # the key is right, and its value has not the unit that it needs
         suffix = _UNIT_SUFFIX.search(names[known.index(given)])
         right = f"write {_UNITS[suffix[1]]}" if suffix else None
-        return Invalid(path, "the value does not fit", right, 0)
-    return Invalid(
-        path, f"unknown {'key' if unknown[1] == 'field' else 'name'} {given!r}", nearest(given, known), 0
+        return problem_at(path, "the value does not fit", right)
+    return problem_at(
+        path, f"unknown {'key' if unknown[1] == 'field' else 'name'} {given!r}", nearest(given, known)
     )
 
 

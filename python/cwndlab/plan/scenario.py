@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from cwndlab.errors import KeyPath
 from cwndlab.spec.unresponsive import draws, is_unresponsive
-
-Path = tuple[str | int, ...]
 
 KERNEL_SNAPSHOT_NS = 1_000_000_000
 
@@ -26,7 +25,7 @@ class Compiled:
 
     scenario: dict[str, Any]
     #: "links.4" -> path in the study, for errors of the core.
-    origins: dict[str, Path] = field(default_factory=dict)
+    origins: dict[str, KeyPath] = field(default_factory=dict)
 
     @cached_property
     def json(self) -> str:
@@ -71,7 +70,7 @@ def _is_fixed(app: Mapping[str, Any]) -> bool:
     )
 
 
-def origin(compiled: Compiled, place: Sequence[str]) -> Path:
+def origin(compiled: Compiled, place: Sequence[str]) -> KeyPath:
     """The study's key of a place in the scenario."""
     for length in range(len(place), 0, -1):
         origin = compiled.origins.get(".".join(place[:length]))

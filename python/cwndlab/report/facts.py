@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from cwndlab.spec.load import shipped
+from cwndlab.spec.document import shipped
 
 from .model import Fact
 

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,21 +17,21 @@ from cwndlab.backends.threads import Threads
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
 from cwndlab.laws import LawCode
+from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.metrics._own import MetricCode, described, reopened
-from cwndlab.metrics._study import MeasuredStudy
+from cwndlab.plan.check import checked, rebuilt
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.study import REPORT
-from cwndlab.spec import load as spec
 from cwndlab.spec import toml
 from cwndlab.spec.changes import RateTrace
+from cwndlab.spec.document import read_document
 from cwndlab.spec.files import inside
+from cwndlab.spec.modify import modify
+from cwndlab.spec.study import StudySpec
 from cwndlab.store.folder import FolderStore
 
 from .campaign import Campaign
 from .stated import reading, stated
-
-if TYPE_CHECKING:
-    from cwndlab.spec.study import StudySpec
 
 _MARK = "provenance.json"
 _PACKAGE = Path(__file__).parent.parent
@@ -79,7 +79,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
     parts = [
         study_text(study),
         study.claims.model_dump_json(),
-        str(study.chosen),
+        str(study.document.chosen),
         str(rule),
         *(f"{cell} {campaign.key(cell, 0)} {wanted}" for cell, wanted in campaign.wanted.items()),
         *(f"{name} {key}" for name, key in campaign.work.ids.items()),
@@ -118,9 +118,10 @@ def _same_study(folder: Path, study: StudySpec) -> None:
 
 def study_text(study: StudySpec) -> str:
     """The study as run: its own text, or generated if keys were changed or it was built in code."""
-    if study.text is not None and not study.changed:
-        return study.text
-    changes = "".join(f"# {key} = {value!r}\n" for key, value in study.changed.items())
+    document = study.document
+    if document.text is not None and not document.changes:
+        return document.text
+    changes = "".join(f"# {key} = {value!r}\n" for key, value in document.changes.items())
     return (f"# As run, changed by:\n{changes}\n" if changes else "") + toml.dumps(study.raw)
 
 
@@ -247,19 +248,19 @@ def with_cell(table: pa.Table, cell: str) -> pa.Table:
     return table.add_column(0, pa.field("cell", label.type), label)
 
 
-def load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
-    """What a result folder holds, for `report` and `compare`; OutputError if something in it is missing."""
+def load(folder: Path, kind: type[StudySpec] = StudySpec) -> tuple[Campaign, FolderStore, dict[str, Any]]:
+    """What a result folder holds, its study as this type; OutputError if something in it is missing."""
     with reading(folder):
-        return _load(folder)
+        return _load(folder, kind)
 
 
-def _load(folder: Path) -> tuple[Campaign, FolderStore, dict[str, Any]]:
+def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     content = read_provenance(folder)
     counts = {cell.id: cell.replicates for cell in stated(folder / _MARK, content).cells}
     _reopen_metrics(folder, content)
-    study = spec.load(MeasuredStudy, folder / "study.toml")
-    study = replace(study, laws=_laws(folder, content))
-    study = spec.changed(study, content.get("set", {}))
+    study = checked(kind, read_document(folder / "study.toml"), CATALOGUE)
+    study = replace(study, catalogue=replace(CATALOGUE, laws=_laws(folder, content)))
+    study = rebuilt(study, modify(study, content.get("set", {})))
     sensitivity = content.get("sensitivity")
     plan = make_plan(
         study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity

@@ -188,11 +188,14 @@ def stream(study: StudySpec, **options: Unpack[OptionFields]) -> Stream:
     return Stream(lambda finished: run_study(study, chosen, finished=finished), axes)
 
 
-def open_results(folder: str | Path) -> RunResult:
-    """The results in a folder that `run` wrote; OutputError if it has none. Takes no lock, writes nothing."""
+def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
+    """The results in a folder that `run` wrote, their study as this type; OutputError if it has none.
+
+    Takes no lock, writes nothing.
+    """
     if not isinstance(folder, str | Path):
         raise ArgumentError(f"results are in a folder, not {type(folder).__name__}")
-    campaign, store, _ = folders.load(Path(folder))
+    campaign, store, _ = folders.load(Path(folder), kind)
     with store, reading(Path(folder)):
         result = RunResult.of(campaign, Path(folder))
     result.report = Path(folder) / REPORT

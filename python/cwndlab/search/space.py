@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.spec.expand import NETWORKS
-from cwndlab.spec.load import rebuilt
+from cwndlab.plan.check import rebuilt
 from cwndlab.study import Study
 
 _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"
@@ -97,25 +95,22 @@ class Space:
 
     def having(self, points: Sequence[Mapping[str, float]]) -> Study:
         """The study with these points, crossed with all values of its other axes, as its cells."""
-        raw = copy.deepcopy(dict(self.study.raw))
-        others = [name for name in raw["axes"] if name not in self.ranges]
-        for axis in self.ranges:
-            raw["axes"][axis]["values"] = list(dict.fromkeys(_number(point[axis]) for point in points))
-        raw["grids"] = [
+        others = [name for name in self.study.outline.axes if name not in self.ranges]
+        values = {
+            f"axes.{axis}.values": list(dict.fromkeys(_number(point[axis]) for point in points))
+            for axis in self.ranges
+        }
+        grids = [
             {"axes": others, "fix": {axis: _number(value) for axis, value in point.items()}}
             for point in points
         ]
-        for part in ("tables", "figures"):
-            raw.pop(part, None)
-        made = rebuilt(self.study, raw, self.study.changed)
-        return made
+        shown: dict[str, object] = {"tables": [], "figures": []}
+        return rebuilt(self.study, self.study.document.change({**values, "grids": grids, **shown}))
 
     def at(self, point: Mapping[str, float]) -> Study:
         """The study at one point, with its tables and figures."""
-        raw = copy.deepcopy(dict(self.study.raw))
-        for axis, value in point.items():
-            raw["axes"][axis]["values"] = [_number(value)]
-        return rebuilt(self.study, raw, self.study.changed)
+        values = {f"axes.{axis}.values": [_number(value)] for axis, value in point.items()}
+        return rebuilt(self.study, self.study.document.change(values))
 
     def words(self, point: Mapping[str, float]) -> str:
         """A point as the user writes one."""
@@ -143,7 +138,7 @@ def _axis(study: Study, range_: Range, index: int) -> tuple[Study, str, Range]:
     key = range_.key
     if key in study.outline.axes:
         return study, key, _of_axis(study, range_)
-    section = next((name for name in NETWORKS if name in (study.written or {})), None)
+    section = next(iter(study.document.networks), None)
     if section is not None and "." not in key:
         key = f"{section}.{key}"
     elif "." not in key and key not in study.outline.parameters:
@@ -183,13 +178,10 @@ def _parameter(study: Study, range_: Range, key: str, name: str) -> tuple[Study,
     else:
         parameter = f"{name}_value"
         target = f"parameters.{parameter}"
-        raw = copy.deepcopy(dict(study.raw))
-        raw.setdefault("parameters", {})[parameter] = range_.low
-        made = rebuilt(study, raw, study.changed)
+        made = rebuilt(study, study.document.change({target: range_.low}))
         made = made.set({key: f"{{{parameter}}}{range_.unit}" if range_.unit else f"${parameter}"})
-    raw = copy.deepcopy(dict(made.raw))
-    raw.setdefault("axes", {})[name] = {"title": key, "sets": target, "values": [range_.low, range_.high]}
-    return rebuilt(made, raw, made.changed), name, range_
+    axis = {"title": key, "sets": target, "values": [range_.low, range_.high]}
+    return rebuilt(made, made.document.change({f"axes.{name}": axis})), name, range_
 
 
 def _number(value: float) -> float | int:

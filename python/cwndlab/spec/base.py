@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from cwndlab.errors import StudyError
+
 from .units import parse_time
 
 #: A name used in dotted keys and in record tables, but not in expressions.
@@ -23,13 +25,13 @@ class _Models(ModelMetaclass):
         try:
             return super().__call__(*args, **keys)
         except ValidationError:
-            from .validate import Invalid, as_study_error, validate  # which knows the models
+            from .validate import validate  # which knows the models
 
             try:
                 return validate(cast("type[BaseModel]", cls), keys)
-            except Invalid as invalid:
-                path = ".".join(map(str, (cls.__name__, *invalid.path)))
-                raise as_study_error(invalid).located(file=None, line=None, key=path) from None
+            except StudyError as error:
+                key = ".".join(map(str, (cls.__name__, *(error.path or ()))))
+                raise error.replace(key=key, others=()) from None
 
 
 class Strict(BaseModel, metaclass=_Models):

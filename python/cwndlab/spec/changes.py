@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from cwndlab.errors import StudyError
+from cwndlab.errors import KeyPath, StudyError, problem_at
 
 from .base import Strict
 from .files import inside, read_text
 from .units import RateBps, TimeNs, parse_share, parse_time, parse_zero_rate
-from .validate import Invalid, Path
 
 #: Bytes of a delivery opportunity of a trace.
 OPPORTUNITY_BYTES = 1500
@@ -137,9 +136,9 @@ AnyLoss = Annotated[Annotated[Loss, Plain] | Annotated[LossSteps, Tag("steps")],
 def capacity(
     rate: int | RateSteps | RateTrace,
     down: Sequence[Interval],
-    folder: FilePath | None,
-    at: Path,
-    down_at: Path,
+    folder: Path | None,
+    at: KeyPath,
+    down_at: KeyPath,
 ) -> tuple[int, dict[str, Any] | None]:
     """A link's rate at the start of the run (of a trace: its mean), and how it changes.
 
@@ -147,7 +146,7 @@ def capacity(
     """
     if isinstance(rate, RateTrace):
         if down:
-            raise Invalid(down_at, "a trace has its pauses in it", "leave out `down`", 0)
+            raise problem_at(down_at, "a trace has its pauses in it", "leave out `down`")
         chances = _trace(folder, rate.trace, (*at, "rate", "trace"))
         mean = round(len(chances) * OPPORTUNITY_BYTES * 8_000 / chances[-1])
         return max(mean, 8), {"kind": "deliveries", "at_ms": list(chances)}
@@ -158,21 +157,21 @@ def capacity(
     times, rates, repeat = rate.times, rate.rates, rate.repeat
     if repeat is not None and down:
         right = 'write the pauses as "0bps" in `at`'
-        raise Invalid(down_at, "these times would have to repeat, too", right, 0)
+        raise problem_at(down_at, "these times would have to repeat, too", right)
     first = next((value for value in rates if value > 0), None)
     if first is None:
-        raise Invalid((*at, "rate", "at"), "all rates are 0", 'one must be above "0bps"', 0)
+        raise problem_at((*at, "rate", "at"), "all rates are 0", 'one must be above "0bps"')
     times, rates = _without(times, rates, down, down_at)
     made: dict[str, Any] = {"kind": "steps", "at_ns": times, "rates_bps": rates}
     return first, made if repeat is None else {**made, "repeat_ns": repeat}
 
 
 def _without(
-    times: list[int], rates: list[int], down: Sequence[Interval], at: Path
+    times: list[int], rates: list[int], down: Sequence[Interval], at: KeyPath
 ) -> tuple[list[int], list[int]]:
     """The steps with a rate of 0 in these intervals."""
     if any(start >= end for start, end in down):
-        raise Invalid(at, "an interval ends before it begins", 'write for instance [["10s", "12s"]]', 0)
+        raise problem_at(at, "an interval ends before it begins", 'write for instance [["10s", "12s"]]')
     edges = sorted({*times, *(edge for interval in down for edge in interval)})
     made: list[tuple[int, int]] = []
     for edge in edges:
@@ -184,18 +183,18 @@ def _without(
     return [edge for edge, _ in made], [rate for _, rate in made]
 
 
-def _trace(folder: FilePath | None, name: str, at: Path) -> tuple[int, ...]:
+def _trace(folder: Path | None, name: str, at: KeyPath) -> tuple[int, ...]:
     try:
         path = inside(folder, name)
         state = path.stat() if path.is_file() else None
         return _times(path, (state.st_mtime_ns, state.st_size) if state else (0, 0))
     except StudyError as error:
         line = "" if error.line is None else f"line {error.line}: "
-        raise Invalid(at, f"{name}: {line}{error.problem}", error.right, 0) from None
+        raise problem_at(at, f"{name}: {line}{error.problem}", error.right) from None
 
 
 @lru_cache(maxsize=8)
-def _times(path: FilePath, version: tuple[int, int]) -> tuple[int, ...]:
+def _times(path: Path, version: tuple[int, int]) -> tuple[int, ...]:
     """Parsed once for all cells, as long as the file does not change."""
     times: list[int] = []
     right = "a trace has a whole number of milliseconds on each line, never falling"

@@ -7,43 +7,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import KeyPath, StudyError, nearest
 
 from . import schema
-from .changes import RateTrace
 from .expr import names_in
-from .files import inside, read_csv
+from .files import read_csv
 from .findings import Findings
 from .outputs import FIGURE_KEYS, Figure, Listing, Table
 from .resolve import Names, references
 from .study import StudySpec
 from .values import same_value
 
-Path = tuple[str | int, ...]
-
-
 #: Columns of the tables of results, next to one for each axis.
 COLUMNS = ("cell", "replicate", "quantity", "unit", "value", "ci_low", "ci_high", "replicates", "method")
 
 
-def check_study(study: StudySpec) -> None:
-    """StudyError if parts of the study contradict each other."""
-    findings = Findings()
-    for check in (_axes, _names, _parameters, _grids, _tables, _figures, _marks, _model):
+def check_study(study: StudySpec, findings: Findings) -> set[str]:
+    """Notes where parts of the study contradict each other; returns the sections that cannot be relied on."""
+    for check in (_axes, _names, _parameters, _grids, _tables, _published, _figures, _marks):
         with findings:
             check(study)
+    before = len(findings.errors)
     with findings:
         _quantities(study)
-        study.check_quantities()
-    findings.report()
+        for fault in study.catalogue.metrics.faults(study.outline.quantities):
+            findings.note(study.place.locate(fault))
+    return {"quantities"} if len(findings.errors) > before else set()
 
 
-def _model(study: StudySpec) -> None:
-    """Resolves references, and checks the first cell."""
-    _files(study, study.base)
-
-
-def _fail(study: StudySpec, path: Path, problem: str, right: str | None = None) -> StudyError:
+def _fail(study: StudySpec, path: KeyPath, problem: str, right: str | None = None) -> StudyError:
     return study.place.error(path, problem, right)
 
 
@@ -97,7 +89,7 @@ def _parameters(study: StudySpec) -> None:
         try:
             names[name]
         except StudyError as error:
-            raise study.place.locate(error, tuple((error.key or f"parameters.{name}").split("."))) from None
+            raise study.place.locate(error) from None
 
 
 def _names(study: StudySpec) -> None:
@@ -114,7 +106,7 @@ def _names(study: StudySpec) -> None:
     findings.report()
 
 
-def _texts(value: Any, path: Path) -> Iterable[tuple[Path, str]]:
+def _texts(value: Any, path: KeyPath) -> Iterable[tuple[KeyPath, str]]:
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
@@ -125,17 +117,17 @@ def _texts(value: Any, path: Path) -> Iterable[tuple[Path, str]]:
             yield from _texts(item, (*path, index))
 
 
-def _axis(study: StudySpec, axis: str, path: Path) -> None:
+def _axis(study: StudySpec, axis: str, path: KeyPath) -> None:
     if axis not in study.outline.axes:
         raise _fail(study, path, f'there is no axis "{axis}"', nearest(axis, study.outline.axes))
 
 
-def _once(study: StudySpec, what: str, names: Sequence[str], index: int, path: Path) -> None:
+def _once(study: StudySpec, what: str, names: Sequence[str], index: int, path: KeyPath) -> None:
     if names.index(names[index]) != index:
         raise _fail(study, path, f'{what} "{names[index]}" is defined twice')
 
 
-def _axis_value(study: StudySpec, axis: str, value: Any, path: Path) -> None:
+def _axis_value(study: StudySpec, axis: str, value: Any, path: KeyPath) -> None:
     axes = study.outline.axes
     _axis(study, axis, path)
     for wanted in value if isinstance(value, list) else [value]:
@@ -144,7 +136,7 @@ def _axis_value(study: StudySpec, axis: str, value: Any, path: Path) -> None:
             raise _fail(study, path, f"axis {axis} has no value {wanted!r}", nearest(str(wanted), names))
 
 
-def _selection(study: StudySpec, where: Mapping[str, Any], path: Path) -> None:
+def _selection(study: StudySpec, where: Mapping[str, Any], path: KeyPath) -> None:
     for axis, value in where.items():
         _axis_value(study, axis, value, (*path, axis))
 
@@ -154,7 +146,7 @@ def _grids(study: StudySpec) -> None:
     axes = outline.axes
     known = {*axes, *outline.parameters}
     for index, grid in enumerate(outline.grids):
-        at: Path = ("grids", index)
+        at: KeyPath = ("grids", index)
         for axis in [*grid.axes, *(axis for group in grid.zip for axis in group)]:
             _axis(study, axis, (*at, "axes"))
         _selection(study, grid.fix, (*at, "fix"))
@@ -183,17 +175,20 @@ def _grids(study: StudySpec) -> None:
         _selection(study, cell, ("cells", name))
 
 
-def _files(study: StudySpec, model: schema.Model) -> None:
+def _published(study: StudySpec) -> None:
+    """The files of published numbers, and their columns."""
     for index, table in enumerate(study.outline.tables):
         if table.published is None:
             continue
-        at: Path = ("tables", index, "published")
+        at: KeyPath = ("tables", index, "published")
         try:
             columns = read_csv(study.folder, table.published).columns
         except StudyError as error:
-            raise _at(study, error, at) from None
+            raise located(study, error, at) from None
         if isinstance(table, Listing):
-            named: list[tuple[str | None, Path]] = [(name, at) for name in [*table.axes, "time_s", "event"]]
+            named: list[tuple[str | None, KeyPath]] = [
+                (name, at) for name in [*table.axes, "time_s", "event"]
+            ]
         else:
             named = [
                 (column.published, ("tables", index, "columns", position, "published"))
@@ -203,22 +198,9 @@ def _files(study: StudySpec, model: schema.Model) -> None:
             if name is not None and name not in columns:
                 problem = f'{table.published} has no column "{name}"'
                 raise _fail(study, path, problem, nearest(name, columns))
-    for index, link in enumerate(model.topology.links):
-        for rate in link.rates:
-            if isinstance(rate, RateTrace):
-                try:
-                    inside(study.folder, rate.trace)
-                except StudyError as error:
-                    raise _at(study, error, ("topology", "links", index, "rate", "trace")) from None
-    for name, distribution in model.distributions.items():
-        if distribution.file is not None:
-            try:
-                inside(study.folder, distribution.file)
-            except StudyError as error:
-                raise _at(study, error, ("distributions", name, "file")) from None
 
 
-def _at(study: StudySpec, error: StudyError, path: Path) -> StudyError:
+def located(study: StudySpec, error: StudyError, path: KeyPath) -> StudyError:
     """An error in another file keeps that file's place; one about the name gets the key's."""
     return error if error.file is not None and error.line is not None else study.place.locate(error, path)
 
@@ -227,7 +209,7 @@ def _quantities(study: StudySpec) -> None:
     quantities = {quantity.name: quantity for quantity in study.outline.quantities}
     findings = Findings()
     for index, quantity in enumerate(study.outline.quantities):
-        at: Path = ("quantities", index)
+        at: KeyPath = ("quantities", index)
         with findings:
             _once(study, "quantity", [q.name for q in study.outline.quantities], index, (*at, "name"))
         for key in ("of", "by"):
@@ -253,7 +235,7 @@ def _no_circles(study: StudySpec, quantities: Mapping[str, schema.Quantity]) -> 
                 todo += [n for n in (quantities[here].of, quantities[here].by) if n is not None]
 
 
-def _quantity(study: StudySpec, name: str, path: Path) -> None:
+def _quantity(study: StudySpec, name: str, path: KeyPath) -> None:
     known = [quantity.name for quantity in study.outline.quantities]
     if name not in known:
         raise _fail(study, path, f'there is no quantity "{name}"', nearest(name, known))
@@ -277,7 +259,7 @@ def _table(study: StudySpec, index: int, table: Table | Listing) -> None:
             for axis in table.rows:
                 _axis(study, axis, (*at, "rows"))
             for position, column in enumerate(table.columns):
-                here: Path = (*at, "columns", position)
+                here: KeyPath = (*at, "columns", position)
                 with findings:
                     _quantity(study, column.quantity, (*here, "quantity"))
                     _selection(study, column.where, (*here, "where"))
@@ -323,7 +305,7 @@ def _figure(study: StudySpec, index: int, figure: Figure) -> None:
     findings.report()
 
 
-def _figure_keys(study: StudySpec, figure: Figure, at: Path) -> None:
+def _figure_keys(study: StudySpec, figure: Figure, at: KeyPath) -> None:
     """Keys that this kind of figure does not take, and values that do not fit together."""
     for key, kinds in FIGURE_KEYS.items():
         if key in figure.model_fields_set and figure.kind not in kinds:

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from cwndlab.errors import nearest
+from cwndlab.errors import KeyPath, nearest, problem_at
 from cwndlab.laws import LawCode, built_in
 
 from .knobs import word
-from .validate import Invalid, Path
 
 KEYS = ("cc", "congestion_control")
 _STANDARD = {"slow_start": "standard"}
@@ -31,7 +30,7 @@ _WITH: Mapping[str, Mapping[str, Any]] = {
 def spelled_out(
     given: Mapping[str, Any],
     profile: Mapping[str, Any],
-    path: Path,
+    path: KeyPath,
     own_laws: Mapping[str, LawCode] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The knobs of a group with those of its congestion control in place of `cc`."""
@@ -40,13 +39,13 @@ def spelled_out(
         return dict(given)
     if len(written) == 2 or "window_law" in given:
         other = "window_law" if "window_law" in given else KEYS[1]
-        raise Invalid((*path, written[0]), f"`{other}` says this already", "leave out one of them", 0)
+        raise problem_at((*path, written[0]), f"`{other}` says this already", "leave out one of them")
     name = given[written[0]]
     law = NAMES.get(name, name) if isinstance(name, str) else name
     known = (*built_in(), *own_laws)
     if law not in known:
         right = f"{nearest(str(name), known)}; one of your own needs --cc FILE.py:CLASS"
-        raise Invalid((*path, written[0]), f"there is no congestion control {name!r}", right, 0)
+        raise problem_at((*path, written[0]), f"there is no congestion control {name!r}", right)
     own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
     if law == "cubic" and word(profile["window_law"]).startswith("cubic"):
         own = {}  # the profile's own CUBIC, with its slow start

@@ -3,56 +3,62 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from cwndlab.errors import StudyError
+from cwndlab.errors import KeyPath, StudyError
 
 from . import toml
-from .expand import NETWORKS
 from .resolve import steps
-from .schema import Scalar
-from .study import GRID, SETTABLE, KeyPath, StudySpec
+from .schema import GRID, Scalar
+from .study import SETTABLE, StudySpec
 from .values import same_value
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 
-def candidates(study: StudySpec) -> Iterator[str]:
-    """Study files that may stand for a changed study, the best one first; the caller checks their cells.
+def texts(study: StudySpec) -> Iterator[str]:
+    """Study files that may stand for a changed study, the best one first; the caller compares their cells.
 
     First its own text with the changes written in, then everything in full, without comments.
     """
-    for make in (_edited, _in_full):
+    for write in (_edited, _in_full):
         with suppress(StudyError):
-            yield make(study)
+            yield write(study)
+
+
+def content(study: StudySpec) -> Mapping[str, Any]:
+    """What decides the scenario of each cell: where it is equal, cells of equal names are equal."""
+    raw, chosen = study.raw, study.document.chosen
+    axes = copy.deepcopy(dict(raw.get("axes", {})))
+    for name, kept in chosen.items():
+        if name in axes:
+            listed = axes[name]["values"]
+            axes[name]["values"] = [listed[k] for k in _positions(study.outline.axes[name].names, kept)]
+    asked = [{key: value for key, value in q.items() if key != "title"} for q in raw.get("quantities", [])]
+    own = {key: raw[key] for key in (*SETTABLE, "sensitivity", "combinations") if key in raw}
+    return {**own, "axes": axes, "quantities": asked}
 
 
 def _edited(study: StudySpec) -> str:
     """The file (or what would be it) with the changed keys and the chosen values written in."""
     import tomlkit
 
-    written = study.written or study.raw
-    document = tomlkit.parse(study.text if study.text is not None else toml.dumps(written))
-    sections = [*(name for name in NETWORKS if name in written), *SETTABLE]
-    for key, value in study.changed.items():
-        if key.split(".")[0] in SETTABLE and not _writable(key, study):
+    origin = study.document
+    document = tomlkit.parse(origin.text if origin.text is not None else toml.dumps(origin.tables))
+    for key, value in origin.changes.items():
+        if origin.networks and key.partition(".")[0] in ("topology", "traffic"):
             raise StudyError(f"{key} is made by the short form")
-        _put(document, steps(document, key, sections), value)
-    for name, values in study.chosen.items():
+        _put(document, steps(document, key, [key.partition(".")[0]]), value)
+    for name, kept in origin.chosen.items():
         if name == GRID and name not in study.outline.axes:
-            _keep_grids(document, values)
-        else:
+            _keep_grids(document, kept)
+        elif name in study.outline.axes:
             path = study.place.written_path(("axes", name))
-            _keep_values(document, path, study.outline.axes[name].names, values)
+            _keep_values(document, path, study.outline.axes[name].names, kept)
     return tomlkit.dumps(document)
-
-
-def _writable(key: str, study: StudySpec) -> bool:
-    """Whether a key of the full form can be combined with the short form."""
-    return study.written is None or key.split(".")[0] not in ("topology", "traffic")
 
 
 def _put(document: TOMLDocument, path: KeyPath, value: object) -> None:
@@ -96,13 +102,14 @@ def _keep_grids(document: TOMLDocument, chosen: Sequence[Scalar]) -> None:
             del grids[index]
 
 
+def _positions(names: Sequence[Scalar], chosen: Sequence[Scalar]) -> list[int]:
+    """Where the chosen values are among those of an axis."""
+    return [next(k for k, name in enumerate(names) if same_value(name, value)) for value in chosen]
+
+
 def _in_full(study: StudySpec) -> str:
-    raw = copy.deepcopy(dict(study.raw))
-    for name, values in study.chosen.items():
-        if name in study.outline.axes:
-            names = study.outline.axes[name].names
-            kept = [next(k for k, n in enumerate(names) if same_value(n, v)) for v in values]
-            raw["axes"][name]["values"] = [raw["axes"][name]["values"][k] for k in kept]
-        else:
-            raw["grids"] = [grid for grid in raw["grids"] if grid.get("name") in values]
-    return toml.dumps(raw)
+    raw, chosen = dict(study.raw), study.document.chosen
+    raw["axes"] = content(study)["axes"]
+    if GRID in chosen and GRID not in study.outline.axes:
+        raw["grids"] = [grid for grid in raw["grids"] if grid.get("name") in chosen[GRID]]
+    return toml.dumps({key: value for key, value in raw.items() if value or key != "axes"})

@@ -12,22 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cwndlab.errors import KeyPath, problem_at
+
 from . import measures
 from .base import Drawn
+from .findings import Findings
 from .partial import readable
 from .queues import SEVERAL_LINES
-from .shorthand import Flow, Network, ParkingLot, Short
+from .shorthand import NETWORKS, Flow, Network, ParkingLot, Short
 from .units import parse_rate, parse_share, parse_time, parse_zero_rate
 from .unresponsive import is_unresponsive
-from .validate import Collected, Invalid
 from .values import text
 
-Path = tuple[str | int, ...]
 Raw = dict[str, Any]
 
 SHORT = tuple(Short.model_fields)
 """The keys of the short form."""
-NETWORKS = ("dumbbell", "parking_lot")
 #: The sections of a full study: what is simulated, varied, asked and shown.
 ORDER = (
     *("title", "source", "about", "finding", "key_figure", "parameters", "topology", "traffic"),
@@ -48,8 +48,8 @@ class Expanded:
 
     raw: Raw
     #: What does not fit in the short forms, and was left out.
-    wrong: Collected = field(default_factory=Collected)
-    origins: dict[Path, Path] = field(default_factory=dict)
+    wrong: Findings = field(default_factory=Findings)
+    origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
     #: Names of the flow groups, and which of them are transfers without end.
     flows: dict[str, bool] = field(default_factory=dict)
     #: Directions of the bottlenecks.
@@ -57,7 +57,7 @@ class Expanded:
 
 
 def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
-    """The study in full; Invalid carries a path of the study as it was written."""
+    """The study in full; a StudyError carries a path of the study as it was written."""
     if not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
     _check_kinds(raw)
@@ -65,12 +65,12 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     short = readable({key: raw[key] for key in SHORT if key in raw}, made.wrong)
     networks = [name for name in NETWORKS if name in raw]
     if len(networks) > 1:
-        raise Invalid((networks[1],), f"this study has a [{networks[0]}] already", "keep one of them", 0)
+        raise problem_at((networks[1],), f"this study has a [{networks[0]}] already", "keep one of them")
     for name in networks:
         for section in ("topology", "traffic"):
             if section in raw:
                 right = f"leave one out; `cwndlab expand` writes [{name}] out, to continue with there"
-                raise Invalid((section,), f"[{name}] already makes the {section}", right, 0)
+                raise problem_at((section,), f"[{name}] already makes the {section}", right)
         network = short.dumbbell or short.parking_lot
         if network is None:  # it is not a table, so there is nothing to expand
             made.wrong.report()
@@ -85,7 +85,7 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
 
 
 def _check_kinds(raw: Mapping[str, Any]) -> None:
-    """Invalid for a section to which something is added and that is no table, or no list of tables."""
+    """StudyError for a section to which something is added and that is no table, or no list of tables."""
     groups = raw["tcp"].get("groups", {}) if isinstance(raw.get("tcp"), dict) else {}
     tables = [
         *(((key,), raw.get(key, {})) for key in ("axes", "parameters", "tcp")),
@@ -93,10 +93,10 @@ def _check_kinds(raw: Mapping[str, Any]) -> None:
     ]
     for path, value in tables:
         if not isinstance(value, dict):
-            raise Invalid(path, f"{value!r} does not fit", "it must be a table { … }", 0)
+            raise problem_at(path, f"{value!r} does not fit", "it must be a table { … }")
     for key in ("traffic", "quantities"):
         if not isinstance(raw.get(key, []), list):
-            raise Invalid((key,), f"{raw[key]!r} does not fit", "it must be a list [ … ]", 0)
+            raise problem_at((key,), f"{raw[key]!r} does not fit", "it must be a list [ … ]")
 
 
 def _position(key: str) -> int:
@@ -131,11 +131,11 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
     ]
     groups: dict[str, measures.Measured] = {}
     for position, name in enumerate(asked or []):
-        at: Path = ("measure", position)
+        at: KeyPath = ("measure", position)
         with made.wrong:
             group = measures.measured(name, flows, metrics, at)
             if group.name in groups:
-                raise Invalid(at, f'"{group.name}" is listed already', "leave one of them out", 0)
+                raise problem_at(at, f'"{group.name}" is listed already', "leave one of them out")
             groups[group.name] = group
             for quantity in group.quantities:
                 made.origins["quantities", len(known)] = at
@@ -196,18 +196,18 @@ class _Network:
         if not self.raw.get("probes"):
             self.raw["probes"] = {"queue_interval": QUEUE_INTERVAL}
 
-    def origin(self, path: Path, written: Path) -> None:
+    def origin(self, path: KeyPath, written: KeyPath) -> None:
         self.made.origins[path] = (self.section, *written)
 
-    def _axis(self, name: str, values: Sequence[Any], at: Path, **more: Any) -> None:
+    def _axis(self, name: str, values: Sequence[Any], at: KeyPath, **more: Any) -> None:
         axes = self.raw.setdefault("axes", {})
         if name in axes:
             right = f"leave out [axes.{name}], or write one value here"
-            raise Invalid((self.section, *at), f'an axis "{name}" is defined already', right, 0)
+            raise problem_at((self.section, *at), f'an axis "{name}" is defined already', right)
         axes[name] = {**more, "values": list(values)}
         self.origin(("axes", name), at)
 
-    def _choices(self, name: str, labels: Sequence[str], at: Path, title: str) -> list[Raw]:
+    def _choices(self, name: str, labels: Sequence[str], at: KeyPath, title: str) -> list[Raw]:
         """An axis of values with names; for each the table of keys that it sets."""
         names = [label if labels.count(label) == 1 else f"{label} {k + 1}" for k, label in enumerate(labels)]
         chosen: list[Raw] = [{"name": label, "set": {}} for label in names]
@@ -250,18 +250,18 @@ class _Network:
         return rtt if isinstance(rtt, str) else str(self._round_trips(rtt)["0s"])
 
     def _round_trips(self, rtt: Raw) -> Mapping[str, str]:
-        """The round-trip times of a change; Invalid if it has none."""
+        """The round-trip times of a change; StudyError if it has none."""
         steps = rtt.get("at")
         if not isinstance(steps, dict) or "0s" not in steps:
             right = 'write rtt = { at = { "0s" = "40ms", "20s" = "80ms" } }'
-            raise Invalid(
-                (self.section, "rtt"), "the times from which each value holds are missing", right, 0
+            raise problem_at(
+                (self.section, "rtt"), "the times from which each value holds are missing", right
             )
         for time, value in steps.items():
             try:
                 parse_time(value)
             except ValueError as error:
-                raise Invalid((self.section, "rtt", "at", time), str(error), None, 0) from None
+                raise problem_at((self.section, "rtt", "at", time), str(error)) from None
         return steps
 
     def _half(self, rtt: str | Raw) -> str | Raw:
@@ -270,7 +270,7 @@ class _Network:
         return {**rtt, "at": {time: _half(value) for time, value in self._round_trips(rtt).items()}}
 
     def _host_delay(
-        self, rtt: str | Raw | Sequence[str | Raw], name: str, at: Path, link: str | None = None
+        self, rtt: str | Raw | Sequence[str | Raw], name: str, at: KeyPath, link: str | None = None
     ) -> str | Raw:
         """Half of a round-trip time: what the link of a sender delays, each way."""
         if isinstance(rtt, str | dict):
@@ -348,7 +348,7 @@ class _Network:
         for k, name in enumerate(self._bottleneck_names()):
             forward: Raw = {"queue": copy.deepcopy(queue), **copy.deepcopy(loss)}
             ends = [routers[k], routers[k + 1]]
-            at: Path = ("topology", "links", len(self.links))
+            at: KeyPath = ("topology", "links", len(self.links))
             self.origin((*at, "rate"), ("rate",))
             self.origin((*at, "forward", "queue"), ("queue",))
             self.origin((*at, "forward", "queue", "limit"), ("buffer",))
@@ -358,7 +358,7 @@ class _Network:
             down = {} if self.network.down is None else {"down": self.network.down}
             self.links.append({"name": name, "between": ends, "rate": rate, **down, "forward": forward})
 
-    def _flow(self, flow: Flow, at: Path, name: str, first: str, last: str) -> None:
+    def _flow(self, flow: Flow, at: KeyPath, name: str, first: str, last: str) -> None:
         own = name.replace("-", "_").replace("+", "_")
         sender, receiver = f"{name}_sender", f"{name}_receiver"
         self.nodes += [sender, receiver]
@@ -374,7 +374,7 @@ class _Network:
             jitter = {"kind": "jitter", "max": self.network.jitter, "keep_order": True}
             host["forward"] = {"impairments": [jitter]}
         for link in (host, {"name": f"{name}_exit", "between": [last, receiver], "rate": rate}):
-            where: Path = ("topology", "links", len(self.links))
+            where: KeyPath = ("topology", "links", len(self.links))
             self.origin(where, at)
             self.origin((*where, "down"), (*at, "down"))
             if flow.rtt is None and link is host:
@@ -383,7 +383,7 @@ class _Network:
         self._tcp(flow, at, name, own)
         self._application(flow, at, name, own)
 
-    def _tcp(self, flow: Flow, at: Path, name: str, own: str) -> None:
+    def _tcp(self, flow: Flow, at: KeyPath, name: str, own: str) -> None:
         if is_unresponsive(flow.app):
             return
         group: Raw = dict(flow.tcp)
@@ -395,12 +395,12 @@ class _Network:
             self._axis(axis, flow.cc, (*at, "cc"), title=title)
             group = {"cc": f"${axis}", **group}
         if name in self.groups:
-            raise Invalid((self.section, *at), f'there is a TCP group "{name}" already', "name the flows", 0)
+            raise problem_at((self.section, *at), f'there is a TCP group "{name}" already', "name the flows")
         self.groups[name] = group
         self.origin(("tcp", "groups", name), (*at, "tcp"))
         self.origin(("tcp", "groups", name, "cc"), (*at, "cc"))
 
-    def _application(self, flow: Flow, at: Path, name: str, own: str) -> None:
+    def _application(self, flow: Flow, at: KeyPath, name: str, own: str) -> None:
         count: int | str
         if isinstance(flow.count, int):
             count = flow.count
@@ -423,7 +423,7 @@ class _Network:
         if "start" in flow.model_fields_set or not {"first", "first_s"} & app.keys():
             start = flow.start
             entry["start"] = {"uniform": list(start.uniform)} if isinstance(start, Drawn) else start
-        where: Path = ("traffic", len(self.traffic))
+        where: KeyPath = ("traffic", len(self.traffic))
         self.origin(where, at)
         self.traffic.append({**entry, "app": app})
         endless = app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys()

@@ -33,8 +33,8 @@ class Findings:
         """Notes an error, and those that it brings along; of several at one key the first."""
         for one in (error, *error.others):
             alone = one.alone()
-            text, place = str(alone), (one.file, one.key, one.line, one.column)
-            if (text in self._texts) if one.key is None else (place in self._places):
+            text, place = str(alone), (one.file, one.key, one.line, one.column, one.path)
+            if (place in self._places) if one.key or one.path else (text in self._texts):
                 continue
             self._texts.add(text)
             self._places.add(place)
@@ -47,7 +47,7 @@ class Findings:
         if len(others) >= MOST:
             kept = others[: MOST - 2]
             others = [*kept, StudyError(f"and {len(others) - len(kept)} more errors")]
-        return first.with_others(others)
+        return first.replace(others=others)
 
     def report(self) -> None:
         """StudyError with all that was found, if anything was."""

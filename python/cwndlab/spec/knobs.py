@@ -14,11 +14,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cwndlab._core import parse_quantity, tcp_renamed
-from cwndlab.errors import nearest
+from cwndlab.errors import KeyPath, nearest, problem_at
 
-from .validate import Collected, Invalid
-
-Path = tuple[str | int, ...]
+from .findings import Findings
 
 #: Something that looks like a number with a unit, known or not.
 _QUANTITY = re.compile(r"\s*[-+]?[\d.]+\s*[A-Za-zµ%/]+\s*\Z")
@@ -27,7 +25,7 @@ _SUFFIX = {"time": "_ns", "rate": "_bps", "size": "_bytes", "packets": "_segment
 _EXAMPLE = {"time": '"200ms"', "rate": '"1.5Mbps"', "size": '"1460B"', "packets": '"25pkt"'}
 
 
-def quantity(text: str, path: Path) -> tuple[str, int | float] | None:
+def quantity(text: str, path: KeyPath) -> tuple[str, int | float] | None:
     """Kind (time, rate, size, packets, share) and value of a text with a unit; None if it has none."""
     if not _QUANTITY.match(text):
         return None
@@ -38,7 +36,7 @@ def quantity(text: str, path: Path) -> tuple[str, int | float] | None:
         if kind == "share" and value > 1:
             raise ValueError(f"{text!r} is not a share; write at most 100%")
     except ValueError as error:
-        raise Invalid(path, str(error), None, 0) from None
+        raise problem_at(path, str(error)) from None
     return kind, value
 
 
@@ -60,10 +58,10 @@ NO_CHOICES = Choices()
 
 
 def tcp(
-    template: Mapping[str, Any], given: Mapping[str, Any], path: Path, choices: Choices = NO_CHOICES
+    template: Mapping[str, Any], given: Mapping[str, Any], path: KeyPath, choices: Choices = NO_CHOICES
 ) -> dict[str, Any]:
     """The profile's configuration with the study's overrides."""
-    made, wrong = dict(template), Collected()
+    made, wrong = dict(template), Findings()
     for key, value in given.items():
         with wrong:
             _override(made, template, value, (*path, key), choices)
@@ -72,7 +70,7 @@ def tcp(
 
 
 def _override(
-    made: dict[str, Any], template: Mapping[str, Any], value: Any, at: Path, choices: Choices
+    made: dict[str, Any], template: Mapping[str, Any], value: Any, at: KeyPath, choices: Choices
 ) -> None:
     """Puts one knob into a configuration; `at` ends with its name."""
     key = str(at[-1])
@@ -97,9 +95,9 @@ def _override(
     if kind is None:
         _known(key, template, at)
         if isinstance(value, str) and not isinstance(template[key], str | Mapping):
-            raise Invalid(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}", 0)
+            raise problem_at(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}")
         if not isinstance(value, str) and isinstance(template[key], bool) != isinstance(value, bool):
-            raise Invalid(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}", 0)
+            raise problem_at(at, f"{value!r} does not fit", f"this knob is {_describe(template[key])}")
         made[key] = value
         return
     suffixed = _with_suffix(key, kind[0])
@@ -109,11 +107,8 @@ def _override(
         made[key] = kind[1]
     else:
         _known(key, template, at)
-        raise Invalid(
-            at,
-            f"{value!r} is a {kind[0]}, which this knob is not",
-            f"it is {_describe(template[key])}",
-            0,
+        raise problem_at(
+            at, f"{value!r} is a {kind[0]}, which this knob is not", f"it is {_describe(template[key])}"
         )
 
 
@@ -123,7 +118,7 @@ def word(value: Any) -> str:
 
 
 def _alternative(
-    current: Any, value: Any, at: Path, words: Mapping[str, Mapping[str, Any] | None]
+    current: Any, value: Any, at: KeyPath, words: Mapping[str, Mapping[str, Any] | None]
 ) -> str | dict[str, Any]:
     """One of several, each with its own knobs: "reno" or { reno = { … } }. What is not given is as it was, if
     the alternative stays the same, else as in the profile.
@@ -134,34 +129,34 @@ def _alternative(
         example = next(word for word in (*named, *words) if words.get(word))
         right = f'write one name, {at[-1]} = "{example}", or {at[-1]} = {{ {example} = {{ … }} }}'
         names = " and ".join(named)
-        raise Invalid(at, f"it names both {names}" if names else f"{value!r} does not fit", right, 0)
+        raise problem_at(at, f"it names both {names}" if names else f"{value!r} does not fit", right)
     word, given = next(iter(table.items()))
     if word not in words:
         right = nearest(word, words)
         if at[-1] == "window_law":
             right += "; a congestion control of your own needs --cc FILE.py:CLASS"
-        raise Invalid(at, f'there is no {at[-1]} "{word}"', right, 0)
+        raise problem_at(at, f'there is no {at[-1]} "{word}"', right)
     inside = (*at, word)
     if not isinstance(given, Mapping):
-        raise Invalid(inside, f"{given!r} does not fit", "this is a table of knobs { … }", 0)
+        raise problem_at(inside, f"{given!r} does not fit", "this is a table of knobs { … }")
     knobs = words[word]
     if knobs is None:
         for key in given:
-            raise Invalid((*inside, key), f'there is no TCP knob "{key}" here', f"{word} has no knobs", 0)
+            raise problem_at((*inside, key), f'there is no TCP knob "{key}" here', f"{word} has no knobs")
         return word
     start = current[word] if isinstance(current, Mapping) and word in current else knobs
     return {word: tcp(start, given, inside)}
 
 
 def _switch(
-    current: Mapping[str, Any] | None, value: Any, at: Path, knobs: Mapping[str, Any]
+    current: Mapping[str, Any] | None, value: Any, at: KeyPath, knobs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """A knob that can be off: false, true (as it is, or as in the profile), or a table of its knobs."""
     if value is False:
         return None
     if value is True or isinstance(value, Mapping):
         return tcp(current or knobs, {} if value is True else value, at)
-    raise Invalid(at, f"{value!r} does not fit", "this knob is true, false or a table of its knobs", 0)
+    raise problem_at(at, f"{value!r} does not fit", "this knob is true, false or a table of its knobs")
 
 
 def _describe(value: Any) -> str:
@@ -181,28 +176,28 @@ def plain_name(key: str) -> str:
     return next((key.removesuffix(suffix) for suffix in _SUFFIX.values() if key.endswith(suffix)), key)
 
 
-def _known(key: str, template: Mapping[str, Any], at: Path) -> None:
+def _known(key: str, template: Mapping[str, Any], at: KeyPath) -> None:
     if key in template:
         return
     for kind, suffix in _SUFFIX.items():
         if key + suffix in template:
-            raise Invalid(
-                at, f"this knob is a {kind}", f"write it with its unit in quotes, like {_EXAMPLE[kind]}", 0
+            raise problem_at(
+                at, f"this knob is a {kind}", f"write it with its unit in quotes, like {_EXAMPLE[kind]}"
             )
     for name in (f"{at[-2]}.{plain_name(key)}", plain_name(key)):
         if name in _RENAMED:
             new = _RENAMED[name]
             written = f"write {new}" if "=" in new else f"write {new} = …"
-            raise Invalid(at, f"the knob {key!r} has another place", written, 0)
+            raise problem_at(at, f"the knob {key!r} has another place", written)
     plain = [name.removesuffix("_ns").removesuffix("_bytes") for name in template]
-    raise Invalid(at, f"there is no TCP knob {key!r}", nearest(key, plain, limit=40), 0)
+    raise problem_at(at, f"there is no TCP knob {key!r}", nearest(key, plain, limit=40))
 
 
-def _window(value: Any, at: Path) -> Any:
+def _window(value: Any, at: KeyPath) -> Any:
     """4, "4pkt", "64KiB", "rfc6928", or the core's own form."""
     if isinstance(value, bool):
-        raise Invalid(
-            at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"', 0
+        raise problem_at(
+            at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"'
         )
     if isinstance(value, int):
         value = f"{value}pkt"
@@ -211,16 +206,16 @@ def _window(value: Any, at: Path) -> Any:
         if kind is None:
             return value
         if kind[0] not in ("packets", "size"):
-            raise Invalid(
-                at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"', 0
+            raise problem_at(
+                at, f"{value!r} is no window", 'a number of segments, "64KiB", or a rule such as "rfc6928"'
             )
         if kind[1] < 1:
-            raise Invalid(at, f"a window of {value!r} sends nothing", "it must be at least 1", 0)
+            raise problem_at(at, f"a window of {value!r} sends nothing", "it must be at least 1")
         return {"segments" if kind[0] == "packets" else "bytes": kind[1]}
     return value
 
 
-def free(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def free(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
     """Knobs of a queue, an impairment or an acknowledgment policy, as listed by the core."""
     made: dict[str, Any] = {}
     for key, value in given.items():
@@ -246,7 +241,7 @@ def free(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return made
 
 
-def app(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def app(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
     """Knobs of an application. Sizes and times may be distributions; one value alone is the fixed
     distribution.
     """
@@ -276,7 +271,7 @@ def app(given: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return made
 
 
-def _distribution(key: str, given: Mapping[str, Any], path: Path) -> tuple[str, dict[str, Any]]:
+def _distribution(key: str, given: Mapping[str, Any], path: KeyPath) -> tuple[str, dict[str, Any]]:
     made: dict[str, Any] = {}
     kinds: set[str] = set()
     for name, value in given.items():
@@ -291,7 +286,7 @@ def _distribution(key: str, given: Mapping[str, Any], path: Path) -> tuple[str, 
             kinds.add(kind[0])
             made[name] = kind[1] / 1e9 if kind[0] == "time" else float(kind[1])
     if len(kinds) > 1:
-        raise Invalid(path, f"this distribution mixes {' and '.join(sorted(kinds))}", None, 0)
+        raise problem_at(path, f"this distribution mixes {' and '.join(sorted(kinds))}")
     if kinds == {"time"} and not key.endswith("_s"):
         key = f"{key}_s"
     elif kinds == {"size"}:

@@ -1,33 +1,30 @@
-"""A study with congestion controls of the user's own: what their names mean, and where they are varied."""
+"""Congestion controls of the user's own in a study: where it names them, and where they are varied."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from cwndlab.errors import StudyError
-from cwndlab.laws import LawCode
 
 from . import congestion
-from .load import rebuilt
+from .document import Document
 from .study import StudySpec
 
 #: The keys that name a window law.
 KNOBS = ("window_law", *congestion.KEYS)
-S = TypeVar("S", bound=StudySpec)
 
 
-def with_laws(study: S, laws: Mapping[str, LawCode]) -> S:
-    """The study in which these names can be used for `window_law`.
+def naming_laws(study: StudySpec, laws: Iterable[str]) -> Document:
+    """The study's document with these names for `window_law`.
 
-    A name that the study itself uses gets its meaning. Any other becomes one more value of the axis that
-    varies the window law, with the other settings of that axis's first value. StudyError if there is none.
+    A name that the study uses needs nothing. Any other becomes one more value of the axis that varies the
+    window law, with the other settings of that axis's first value. StudyError if there is no such axis.
     """
-    new = [name for name in laws if name not in set(_used(study.raw))]
+    used = set(_used(study.raw))
+    new = [name for name in laws if name not in used]
     if not new:
-        return replace(study, laws={**study.laws, **laws})
+        return study.document
     axes = [name for name in study.outline.axes if _varies(study.raw, name)]
     if len(axes) != 1:
         varied = f"{len(axes)} axes vary it ({', '.join(axes)})" if axes else "no axis varies it"
@@ -36,12 +33,10 @@ def with_laws(study: S, laws: Mapping[str, LawCode]) -> S:
             key=f"--cc {new[0]}",
             right=f'write window_law = "{new[0]}" in the study, or --set tcp.window_law={new[0]}',
         )
-    raw = copy.deepcopy(dict(study.raw))
-    axis = raw["axes"][axes[0]]
-    axis["values"] = [*axis["values"], *(_value(axis["values"][0], name) for name in new)]
-    names = [value["name"] if isinstance(value, dict) else value for value in axis["values"]]
-    made = rebuilt(study, raw, {**study.changed, f"axes.{axes[0]}.values": names})
-    return replace(made, laws={**study.laws, **laws})
+    values = study.raw["axes"][axes[0]]["values"]
+    return study.document.change(
+        {f"axes.{axes[0]}.values": [*values, *(_value(values[0], name) for name in new)]}
+    )
 
 
 def _used(value: Any, key: str = "") -> Iterator[str]:

@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from cwndlab.errors import nearest
-
-from .validate import Invalid, Path
+from cwndlab.errors import KeyPath, nearest, problem_at
 
 Raw = dict[str, Any]
 Scope = Literal["flows", "bottleneck", "run"]
@@ -125,8 +123,8 @@ class Measured(NamedTuple):
     headings: list[str]
 
 
-def measured(name: str, flows: Flows, shapes: Shapes, at: Path) -> Measured:
-    """The quantities of one entry of `measure`; Invalid if nothing is called so."""
+def measured(name: str, flows: Flows, shapes: Shapes, at: KeyPath) -> Measured:
+    """The quantities of one entry of `measure`; StudyError if nothing is called so."""
     name = name if name in MEASURES else ALIASES.get(name, name)
     measure = MEASURES.get(name) or next((one for one in MEASURES.values() if one.metric == name), None)
     if measure is None:
@@ -134,7 +132,7 @@ def measured(name: str, flows: Flows, shapes: Shapes, at: Path) -> Measured:
         shape = metrics.get(name)
         if shape is None:
             known = sorted({*MEASURES, *ALIASES, *metrics})
-            raise Invalid(at, f'there is no measure or metric "{name}"', nearest(name, known), 0)
+            raise problem_at(at, f'there is no measure or metric "{name}"', nearest(name, known))
         measure = _of_metric(name, shape)
     title = measure.of_several if flows.several_lines and measure.of_several else measure.title
     targets = _targets(measure, flows, at)
@@ -172,7 +170,7 @@ def _of_metric(name: str, shape: Shape) -> Measure:
     return Measure(name.replace("_", " "), shape.unit, name, scope, parts=parts)
 
 
-def _targets(measure: Measure, flows: Flows, at: Path) -> list[tuple[str, Raw]]:
+def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw]]:
     """For whom it is measured, and the options that say so."""
     if measure.scope == "run":
         return [("", {})]
@@ -181,7 +179,7 @@ def _targets(measure: Measure, flows: Flows, at: Path) -> list[tuple[str, Raw]]:
     groups = [name for name, endless in flows.endless.items() if not (measure.ends and endless)]
     if not groups:
         right = 'give flows a size, bytes = "1MB", or an app'
-        raise Invalid(at, f"the flows have no end, so they have no {measure.title}", right, 0)
+        raise problem_at(at, f"the flows have no end, so they have no {measure.title}", right)
     return [(name, {"traffic": name}) for name in groups]
 
 

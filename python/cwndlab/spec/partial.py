@@ -5,8 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from cwndlab.errors import KeyPath, StudyError
+
+from .findings import Findings
 from .shorthand import Short
-from .validate import Collected, Invalid, Path, validate
+from .validate import validate
 
 #: Stand for keys that do not fit and cannot be left out, while the rest is checked.
 STAND_INS: dict[str | int, Any] = {
@@ -18,22 +21,24 @@ STAND_INS: dict[str | int, Any] = {
 }
 
 
-def readable(given: dict[str, Any], wrong: Collected) -> Short:
+def readable(given: dict[str, Any], wrong: Findings) -> Short:
     """The short forms. What does not fit is noted and left out, so that the rest can be checked as well."""
     with wrong:
         return validate(Short, given)
     given = copy.deepcopy(given)
-    for one in wrong.found:
-        leave_out(given, one.path)
+    for one in wrong.errors:
+        leave_out(given, one.path or ())
     try:
         return validate(Short, given)
-    except Invalid:
+    except StudyError:
         wrong.report()
         raise
 
 
-def leave_out(given: dict[str, Any], path: Path) -> None:
+def leave_out(given: dict[str, Any], path: KeyPath) -> None:
     """Takes the key at a path out; one that must be there gets a value that fits."""
+    if not path:
+        return
     key, *further = path
     inside = given.get(str(key))
     index = further[0] if further else None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
 
 from . import values
 from .expr import evaluate, names_in
@@ -36,14 +36,14 @@ class Names(Mapping[str, Any]):
         raw = self._raw[name]
         if name in self._open:
             ring = " → ".join([*self._open[self._open.index(name) :], name])
-            raise StudyError(f"the references go round in a circle: {ring}", key=f"parameters.{name}")
+            raise problem_at(("parameters", name), f"the references go round in a circle: {ring}")
         self._open.append(name)
         try:
             self._done[name] = resolve_text(raw, self) if isinstance(raw, str) else raw
         except StudyError as error:
-            raise error.located(file=None, line=None, key=f"parameters.{name}") from None
+            raise error.replace(path=error.path or ("parameters", name)) from None
         except RecursionError:
-            raise StudyError("the references are nested too deeply", key=f"parameters.{name}") from None
+            raise problem_at(("parameters", name), "the references are nested too deeply") from None
         finally:
             self._open.pop()
         return self._done[name]
@@ -92,30 +92,19 @@ def _look_up(name: str, names: Mapping[str, Any]) -> Any:
     return names[name]
 
 
-def resolve(value: Any, names: Mapping[str, Any], at: tuple[str | int, ...] = ()) -> Any:
-    """A copy of `value` with every reference in it resolved."""
+def resolve(value: Any, names: Mapping[str, Any], at: KeyPath = ()) -> Any:
+    """A copy of `value`, which is at this path of the study, with every reference in it resolved."""
     match value:
         case str():
             try:
                 return resolve_text(value, names)
             except StudyError as error:
-                if error.key is None:
-                    raise Unresolved(error, at) from None
-                raise
+                raise error.replace(path=error.path or at) from None
         case dict():
             return {key: resolve(item, names, (*at, key)) for key, item in value.items()}
         case list():
             return [resolve(item, names, (*at, index)) for index, item in enumerate(value)]
     return value
-
-
-class Unresolved(Exception):  # noqa: N818 - carries a path to where it is turned into a StudyError
-    """A reference that failed, with its path."""
-
-    def __init__(self, error: StudyError, path: tuple[str | int, ...]) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.path = path
 
 
 def references(value: Any) -> set[str]:
@@ -153,7 +142,7 @@ def _label(element: Any) -> str | None:
     return None
 
 
-def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> tuple[str | int, ...]:
+def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> KeyPath:
     """The path of a dotted key; names of list elements become their index. StudyError if it leads nowhere."""
     parts = key.split(".")
     known = list(sections)
@@ -195,7 +184,7 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> tuple[st
     return tuple(path)
 
 
-def put(raw: dict[str, Any], path: tuple[str | int, ...], value: Any) -> None:
+def put(raw: dict[str, Any], path: KeyPath, value: Any) -> None:
     """Writes `value` at `path`, making tables on the way."""
     here: Any = raw
     for step in path[:-1]:

@@ -289,6 +289,8 @@ class Grid(Strict):
 # ── what is measured from the records ───────────────────────────────────────────────────────────────────────
 
 
+#: What `set` calls the choice among grids, unless an axis or a parameter has that name.
+GRID = "grid"
 #: The window of a quantity that asks for none: from the warm-up to the end of the run.
 DEFAULT_WINDOW = "measured"
 

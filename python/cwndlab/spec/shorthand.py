@@ -14,6 +14,9 @@ from .unresponsive import is_unresponsive
 
 T = TypeVar("T")
 
+#: The sections that describe a network in short form.
+NETWORKS = ("dumbbell", "parking_lot")
+
 
 def _text(parse: Callable[[object], object]) -> AfterValidator:
     """Checks a text with a unit, and keeps it as it is."""

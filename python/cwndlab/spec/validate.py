@@ -5,75 +5,45 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import KeyPath, nearest, problem_at
 
 M = TypeVar("M", bound=BaseModel)
-Path = tuple[str | int, ...]
 
 
-class Invalid(Exception):  # noqa: N818 - carries a path to where it is turned into a StudyError
-    """What is wrong at a path of the raw study."""
+class _Found(NamedTuple):
+    """An error of pydantic's in our words."""
 
-    def __init__(
-        self, path: Path, problem: str, right: str | None, rank: int, others: Sequence[Invalid] = ()
-    ) -> None:
-        super().__init__(problem)
-        self.path = path
-        self.problem = problem
-        self.right = right
-        #: What explains others has a lower rank: an unknown key, what is then missing, a wrong value.
-        self.rank = rank
-        self.others = tuple(others)
-
-
-class Collected:
-    """Used as a context, again and again: what is invalid inside is noted, and what follows continues."""
-
-    def __init__(self) -> None:
-        self.found: list[Invalid] = []
-
-    def __enter__(self) -> Collected:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
-    ) -> bool:
-        if not isinstance(error, Invalid):
-            return False
-        self.found += [error, *error.others]
-        return True
-
-    def report(self) -> None:
-        """Invalid with all that was found, if anything was."""
-        if self.found:
-            first, *others = self.found
-            raise Invalid(first.path, first.problem, first.right, first.rank, others)
+    path: KeyPath
+    problem: str
+    right: str | None
+    #: What explains others has a lower rank: an unknown key, what is then missing, a wrong value.
+    rank: int
 
 
 def validate(model: type[M], data: Mapping[str, Any]) -> M:
-    """Returns `data` as the model; raises Invalid with every error found."""
+    """Returns `data` as the model; raises StudyError with every error found, each with its path."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        found = [Invalid(*_explain(model, data, detail)) for detail in error.errors(include_url=False)]
+        found = [_Found(*_explain(model, data, detail)) for detail in error.errors(include_url=False)]
     except RecursionError:
-        raise Invalid((), "it is nested too deeply", None, 0) from None
+        raise problem_at((), "it is nested too deeply") from None
     # The errors of a union's other branches follow from this one.
     found.sort(key=lambda item: (item.rank, -len(item.path)))
-    told: list[Invalid] = []
+    causes: list[_Found] = []
     for item in found:
-        if not any(_explains(known, item) for known in told):
-            told.append(item)
-    first, *others = told
-    raise Invalid(first.path, first.problem, first.right, first.rank, others)
+        if not any(_explains(known, item) for known in causes):
+            causes.append(item)
+    first, *others = [problem_at(one.path, one.problem, one.right) for one in causes]
+    raise first.replace(others=others)
 
 
-def _explains(known: Invalid, item: Invalid) -> bool:
+def _explains(known: _Found, item: _Found) -> bool:
     """Whether an error follows from one that is known: it has the same location, or what an unknown key
     meant to set is missing.
     """
@@ -97,7 +67,7 @@ _UNITS = {
 }
 
 
-def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[Path, str, str | None, int]:
+def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[KeyPath, str, str | None, int]:
     path = _path_in(data, detail)
     kind, message = detail["type"], detail["msg"]
     if kind == "extra_forbidden":
@@ -152,7 +122,7 @@ def _kind(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def _path_in(data: Any, detail: ErrorDetails) -> Path:
+def _path_in(data: Any, detail: ErrorDetails) -> KeyPath:
     """Pydantic's location without the tags of unions that it puts in."""
     path: list[str | int] = []
     here = data
@@ -223,7 +193,7 @@ def _of_kind(models: list[Any], data: Any) -> list[Any]:
     return fitting or models
 
 
-def _example(model: type[BaseModel], path: Path, data: Any) -> str | None:
+def _example(model: type[BaseModel], path: KeyPath, data: Any) -> str | None:
     """The description or an example of a missing key."""
     schema = model.model_json_schema()
     here: Any = schema
@@ -236,8 +206,3 @@ def _example(model: type[BaseModel], path: Path, data: Any) -> str | None:
         return f'write for instance {path[-1]} = "{examples[0]}"'
     text = here.get("description")
     return f"it says: {text}" if text else None
-
-
-def as_study_error(invalid: Invalid) -> StudyError:
-    """Without a location; the caller that knows the file adds it."""
-    return StudyError(invalid.problem, right=invalid.right)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from cwndlab.errors import nearest
+from cwndlab.errors import KeyPath, nearest, problem_at
 
 from . import schema
 from .units import parse_time
-from .validate import Invalid, Path
 
 #: Counters are kept at each edge of an interval.
 MAX_INTERVALS = 10_000
@@ -18,25 +17,25 @@ MAX_INTERVALS = 10_000
 def named_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) -> dict[str, list[int]]:
     """Start and end in nanoseconds of each window of a cell.
 
-    Invalid if one does not fit into the run.
+    StudyError if one does not fit into the run.
     """
     run = model.run
     if run.duration == 0:
-        raise Invalid(("run", "duration"), "a run of no time shows nothing", 'write for instance "60s"', 0)
+        raise problem_at(("run", "duration"), "a run of no time shows nothing", 'write for instance "60s"')
     if run.warmup >= run.duration:
         right = "make it shorter than run.duration"
-        raise Invalid(("run", "warmup"), "the warm-up is as long as the run", right, 0)
+        raise problem_at(("run", "warmup"), "the warm-up is as long as the run", right)
     windows = {schema.DEFAULT_WINDOW: [run.warmup, run.duration]}
     for name, edges in model.phases.items():
-        at: Path = ("phases", name)
+        at: KeyPath = ("phases", name)
         if name == schema.DEFAULT_WINDOW:
-            raise Invalid(at, f'a phase cannot be called "{name}"', "give it another name", 0)
+            raise problem_at(at, f'a phase cannot be called "{name}"', "give it another name")
         windows[name] = _checked(edges, run.duration, at)
     for index, quantity in enumerate(quantities):
         if quantity.phase is not None and quantity.phase not in model.phases:
             at = ("quantities", index, "phase")
             right = nearest(quantity.phase, model.phases) if model.phases else "define it: [phases] …"
-            raise Invalid(at, f'there is no phase "{quantity.phase}"', right, 0)
+            raise problem_at(at, f'there is no phase "{quantity.phase}"', right)
         if quantity.window is not None:
             edges = [parse_time(edge) for edge in quantity.window]
             windows[str(quantity.window_name)] = _checked(
@@ -53,23 +52,23 @@ def interval_edges(start: int, end: int, interval_s: float) -> list[int]:
     return list(range(start, end + 1, max(1, round(interval_s * 1e9))))
 
 
-def _intervals(start: int, end: int, interval: object, at: Path) -> dict[str, list[int]]:
+def _intervals(start: int, end: int, interval: object, at: KeyPath) -> dict[str, list[int]]:
     """Windows whose edges are those of the intervals: the engine keeps counters at the edges of windows."""
     if not isinstance(interval, int | float) or isinstance(interval, bool) or not interval > 0:
         return {}  # the metric's options say what is wrong
     if (end - start) / (interval * 1e9) > MAX_INTERVALS:
         right = f"at most {MAX_INTERVALS:,} intervals; make them longer"
-        raise Invalid((*at, "interval"), f"the window has too many intervals of {interval:g} s", right, 0)
+        raise problem_at((*at, "interval"), f"the window has too many intervals of {interval:g} s", right)
     edges = interval_edges(start, end, interval)
     pairs = list(itertools.pairwise(edges))
     return {f"{a} to {b} ns": [a, b] for a, b in [*pairs[::2], *pairs[-1:]]}
 
 
-def _checked(edges: list[int], duration: int, at: Path) -> list[int]:
+def _checked(edges: list[int], duration: int, at: KeyPath) -> list[int]:
     start, end = edges
     if start >= end:
-        raise Invalid(at, "this window ends before it begins", 'write for instance ["0s", "20s"]', 0)
+        raise problem_at(at, "this window ends before it begins", 'write for instance ["0s", "20s"]')
     if end > duration:
         problem = f"this window ends at {end / 1e9:g} s"
-        raise Invalid(at, problem, f"the run ends at {duration / 1e9:g} s", 0)
+        raise problem_at(at, problem, f"the run ends at {duration / 1e9:g} s")
     return edges

@@ -1,0 +1,85 @@
+"""What a study has to know of metrics, and whether its quantities fit them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, get_type_hints
+
+from pydantic import create_model
+
+from cwndlab.errors import StudyError, nearest, problem_at
+from cwndlab.spec.base import Strict
+from cwndlab.spec.catalogue import Catalogue
+from cwndlab.spec.measures import Shape
+from cwndlab.spec.schema import Quantity
+from cwndlab.spec.validate import validate
+
+from . import ALIASES, built_in, get, names, scale_of
+from ._shapes import shapes
+
+
+class _Metrics:
+    """The metrics, as a study needs them."""
+
+    def shapes(self) -> Mapping[str, Shape]:
+        """What `measure` has to know of each metric."""
+        return shapes()
+
+    def tables_of(self, quantity: Quantity) -> Collection[str]:
+        """The record tables that a quantity's metric reads: their probes are switched on."""
+        return () if quantity.metric is None else get(quantity.metric).tables
+
+    def faults(self, quantities: Sequence[Quantity]) -> Iterator[StudyError]:
+        """The quantities whose metric, options or unit do not fit; units only where all metrics fit."""
+        fits = True
+        for index, quantity in enumerate(quantities):
+            for fault in _faults(index, quantity):
+                fits = False
+                yield fault
+        by_name = {quantity.name: quantity for quantity in quantities}
+        for index, quantity in enumerate(by_name.values() if fits else ()):
+            try:
+                scale_of(quantity, by_name)
+            except ValueError as error:
+                key = "of" if quantity.unit is None else "unit"
+                yield problem_at(("quantities", index, key), str(error))
+
+
+#: The metrics of cwndlab and of the user's own, without congestion controls in Python.
+CATALOGUE = Catalogue(_Metrics())
+
+
+def _faults(index: int, quantity: Quantity) -> Iterator[StudyError]:
+    if quantity.metric is None:
+        return
+    if quantity.metric not in {*built_in(), *ALIASES} and quantity.metric not in names():
+        known = [*names(), *ALIASES]
+        problem = f'there is no metric "{quantity.metric}"'
+        right = nearest(quantity.metric, known)
+        yield problem_at(("quantities", index, "metric"), problem, right)
+        return
+    try:
+        validate(_options(get(quantity.metric).measure), quantity.options)
+    except StudyError as error:
+        for one in (error, *error.others):
+            # A missing option has no line of its own: the quantity has.
+            path = one.path or ()
+            missing = path and path[0] not in quantity.options
+            problem = f"metric {quantity.metric}: {one.problem}"
+            problem += f": options.{path[0]}" if missing else ""
+            at = ("quantities", index, *(() if missing else ("options", *path)))
+            yield problem_at(at, problem, one.right)
+
+
+@cache
+def _options(measure: Callable[..., Any]) -> type[Strict]:
+    """A metric's options as a model: the keyword-only parameters of its function."""
+    hints = get_type_hints(measure, include_extras=True)
+    fields: dict[str, Any] = {
+        p.name: (hints[p.name], ... if p.default is p.empty else p.default)
+        for p in inspect.signature(measure).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
+    }
+    return create_model("Options", __base__=Strict, **fields)

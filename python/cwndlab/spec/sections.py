@@ -1,0 +1,68 @@
+"""Studies built in code: the schema's models as input, and their tables as a study file has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, TypedDict
+
+from pydantic import BaseModel
+
+from .outputs import AnyTable, Figure, Mark, Scalar
+from .schema import (
+    Axis,
+    Distribution,
+    Grid,
+    Limits,
+    Probes,
+    Quantity,
+    Run,
+    Sensitivity,
+    Source,
+    Tcp,
+    Topology,
+    Traffic,
+)
+from .shorthand import Dumbbell, ParkingLot
+
+#: A section as the keys of a study file.
+Keys: TypeAlias = Mapping[str, object]
+
+
+class Sections(TypedDict, total=False):
+    """The sections of a study, each as a model or as the keys of a study file."""
+
+    measure: Sequence[str]
+    dumbbell: Dumbbell | Keys
+    parking_lot: ParkingLot | Keys
+    source: Source | Keys
+    about: str
+    parameters: Mapping[str, Scalar]
+    topology: Topology | Keys
+    traffic: Sequence[Traffic | Keys]
+    distributions: Mapping[str, Distribution | Keys]
+    tcp: Tcp | Keys
+    run: Run | Keys
+    probes: Probes | Keys
+    limits: Limits | Keys
+    phases: Mapping[str, Sequence[str]]
+    axes: Mapping[str, Axis | Keys]
+    grids: Sequence[Grid | Keys]
+    cells: Mapping[str, Mapping[str, Scalar]]
+    sensitivity: Mapping[str, Sensitivity | Keys]
+    combinations: int
+    quantities: Sequence[Quantity | Keys]
+    tables: Sequence[AnyTable | Keys]
+    figures: Sequence[Figure | Keys]
+    marks: Sequence[Mark | Keys]
+
+
+def plain(value: object) -> object:
+    """The value with every model in it as the table that a study file has: what was set, units in text."""
+    match value:
+        case BaseModel():
+            return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+    return value
