@@ -93,12 +93,6 @@ def test_a_slider_moves_the_run(seen: Any) -> None:
 
 
 @needs_module
-def test_times_are_reported(seen: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print(f"\nexplore: first paint {seen['firstPaintMs']:.0f} ms, slider to picture {seen['slider']} ms")
-
-
-@needs_module
 def test_a_slider_moves_by_keyboard_alone(seen: Any) -> None:
     assert seen["keyboardReturns"] == [True, "#"] or seen["keyboardReturns"] == [True, ""]
 

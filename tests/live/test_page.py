@@ -155,15 +155,6 @@ def test_a_pdf_without_a_browser_is_an_error(tmp_path: Path, monkeypatch: pytest
 
 
 @needs_module
-def test_weight_and_times_are_reported(seen: Any, report: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print(
-            f"\nreport: {len(report.read_bytes()) / 1e6:.2f} MB, first paint {seen['firstPaintMs']:.0f} ms, "
-            f"click to checked run {seen['clickToCheckMs']} ms"
-        )
-
-
-@needs_module
 def test_only_the_reports_own_script_may_run(report: Path) -> None:
     page = report.read_text()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)

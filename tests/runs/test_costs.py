@@ -1,4 +1,4 @@
-"""What running costs next to the engine: counted, not timed, for the machine may be busy."""
+"""What a run costs next to the engine: memory, the interpreter's lock, and what crosses to the engine."""
 
 from __future__ import annotations
 
@@ -15,39 +15,10 @@ from cwndlab import _core
 from cwndlab.backends import threads
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.core import Core, replace_core
-from cwndlab.runs.run import run_study
 from cwndlab.study import Study
 from small_study import edited
 
-#: For each replicate (key, run, metrics, values, line in the store, progress, results): twice what it takes.
-CALLS = 550
-
 ONE_CELL = edited(("values = [1, 4]", "values = [4]"))
-
-
-def _calls(study: Study, out: Path, replicates: int) -> int:
-    """Calls of functions, in Python or C, that a run makes from Python on all its threads."""
-    counted: list[None] = []
-
-    def hook(frame: object, event: str, argument: object) -> None:
-        if event in ("call", "c_call"):
-            counted.append(None)
-
-    threading.setprofile(hook)
-    sys.setprofile(hook)
-    try:
-        run_study(study, out=out, replicates=replicates, threads=1)
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
-    return len(counted)
-
-
-def test_a_replicate_costs_few_calls_beside_the_engine(tmp_path: Path) -> None:
-    study = Study.from_toml(ONE_CELL)
-    run_study(study, out=tmp_path / "warm")
-    few, many = (_calls(study, tmp_path / str(count), count) for count in (100, 300))
-    assert (many - few) / 200 < CALLS
 
 
 RUNNER = """

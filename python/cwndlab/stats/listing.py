@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
 from cwndlab.stats.tables import Published, read_published
-from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
+from cwndlab.stats.verdict import Judgement, Verdict, half_unit, relative_difference
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Listing, Mark
@@ -202,8 +202,3 @@ def _judge(
         at = measured.time_s if measured else math.nan
         judgement = Judgement(verdict, note, relative, at, at)
     return JudgedLine(variant, cell.id, measured, judgement, note, corrected)
-
-
-def printed_digits(line: PublishedLine) -> int:
-    """Decimals of the printed time."""
-    return decimals(line.time.text)
